@@ -1,0 +1,6 @@
+//! The objects of group `kubectl-addons.dev/v1alpha1` (product.md 1) and every name that other programs can see.
+
+pub mod catalogue;
+pub mod conditions;
+pub mod installation;
+pub mod names;

@@ -1,0 +1,449 @@
+//! `AddonCatalogue`: the versions of add-ons that can be installed.
+//!
+//! A kops index is read into the same shape (`catalogue::channel`), so that everything behind it knows one model.
+
+use std::collections::BTreeMap;
+
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::conditions::Condition;
+
+/// A catalogue of add-ons: what can be installed, in which versions, from where, on which clusters.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[kube(
+    group = "kubectl-addons.dev",
+    version = "v1alpha1",
+    kind = "AddonCatalogue",
+    namespaced,
+    shortname = "acat",
+    category = "addons",
+    status = "AddonCatalogueStatus",
+    derive = "PartialEq",
+    printcolumn(name = "Class", type_ = "string", json_path = ".spec.class"),
+    printcolumn(name = "Base URL", type_ = "string", json_path = ".spec.baseURL", priority = 1),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct AddonCatalogueSpec {
+    /// Custom (default), or Core: changed only by the configured group, hidden unless asked for.
+    #[serde(default)]
+    pub class: CatalogueClass,
+    /// Resolves relative manifests; set by `catalogue add` to where the catalogue came from.
+    #[serde(default, rename = "baseURL", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048))]
+    pub base_url: Option<String>,
+    /// The add-ons, each name once.
+    #[serde(default)]
+    #[schemars(length(max = 1000))]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()]))]
+    pub addons: Vec<Addon>,
+}
+
+/// Who may change a catalogue and who sees it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum CatalogueClass {
+    /// Everybody's catalogue.
+    #[default]
+    Custom,
+    /// Changed only by the configured group; hidden from list, search, prompts and completion unless `--core`.
+    Core,
+}
+
+/// One add-on with all its versions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Addon {
+    /// RFC 1123 name.
+    #[schemars(length(min = 1, max = 63), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
+    pub name: String,
+    /// One line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub description: Option<String>,
+    /// Who stands behind the add-on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub support: Option<Support>,
+    /// The versions; (version, id) is unique, and so is what they mean (semantics 2).
+    #[schemars(length(max = 1000))]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["version".into(), "id".into()]))]
+    pub versions: Vec<AddonVersion>,
+}
+
+/// The glossary of the proposal: who ships, tests and supports an add-on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Support {
+    /// Installed on all clusters, cannot be deleted by users; only in catalogues of class Core.
+    Core,
+    /// Supported by the platform, installed on demand.
+    Optional,
+    /// Provided and supported by the customer.
+    Customer,
+}
+
+/// One version of an add-on: a source, how it is rendered, and where it fits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = kube::core::Rule::new("self.version != '' || self.id != '' || has(self.manifestHash)")
+    .message("a version needs a version, an id or a manifestHash"))]
+pub struct AddonVersion {
+    /// Semver, read tolerantly (`v1`, `1.2`, `v1.2.3-rc.1`); empty in today's kops indexes.
+    #[serde(default)]
+    #[schemars(length(max = 128))]
+    pub version: String,
+    /// Breaks ties between equal versions (kops).
+    #[serde(default)]
+    #[schemars(length(max = 128))]
+    pub id: String,
+    /// Where the objects go that name no namespace, unless the installation says otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub default_namespace: Option<String>,
+    /// How the source becomes manifests.
+    #[serde(default)]
+    pub template: Template,
+    /// Where the manifests come from.
+    pub source: Source,
+    /// Hex sha256 or sha1 of the manifest, verified before anything is applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub manifest_hash: Option<String>,
+    /// On which clusters this version fits.
+    #[serde(default, skip_serializing_if = "Constraints::is_empty")]
+    pub constraints: Constraints,
+    /// Overrides of the package's defaults, e.g. for a private registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "free_form")]
+    pub values: Option<Value>,
+    /// Other add-ons that must be there: checked and ordered, never solved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub requires: Vec<Requirement>,
+    /// kops: labels of the objects that make up the add-on (kept, not used).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<BTreeMap<String, String>>,
+    /// kops: what to prune where no inventory is recorded (kept for adoption).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prune: Option<PruneSpec>,
+    /// kops: `control-plane`, `workers` or `all` (kept).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs_rolling_update: Option<String>,
+    /// kops: a CA Secret and an Issuer are wanted (kept).
+    #[serde(default, rename = "needsPKI", skip_serializing_if = "std::ops::Not::not")]
+    pub needs_pki: bool,
+}
+
+/// How a source becomes manifests.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = kube::core::Rule::new("self.method != 'helm' || !has(self.requiredResourceTypes)")
+    .message("requiredResourceTypes does not go with method helm"))]
+pub struct Template {
+    /// The rendering method.
+    #[serde(default)]
+    pub method: Method,
+    /// Only with method helm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helm: Option<HelmTemplate>,
+    /// Types that the cluster must serve before the objects are applied; not with helm.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub required_resource_types: Vec<ResourceType>,
+    /// What a user is asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256))]
+    pub form_spec: Vec<FormField>,
+}
+
+/// The rendering methods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Plain YAML.
+    #[default]
+    Manifest,
+    /// Go templates.
+    GoTemplate,
+    /// A Helm chart.
+    Helm,
+}
+
+/// How a chart is rendered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HelmTemplate {
+    /// Name of the release; default: the installation's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_name: Option<String>,
+    /// Who applies.
+    #[serde(default)]
+    pub mode: HelmMode,
+}
+
+/// Who applies what helm renders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum HelmMode {
+    /// Helm renders, our engine applies.
+    #[default]
+    Objects,
+    /// Helm installs a release of its own.
+    Release,
+}
+
+/// A type that the cluster serves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceType {
+    /// API group, empty for core.
+    #[serde(default)]
+    pub group: String,
+    /// API version.
+    pub version: String,
+    /// Kind, plural or singular name.
+    pub kind: String,
+}
+
+/// One field that a user can fill in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FormField {
+    /// What people see.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    pub display_name: String,
+    /// Dotted path into the values.
+    #[schemars(length(min = 1, max = 512))]
+    pub internal_name: String,
+    /// Type of the value.
+    #[serde(default)]
+    pub r#type: FieldType,
+    /// Whether a value must be there.
+    #[serde(default)]
+    pub required: bool,
+    /// Value where none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "any_value")]
+    pub default: Option<Value>,
+    /// Shown beside the field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub help_text: Option<String>,
+}
+
+/// Types of form fields: primitive ones only (proposal).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FieldType {
+    /// One line of text.
+    #[default]
+    Text,
+    /// The same as text.
+    String,
+    /// Any JSON number.
+    Number,
+    /// true or false.
+    Boolean,
+    /// Several lines of text.
+    TextArea,
+}
+
+/// Where manifests come from: exactly one of the fields.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = kube::core::Rule::new(
+    "[has(self.git), has(self.docker), has(self.helm), has(self.url), has(self.inline)].filter(x, x).size() == 1")
+    .message("exactly one of git, docker, helm, url and inline"))]
+pub struct Source {
+    /// A folder or file in a git repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitSource>,
+    /// A folder or file in an image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docker: Option<DockerSource>,
+    /// A chart in a Helm repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helm: Option<HelmSource>,
+    /// A manifest by URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<UrlSource>,
+    /// A manifest right here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inline: Option<InlineSource>,
+}
+
+/// A git repository.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GitSource {
+    /// URL of the repository.
+    pub remote: String,
+    /// Branch, tag or commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r#ref: Option<GitRef>,
+    /// File or folder in the tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<Auth>,
+}
+
+/// One of the fields.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GitRef {
+    /// A branch: followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// A tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// A commit: fixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+}
+
+/// An image that holds manifests.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DockerSource {
+    /// Image reference.
+    pub image: String,
+    /// File or folder in the image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<Auth>,
+}
+
+/// A Helm repository.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HelmSource {
+    /// `http(s)://` or `oci://`.
+    pub url: String,
+    /// Name of the chart.
+    pub chart: String,
+    /// Version of the chart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<Auth>,
+}
+
+/// A manifest by URL.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UrlSource {
+    /// Absolute, or relative to the catalogue's own location.
+    #[schemars(length(min = 1, max = 2048))]
+    pub manifest: String,
+}
+
+/// A manifest in the catalogue itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InlineSource {
+    /// YAML documents.
+    pub manifest: String,
+}
+
+/// Credentials by reference (semantics 16).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Auth {
+    /// A Secret in the catalogue's namespace.
+    pub secret_ref: SecretRef,
+}
+
+/// Name of a Secret.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SecretRef {
+    /// Name of the Secret.
+    pub name: String,
+}
+
+/// On which clusters a version fits. Missing or empty = any (semantics 3).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Constraints {
+    /// Masterminds constraint on the Kubernetes version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub k8s_version: Option<String>,
+    /// Masterminds constraint on the KKP version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub kkp_version: Option<String>,
+    /// blang range on the Kubernetes version, as kops indexes write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub kubernetes_version: Option<String>,
+}
+
+impl Constraints {
+    /// Whether no constraint is written.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.k8s_version.is_none() && self.kkp_version.is_none() && self.kubernetes_version.is_none()
+    }
+}
+
+/// Another add-on that must be there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Requirement {
+    /// Name of the add-on.
+    pub name: String,
+    /// Masterminds constraint on its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// kops: what `channels` prunes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PruneSpec {
+    /// Kinds and where to look for them.
+    #[serde(default)]
+    pub kinds: Vec<PruneKind>,
+}
+
+/// kops: one kind to prune.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PruneKind {
+    /// API group, empty for core.
+    #[serde(default)]
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Namespaces to look in; empty = all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<String>,
+    /// Label selector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_selector: Option<String>,
+    /// Field selector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field_selector: Option<String>,
+}
+
+/// What was found out about a catalogue.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AddonCatalogueStatus {
+    /// Generation that the conditions were judged by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Conditions.
+    #[serde(default)]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+}
+
+/// Any JSON object, kept as it is.
+pub(crate) fn free_form(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+}
+
+/// Any JSON value, kept as it is.
+pub(crate) fn any_value(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"x-kubernetes-preserve-unknown-fields": true})
+}

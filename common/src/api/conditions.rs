@@ -1,0 +1,49 @@
+//! Conditions as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Everything runs as wanted.
+pub const READY: &str = "Ready";
+/// An operation is under way.
+pub const PROGRESSING: &str = "Progressing";
+/// The last operation failed and nothing will change by itself.
+pub const STALLED: &str = "Stalled";
+/// The installed version fits this cluster.
+pub const COMPATIBLE: &str = "Compatible";
+/// Live objects differ from what was applied.
+pub const DRIFTED: &str = "Drifted";
+
+/// One condition, in the shape of `metav1.Condition`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// One of the constants of this module.
+    pub r#type: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// One CamelCase word.
+    pub reason: String,
+    /// A sentence for people.
+    #[serde(default)]
+    pub message: String,
+    /// When `status` last changed.
+    pub last_transition_time: Time,
+    /// The generation of the object that this was judged by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+/// Sets a condition and keeps its transition time where the status did not change.
+pub fn set(conditions: &mut Vec<Condition>, mut new: Condition) {
+    match conditions.iter_mut().find(|old| old.r#type == new.r#type) {
+        Some(old) => {
+            if old.status == new.status {
+                new.last_transition_time = old.last_transition_time.clone();
+            }
+            *old = new;
+        }
+        None => conditions.push(new),
+    }
+}

@@ -1,0 +1,369 @@
+//! `AddonInstallation`: which add-on is installed in which cluster, with which values, and what became of it.
+//!
+//! The status is the record of the engine (semantics 13): one whole-object PUT with resourceVersion, by one function.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::catalogue::free_form;
+use super::conditions::Condition;
+
+/// An installation of one add-on; its namespace says in which cluster (semantics 6).
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[kube(
+    group = "kubectl-addons.dev",
+    version = "v1alpha1",
+    kind = "AddonInstallation",
+    namespaced,
+    shortname = "ainst",
+    category = "addons",
+    status = "AddonInstallationStatus",
+    derive = "PartialEq",
+    printcolumn(name = "Addon", type_ = "string", json_path = ".spec.addonRef.name"),
+    printcolumn(name = "Target", type_ = "string", json_path = ".spec.targetNamespace"),
+    printcolumn(name = "Version", type_ = "string", json_path = ".status.installed.version"),
+    printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+    printcolumn(name = "Core", type_ = "boolean", json_path = ".spec.coreAddon", priority = 1),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    validation = kube::core::Rule::new("has(self.spec)").message("spec is required")
+)]
+#[serde(rename_all = "camelCase")]
+// Transition rules stand at spec with has(): a rule on a field does not run when the field is removed (semantics 8).
+#[x_kube(
+    validation = kube::core::Rule::new("self.addonRef.name == oldSelf.addonRef.name")
+        .message("addonRef.name is immutable: uninstall, then install the other add-on"),
+    validation = kube::core::Rule::new(
+        "!has(oldSelf.targetNamespace) || (has(self.targetNamespace) && self.targetNamespace == oldSelf.targetNamespace)")
+        .message("targetNamespace is immutable: uninstall, then install into the other namespace"),
+    validation = kube::core::Rule::new(
+        "!(has(oldSelf.coreAddon) && oldSelf.coreAddon) || (has(self.coreAddon) && self.coreAddon)")
+        .message("coreAddon never goes back from true to false: a core add-on is released"),
+)]
+pub struct AddonInstallationSpec {
+    /// The add-on, its version and where it comes from.
+    pub addon_ref: AddonRef,
+    /// A core add-on cannot be deleted; true is one-way.
+    #[serde(default)]
+    pub core_addon: bool,
+    /// Where the objects go that name no namespace; set once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub target_namespace: Option<String>,
+    /// Whether a missing target namespace is created.
+    #[serde(default = "yes")]
+    pub create_namespace: bool,
+    /// The merged values: the user's, and what was defaulted (annotation `kubectl-addons.dev/defaulted` tells which).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "free_form")]
+    pub values: Option<Value>,
+    /// Values read from Secrets when rendering, copied nowhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub values_from: Vec<ValuesFrom>,
+    /// What happens to edits of live objects between versions.
+    #[serde(default)]
+    pub reconcile: Reconcile,
+    /// What happens to fields of our objects that others changed.
+    #[serde(default)]
+    pub conflicts: Conflicts,
+    /// Whose rights the loop uses for a local installation outside the system namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account_name: Option<String>,
+    /// What becomes of the objects when the installation is deleted.
+    #[serde(default)]
+    pub deletion_policy: DeletionPolicy,
+    /// Nothing is done while true.
+    #[serde(default)]
+    pub suspend: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Name and version of an add-on, and at most one place where it comes from (none: any catalogue).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = kube::core::Rule::new(
+    "[has(self.catalogue), has(self.index), has(self.directory)].filter(x, x).size() <= 1")
+    .message("at most one of catalogue, index and directory"))]
+pub struct AddonRef {
+    /// Name of the add-on; immutable.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// Version; another one = upgrade.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub version: Option<String>,
+    /// kops id of the entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub id: Option<String>,
+    /// Name of an AddonCatalogue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub catalogue: Option<String>,
+    /// URL of a kops index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 2048))]
+    pub index: Option<String>,
+    /// Path of a directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 4096))]
+    pub directory: Option<String>,
+}
+
+/// A source of values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ValuesFrom {
+    /// A key of a Secret in the installation's namespace; its text is YAML.
+    pub secret_key_ref: SecretKeyRef,
+}
+
+/// A key of a Secret.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretKeyRef {
+    /// Name of the Secret.
+    pub name: String,
+    /// Key in its data.
+    pub key: String,
+    /// Whether it may be missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
+}
+
+/// What happens to edits of live objects between versions (semantics 12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Reconcile {
+    /// kops: a user's edit stays until the next version.
+    #[default]
+    Once,
+    /// Drift is repaired.
+    Ensure,
+}
+
+/// What happens to fields of our objects that others changed (semantics 12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Conflicts {
+    /// We take them back.
+    #[default]
+    Take,
+    /// The operation fails.
+    Fail,
+    /// The other manager keeps them.
+    Yield,
+}
+
+/// What becomes of the objects when the installation is deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DeletionPolicy {
+    /// They are deleted.
+    #[default]
+    Delete,
+    /// They stay.
+    Orphan,
+}
+
+/// The record of the engine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AddonInstallationStatus {
+    /// Generation of the spec that was last installed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// One word for `list`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// Ready, Progressing, Stalled, Compatible, Drifted.
+    #[serde(default)]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["type".into()]))]
+    pub conditions: Vec<Condition>,
+    /// What is installed; absent until the first operation ended well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installed: Option<Installed>,
+    /// The lock and the journal: present while an operation runs, or was cut off (semantics 13).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Operation>,
+    /// Which cluster the objects are in (semantics 6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterIdentity>,
+    /// The target namespace, where we created it (semantics 7).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_namespace: Option<CreatedNamespace>,
+    /// Every object of the installation, grouped by kind and namespace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
+    pub inventory: Vec<InventoryGroup>,
+    /// Ended operations, newest first, 10 at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
+    pub history: Vec<Revision>,
+}
+
+/// One word for how an installation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Phase {
+    /// Recorded, nothing applied yet.
+    Pending,
+    /// An operation is under way.
+    Progressing,
+    /// Installed, and what was waited for is ready.
+    Ready,
+    /// Installed, without waiting for readiness.
+    Installed,
+    /// The last operation failed or timed out.
+    Failed,
+    /// Being uninstalled.
+    Uninstalling,
+}
+
+/// What is installed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Installed {
+    /// Version as the entry spells it; empty where the entry has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// kops id.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// The entry's hash, or sha256 of the trimmed bytes where it has none (semantics 11).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub manifest_hash: String,
+    /// Digest of the merged values.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub values_hash: String,
+    /// Which rules chose it: `documented` or `channels` (semantics 11).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rules: String,
+    /// Resolved commit or image digest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved: Option<String>,
+    /// When.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Time>,
+    /// By which client.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub by: String,
+}
+
+/// The lock and the journal of a running operation (semantics 13).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Operation {
+    /// Random id of this operation.
+    pub id: String,
+    /// `install`, `upgrade` or `uninstall`.
+    pub verb: String,
+    /// Who holds the lock: user, host and process as the client names itself.
+    pub holder: String,
+    /// When it began.
+    pub started_at: Time,
+    /// When the holder last said that it lives; it stops before this is `lease_seconds` old.
+    pub renewed_at: Time,
+    /// After how many seconds without renewal the next client may continue.
+    pub lease_seconds: u32,
+    /// What will be installed when it ends well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Installed>,
+}
+
+/// Identity of the cluster that an installation is in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterIdentity {
+    /// uid of the namespace kube-system of that cluster.
+    pub kube_system_uid: String,
+    /// Secret with the kubeconfig; absent = this cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kubeconfig_secret: Option<String>,
+}
+
+/// A namespace that we created.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CreatedNamespace {
+    /// Its name.
+    pub name: String,
+    /// Its uid: another namespace of that name is not ours.
+    pub uid: String,
+}
+
+/// The objects of one kind in one namespace.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InventoryGroup {
+    /// API group, absent for core.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// API version that the objects were applied in.
+    pub version: String,
+    /// Kind.
+    pub kind: String,
+    /// Namespace, absent for cluster-scoped kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The objects, sorted by name.
+    pub objects: Vec<InventoryObject>,
+}
+
+/// One object of the inventory; short, for 5,000 of them must fit into 0.8 MB (semantics 13).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InventoryObject {
+    /// Name.
+    pub name: String,
+    /// What we know of it; absent = owned.
+    #[serde(default, skip_serializing_if = "ObjectState::is_owned")]
+    pub state: ObjectState,
+    /// uid of the live object; absent while planned.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// First 20 hex digits of the sha256 of the applied manifest; absent for Secrets, whose digest could be guessed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
+    /// metadata.generation after our apply; absent where the kind has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<i64>,
+    /// metadata.resourceVersion after our apply, only where the kind has no generation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_version: Option<String>,
+}
+
+/// What we know of an object in the inventory (semantics 13).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ObjectState {
+    /// Created by us: ours to delete.
+    #[default]
+    Owned,
+    /// About to be created; ours if the live object carries our label.
+    Planned,
+    /// It was there before: our fields are released, it is never deleted.
+    Preexisting,
+    /// Ours, gone from the manifest, kept because its kind holds data (Namespace, CRD, PVC, PV).
+    Retained,
+}
+
+impl ObjectState {
+    /// Whether this is [`ObjectState::Owned`], which is not written.
+    #[must_use]
+    pub fn is_owned(&self) -> bool {
+        *self == Self::Owned
+    }
+}
+
+/// One ended operation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Revision {
+    /// `install` or `upgrade`.
+    pub verb: String,
+    /// What it installed.
+    pub installed: Installed,
+    /// `done` or one sentence with the reason of the failure.
+    pub outcome: String,
+}

@@ -1,0 +1,102 @@
+//! Every group, label, annotation, finalizer and field manager that this project writes or reads.
+//!
+//! Nothing else in the workspace spells one of these names out.
+
+use sha2::{Digest, Sha256};
+
+/// The API group of all our objects.
+pub const GROUP: &str = "kubectl-addons.dev";
+/// The only served version of our objects.
+pub const VERSION: &str = "v1alpha1";
+/// `GROUP/VERSION`.
+pub const API_VERSION: &str = "kubectl-addons.dev/v1alpha1";
+
+/// Where source catalogues, core lists and the installations of this cluster live (semantics 1, 5).
+pub const SYSTEM_NAMESPACE: &str = "kubectl-addons";
+
+/// On every installed object: the hash of the owning installation ([`owner_hash`], semantics 5).
+pub const LABEL_OWNER: &str = "kubectl-addons.dev/owner";
+/// On every installed object: `NAMESPACE/NAME` of the owning installation (semantics 5).
+pub const ANNOTATION_INSTALLATION: &str = "kubectl-addons.dev/installation";
+/// On a catalogue that the loop derived from source catalogues (semantics 1).
+pub const LABEL_DERIVED_FROM: &str = "kubectl-addons.dev/derived-from";
+/// `local` on a namespace: its installations are of this cluster (semantics 6).
+pub const LABEL_CLUSTER: &str = "kubectl-addons.dev/cluster";
+/// On a namespace with core installations: its deletion is denied (semantics 14).
+pub const LABEL_HOLDS_CORE: &str = "kubectl-addons.dev/holds-core";
+/// On an installation: JSON object, pointer into `spec.values` → digest of what was defaulted there (semantics 10).
+pub const ANNOTATION_DEFAULTED: &str = "kubectl-addons.dev/defaulted";
+/// On a core installation that dropped out of the core set: it may be deleted (semantics 14).
+pub const ANNOTATION_RELEASED: &str = "kubectl-addons.dev/released";
+/// On a namespace whose cluster is being deleted: nothing in it is guarded any more (semantics 14).
+pub const ANNOTATION_CLUSTER_DELETING: &str = "kubectl-addons.dev/cluster-deleting";
+/// On a manifest object: how it is applied; the only value is [`APPLY_CREATE_ONLY`] (semantics 12).
+pub const ANNOTATION_APPLY: &str = "kubectl-addons.dev/apply";
+/// Created once, never updated or pruned (semantics 12).
+pub const APPLY_CREATE_ONLY: &str = "create-only";
+
+/// Holds a deleted installation until a reconciler has uninstalled it (semantics 15).
+pub const FINALIZER_UNINSTALL: &str = "kubectl-addons.dev/uninstall";
+/// Holds a deleted core installation (semantics 14).
+pub const FINALIZER_CORE_GUARD: &str = "kubectl-addons.dev/core-guard";
+
+/// ConfigMap in the system namespace with the add-ons that every cluster gets (semantics 14).
+pub const CUSTOM_CORE_ADDONS: &str = "custom-core-addons";
+/// The group that may write core catalogues and core installations unless the webhook is told another one.
+pub const CORE_GROUP: &str = "kubectl-addons:core";
+/// Members may do what the guards deny (semantics 14); never `system:masters`.
+pub const BREAK_GLASS_GROUP: &str = "kubectl-addons:break-glass";
+/// The user agent of the plugin, and the prefix of every field manager.
+pub const CLIENT: &str = "kubectl-addons";
+
+/// Hash of the owning installation as it stands in [`LABEL_OWNER`]: 16 hex digits (semantics 5).
+#[must_use]
+pub fn owner_hash(namespace: &str, name: &str) -> String {
+    hex_prefix(format!("{namespace}/{name}").as_bytes(), 16)
+}
+
+/// Field manager of an installation: two installations never undo each other (semantics 5).
+#[must_use]
+pub fn field_manager(namespace: &str, name: &str) -> String {
+    format!("{CLIENT}.{}", owner_hash(namespace, name))
+}
+
+/// Object name of an add-on's installation: the add-on's own name, or, where that is no RFC 1123 subdomain
+/// (`alb_ssl_ingress`), the sanitised name with 8 hex digits of its hash (semantics 5).
+#[must_use]
+pub fn installation_name(addon: &str) -> String {
+    if is_object_name(addon) {
+        return addon.to_owned();
+    }
+    let mut clean: String = addon
+        .to_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' })
+        .collect();
+    clean.truncate(200);
+    let clean = clean.trim_matches(|c| c == '-' || c == '.').replace("..", ".");
+    let hash = hex_prefix(addon.as_bytes(), 8);
+    if clean.is_empty() { format!("addon-{hash}") } else { format!("{clean}-{hash}") }
+}
+
+/// Whether `name` can be the name of a Kubernetes object (RFC 1123 subdomain, 253 characters at most).
+#[must_use]
+pub fn is_object_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= 253 && name.split('.').all(is_label_name)
+}
+
+/// Whether `name` is an RFC 1123 label without the length limit of 63 (a part of an object name).
+fn is_label_name(part: &str) -> bool {
+    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    edge(part.chars().next())
+        && edge(part.chars().last())
+        && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// The first `digits` hex digits of the sha256 of `bytes`.
+#[must_use]
+pub fn hex_prefix(bytes: &[u8], digits: usize) -> String {
+    let mut hex: String = Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect();
+    hex.truncate(digits);
+    hex
+}

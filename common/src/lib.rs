@@ -1,0 +1,32 @@
+//! The shared crate of kubectl addons: a pure core that decides and, behind feature `engine`, an engine that acts.
+//!
+//! Data flows one way: bytes → [`catalogue::Catalogue`] → [`catalogue::select::Selection`] → rendered
+//! [`manifest::Manifest`]s → [`plan::desired::Desired`] (+ [`plan::snapshot::Snapshot`]) → [`plan::Plan`] → report.
+//! A plan is a value and leaves the engine no choices; a verdict ([`admission`]) is a value, so that the webhook and
+//! the plugin say the same words.
+//!
+//! | module | what it decides |
+//! |---|---|
+//! | [`api`] | our objects, and every name that others can see |
+//! | [`version`] | tolerant versions, kops ranges (blang), Masterminds constraints, cluster versions |
+//! | [`catalogue`] | kops indexes, merged catalogues, which entry fits and why the others do not |
+//! | [`values`] | layers of values, forms, dotted paths |
+//! | [`manifest`] | YAML as Kubernetes reads it, keys, digests, ownership marks |
+//! | [`plan`] | desired objects, order, inventory, prune: the plan |
+//! | [`readiness`] | whether an object works, in kstatus' words |
+//! | [`admission`] | defaults and verdicts |
+//!
+//! Invariants: outside the engine there is no task, socket, file, clock, environment or randomness; now, cluster
+//! facts and discovery come in as arguments.
+
+pub mod admission;
+pub mod api;
+pub mod catalogue;
+pub mod manifest;
+pub mod plan;
+pub mod readiness;
+pub mod values;
+pub mod version;
+
+#[cfg(feature = "engine")]
+pub mod engine;

@@ -1,0 +1,43 @@
+//! Manifests: YAML as Kubernetes' own loader reads it, object keys, digests, ownership marks.
+
+pub mod digest;
+pub mod key;
+pub mod kinds;
+pub mod ownership;
+pub mod parse;
+pub mod yaml;
+
+use serde_json::Value;
+
+/// One object of a manifest, and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifest {
+    /// The object: a JSON object with apiVersion, kind and metadata.name.
+    pub object: Value,
+    /// Where it was read.
+    pub place: Place,
+}
+
+/// Where something stands in the input: printed as `FILE:LINE` with a line, `FILE` without.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// File name or URL, as the user knows it.
+    pub file: String,
+    /// Line of its first byte, from 1; 0 = not known.
+    pub line: usize,
+    /// Column, from 1; 0 = not known.
+    pub column: usize,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+            if self.column > 0 {
+                write!(f, ":{}", self.column)?;
+            }
+        }
+        Ok(())
+    }
+}

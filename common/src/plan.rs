@@ -1,0 +1,173 @@
+//! The plan: what one operation will do to one installation, as a value that leaves the engine no choices.
+//!
+//! `diff`, `--dry-run`, the confirmation and the executor all take the same [`Plan`].
+
+pub mod desired;
+pub mod inventory;
+pub mod order;
+pub mod planner;
+pub mod prune;
+pub mod snapshot;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::installation::Installed;
+use crate::manifest::key::{Gvk, ObjectKey};
+use inventory::Inventory;
+
+/// Namespace and name of an installation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub struct InstallationName {
+    /// Namespace of the record.
+    pub namespace: String,
+    /// Name of the record.
+    pub name: String,
+}
+
+impl std::fmt::Display for InstallationName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// What an operation is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verb {
+    /// Nothing was installed before.
+    Install,
+    /// Another version, other values, or edits taken back.
+    Upgrade,
+    /// Everything goes.
+    Uninstall,
+}
+
+/// What one operation will do to one installation.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// The installation.
+    pub installation: InstallationName,
+    /// The add-on.
+    pub addon: String,
+    /// What it is called.
+    pub verb: Verb,
+    /// What is installed now.
+    pub from: Option<Installed>,
+    /// What will be installed; `None` for an uninstallation.
+    pub to: Option<Installed>,
+    /// The target namespace, where it is missing and will be created.
+    pub create_namespace: Option<String>,
+    /// What is applied, wave after wave; the steps of one wave are independent.
+    pub waves: Vec<Wave>,
+    /// What is deleted after all waves succeeded, group after group.
+    pub prune: Vec<Vec<Deletion>>,
+    /// Objects that were there before us: our fields are released, the object stays.
+    pub release: Vec<Target>,
+    /// Ours and gone from the manifest, but of a kind that is deleted only by explicit flag.
+    pub retained: Vec<ObjectKey>,
+    /// Wanted objects that are as they should be: no request at all.
+    pub unchanged: Vec<ObjectKey>,
+    /// Objects to watch until they are ready, changed or not.
+    pub wait_for: Vec<Target>,
+    /// Recorded before the first write: everything that was or will be ours.
+    #[serde(skip)]
+    pub union: Inventory,
+    /// Recorded after the last one, with the uids and generations that the writes returned.
+    #[serde(skip)]
+    pub exact: Inventory,
+    /// Things that the user should know and that stop nothing.
+    pub warnings: Vec<String>,
+}
+
+impl Plan {
+    /// Whether the operation would write nothing to the cluster but the record.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waves.iter().all(|wave| wave.steps.is_empty())
+            && self.prune.iter().all(Vec::is_empty)
+            && self.release.is_empty()
+            && self.create_namespace.is_none()
+    }
+
+    /// Every step of every wave, in order.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.waves.iter().flat_map(|wave| &wave.steps)
+    }
+}
+
+/// Steps that may run at the same time.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Wave {
+    /// What people read: `namespaces`, `definitions`, `identity and rules`, `workloads`, …
+    pub title: &'static str,
+    /// Steps, sorted by key.
+    pub steps: Vec<Step>,
+    /// Whether the next wave starts only when every object of this one is ready (namespaces, CRDs), even with `--wait=false`.
+    pub barrier: bool,
+}
+
+/// One object to apply: one request.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// Where the request goes.
+    #[serde(flatten)]
+    pub target: Target,
+    /// What it does.
+    pub action: Action,
+    /// The whole object as it is sent, with namespace and ownership marks.
+    #[serde(skip)]
+    pub object: Arc<Value>,
+    /// Whether conflicts are forced (`conflicts: Take`).
+    pub force: bool,
+}
+
+/// What a step does, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Action {
+    /// The object is not there.
+    Create,
+    /// The manifest changed.
+    Update,
+    /// Somebody edited the live object.
+    Restore,
+    /// Nobody can tell whether it changed (Secrets carry no digest).
+    Refresh,
+}
+
+/// An object and how its requests are addressed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Target {
+    /// Identity.
+    pub key: ObjectKey,
+    /// Version that requests use.
+    pub version: String,
+    /// Plural name in URLs.
+    pub plural: String,
+}
+
+impl Target {
+    /// Group, version and kind.
+    #[must_use]
+    pub fn gvk(&self) -> Gvk {
+        Gvk { group: self.key.group.clone(), version: self.version.clone(), kind: self.key.kind.clone() }
+    }
+}
+
+/// One object to delete, with the precondition of its uid.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Deletion {
+    /// The object.
+    #[serde(flatten)]
+    pub target: Target,
+    /// Its uid: another object of that name is not ours.
+    pub uid: String,
+}

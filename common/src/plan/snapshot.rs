@@ -1,0 +1,33 @@
+//! The live state that a plan was made against, read by metadata only (semantics 12).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::manifest::key::ObjectKey;
+
+/// Metadata of one live object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveObject {
+    /// metadata.uid.
+    pub uid: String,
+    /// metadata.generation; `None` where the kind has none.
+    pub generation: Option<i64>,
+    /// metadata.resourceVersion.
+    pub resource_version: String,
+    /// Value of the owner label.
+    pub owner: Option<String>,
+    /// Whether it has a deletionTimestamp.
+    pub terminating: bool,
+    /// Helm release, Flux, Argo CD or another owner as its labels and annotations tell, for refusals.
+    pub other_owner: Option<String>,
+}
+
+/// What was found of the wanted and the recorded objects.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Every one that exists.
+    pub live: BTreeMap<ObjectKey, LiveObject>,
+    /// Namespaces that exist, as far as they were asked for.
+    pub namespaces: BTreeSet<String>,
+    /// (group, kind) pairs that the cluster does not serve.
+    pub unserved: BTreeSet<(String, String)>,
+}
