@@ -1,1 +1,131 @@
-//! Placeholder.
+//! Catalogues: kops indexes, merged catalogues, and which entry fits.
+
+pub mod channel;
+pub mod due;
+pub mod replaces;
+pub mod select;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::api::catalogue::{
+    AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, Support,
+};
+
+/// Where entries come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Origin {
+    /// An AddonCatalogue object.
+    Catalogue {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// A kops index or catalogue file, by the location that the user gave.
+    Index {
+        /// URL or path.
+        location: String,
+    },
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Catalogue { name, .. } => write!(f, "catalogue {name}"),
+            Self::Index { location } => write!(f, "index {location}"),
+        }
+    }
+}
+
+/// One version of one add-on, and where it stands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// Name of the add-on.
+    pub addon: String,
+    /// One line for people.
+    pub description: Option<String>,
+    /// Who stands behind it.
+    pub support: Option<Support>,
+    /// Class of its catalogue.
+    pub class: CatalogueClass,
+    /// The version.
+    pub version: AddonVersion,
+    /// Where it comes from.
+    pub origin: Arc<Origin>,
+    /// What relative manifests are resolved against.
+    pub base_url: Option<String>,
+    /// `spec.addons[3].versions[1]`.
+    pub place: String,
+}
+
+/// All entries that can be chosen from, in the order of their sources.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Catalogue {
+    /// The entries.
+    pub entries: Vec<Entry>,
+}
+
+impl Catalogue {
+    /// The entries of one specification.
+    #[must_use]
+    pub fn of_spec(spec: &AddonCatalogueSpec, origin: Origin) -> Self {
+        let origin = Arc::new(origin);
+        let base_url = spec.base_url.clone().or_else(|| match &*origin {
+            Origin::Index { location } => Some(location.clone()),
+            Origin::Catalogue { .. } => None,
+        });
+        let entries = spec.addons.iter().enumerate().flat_map(|(i, addon)| {
+            let (origin, base_url) = (&origin, &base_url);
+            addon
+                .versions
+                .iter()
+                .enumerate()
+                .map(move |(j, version)| Entry {
+                    addon: addon.name.clone(),
+                    description: addon.description.clone(),
+                    support: addon.support,
+                    class: spec.class,
+                    version: version.clone(),
+                    origin: Arc::clone(origin),
+                    base_url: base_url.clone(),
+                    place: format!("spec.addons[{i}].versions[{j}]"),
+                })
+        });
+        Self {
+            entries: entries.collect(),
+        }
+    }
+
+    /// The merged entries of catalogue objects.
+    #[must_use]
+    pub fn of_objects(objects: &[AddonCatalogue]) -> Self {
+        let entries = objects.iter().flat_map(|object| {
+            let origin = Origin::Catalogue {
+                namespace: object.metadata.namespace.clone().unwrap_or_default(),
+                name: object.metadata.name.clone().unwrap_or_default(),
+            };
+            Self::of_spec(&object.spec, origin).entries
+        });
+        Self {
+            entries: entries.collect(),
+        }
+    }
+
+    /// Names of all add-ons, sorted, each once.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self
+            .entries
+            .iter()
+            .map(|entry| entry.addon.as_str())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}

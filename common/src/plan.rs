@@ -157,7 +157,11 @@ impl Target {
     /// Group, version and kind.
     #[must_use]
     pub fn gvk(&self) -> Gvk {
-        Gvk { group: self.key.group.clone(), version: self.version.clone(), kind: self.key.kind.clone() }
+        Gvk {
+            group: self.key.group.clone(),
+            version: self.version.clone(),
+            kind: self.key.kind.clone(),
+        }
     }
 }
 

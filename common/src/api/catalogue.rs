@@ -23,8 +23,17 @@ use super::conditions::Condition;
     status = "AddonCatalogueStatus",
     derive = "PartialEq",
     printcolumn(name = "Class", type_ = "string", json_path = ".spec.class"),
-    printcolumn(name = "Base URL", type_ = "string", json_path = ".spec.baseURL", priority = 1),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(
+        name = "Base URL",
+        type_ = "string",
+        json_path = ".spec.baseURL",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AddonCatalogueSpec {
@@ -57,7 +66,10 @@ pub enum CatalogueClass {
 #[serde(rename_all = "camelCase")]
 pub struct Addon {
     /// RFC 1123 name.
-    #[schemars(length(min = 1, max = 63), regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+    )]
     pub name: String,
     /// One line for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,7 +143,11 @@ pub struct AddonVersion {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needs_rolling_update: Option<String>,
     /// kops: a CA Secret and an Issuer are wanted (kept).
-    #[serde(default, rename = "needsPKI", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(
+        default,
+        rename = "needsPKI",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub needs_pki: bool,
 }
 
@@ -383,7 +399,9 @@ impl Constraints {
     /// Whether no constraint is written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.k8s_version.is_none() && self.kkp_version.is_none() && self.kubernetes_version.is_none()
+        self.k8s_version.is_none()
+            && self.kkp_version.is_none()
+            && self.kubernetes_version.is_none()
     }
 }
 

@@ -71,12 +71,24 @@ pub fn installation_name(addon: &str) -> String {
     let mut clean: String = addon
         .to_lowercase()
         .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' })
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '.' {
+                c
+            } else {
+                '-'
+            }
+        })
         .collect();
     clean.truncate(200);
-    let clean = clean.trim_matches(|c| c == '-' || c == '.').replace("..", ".");
+    let clean = clean
+        .trim_matches(|c| c == '-' || c == '.')
+        .replace("..", ".");
     let hash = hex_prefix(addon.as_bytes(), 8);
-    if clean.is_empty() { format!("addon-{hash}") } else { format!("{clean}-{hash}") }
+    if clean.is_empty() {
+        format!("addon-{hash}")
+    } else {
+        format!("{clean}-{hash}")
+    }
 }
 
 /// Whether `name` can be the name of a Kubernetes object (RFC 1123 subdomain, 253 characters at most).
@@ -90,13 +102,18 @@ fn is_label_name(part: &str) -> bool {
     let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
     edge(part.chars().next())
         && edge(part.chars().last())
-        && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        && part
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 /// The first `digits` hex digits of the sha256 of `bytes`.
 #[must_use]
 pub fn hex_prefix(bytes: &[u8], digits: usize) -> String {
-    let mut hex: String = Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect();
+    let mut hex: String = Sha256::digest(bytes)
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect();
     hex.truncate(digits);
     hex
 }

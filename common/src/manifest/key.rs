@@ -21,19 +21,30 @@ impl Gvk {
     #[must_use]
     pub fn new(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+        }
     }
 
     /// Of an object; `None` without apiVersion or kind.
     #[must_use]
     pub fn of(object: &Value) -> Option<Self> {
-        Some(Self::new(object.get("apiVersion")?.as_str()?, object.get("kind")?.as_str()?))
+        Some(Self::new(
+            object.get("apiVersion")?.as_str()?,
+            object.get("kind")?.as_str()?,
+        ))
     }
 
     /// `apiVersion` as an object spells it.
     #[must_use]
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 }
 
@@ -59,7 +70,10 @@ impl ObjectKey {
         Some(Self {
             group: gvk.group,
             kind: gvk.kind,
-            namespace: metadata.get("namespace").and_then(Value::as_str).map(str::to_owned),
+            namespace: metadata
+                .get("namespace")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
             name: metadata.get("name")?.as_str()?.to_owned(),
         })
     }

@@ -29,18 +29,25 @@ impl KindTable {
     /// Adds a kind; the first version added to a group is its preferred one.
     pub fn insert(&mut self, gvk: &Gvk, info: KindInfo) {
         let versions = self.groups.entry(gvk.group.clone()).or_default();
-        match versions.iter_mut().find(|(version, _)| *version == gvk.version) {
+        match versions
+            .iter_mut()
+            .find(|(version, _)| *version == gvk.version)
+        {
             Some((_, kinds)) => {
                 kinds.insert(gvk.kind.clone(), info);
             }
-            None => versions.push((gvk.version.clone(), BTreeMap::from([(gvk.kind.clone(), info)]))),
+            None => versions.push((
+                gvk.version.clone(),
+                BTreeMap::from([(gvk.kind.clone(), info)]),
+            )),
         }
     }
 
     /// Adds every served version of a CustomResourceDefinition object; anything else is ignored.
     pub fn insert_crd(&mut self, crd: &Value) {
         let Some(spec) = crd.get("spec") else { return };
-        let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text =
+            |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
         let names = spec.get("names");
         let info = KindInfo {
             plural: text(names.and_then(|names| names.get("plural"))),
@@ -49,9 +56,22 @@ impl KindTable {
         };
         let kind = text(names.and_then(|names| names.get("kind")));
         let group = text(spec.get("group"));
-        for version in spec.get("versions").and_then(Value::as_array).into_iter().flatten() {
-            if version.get("served").and_then(Value::as_bool).unwrap_or(true) {
-                let gvk = Gvk { group: group.clone(), version: text(version.get("name")), kind: kind.clone() };
+        for version in spec
+            .get("versions")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            if version
+                .get("served")
+                .and_then(Value::as_bool)
+                .unwrap_or(true)
+            {
+                let gvk = Gvk {
+                    group: group.clone(),
+                    version: text(version.get("name")),
+                    kind: kind.clone(),
+                };
                 self.insert(&gvk, info.clone());
             }
         }
@@ -61,7 +81,11 @@ impl KindTable {
     #[must_use]
     pub fn get(&self, gvk: &Gvk) -> Option<&KindInfo> {
         let versions = self.groups.get(&gvk.group)?;
-        versions.iter().find(|(version, _)| *version == gvk.version)?.1.get(&gvk.kind)
+        versions
+            .iter()
+            .find(|(version, _)| *version == gvk.version)?
+            .1
+            .get(&gvk.kind)
     }
 
     /// A kind in its preferred served version.
@@ -69,7 +93,14 @@ impl KindTable {
     pub fn preferred(&self, group: &str, kind: &str) -> Option<(Gvk, &KindInfo)> {
         self.groups.get(group)?.iter().find_map(|(version, kinds)| {
             let info = kinds.get(kind)?;
-            Some((Gvk { group: group.to_owned(), version: version.clone(), kind: kind.to_owned() }, info))
+            Some((
+                Gvk {
+                    group: group.to_owned(),
+                    version: version.clone(),
+                    kind: kind.to_owned(),
+                },
+                info,
+            ))
         })
     }
 

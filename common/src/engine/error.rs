@@ -1,0 +1,89 @@
+//! What can go wrong between us and a cluster, as the exit codes tell it apart.
+
+use crate::manifest::key::ObjectKey;
+
+/// An error of the engine. Display names the object or request; the source stays in the chain.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The server could not be reached or did not answer in time.
+    #[error("the server at {server} cannot be reached")]
+    Unreachable {
+        /// URL of the server.
+        server: String,
+        /// Why.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// 401: the credentials are missing, wrong or expired.
+    #[error("the server at {server} does not accept the credentials")]
+    Unauthorized {
+        /// URL of the server.
+        server: String,
+    },
+    /// 403 by RBAC: names verb and resource.
+    #[error("not allowed: {verb} {resource}; the server says: {message}")]
+    Forbidden {
+        /// `create`, `patch`, …
+        verb: &'static str,
+        /// `deployments.apps in namespace shop`.
+        resource: String,
+        /// The server's words.
+        message: String,
+    },
+    /// Denied at admission (webhook or policy): exit 6.
+    #[error("{object}: {message}")]
+    Denied {
+        /// The object that was denied.
+        object: String,
+        /// The server's words.
+        message: String,
+    },
+    /// Somebody else holds the lock: exit 4.
+    #[error(
+        "{installation} is being changed by {holder} since {since}; wait for it, or take over with --steal-lock"
+    )]
+    Locked {
+        /// `namespace/name`.
+        installation: String,
+        /// Who holds it.
+        holder: String,
+        /// RFC 3339.
+        since: String,
+    },
+    /// An object is wanted that exists and is not ours, or a field is owned by another manager: exit 4.
+    #[error("{key}: {message}")]
+    Conflict {
+        /// The object.
+        key: ObjectKey,
+        /// Who owns it, and the way out.
+        message: String,
+    },
+    /// Our CustomResourceDefinitions are not installed.
+    #[error(
+        "the definitions of {0} are not installed in this cluster; run: kubectl addons init",
+        crate::api::names::GROUP
+    )]
+    NotInitialised,
+    /// Any other answer of the server for an object or a request.
+    #[error("{what}: {message}")]
+    Api {
+        /// Object or request.
+        what: String,
+        /// The server's words.
+        message: String,
+        /// HTTP status.
+        code: u16,
+    },
+    /// The inventory does not fit into the record (semantics 13).
+    #[error(
+        "{objects} objects need {bytes} bytes of record, {limit} are allowed: split the add-on"
+    )]
+    TooLarge {
+        /// Objects.
+        objects: usize,
+        /// Bytes needed.
+        bytes: usize,
+        /// Bytes allowed.
+        limit: usize,
+    },
+}

@@ -1,0 +1,5 @@
+//! Tests on a real control plane: `cargo test -p addons-tests --test cluster`.
+
+mod engine;
+mod main_job;
+mod webhook;
