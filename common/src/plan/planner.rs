@@ -370,3 +370,6 @@ fn wait_targets(desired: &Desired) -> Vec<Target> {
     });
     waits.map(|wanted| wanted.target.clone()).collect()
 }
+
+#[cfg(test)]
+mod tests;
