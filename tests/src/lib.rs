@@ -1,4 +1,6 @@
 //! What the tests, the demo and the benchmarks share.
 
+pub mod control_plane;
+pub mod guard;
 pub mod shared;
 pub mod tally;
