@@ -2,5 +2,6 @@
 
 pub mod control_plane;
 pub mod guard;
+pub mod proxy;
 pub mod shared;
 pub mod tally;
