@@ -21,6 +21,10 @@ pub struct Guarded {
     ended: Option<ExitStatus>,
 }
 
+/// Kills the process group of a [`Guarded`] that is waited for elsewhere: when dropped, where it has not ended.
+#[derive(Debug)]
+pub struct Leash(u32);
+
 /// A temporary folder: removed when dropped, or by the watchdog.
 #[derive(Debug)]
 pub struct Folder(TempDir);
@@ -59,6 +63,12 @@ impl Guarded {
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Another hold on the process.
+    #[must_use]
+    pub fn leash(&self) -> Leash {
+        Leash(self.id())
     }
 
     /// The stdout pipe, once, where the command asked for one.
@@ -133,6 +143,14 @@ impl Drop for Guarded {
         if self.ended.is_none() && self.kill().is_err() {
             let _ = self.child.kill();
             let _ = self.child.wait();
+        }
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        if let Ok(watchdog) = Watchdog::get() {
+            let _ = watchdog.tell("kill", &self.0.to_string());
         }
     }
 }

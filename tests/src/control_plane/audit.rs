@@ -124,6 +124,13 @@ impl Audit {
 }
 
 impl Requests {
+    /// Only those of this user.
+    #[must_use]
+    pub fn by(mut self, user: &str) -> Self {
+        self.0.retain(|request| request.user == user);
+        self
+    }
+
     /// How many requests with this verb came from clients whose user agent begins so.
     #[must_use]
     pub fn count(&self, verb: &str, agent: &str) -> usize {

@@ -9,8 +9,12 @@ while read -r verb what; do
     for group in $groups; do [ "$group" = "$what" ] || kept="$kept $group"; done
     groups=$kept
     ;;
-  kill) kill -s KILL -- "-$what" ;;
-  terminate) kill -s TERM -- "-$what" ;;
+  # Only what is still guarded: the number of a process that ended may belong to another one.
+  kill | terminate)
+    signal=KILL
+    [ "$verb" = kill ] || signal=TERM
+    case " $groups " in *" $what "*) kill -s "$signal" -- "-$what" ;; esac
+    ;;
   folder) set -- "$@" "$what" ;;
   esac
 done
