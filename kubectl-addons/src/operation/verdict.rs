@@ -7,8 +7,7 @@ use common::admission::verdict::Verdict;
 use common::admission::marks::Marks;
 use common::admission::{Facts, Requester, Settings, mutate, validate};
 use common::api::installation::AddonInstallation;
-use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use kube::api::{Api, PostParams};
+use common::engine::identity;
 
 use crate::output;
 use crate::session::Session;
@@ -62,7 +61,7 @@ pub async fn settle(session: &Session, candidate: &mut Candidate, facts: &Facts)
     if candidate.wanted.spec.target_namespace.is_none() {
         candidate.wanted.spec.target_namespace = Some(candidate.target_namespace().to_owned());
     }
-    let requester = if candidate.wanted.spec.core_addon { whoami(session).await? } else { Requester::default() };
+    let requester = if candidate.wanted.spec.core_addon { identity::whoami(session.cluster().await?).await? } else { Requester::default() };
     let verdict = validate::installation(&candidate.wanted, candidate.existing.as_ref(), &requester, facts);
     tell(&format!("installation {}", candidate.name), &verdict)
 }
@@ -73,7 +72,7 @@ pub async fn settle(session: &Session, candidate: &mut Candidate, facts: &Facts)
 /// [`Refused`].
 pub async fn deletion(session: &Session, record: &AddonInstallation, facts: &Facts) -> Result<()> {
     let marks = Marks::of(record);
-    let requester = if record.spec.core_addon { whoami(session).await? } else { Requester::default() };
+    let requester = if record.spec.core_addon { identity::whoami(session.cluster().await?).await? } else { Requester::default() };
     let mut verdict = validate::installation_deletion(&marks, &requester, facts);
     // They tell how to do what this command is about to do.
     verdict.warnings.clear();
@@ -92,16 +91,4 @@ pub fn tell(what: &str, verdict: &Verdict) -> Result<()> {
         Some(denial) => Err(Refused { what: what.to_owned(), message: denial.message }.into()),
         None => Ok(()),
     }
-}
-
-/// Who the API server thinks we are; asked only where the answer decides.
-///
-/// # Errors
-/// The server cannot be reached, or refuses.
-pub async fn whoami(session: &Session) -> Result<Requester> {
-    let api: Api<SelfSubjectReview> = Api::all(session.cluster().await?.client().clone());
-    let review = api.create(&PostParams::default(), &SelfSubjectReview::default()).await;
-    let review = review.context("cannot find out who you are (create selfsubjectreviews.authentication.k8s.io)")?;
-    let info = review.status.and_then(|status| status.user_info).unwrap_or_default();
-    Ok(Requester { user: info.username.unwrap_or_default(), groups: info.groups.unwrap_or_default() })
 }
