@@ -1,6 +1,7 @@
 //! The harness itself: what the other tests rely on.
 
 mod proxy;
+mod webhook;
 
 use addons_tests::control_plane::cluster::client;
 use addons_tests::control_plane::{ControlPlane, Options, unique};
