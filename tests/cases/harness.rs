@@ -1,5 +1,6 @@
 //! The harness itself: what the other tests rely on.
 
+mod definitions;
 mod proxy;
 mod webhook;
 
