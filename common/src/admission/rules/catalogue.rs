@@ -10,6 +10,7 @@ use crate::api::catalogue::{
 };
 use crate::api::installation::AddonInstallation;
 use crate::api::names::LABEL_DERIVED_FROM;
+use crate::values::form;
 use crate::version::{constraint, range, tolerant};
 
 /// Whether a catalogue is a source: in the system namespace and not derived from others (semantics 1).
@@ -254,6 +255,23 @@ pub fn manifest_without_values(catalogue: &AddonCatalogue) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// Forms can be filled in: paths, types and defaults (semantics 9).
+#[must_use]
+pub fn unusable_forms(catalogue: &AddonCatalogue) -> Vec<Problem> {
+    versions(catalogue)
+        .flat_map(|(place, _, version)| {
+            let violations = form::check_form(&version.template.form_spec);
+            violations.into_iter().map(move |violation| {
+                Problem::invalid(
+                    "form",
+                    format!("{place}.template.formSpec"),
+                    format!("{}: {}", violation.path, violation.message),
+                )
+            })
+        })
+        .collect()
 }
 
 /// kops prunes every object of a kind where no label selector narrows it (kops-channels 1.8): a warning, for kops
