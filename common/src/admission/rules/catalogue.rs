@@ -17,7 +17,13 @@ use crate::version::{constraint, range, tolerant};
 #[must_use]
 pub fn is_source(catalogue: &AddonCatalogue, settings: &Settings) -> bool {
     catalogue.metadata.namespace.as_deref() == Some(settings.system_namespace.as_str())
-        && derived_from(catalogue).is_none()
+        && !is_copy(catalogue)
+}
+
+/// Whether the loop derived a catalogue from sources (semantics 1).
+#[must_use]
+pub fn is_copy(catalogue: &AddonCatalogue) -> bool {
+    derived_from(catalogue).is_some()
 }
 
 /// The mark of a copy that the loop made.
@@ -298,7 +304,7 @@ pub fn prune_without_selector(catalogue: &AddonCatalogue) -> Vec<String> {
 /// A catalogue that is neither a source nor a copy is used by nobody but installations beside it.
 #[must_use]
 pub fn outside_system_namespace(catalogue: &AddonCatalogue, settings: &Settings) -> Option<String> {
-    let elsewhere = !is_source(catalogue, settings) && derived_from(catalogue).is_none();
+    let elsewhere = !is_source(catalogue, settings) && !is_copy(catalogue);
     elsewhere.then(|| {
         format!(
             "catalogues outside namespace {} are no sources: only installations in the same namespace can use this one",

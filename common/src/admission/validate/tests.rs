@@ -304,7 +304,7 @@ fn all_problems_of_a_catalogue_stand_in_one_denial() {
 fn copies_are_outside_the_duplicate_rule() {
     let copy = json!({
         "metadata": {"name": "platform", "namespace": "cluster-1", "labels": {"kubectl-addons.dev/derived-from": "platform"}},
-        "spec": {"addons": [addon("plain", &["1.0.0"])]},
+        "spec": {"addons": [addon("plain", &["1.0.0", "v1"])]},
     });
     let facts = known();
     let verdict = judged(
