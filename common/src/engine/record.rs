@@ -13,7 +13,7 @@ use crate::api::names;
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::{ListMetadata, Partial};
+use super::meta::{ListMetadata, Partial, or_default};
 use super::request::{Call, JSON, METADATA};
 
 /// Records of one page.
@@ -48,6 +48,7 @@ pub async fn list(
     struct Page {
         #[serde(default)]
         metadata: ListMetadata,
+        #[serde(default, deserialize_with = "or_default")]
         items: Vec<AddonInstallation>,
     }
     let collection = collection(namespace);
@@ -128,17 +129,18 @@ pub(super) async fn delete(
     if !dry_run {
         preconditions["resourceVersion"] = json!(record.resource_version());
     }
-    let options = json!({
+    let mut options = json!({
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "preconditions": preconditions,
         "propagationPolicy": "Background",
     });
-    let mut call = Call::delete(&collection(Some(&namespace)), &record.name_any())
-        .body(options.to_string().into_bytes());
     if dry_run {
-        call = call.query("dryRun", "All");
+        // In the body: the API server ignores the query of a DELETE that has one, and would delete.
+        options["dryRun"] = json!(["All"]);
     }
+    let call = Call::delete(&collection(Some(&namespace)), &record.name_any())
+        .body(options.to_string().into_bytes());
     match cluster.send::<serde::de::IgnoredAny>(call).await {
         Ok(_) => Ok(()),
         Err(error) if error.is_not_found() => Ok(()),
