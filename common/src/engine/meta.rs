@@ -39,7 +39,13 @@ pub(super) struct Metadata {
     pub(super) annotations: BTreeMap<String, String>,
     pub(super) deletion_timestamp: Option<String>,
     pub(super) finalizers: Vec<String>,
-    pub(super) owner_references: Vec<serde::de::IgnoredAny>,
+    pub(super) owner_references: Vec<OwnerReference>,
+}
+
+/// What an object goes with.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct OwnerReference {
+    pub(super) uid: String,
 }
 
 /// Metadata of a list.

@@ -7,11 +7,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::conditions::{self, Condition};
 use crate::api::installation::{
-    AddonInstallationStatus, CreatedNamespace, Installed, InventoryGroup, ObjectState, Phase,
-    Revision,
+    AddonInstallationStatus, CreatedNamespace, Installed, InventoryGroup, InventoryObject,
+    ObjectState, Phase, Revision,
 };
 use crate::manifest::key::ObjectKey;
-use crate::plan::inventory::Inventory;
+use crate::plan::inventory::{Inventory, Item};
 use crate::plan::{Plan, Verb};
 
 use super::error::EngineError;
@@ -19,8 +19,8 @@ use super::meta::Metadata;
 
 /// Bytes of inventory in a record (semantics 13: 5,000 objects in 0.8 MB).
 const LARGEST_INVENTORY: usize = 800_000;
-/// What uid and generation add to an object that has none yet.
-const BYTES_OF_A_UID: usize = 64;
+/// What uid and resourceVersion add to a planned object, without its `planned`.
+const GROWTH_OF_PLANNED: usize = 58;
 /// Ended operations that are kept.
 const LONGEST_HISTORY: usize = 10;
 
@@ -212,7 +212,7 @@ pub(super) fn check_size(plan: &Plan) -> Result<(), EngineError> {
             .filter(|item| item.object.uid.is_empty())
             .count();
         let bytes = serde_json::to_vec(&groups(inventory)).map_or(usize::MAX, |json| json.len());
-        let bytes = bytes.saturating_add(without_uid * BYTES_OF_A_UID);
+        let bytes = bytes.saturating_add(without_uid * GROWTH_OF_PLANNED);
         if bytes > LARGEST_INVENTORY {
             return Err(EngineError::TooLarge {
                 objects,
@@ -241,7 +241,7 @@ fn exact(plan: &Plan, results: &Results) -> Inventory {
         .retain(|key, _| !results.gone.contains(key));
     for (key, applied) in &results.applied {
         if let Some(item) = inventory.objects.get_mut(key) {
-            learn(&mut item.object, applied);
+            learn(&mut item.object, applied, plan.union.objects.get(key));
         }
     }
     inventory
@@ -256,26 +256,35 @@ fn known(plan: &Plan, results: &Results) -> Inventory {
     for (key, applied) in &results.applied {
         if let Some(item) = plan.exact.objects.get(key) {
             let mut item = item.clone();
-            learn(&mut item.object, applied);
+            learn(&mut item.object, applied, plan.union.objects.get(key));
             inventory.objects.insert(key.clone(), item);
         }
     }
     inventory
 }
 
-fn learn(object: &mut crate::api::installation::InventoryObject, applied: &Applied) {
+/// Takes over what the server answered. `recorded` = the object in the union inventory: what was there already with the
+/// recorded uid is no stranger, even where the plan did not see it.
+fn learn(object: &mut InventoryObject, applied: &Applied, recorded: Option<&Item>) {
+    let recorded = recorded
+        .filter(|item| !item.object.uid.is_empty() && item.object.uid == applied.uid)
+        .map(|item| item.object.state);
+    let state = match (applied.state, recorded) {
+        (Some(ObjectState::Preexisting), Some(state)) => state,
+        (Some(state), _) => state,
+        (None, _) => object.state,
+    };
+    // Planned by an operation that was cut off, and taken as ours by the plan.
+    object.state = match state {
+        ObjectState::Planned => ObjectState::Owned,
+        state => state,
+    };
     object.uid.clone_from(&applied.uid);
     object.generation = applied.generation;
     object.resource_version = match applied.generation {
         Some(_) => None,
         None => Some(applied.resource_version.clone()),
     };
-    match applied.state {
-        Some(state) => object.state = state,
-        // Planned by an operation that was cut off, and taken as ours by the plan.
-        None if object.state == ObjectState::Planned => object.state = ObjectState::Owned,
-        None => {}
-    }
 }
 
 // STAND-IN: the merge replaces it by the conversion of plan/inventory.rs.

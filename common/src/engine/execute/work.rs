@@ -66,9 +66,10 @@ impl Work<'_> {
         let Some(name) = &self.plan.create_namespace else {
             return;
         };
-        let created =
-            namespace::create(self.cluster, name, &self.plan.installation, self.deadline).await;
-        match created {
+        let installation = &self.plan.installation;
+        let creating =
+            namespace::create(self.cluster, name, installation, self.deadline, self.events);
+        match creating.await {
             Ok(uid) => {
                 if uid.is_some() {
                     (self.events)(Event::Applied {
@@ -180,6 +181,10 @@ impl Work<'_> {
             } else {
                 others.push(step.target.clone());
             }
+        }
+        if !definitions.is_empty() {
+            // The kinds that were cached before are no longer all there are.
+            self.cluster.forget_kinds().await;
         }
         let tell = wait::teller(self.events);
         let (unserved, pending) = futures::join!(
