@@ -1,6 +1,6 @@
 //! The record of an installation: lock, journal and inventory in one write (semantics 13).
 //!
-//! The spec is written by [`create`] and [`replace`], the status only by `put_status`: one whole-object PUT with
+//! The spec is written by `create` and `replace`, the status only by `put_status`: one whole-object PUT with
 //! resourceVersion, never a patch, never server-side apply.
 
 use kube::ResourceExt as _;

@@ -79,7 +79,7 @@ impl Work<'_> {
                 }
                 worked.namespace_uid = uid;
             }
-            Err(error) => self.fail(report, namespace::key(name), error.to_string()),
+            Err(error) => self.fail(report, namespace::key(name), error.words()),
         }
     }
 
@@ -150,7 +150,7 @@ impl Work<'_> {
                     });
                 }
             }
-            Err(error) => self.fail(report, key.clone(), error.to_string()),
+            Err(error) => self.fail(report, key.clone(), error.words()),
         }
     }
 
