@@ -2,12 +2,14 @@
 //!
 //! `diff`, `--dry-run`, the confirmation and the executor all take the same [`Plan`].
 
+mod decide;
 pub mod desired;
 pub mod inventory;
 pub mod order;
 pub mod planner;
 pub mod prune;
 pub mod snapshot;
+pub mod summary;
 
 use std::sync::Arc;
 
