@@ -1,11 +1,199 @@
-//! The digest of an object: what the inventory remembers of an applied manifest (semantics 13).
+//! Digests: of objects for the inventory, of values, and the `manifestHash` of an index.
+
+use std::io::Write;
 
 use serde_json::Value;
+use sha1::Sha1;
+use sha2::{Digest, Sha256};
 
-use crate::api::names::hex_prefix;
+/// What a `manifestHash` says about the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verified {
+    /// It is their sha256.
+    Sha256,
+    /// It is their sha1 (kops up to 1.21).
+    Sha1,
+    /// It is neither sha256 nor sha1 (opzkit writes md5): an opaque string that proves nothing.
+    Unverifiable,
+}
 
-/// First 20 hex digits of the sha256 of an object; the order of its fields does not matter.
+/// The bytes are not those that the `manifestHash` was made of.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "manifestHash is {expected}, but the {algorithm} of the manifest is {actual}: it was changed on the way, or the index was not updated with it"
+)]
+pub struct HashMismatch {
+    /// `sha256` or `sha1`.
+    pub algorithm: &'static str,
+    /// What the entry says.
+    pub expected: String,
+    /// Of the trimmed bytes.
+    pub actual: String,
+}
+
+/// First 20 hex digits of the sha256 of the canonical JSON of a value: keys sorted, no blanks.
 #[must_use]
-pub fn digest(object: &Value) -> String {
-    hex_prefix(object.to_string().as_bytes(), 20)
+pub fn digest(value: &Value) -> String {
+    let mut hasher = Sha256::new();
+    write_canonical(value, &mut hasher);
+    let mut text = hex(&hasher.finalize());
+    text.truncate(20);
+    text
+}
+
+/// Compares bytes with the `manifestHash` of an index (kops-channels §1.5 and §5): 64 hex digits are a sha256, 40 a
+/// sha1, of the bytes without white space around them (kops) or as they are (topfreegames).
+///
+/// # Errors
+/// [`HashMismatch`] where neither of them has that hash.
+pub fn verify(bytes: &[u8], expected: &str) -> Result<Verified, HashMismatch> {
+    let is_hex = expected.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let (algorithm, hash, verified): (_, fn(&[u8]) -> String, _) = match expected.len() {
+        64 if is_hex => (
+            "sha256",
+            |bytes| hex(&Sha256::digest(bytes)),
+            Verified::Sha256,
+        ),
+        40 if is_hex => ("sha1", |bytes| hex(&Sha1::digest(bytes)), Verified::Sha1),
+        _ => return Ok(Verified::Unverifiable),
+    };
+    let actual = hash(trimmed(bytes));
+    if actual.eq_ignore_ascii_case(expected) || hash(bytes).eq_ignore_ascii_case(expected) {
+        return Ok(verified);
+    }
+    Err(HashMismatch {
+        algorithm,
+        expected: expected.to_owned(),
+        actual,
+    })
+}
+
+/// sha256 of the bytes without white space around them, in hex: what kops writes as `manifestHash`, and what stands for
+/// it where an entry has none (semantics 11).
+#[must_use]
+pub fn sha256_trimmed(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(trimmed(bytes)))
+}
+
+/// Go's `strings.TrimSpace`: white space of Unicode.
+fn trimmed(bytes: &[u8]) -> &[u8] {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.trim().as_bytes(),
+        Err(_) => bytes.trim_ascii(),
+    }
+}
+
+/// Streams JSON with sorted keys, whatever order the map of `serde_json` is built to keep.
+fn write_canonical(value: &Value, hasher: &mut Sha256) {
+    match value {
+        Value::Array(items) => {
+            hasher.update(b"[");
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    hasher.update(b",");
+                }
+                write_canonical(item, hasher);
+            }
+            hasher.update(b"]");
+        }
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            // Costs next to nothing where the map is sorted already.
+            entries.sort_unstable_by_key(|(key, _)| *key);
+            hasher.update(b"{");
+            for (index, (key, item)) in entries.into_iter().enumerate() {
+                if index > 0 {
+                    hasher.update(b",");
+                }
+                write_scalar(key, hasher);
+                hasher.update(b":");
+                write_canonical(item, hasher);
+            }
+            hasher.update(b"}");
+        }
+        scalar => write_scalar(scalar, hasher),
+    }
+}
+
+fn write_scalar(scalar: &(impl serde::Serialize + ?Sized), hasher: &mut impl Write) {
+    // Scalars can always be written as JSON, and a hasher takes every byte.
+    let _ = serde_json::to_writer(hasher, scalar);
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|digit| DIGITS.get(usize::from(digit)))
+        .map(|digit| char::from(*digit))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// kops-channels T10.
+    const VECTORS: [(&str, &str); 4] = [
+        (
+            "test",
+            "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        ),
+        (
+            "~!*/?",
+            "2ebef337aebca07992300b61b58f3581a3d0228e9eb17c0340eaa01bcb2abde2",
+        ),
+        (
+            "测试1",
+            "d7d16e0c2747b4dbe70a6f4977cf4f4ebb4a227d7ebc24c3a0e99acaae79b518",
+        ),
+        (
+            "-897668",
+            "e6909a82db1ad9349f016624af382f62226e9a1bffbd360f9ccc4ef8aaded232",
+        ),
+    ];
+
+    #[test]
+    fn hashes_are_those_of_kops() {
+        for (text, hash) in VECTORS {
+            assert_eq!(sha256_trimmed(text.as_bytes()), hash);
+            let padded = format!("\n\u{b}\u{a0} {text}\r\n");
+            assert_eq!(verify(padded.as_bytes(), hash), Ok(Verified::Sha256));
+            assert_eq!(
+                verify(text.as_bytes(), &hash.to_uppercase()),
+                Ok(Verified::Sha256)
+            );
+        }
+    }
+
+    #[test]
+    fn raw_bytes_and_sha1_are_taken_too() {
+        // printf 'test\n' | sha256sum; printf test | sha1sum
+        let raw = "f2ca1bb6c7e907d06dafe4687e579fce76b37e4e93b7605022da52e6ccc26fd2";
+        let sha1 = "a94a8fe5ccb19ba61c4c0873d391e987982fbbd3";
+        assert_eq!(verify(b"test\n", raw), Ok(Verified::Sha256));
+        assert_eq!(verify(b"test\n", sha1), Ok(Verified::Sha1));
+        let mismatch = verify(b"toast\n", sha1).unwrap_err();
+        assert_eq!(
+            (mismatch.algorithm, mismatch.expected.as_str()),
+            ("sha1", sha1)
+        );
+        assert_eq!(
+            verify(b"toast", "098f6bcd4621d373cade4e832627b4f6"),
+            Ok(Verified::Unverifiable)
+        );
+        assert_eq!(verify(b"", &"x".repeat(64)), Ok(Verified::Unverifiable));
+    }
+
+    #[test]
+    fn digests_do_not_depend_on_the_order_of_keys() {
+        // printf '{"a":[1,null,"é\\n"],"b":{"c":true,"d":1.5}}' | sha256sum | cut -c1-20
+        let written = r#"{"b":{"d":1.5,"c":true},"a":[1,null,"é\n"]}"#;
+        let value: Value = serde_json::from_str(written).unwrap();
+        assert_eq!(digest(&value), "e0e584ae72b0512a0579");
+        assert_ne!(digest(&json!({"a": "1"})), digest(&json!({"a": 1})));
+    }
 }

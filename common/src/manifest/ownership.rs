@@ -1,32 +1,177 @@
-//! The marks that say whose an object is (semantics 5).
+//! Marks of ownership, the namespace, and fields that only the server writes.
 
 use serde_json::{Map, Value};
 
 use crate::api::names::{ANNOTATION_INSTALLATION, LABEL_OWNER, owner_hash};
 use crate::plan::InstallationName;
 
-/// Puts the owner label and the annotation with the installation's name on an object.
-///
-/// Labels that are no map stay as they are: the API server refuses such an object in its own words.
+/// Marks an object as ours: owner label and installation annotation (semantics 5).
 pub fn mark(object: &mut Value, installation: &InstallationName) {
-    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+    let hash = owner_hash(&installation.namespace, &installation.name);
+    let Some(metadata) = metadata_mut(object) else {
         return;
     };
-    let hash = owner_hash(&installation.namespace, &installation.name);
-    for (field, name, value) in [
-        ("labels", LABEL_OWNER, hash),
-        (
-            "annotations",
-            ANNOTATION_INSTALLATION,
-            installation.to_string(),
-        ),
-    ] {
-        let marks = metadata.entry(field).or_insert(Value::Null);
-        if marks.is_null() {
-            *marks = Value::Object(Map::new());
+    set(metadata, "labels", LABEL_OWNER, hash);
+    let pair = installation.to_string();
+    set(metadata, "annotations", ANNOTATION_INSTALLATION, pair);
+}
+
+/// The value of the owner label.
+#[must_use]
+pub fn owner_label(object: &Value) -> Option<&str> {
+    object
+        .get("metadata")?
+        .get("labels")?
+        .get(LABEL_OWNER)?
+        .as_str()
+}
+
+/// The installation that the annotation names. Anybody can write it: only [`is_owned_by`] decides.
+#[must_use]
+pub fn owner(object: &Value) -> Option<InstallationName> {
+    let pair = object
+        .get("metadata")?
+        .get("annotations")?
+        .get(ANNOTATION_INSTALLATION)?
+        .as_str()?;
+    let (namespace, name) = pair.split_once('/')?;
+    Some(InstallationName {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    })
+}
+
+/// Whether the owner label is that of an installation.
+#[must_use]
+pub fn is_owned_by(object: &Value, installation: &InstallationName) -> bool {
+    owner_label(object) == Some(&owner_hash(&installation.namespace, &installation.name))
+}
+
+/// Gives a namespaced object without a namespace the target namespace, and takes it from a cluster-scoped one; the
+/// latter is told in a warning (semantics 7).
+#[must_use]
+pub fn set_namespace(object: &mut Value, namespaced: bool, target: &str) -> Option<String> {
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or("?");
+    let kind = kind.to_owned();
+    let metadata = metadata_mut(object)?;
+    if namespaced {
+        if !metadata.contains_key("namespace") {
+            metadata.insert("namespace".into(), target.into());
         }
-        if let Some(marks) = marks.as_object_mut() {
-            marks.insert(name.to_owned(), Value::String(value));
+        return None;
+    }
+    let namespace = metadata.remove("namespace")?;
+    let name = metadata.get("name").and_then(Value::as_str).unwrap_or("?");
+    Some(format!(
+        "{kind} {name} has namespace {}, but stands in none: the namespace is ignored",
+        namespace.as_str().unwrap_or("?")
+    ))
+}
+
+/// Takes away what only the server writes: `status` and the server's fields of `metadata`. In a manifest that was
+/// copied from a cluster they would claim fields or make every apply fail.
+pub fn strip(object: &mut Value) {
+    if let Value::Object(fields) = object {
+        fields.remove("status");
+    }
+    if let Some(metadata) = metadata_mut(object) {
+        for field in [
+            "managedFields",
+            "resourceVersion",
+            "uid",
+            "creationTimestamp",
+            "generation",
+            "selfLink",
+        ] {
+            metadata.remove(field);
         }
+    }
+}
+
+fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    object.get_mut("metadata")?.as_object_mut()
+}
+
+/// Sets an entry of `labels` or `annotations`; a missing or null map is made.
+fn set(metadata: &mut Map<String, Value>, map: &str, key: &str, value: String) {
+    let map = metadata.entry(map).or_insert(Value::Null);
+    if map.is_null() {
+        *map = Value::Object(Map::new());
+    }
+    if let Value::Object(map) = map {
+        map.insert(key.to_owned(), Value::String(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn installation() -> InstallationName {
+        InstallationName {
+            namespace: "kubectl-addons".into(),
+            name: "web".into(),
+        }
+    }
+
+    #[test]
+    fn marks_are_added_to_what_is_there() {
+        let mut object =
+            json!({"metadata": {"name": "a", "labels": {"app": "x"}, "annotations": null}});
+        mark(&mut object, &installation());
+        let hash = owner_hash("kubectl-addons", "web");
+        assert_eq!(
+            object["metadata"],
+            json!({
+                "name": "a",
+                "labels": {"app": "x", "kubectl-addons.dev/owner": hash},
+                "annotations": {"kubectl-addons.dev/installation": "kubectl-addons/web"},
+            })
+        );
+        assert_eq!(owner(&object), Some(installation()));
+        assert!(is_owned_by(&object, &installation()));
+        let other = InstallationName {
+            name: "b".into(),
+            ..installation()
+        };
+        assert!(!is_owned_by(&object, &other));
+    }
+
+    /// Semantics 7.
+    #[test]
+    fn the_namespace_follows_the_scope() {
+        let mut object = json!({"kind": "Role", "metadata": {"name": "a"}});
+        assert_eq!(set_namespace(&mut object, true, "web"), None);
+        assert_eq!(object["metadata"]["namespace"], "web");
+        assert_eq!(set_namespace(&mut object, true, "other"), None);
+        assert_eq!(object["metadata"]["namespace"], "web");
+        let mut object =
+            json!({"kind": "ClusterRole", "metadata": {"name": "a", "namespace": "x"}});
+        assert_eq!(
+            set_namespace(&mut object, false, "web").as_deref(),
+            Some("ClusterRole a has namespace x, but stands in none: the namespace is ignored")
+        );
+        assert_eq!(
+            object,
+            json!({"kind": "ClusterRole", "metadata": {"name": "a"}})
+        );
+        assert_eq!(set_namespace(&mut object, false, "web"), None);
+    }
+
+    #[test]
+    fn fields_of_the_server_go() {
+        let mut object = json!({
+            "metadata": {"name": "a", "uid": "u", "resourceVersion": "1", "creationTimestamp": null,
+                "managedFields": [], "generation": 3},
+            "spec": {"status": 1},
+            "status": {},
+        });
+        strip(&mut object);
+        assert_eq!(
+            object,
+            json!({"metadata": {"name": "a"}, "spec": {"status": 1}})
+        );
     }
 }

@@ -1,1 +1,327 @@
-//! Placeholder.
+//! From bytes to the objects of a manifest: lists are expanded, what is no object is an error with its place.
+
+mod error;
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::key::ObjectKey;
+use super::yaml::{YamlOptions, documents};
+use super::{Manifest, Place};
+
+pub use error::ManifestError;
+
+/// How much a manifest may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the file.
+    pub bytes: usize,
+    /// Objects in the file; semantics 13 sets how many an inventory can hold.
+    pub objects: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            bytes: 16 << 20,
+            objects: 5_000,
+        }
+    }
+}
+
+/// The objects of a manifest.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parsed {
+    /// The objects in the order of the file, each key once.
+    pub manifests: Vec<Manifest>,
+    /// What was left out, and where.
+    pub warnings: Vec<String>,
+}
+
+/// Reads the objects of a manifest.
+///
+/// - Empty documents are skipped. `List` and `…List` objects are replaced by their items, which take `apiVersion` and
+///   `kind` from the list where they have none, as kubectl does it.
+/// - A Kustomization is no cluster object: skipped with a warning.
+/// - An object that is repeated word for word is dropped with a warning; a different one under the same key is an
+///   error. (kubectl and kops apply both one after the other, so that the last one stays without a word.)
+/// - An empty `metadata.namespace` is the same as none.
+///
+/// # Errors
+/// [`ManifestError`], with its place; `file` is the name that places carry.
+pub fn parse(bytes: &[u8], file: &str, limits: &Limits) -> Result<Parsed, ManifestError> {
+    if bytes.len() > limits.bytes {
+        return Err(ManifestError::TooLong {
+            file: file.to_owned(),
+            bytes: bytes.len(),
+            limit: limits.bytes,
+        });
+    }
+    let mut reader = Reader {
+        file,
+        limit: limits.objects,
+        parsed: Parsed::default(),
+        keys: HashMap::new(),
+    };
+    for document in documents(bytes, &YamlOptions::default()) {
+        let document = document.map_err(|error| ManifestError::Yaml {
+            place: reader.place(error.line, error.column),
+            problem: error.problem,
+        })?;
+        let place = reader.place(document.line, 0);
+        if !document.value.is_null() {
+            reader.object(document.value, place, &document.item_lines)?;
+        }
+    }
+    Ok(reader.parsed)
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    limit: usize,
+    parsed: Parsed,
+    /// Position in `parsed.manifests` by key.
+    keys: HashMap<ObjectKey, usize>,
+}
+
+impl Reader<'_> {
+    fn place(&self, line: usize, column: usize) -> Place {
+        Place {
+            file: self.file.to_owned(),
+            line,
+            column,
+        }
+    }
+
+    fn object(
+        &mut self,
+        value: Value,
+        place: Place,
+        item_lines: &[usize],
+    ) -> Result<(), ManifestError> {
+        let Value::Object(mut object) = value else {
+            let found = type_of(&value);
+            return Err(ManifestError::NotAnObject { place, found });
+        };
+        if is_kustomization(&object, self.file) {
+            self.parsed.warnings.push(format!(
+                "{place}: a Kustomization is no object of a cluster and is left out: build it with kustomize first"
+            ));
+            return Ok(());
+        }
+        let api_version = text(&object, "apiVersion", &place)?.to_owned();
+        let kind = text(&object, "kind", &place)?.to_owned();
+        if is_list(&object, &kind) {
+            let items = object.remove("items").unwrap_or_default();
+            return self.items(items, &api_version, &kind, &place, item_lines);
+        }
+        check_metadata(&mut object, &kind, &place)?;
+        self.keep(Value::Object(object), place)
+    }
+
+    fn items(
+        &mut self,
+        items: Value,
+        api_version: &str,
+        kind: &str,
+        place: &Place,
+        lines: &[usize],
+    ) -> Result<(), ManifestError> {
+        let Value::Array(items) = items else {
+            return Ok(());
+        };
+        let item_kind = kind.strip_suffix("List").unwrap_or_default();
+        for (index, mut item) in items.into_iter().enumerate() {
+            let line = lines.get(index).copied().unwrap_or(place.line);
+            if let Value::Object(item) = &mut item
+                && !item_kind.is_empty()
+                && !item.contains_key("kind")
+            {
+                item.insert("kind".into(), item_kind.into());
+                item.insert("apiVersion".into(), api_version.into());
+            }
+            self.object(item, self.place(line, 0), &[])?;
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, object: Value, place: Place) -> Result<(), ManifestError> {
+        let Some(key) = ObjectKey::of(&object) else {
+            let field = "metadata.name";
+            return Err(ManifestError::Missing { place, field });
+        };
+        if let Some(first) = self
+            .keys
+            .get(&key)
+            .and_then(|index| self.parsed.manifests.get(*index))
+        {
+            if first.object == object {
+                self.parsed.warnings.push(format!(
+                    "{place}: {key} is the same as at {} and is left out",
+                    first.place
+                ));
+                return Ok(());
+            }
+            return Err(ManifestError::Conflict {
+                key: Box::new(key),
+                first: first.place.clone(),
+                second: place,
+            });
+        }
+        if self.parsed.manifests.len() >= self.limit {
+            let limit = self.limit;
+            return Err(ManifestError::TooMany { place, limit });
+        }
+        self.keys.insert(key, self.parsed.manifests.len());
+        self.parsed.manifests.push(Manifest { object, place });
+        Ok(())
+    }
+}
+
+/// A Kustomization names its group, or is the nameless content of a file that kustomize finds by its name.
+fn is_kustomization(object: &Map<String, Value>, file: &str) -> bool {
+    match object.get("apiVersion").and_then(Value::as_str) {
+        Some(api_version) => api_version.starts_with("kustomize.config.k8s.io/"),
+        None => {
+            let name = file.rsplit('/').next().unwrap_or_default();
+            !object.contains_key("kind")
+                && matches!(
+                    name,
+                    "kustomization.yaml" | "kustomization.yml" | "Kustomization"
+                )
+        }
+    }
+}
+
+/// kubectl takes everything with `items` for a list; an object of a kind like `AllowList` has a name.
+fn is_list(object: &Map<String, Value>, kind: &str) -> bool {
+    let has_name = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("name"))
+        .is_some();
+    let items = object.get("items");
+    kind == "List" || (kind.ends_with("List") && items.is_some_and(Value::is_array) && !has_name)
+}
+
+/// Checks what requests are built from and what ownership marks are added to.
+fn check_metadata(
+    object: &mut Map<String, Value>,
+    kind: &str,
+    place: &Place,
+) -> Result<(), ManifestError> {
+    let metadata = match object.get_mut("metadata") {
+        None | Some(Value::Null) => {
+            let (place, field) = (place.clone(), "metadata.name");
+            return Err(ManifestError::Missing { place, field });
+        }
+        Some(Value::Object(metadata)) => metadata,
+        Some(other) => return Err(wrong_type(place, "metadata", other, "a map")),
+    };
+    if metadata.get("name").is_none_or(Value::is_null) {
+        return Err(if metadata.contains_key("generateName") {
+            ManifestError::GenerateName {
+                place: place.clone(),
+                kind: kind.to_owned(),
+            }
+        } else {
+            let (place, field) = (place.clone(), "metadata.name");
+            ManifestError::Missing { place, field }
+        });
+    }
+    if metadata
+        .get("namespace")
+        .is_some_and(|namespace| namespace.is_null() || namespace == "")
+    {
+        metadata.remove("namespace");
+    }
+    for (key, field) in [
+        ("name", "metadata.name"),
+        ("namespace", "metadata.namespace"),
+    ] {
+        match metadata.get(key) {
+            None => {}
+            Some(Value::String(name)) => check_name(name, field, place)?,
+            Some(other) => return Err(wrong_type(place, field, other, "text")),
+        }
+    }
+    for field in ["labels", "annotations"] {
+        match metadata.get(field) {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(map)) => {
+                if let Some((key, value)) = map
+                    .iter()
+                    .find(|(_, value)| !value.is_string() && !value.is_null())
+                {
+                    let field = format!("metadata.{field}[{key:?}]");
+                    return Err(wrong_type(place, &field, value, "text"));
+                }
+            }
+            Some(other) => {
+                return Err(wrong_type(
+                    place,
+                    &format!("metadata.{field}"),
+                    other,
+                    "a map",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Names become parts of URLs (Kubernetes' IsValidPathSegmentName).
+fn check_name(name: &str, field: &'static str, place: &Place) -> Result<(), ManifestError> {
+    if name.is_empty() || name == "." || name == ".." || name.contains(['/', '%']) {
+        return Err(ManifestError::InvalidName {
+            place: place.clone(),
+            field,
+            value: name.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// A text field that is not empty.
+fn text<'a>(
+    object: &'a Map<String, Value>,
+    field: &'static str,
+    place: &Place,
+) -> Result<&'a str, ManifestError> {
+    match object.get(field) {
+        None | Some(Value::Null) => Err(ManifestError::Missing {
+            place: place.clone(),
+            field,
+        }),
+        Some(Value::String(text)) if text.is_empty() => Err(ManifestError::Missing {
+            place: place.clone(),
+            field,
+        }),
+        Some(Value::String(text)) => Ok(text),
+        Some(other) => Err(wrong_type(place, field, other, "text")),
+    }
+}
+
+fn wrong_type(place: &Place, field: &str, found: &Value, expected: &'static str) -> ManifestError {
+    ManifestError::WrongType {
+        place: place.clone(),
+        field: field.to_owned(),
+        found: type_of(found),
+        expected,
+    }
+}
+
+/// The type of a JSON value, for messages.
+pub(crate) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! Why a manifest cannot be used.
+
+use crate::manifest::Place;
+use crate::manifest::key::ObjectKey;
+use crate::manifest::yaml::YamlProblem;
+
+/// Why a manifest cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// The file is too long.
+    #[error(
+        "{file}: {bytes} bytes, more than the {limit} that a manifest may have: split it into several add-ons"
+    )]
+    TooLong {
+        /// The file.
+        file: String,
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// Too many objects.
+    #[error("{place}: more than {limit} objects in one manifest: split it into several add-ons")]
+    TooMany {
+        /// The first object beyond the limit.
+        place: Place,
+        /// The limit.
+        limit: usize,
+    },
+    /// No YAML.
+    #[error("{place}: cannot be read as YAML")]
+    Yaml {
+        /// Where.
+        place: Place,
+        /// What is wrong.
+        #[source]
+        problem: YamlProblem,
+    },
+    /// A document or list item that is no map.
+    #[error("{place}: {found} stands where a Kubernetes object is expected")]
+    NotAnObject {
+        /// Where.
+        place: Place,
+        /// `text`, `a list`, …
+        found: &'static str,
+    },
+    /// A field that every object needs.
+    #[error("{place}: the object has no {field}")]
+    Missing {
+        /// The object.
+        place: Place,
+        /// The field.
+        field: &'static str,
+    },
+    /// A field of another type than Kubernetes expects.
+    #[error("{place}: {field} is {found} where {expected} is expected{}", if *.expected == "text" { ": put it in quotes" } else { "" })]
+    WrongType {
+        /// The object.
+        place: Place,
+        /// The field.
+        field: String,
+        /// What stands there.
+        found: &'static str,
+        /// What is expected.
+        expected: &'static str,
+    },
+    /// A name that cannot be part of a URL.
+    #[error(
+        "{place}: {field} {value:?} is no name of an object: it is empty or has a / or % in it"
+    )]
+    InvalidName {
+        /// The object.
+        place: Place,
+        /// The field.
+        field: &'static str,
+        /// The name.
+        value: String,
+    },
+    /// A name that the server would make up.
+    #[error(
+        "{place}: the {kind} has generateName: it would be a new object each time; give it a metadata.name"
+    )]
+    GenerateName {
+        /// The object.
+        place: Place,
+        /// Its kind.
+        kind: String,
+    },
+    /// Two different objects under one key.
+    #[error("{second}: {key} is already at {first} and differs: keep one of them")]
+    Conflict {
+        /// The key.
+        key: Box<ObjectKey>,
+        /// The first one.
+        first: Place,
+        /// The second one.
+        second: Place,
+    },
+}

@@ -1,0 +1,247 @@
+//! Scalars of YAML 1.1 as go-yaml v2 resolves them (`resolve.go`; golden/README.md, yaml).
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use serde_json::{Number, Value};
+
+use super::Floats;
+use super::error::YamlProblem;
+
+/// A tag that says how a scalar is read. Every other tag leaves the text as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ScalarTag {
+    Null,
+    Bool,
+    Int,
+    Float,
+    Binary,
+    Text,
+}
+
+/// What a scalar means.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Scalar<'a> {
+    Null,
+    Bool(bool),
+    Integer(Number),
+    Float(f64, Cow<'a, str>),
+    Text(Cow<'a, str>),
+}
+
+/// Reads a scalar: `tag` is `None` for a plain scalar without any.
+pub(super) fn resolve<'a>(
+    text: Cow<'a, str>,
+    tag: Option<ScalarTag>,
+) -> Result<Scalar<'a>, YamlProblem> {
+    let wanted = match tag {
+        None => return Ok(plain(text)),
+        Some(ScalarTag::Text) => return Ok(Scalar::Text(text)),
+        Some(ScalarTag::Binary) => return binary(&text),
+        Some(wanted) => wanted,
+    };
+    match (plain(text), wanted) {
+        (scalar @ Scalar::Null, ScalarTag::Null)
+        | (scalar @ Scalar::Bool(_), ScalarTag::Bool)
+        | (scalar @ Scalar::Integer(_), ScalarTag::Int | ScalarTag::Float)
+        | (scalar @ Scalar::Float(..), ScalarTag::Float) => Ok(scalar),
+        _ => Err(YamlProblem::Tag(match wanted {
+            ScalarTag::Null => "null",
+            ScalarTag::Bool => "bool",
+            ScalarTag::Int => "int",
+            _ => "float",
+        })),
+    }
+}
+
+impl Scalar<'_> {
+    /// As a JSON value.
+    pub(super) fn into_value(self, floats: Floats) -> Result<Value, YamlProblem> {
+        Ok(match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Bool(value),
+            Self::Integer(number) => Value::Number(number),
+            Self::Float(_, text) if floats == Floats::Text => Value::String(text.into_owned()),
+            Self::Float(float, _) => Value::Number(number(float).ok_or(YamlProblem::NotFinite)?),
+            Self::Text(text) => Value::String(text.into_owned()),
+        })
+    }
+}
+
+impl<'a> Scalar<'a> {
+    /// As a key: numbers and booleans become text (`yes:` is the key `"true"`).
+    pub(super) fn into_key(self) -> Result<Cow<'a, str>, YamlProblem> {
+        Ok(match self {
+            Self::Null => return Err(YamlProblem::KeyNull),
+            Self::Bool(true) => Cow::Borrowed("true"),
+            Self::Bool(false) => Cow::Borrowed("false"),
+            Self::Integer(number) => Cow::Owned(number.to_string()),
+            Self::Float(float, _) => Cow::Owned(float_key(float)?),
+            Self::Text(text) => text,
+        })
+    }
+}
+
+/// The key that a value of an alias makes.
+pub(super) fn key_of(value: &Value) -> Result<String, YamlProblem> {
+    match value {
+        Value::Null => Err(YamlProblem::KeyNull),
+        Value::Bool(value) => Ok(value.to_string()),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() => float_key(float),
+            _ => Ok(number.to_string()),
+        },
+        Value::String(text) => Ok(text.clone()),
+        Value::Array(_) | Value::Object(_) => Err(YamlProblem::KeyNotText),
+    }
+}
+
+/// A scalar without quotes and tag.
+fn plain(text: Cow<'_, str>) -> Scalar<'_> {
+    // The first byte tells nearly always that this is text.
+    match text.as_bytes().first() {
+        None => Scalar::Null,
+        Some(b'0'..=b'9' | b'+' | b'-' | b'.') => numeric(text),
+        Some(b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~') => {
+            word(text)
+        }
+        Some(_) => Scalar::Text(text),
+    }
+}
+
+fn word(text: Cow<'_, str>) -> Scalar<'_> {
+    match text.as_ref() {
+        "~" | "null" | "Null" | "NULL" => Scalar::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            Scalar::Bool(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            Scalar::Bool(false)
+        }
+        _ => Scalar::Text(text),
+    }
+}
+
+fn numeric(text: Cow<'_, str>) -> Scalar<'_> {
+    match text.as_ref() {
+        ".nan" | ".NaN" | ".NAN" => return Scalar::Float(f64::NAN, text),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => {
+            return Scalar::Float(f64::INFINITY, text);
+        }
+        "-.inf" | "-.Inf" | "-.INF" => return Scalar::Float(f64::NEG_INFINITY, text),
+        _ => {}
+    }
+    // Underscores are dropped wherever they stand, but not where the number begins with a point.
+    let digits = if !text.starts_with('.') && text.contains('_') {
+        Cow::Owned(text.replace('_', ""))
+    } else {
+        Cow::Borrowed(text.as_ref())
+    };
+    if let Some(number) = integer(&digits) {
+        return Scalar::Integer(number);
+    }
+    if is_float(&digits)
+        && let Ok(float) = digits.parse::<f64>()
+        && float.is_finite()
+    {
+        return Scalar::Float(float, text);
+    }
+    Scalar::Text(text)
+}
+
+/// Go's `strconv.ParseInt(s, 0, 64)`, then `ParseUint`: `0x`, `0o`, `0b`, and a leading zero for octal.
+fn integer(text: &str) -> Option<Number> {
+    let (negative, signed, digits) = match text.as_bytes().first()? {
+        b'-' => (true, true, text.get(1..)?),
+        b'+' => (false, true, text.get(1..)?),
+        _ => (false, false, text),
+    };
+    let (radix, digits) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', _, ..] => (16, digits.get(2..)?),
+        [b'0', b'o' | b'O', _, ..] => (8, digits.get(2..)?),
+        [b'0', b'b' | b'B', _, ..] => (2, digits.get(2..)?),
+        [b'0', _, ..] => (8, digits.get(1..)?),
+        _ => (10, digits),
+    };
+    // Rust would take a second sign.
+    if !digits.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let magnitude = u64::from_str_radix(digits, radix).ok()?;
+    if negative {
+        return 0i64.checked_sub_unsigned(magnitude).map(Number::from);
+    }
+    if signed && i64::try_from(magnitude).is_err() {
+        return None;
+    }
+    Some(Number::from(magnitude))
+}
+
+/// go-yaml's `^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`.
+fn is_float(text: &str) -> bool {
+    let digits = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count()
+    };
+    let mut rest = text.as_bytes();
+    if let [b'-' | b'+', tail @ ..] = rest {
+        rest = tail;
+    }
+    let whole = digits(rest);
+    rest = rest.get(whole..).unwrap_or_default();
+    if let [b'.', tail @ ..] = rest {
+        let fraction = digits(tail);
+        if whole == 0 && fraction == 0 {
+            return false;
+        }
+        rest = tail.get(fraction..).unwrap_or_default();
+    } else if whole == 0 {
+        return false;
+    }
+    match rest {
+        [] => true,
+        [b'e' | b'E', b'-' | b'+', exponent @ ..] | [b'e' | b'E', exponent @ ..] => {
+            !exponent.is_empty() && digits(exponent) == exponent.len()
+        }
+        _ => false,
+    }
+}
+
+/// Go prints a float without a fraction as an integer, so `replicas: 1.0` is valid for the API server.
+fn number(float: f64) -> Option<Number> {
+    let negative_zero = float == 0.0 && float.is_sign_negative();
+    if float.fract() == 0.0 && float.abs() < 9_223_372_036_854_775_808.0 && !negative_zero {
+        // Exact: an integral float below 2^63.
+        return Some(Number::from(float as i64));
+    }
+    Number::from_f64(float)
+}
+
+/// Go's `strconv.FormatFloat(f, 'g', -1, 64)`: with an exponent below 1e-4 and from 1e6 on. The original rounds to
+/// 32 bits first, without a word.
+fn float_key(float: f64) -> Result<String, YamlProblem> {
+    if !float.is_finite() {
+        return Err(YamlProblem::NotFinite);
+    }
+    let scientific = format!("{float:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..6).contains(&exponent) {
+        return Ok(float.to_string());
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    Ok(format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs()))
+}
+
+/// `!!binary` becomes the text that it encodes; the original replaces bytes that are no text without a word.
+fn binary(text: &str) -> Result<Scalar<'static>, YamlProblem> {
+    let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(compact)
+        .map_err(|_| YamlProblem::Binary)?;
+    String::from_utf8(bytes)
+        .map(|text| Scalar::Text(Cow::Owned(text)))
+        .map_err(|_| YamlProblem::Binary)
+}
