@@ -238,7 +238,7 @@ async fn finish(
         status::end(
             status,
             plan,
-            &worked.results,
+            &worked.recorded,
             &ending,
             generation,
             &options.holder,
