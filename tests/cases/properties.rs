@@ -1,1 +1,4 @@
-//! Placeholder.
+//! Properties: laws that hold for every input.
+
+mod values;
+mod yaml;
