@@ -1,3 +1,5 @@
-//! Laws, tried on random inputs.
+//! Laws that hold for every input.
 
 mod plan;
+mod values;
+mod yaml;

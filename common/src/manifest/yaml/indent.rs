@@ -59,19 +59,18 @@ impl<'a> Indented<'a> {
         };
         let start = before.rfind(['\n', '\r']).map_or(0, |index| index + 1);
         let (before, rest) = self.text.split_at(start);
-        let mut line = at.line();
-        if self.lines.len() >= MAX_LINES || self.lines.contains(&line) {
+        let line = at.line();
+        if rest.is_empty() || self.lines.len() >= MAX_LINES || self.lines.contains(&line) {
             return false;
         }
         let blanks = " ".repeat(BLANKS);
         let mut text = String::with_capacity(self.text.len() + 16 * BLANKS);
         text.push_str(before);
         let mut rest = rest.split_inclusive('\n');
-        for quoted in rest.by_ref() {
+        for (line, quoted) in (line..).zip(rest.by_ref()) {
             text.push_str(&blanks);
             text.push_str(quoted);
             self.lines.insert(line);
-            line += 1;
             if quoted.contains(['\'', '"']) || self.lines.len() >= MAX_LINES {
                 break;
             }
@@ -79,5 +78,27 @@ impl<'a> Indented<'a> {
         text.extend(rest);
         self.text = Cow::Owned(text);
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_are_bounded() {
+        let text = "x\n".repeat(MAX_LINES + 2);
+        let at = |line: usize| Marker::new(0, line, 0).with_byte_offset(Some(2 * (line - 1)));
+        let mut indented = Indented::new(&text);
+        assert!(indented.indent(&at(1)));
+        assert_eq!(indented.text().len(), text.len() + MAX_LINES * BLANKS);
+        assert!(!indented.indent(&at(MAX_LINES + 1)));
+        let mut indented = Indented::new("a\nb\n'c\nd\n");
+        assert!(indented.indent(&at(2)));
+        let blanks = " ".repeat(BLANKS);
+        assert_eq!(indented.text(), format!("a\n{blanks}b\n{blanks}'c\nd\n"));
+        let length = indented.text().len();
+        let end = Marker::new(0, 5, 0).with_byte_offset(Some(length));
+        assert!(!indented.indent(&end));
     }
 }

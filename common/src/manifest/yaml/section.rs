@@ -6,7 +6,7 @@ use super::build::Builder;
 use super::error::YamlError;
 use super::indent::Indented;
 use super::text::text_of;
-use super::{Document, MAX_BYTES, YamlOptions};
+use super::{Document, YamlOptions};
 
 /// A part of the stream between two separator lines.
 pub(super) struct Section<'a> {
@@ -14,6 +14,11 @@ pub(super) struct Section<'a> {
     /// Line of its first byte in the stream.
     pub(super) line: usize,
 }
+
+/// Most bytes that are read again: some seconds at worst, and enough for hundreds of texts in the longest of CRDs.
+const MAX_REREAD: usize = 256 << 20;
+/// What reading a section again costs besides its length.
+const REREAD_COST: usize = 4096;
 
 /// What a stream has used up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,9 +45,9 @@ pub(super) fn read(
             Ok(documents) => return Ok(documents),
             Err(Failure::Mistake(error)) => return Err(error),
             Err(Failure::UnderIndented(at, error)) => {
-                let reread = before.reread.saturating_add(section.bytes.len());
+                let reread = before.reread + section.bytes.len() + REREAD_COST;
                 *budget = Budget { reread, ..before };
-                if reread > MAX_BYTES || !indented.indent(&at) {
+                if reread > MAX_REREAD || !indented.indent(&at) {
                     return Err(error);
                 }
             }
