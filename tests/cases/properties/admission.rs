@@ -1,5 +1,11 @@
 //! Admission: no bytes make it panic, defaults are filled once, duplicates are those of the definition.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a law that does not hold ends its test"
+)]
+
 use std::sync::Arc;
 
 use addons_tests::tally::Tally;
