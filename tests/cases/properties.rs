@@ -1,5 +1,6 @@
 //! Laws that hold for every input.
 
+mod admission;
 mod plan;
 mod values;
 mod yaml;
