@@ -114,7 +114,12 @@ pub struct Global {
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
     pub request_timeout: Option<Duration>,
     /// Folder for what is kept between runs
-    #[arg(long, global = true, value_name = "DIR", env = "KUBECTL_ADDONS_CACHE_DIR")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "KUBECTL_ADDONS_CACHE_DIR"
+    )]
     pub cache_dir: Option<std::path::PathBuf>,
     /// Requests in flight at most
     #[arg(long, global = true, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -175,7 +180,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
         let (number, tail) = rest.split_at(digits);
         let number: u32 = number.parse().map_err(|_| wrong())?;
-        let letters = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+        let letters = tail
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(tail.len());
         let (unit, tail) = tail.split_at(letters);
         let unit = match unit {
             "ms" => Duration::from_millis(1),
@@ -184,8 +191,15 @@ pub fn duration(text: &str) -> Result<Duration, String> {
             "h" => Duration::from_secs(3600),
             _ => return Err(wrong()),
         };
-        total = unit.checked_mul(number).and_then(|part| total.checked_add(part)).ok_or_else(wrong)?;
+        total = unit
+            .checked_mul(number)
+            .and_then(|part| total.checked_add(part))
+            .ok_or_else(wrong)?;
         rest = tail;
     }
-    if total.is_zero() { Err(wrong()) } else { Ok(total) }
+    if total.is_zero() {
+        Err(wrong())
+    } else {
+        Ok(total)
+    }
 }

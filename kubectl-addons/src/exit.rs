@@ -52,7 +52,9 @@ impl Exit {
         if let Some(error) = error.downcast_ref::<PlanError>() {
             return Some(match error {
                 PlanError::Refused { objects }
-                    if objects.iter().any(|object| matches!(object.reason, RefusalReason::Foreign { .. })) =>
+                    if objects
+                        .iter()
+                        .any(|object| matches!(object.reason, RefusalReason::Foreign { .. })) =>
                 {
                     Self::Conflict
                 }

@@ -32,9 +32,14 @@ pub fn main() -> ExitCode {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let cli = Cli::parse();
     // One thread: the API server is the limit, and start-up and memory are part of every run.
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
-        Err(error) => return output::failure(&anyhow::Error::from(error).context("cannot start")).into(),
+        Err(error) => {
+            return output::failure(&anyhow::Error::from(error).context("cannot start")).into();
+        }
     };
     let exit = runtime.block_on(async {
         let session = Session::new(cli.global.clone());

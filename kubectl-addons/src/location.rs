@@ -24,7 +24,12 @@ pub struct Located {
 impl Located {
     /// The entries, for commands that need no catalogue in a cluster.
     pub fn catalogue(&self) -> Catalogue {
-        Catalogue::of_spec(&self.spec, Origin::Index { location: self.location.clone() })
+        Catalogue::of_spec(
+            &self.spec,
+            Origin::Index {
+                location: self.location.clone(),
+            },
+        )
     }
 }
 
@@ -36,20 +41,40 @@ pub async fn read(location: &str) -> Result<Located> {
     let location = source::absolute(location)?;
     let fetched = source::fetch(&location).await?;
     if let Some(object) = object(&fetched.bytes) {
-        let mut catalogue: AddonCatalogue =
-            serde_json::from_value(object).with_context(|| format!("{location}: not an AddonCatalogue"))?;
-        let base = catalogue.spec.base_url.get_or_insert_with(|| location.clone());
-        ensure!(!base.is_empty(), "{location}: spec.baseURL is empty; leave it out or give a URL");
+        let mut catalogue: AddonCatalogue = serde_json::from_value(object)
+            .with_context(|| format!("{location}: not an AddonCatalogue"))?;
+        let base = catalogue
+            .spec
+            .base_url
+            .get_or_insert_with(|| location.clone());
+        ensure!(
+            !base.is_empty(),
+            "{location}: spec.baseURL is empty; leave it out or give a URL"
+        );
         let name = catalogue.metadata.name.unwrap_or_default();
-        return Ok(Located { name, spec: catalogue.spec, warnings: Vec::new(), location });
+        return Ok(Located {
+            name,
+            spec: catalogue.spec,
+            warnings: Vec::new(),
+            location,
+        });
     }
     let channel = channel::parse(&fetched.bytes, &location)?;
-    Ok(Located { name: channel.name, spec: channel.spec, warnings: channel.warnings, location })
+    Ok(Located {
+        name: channel.name,
+        spec: channel.spec,
+        warnings: channel.warnings,
+        location,
+    })
 }
 
 /// The first document, where it is of our own group; what is wrong with others the parser of indexes says.
 fn object(bytes: &[u8]) -> Option<serde_json::Value> {
-    let first = documents(bytes, &YamlOptions::default()).next()?.ok()?.value;
+    let first = documents(bytes, &YamlOptions::default())
+        .next()?
+        .ok()?
+        .value;
     let api_version = first.get("apiVersion")?.as_str()?;
-    (api_version.starts_with(names::GROUP) && first.get("kind")?.as_str()? == "AddonCatalogue").then_some(first)
+    (api_version.starts_with(names::GROUP) && first.get("kind")?.as_str()? == "AddonCatalogue")
+        .then_some(first)
 }

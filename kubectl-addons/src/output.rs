@@ -22,7 +22,9 @@ pub struct Items<'a, T> {
 /// Prints data. A reader that went away (`| head`) ends the program quietly with 0.
 pub fn data(text: &str) {
     let mut stdout = anstream::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
     if written.is_err() {
         std::process::exit(0);
     }
@@ -53,7 +55,9 @@ pub fn note(text: &str) {
 /// Prints a question on stderr and leaves the cursor behind it.
 pub fn ask(text: &str) {
     let mut stderr = anstream::stderr().lock();
-    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    let _ = stderr
+        .write_all(text.as_bytes())
+        .and_then(|()| stderr.flush());
 }
 
 /// Prints an error with its chain, once, and tells its exit code.

@@ -24,14 +24,16 @@ pub async fn config(global: &Global) -> Result<Config> {
         user: global.user.clone(),
     };
     let kubeconfig = match &global.kubeconfig {
-        Some(path) => Some(Kubeconfig::read_from(path).with_context(|| format!("--kubeconfig {path}"))?),
+        Some(path) => {
+            Some(Kubeconfig::read_from(path).with_context(|| format!("--kubeconfig {path}"))?)
+        }
         None => None,
     };
     let named = options.context.is_some() || options.cluster.is_some() || options.user.is_some();
     let mut config = match kubeconfig {
-        Some(kubeconfig) => {
-            Config::from_custom_kubeconfig(kubeconfig, &options).await.context("cannot use the kubeconfig")?
-        }
+        Some(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options)
+            .await
+            .context("cannot use the kubeconfig")?,
         None => match Config::from_kubeconfig(&options).await {
             Ok(config) => config,
             // A pod has no kubeconfig, and a server may be named by flag alone.
@@ -58,7 +60,8 @@ fn override_by_flags(config: &mut Config, global: &Global) -> Result<()> {
     if let Some(path) = &global.certificate_authority {
         let pem = std::fs::read(path).with_context(|| format!("--certificate-authority {path}"))?;
         config.root_cert_file = None;
-        config.root_cert = Some(certificates(&pem).with_context(|| format!("--certificate-authority {path}"))?);
+        config.root_cert =
+            Some(certificates(&pem).with_context(|| format!("--certificate-authority {path}"))?);
     }
     if global.insecure_skip_tls_verify {
         config.accept_invalid_certs = true;
@@ -93,7 +96,9 @@ fn override_by_flags(config: &mut Config, global: &Global) -> Result<()> {
 }
 
 fn uri(server: &str) -> Result<http::Uri> {
-    server.parse().with_context(|| format!("--server {server}: not a URL"))
+    server
+        .parse()
+        .with_context(|| format!("--server {server}: not a URL"))
 }
 
 fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>> {
@@ -101,8 +106,14 @@ fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>> {
     use rustls::pki_types::pem::PemObject as _;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let certificates = certificates.context("not a PEM certificate")?;
-    anyhow::ensure!(!certificates.is_empty(), "there is no PEM certificate in it");
-    Ok(certificates.into_iter().map(|certificate| certificate.to_vec()).collect())
+    anyhow::ensure!(
+        !certificates.is_empty(),
+        "there is no PEM certificate in it"
+    );
+    Ok(certificates
+        .into_iter()
+        .map(|certificate| certificate.to_vec())
+        .collect())
 }
 
 /// How the engine talks.
@@ -119,7 +130,12 @@ fn cache_dir(global: &Global) -> Option<PathBuf> {
     if let Some(dir) = &global.cache_dir {
         return Some(dir.clone());
     }
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let base =
+        absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
     Some(base.join("kubectl-addons"))
 }

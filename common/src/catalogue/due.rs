@@ -34,9 +34,20 @@ pub enum Due {
 /// `manifest_hash` is the entry's, or what was computed of its bytes where it has none and they are at hand;
 /// `values_hash` is the digest of the merged values.
 #[must_use]
-pub fn due(installed: &Installed, entry: &Entry, rules: Rules, manifest_hash: Option<&str>, values_hash: &str) -> Due {
+pub fn due(
+    installed: &Installed,
+    entry: &Entry,
+    rules: Rules,
+    manifest_hash: Option<&str>,
+    values_hash: &str,
+) -> Due {
     // What nobody knows does not differ: an entry without a hash is judged by it only after it was fetched.
-    let hash = entry.version.manifest_hash.as_deref().or(manifest_hash).unwrap_or(&installed.manifest_hash);
+    let hash = entry
+        .version
+        .manifest_hash
+        .as_deref()
+        .or(manifest_hash)
+        .unwrap_or(&installed.manifest_hash);
     let some = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
     let (old_version, new_version) = (some(&installed.version), some(&entry.version.version));
     let old = Recorded {
@@ -52,14 +63,25 @@ pub fn due(installed: &Installed, entry: &Entry, rules: Rules, manifest_hash: Op
         generation: 0,
     };
     if rules != Rules::Channels && is_lower(&installed.version, &entry.version.version) {
-        return Due::Downgrade { from: installed.version.clone(), to: entry.version.version.clone() };
+        return Due::Downgrade {
+            from: installed.version.clone(),
+            to: entry.version.version.clone(),
+        };
     }
-    let replaces = if rules == Rules::Channels { channels(old, new) } else { documented(old, new) };
+    let replaces = if rules == Rules::Channels {
+        channels(old, new)
+    } else {
+        documented(old, new)
+    };
     if replaces {
-        return Due::Yes { reason: reason(&old, &new) };
+        return Due::Yes {
+            reason: reason(&old, &new),
+        };
     }
     if installed.values_hash != values_hash {
-        return Due::Yes { reason: "values changed".to_owned() };
+        return Due::Yes {
+            reason: "values changed".to_owned(),
+        };
     }
     Due::No
 }
@@ -74,10 +96,18 @@ fn is_lower(old: &str, new: &str) -> bool {
 fn reason(old: &Recorded<'_>, new: &Recorded<'_>) -> String {
     let differ = |a: Option<&str>, b: Option<&str>| a.unwrap_or_default() != b.unwrap_or_default();
     if differ(old.version, new.version) {
-        return format!("{} → {}", old.version.unwrap_or("no version"), new.version.unwrap_or("no version"));
+        return format!(
+            "{} → {}",
+            old.version.unwrap_or("no version"),
+            new.version.unwrap_or("no version")
+        );
     }
     if differ(old.id, new.id) {
-        return format!("id {} → {}", old.id.unwrap_or_default(), new.id.unwrap_or_default());
+        return format!(
+            "id {} → {}",
+            old.id.unwrap_or_default(),
+            new.id.unwrap_or_default()
+        );
     }
     "manifest changed".to_owned()
 }

@@ -134,22 +134,39 @@ impl fmt::Display for Reason {
 /// With [`Rules::Auto`] the documented rules hold where any fitting entry has a version: then entries without one cannot be
 /// chosen before it. Today's kops indexes carry no version at all, and the rules of kops 1.22 hold.
 #[must_use]
-pub fn select(catalogue: &Catalogue, request: &Request<'_>, facts: &ClusterFacts, rules: Rules) -> Selection {
+pub fn select(
+    catalogue: &Catalogue,
+    request: &Request<'_>,
+    facts: &ClusterFacts,
+    rules: Rules,
+) -> Selection {
     let mut rejections = Vec::new();
     let mut warnings = Vec::new();
     let mut fitting: Vec<&Entry> = Vec::new();
-    for entry in catalogue.entries.iter().filter(|entry| entry.addon == request.addon) {
+    for entry in catalogue
+        .entries
+        .iter()
+        .filter(|entry| entry.addon == request.addon)
+    {
         match misfit(entry, request, facts) {
             None => fitting.push(entry),
             Some(reason) => {
                 if matches!(reason, Reason::UnreadableRange { .. }) {
-                    warnings.push(format!("{} {} in {}: {reason}; it is passed over", entry.addon, entry.place, entry.origin));
+                    warnings.push(format!(
+                        "{} {} in {}: {reason}; it is passed over",
+                        entry.addon, entry.place, entry.origin
+                    ));
                 }
-                rejections.push(Rejection { entry: entry.clone(), reason });
+                rejections.push(Rejection {
+                    entry: entry.clone(),
+                    reason,
+                });
             }
         }
     }
-    let versioned = fitting.iter().any(|entry| !entry.version.version.is_empty());
+    let versioned = fitting
+        .iter()
+        .any(|entry| !entry.version.version.is_empty());
     let rules = match rules {
         Rules::Auto if versioned => Rules::Documented,
         Rules::Auto => Rules::Channels,
@@ -162,7 +179,11 @@ pub fn select(catalogue: &Catalogue, request: &Request<'_>, facts: &ClusterFacts
             continue;
         };
         let (old, new) = (recorded(best), recorded(entry));
-        let wins = if rules == Rules::Channels { channels(old, new) } else { documented(old, new) };
+        let wins = if rules == Rules::Channels {
+            channels(old, new)
+        } else {
+            documented(old, new)
+        };
         let (winner, loser) = if wins { (entry, best) } else { (best, entry) };
         chosen = Some(winner);
         let tie = rules == Rules::Documented && same_version(winner, loser);
@@ -173,11 +194,18 @@ pub fn select(catalogue: &Catalogue, request: &Request<'_>, facts: &ClusterFacts
             ));
         }
         let reason = if tie || rules == Rules::Channels {
-            Reason::LaterEntryWins { id: winner.version.id.clone() }
+            Reason::LaterEntryWins {
+                id: winner.version.id.clone(),
+            }
         } else {
-            Reason::Newer { than: winner.version.version.clone() }
+            Reason::Newer {
+                than: winner.version.version.clone(),
+            }
         };
-        rejections.push(Rejection { entry: loser.clone(), reason });
+        rejections.push(Rejection {
+            entry: loser.clone(),
+            reason,
+        });
     }
     // What lost against an entry that lost later itself is told against the one that won.
     if let Some(best) = chosen {
@@ -188,27 +216,47 @@ pub fn select(catalogue: &Catalogue, request: &Request<'_>, facts: &ClusterFacts
         }
     }
     rejections.sort_by(|a, b| order(&b.entry).cmp(&order(&a.entry)));
-    Selection { chosen: chosen.cloned(), rules, rejections, warnings }
+    Selection {
+        chosen: chosen.cloned(),
+        rules,
+        rejections,
+        warnings,
+    }
 }
 
 /// Why an entry cannot be chosen at all.
 fn misfit(entry: &Entry, request: &Request<'_>, facts: &ClusterFacts) -> Option<Reason> {
     let asked = |asked: Option<&str>, is: bool| asked.is_none() || is;
-    let is_version = request.version.is_some_and(|version| is_same(version, &entry.version.version));
+    let is_version = request
+        .version
+        .is_some_and(|version| is_same(version, &entry.version.version));
     let is_id = request.id == Some(entry.version.id.as_str());
     let is_catalogue = match (&*entry.origin, request.catalogue) {
         (Origin::Catalogue { name, .. }, Some(asked)) => name == asked,
         _ => false,
     };
-    if !asked(request.version, is_version) || !asked(request.id, is_id) || !asked(request.catalogue, is_catalogue) {
+    if !asked(request.version, is_version)
+        || !asked(request.id, is_id)
+        || !asked(request.catalogue, is_catalogue)
+    {
         return Some(Reason::NotAskedFor);
     }
     let constraints = &entry.version.constraints;
     let kubernetes = facts.kubernetes.as_ref().map(released);
     let kkp = facts.kkp.as_ref();
-    blang("kubernetesVersion", constraints.kubernetes_version.as_deref(), kubernetes.as_ref())
-        .or_else(|| masterminds("k8sVersion", constraints.k8s_version.as_deref(), kubernetes.as_ref()))
-        .or_else(|| masterminds("kkpVersion", constraints.kkp_version.as_deref(), kkp))
+    blang(
+        "kubernetesVersion",
+        constraints.kubernetes_version.as_deref(),
+        kubernetes.as_ref(),
+    )
+    .or_else(|| {
+        masterminds(
+            "k8sVersion",
+            constraints.k8s_version.as_deref(),
+            kubernetes.as_ref(),
+        )
+    })
+    .or_else(|| masterminds("kkpVersion", constraints.kkp_version.as_deref(), kkp))
 }
 
 /// The cluster's pre-release is dropped, so that 1.6.0-beta.1 matches >=1.6.0 (semantics 3).
@@ -220,17 +268,37 @@ fn blang(field: &'static str, range: Option<&str>, version: Option<&Version>) ->
     let (range, version) = (range.filter(|range| !range.trim().is_empty())?, version?);
     match Range::parse(range) {
         Ok(parsed) if parsed.matches(version) => None,
-        Ok(_) => Some(Reason::DoesNotMatch { field, range: range.to_owned(), version: version.to_string() }),
-        Err(error) => Some(Reason::UnreadableRange { field, range: range.to_owned(), error: error.to_string() }),
+        Ok(_) => Some(Reason::DoesNotMatch {
+            field,
+            range: range.to_owned(),
+            version: version.to_string(),
+        }),
+        Err(error) => Some(Reason::UnreadableRange {
+            field,
+            range: range.to_owned(),
+            error: error.to_string(),
+        }),
     }
 }
 
-fn masterminds(field: &'static str, range: Option<&str>, version: Option<&Version>) -> Option<Reason> {
+fn masterminds(
+    field: &'static str,
+    range: Option<&str>,
+    version: Option<&Version>,
+) -> Option<Reason> {
     let (range, version) = (range.filter(|range| !range.trim().is_empty())?, version?);
     match Constraint::parse(range) {
         Ok(parsed) if parsed.matches(version) => None,
-        Ok(_) => Some(Reason::DoesNotMatch { field, range: range.to_owned(), version: version.to_string() }),
-        Err(error) => Some(Reason::UnreadableRange { field, range: range.to_owned(), error: error.to_string() }),
+        Ok(_) => Some(Reason::DoesNotMatch {
+            field,
+            range: range.to_owned(),
+            version: version.to_string(),
+        }),
+        Err(error) => Some(Reason::UnreadableRange {
+            field,
+            range: range.to_owned(),
+            error: error.to_string(),
+        }),
     }
 }
 
@@ -258,5 +326,8 @@ fn is_same(a: &str, b: &str) -> bool {
 
 /// Rejections are told best first: unreadable versions last.
 fn order(entry: &Entry) -> (Option<Version>, &str) {
-    (tolerant::parse(&entry.version.version).ok(), &entry.version.id)
+    (
+        tolerant::parse(&entry.version.version).ok(),
+        &entry.version.id,
+    )
 }
