@@ -38,7 +38,9 @@ impl Exit {
     fn of_one(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
         if let Some(error) = error.downcast_ref::<EngineError>() {
             return Some(match error {
-                EngineError::Locked { .. } | EngineError::Conflict { .. } => Self::Conflict,
+                EngineError::Locked { .. }
+                | EngineError::Conflict { .. }
+                | EngineError::Stale { .. } => Self::Conflict,
                 EngineError::Denied { .. } => Self::Denied,
                 _ => Self::Failed,
             });
