@@ -1,1 +1,3 @@
-//! Placeholder.
+//! What holds for every input.
+
+mod selection;
