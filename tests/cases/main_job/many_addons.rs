@@ -84,6 +84,9 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
         return Ok(());
     };
     let stage = Stage::new("many-addons").await?;
+    // Some of the add-ons run on the control plane only.
+    let label = ["label", "nodes", "--all", "--overwrite", "node-role.kubernetes.io/control-plane="];
+    stage.plugin.kubectl(&label).await?.done()?;
     let (from, to) = (
         stage.plugin.home().join("old"),
         stage.plugin.home().join("new"),
@@ -99,7 +102,7 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
 
     let from_index = from.join("bootstrap-channel.yaml");
     let to_index = to.join("bootstrap-channel.yaml");
-    let apply = |index: &Path| format!("channel apply {} --yes --timeout 120s", index.display());
+    let apply = |index: &Path| format!("channel apply {} --yes --timeout 20s", index.display());
     stage.run(&apply(&from_index)).await?.done()?;
     let before = owned(&stage).await?;
     ensure!(before.len() > 100, "{} objects", before.len());
