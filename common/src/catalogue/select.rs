@@ -181,37 +181,18 @@ pub fn select(
         Rules::Auto => Rules::Channels,
         forced => forced,
     };
-    let chosen = if rules == Rules::Channels {
-        fitting.iter().reduce(Candidate::later_by_channels)
-    } else {
-        // Of equal ones, max_by takes the last.
-        fitting.iter().max_by(|a, b| a.rank.cmp(&b.rank))
-    };
-    let chosen = chosen.map(|chosen| (chosen.position, chosen.entry));
-    if let Some((position, best)) = chosen {
-        let best_rank = Rank::of(&best.version.version);
-        let mut ties = 0;
-        for candidate in fitting {
-            if candidate.position == position {
-                continue;
-            }
-            let later = candidate.position < position;
-            let reason = match rules {
-                Rules::Channels if later => Reason::later(best),
-                Rules::Channels => Reason::EarlierEntryWins,
-                _ if candidate.rank == best_rank => {
-                    ties += 1;
-                    Reason::later(best)
-                }
-                _ => Reason::Newer {
-                    than: best.version.version.clone(),
-                },
-            };
-            rejected.push((candidate, reason));
+    let best = best(&fitting, rules).map(|index| fitting.remove(index));
+    if let Some(best) = &best {
+        let ties = fitting.iter().filter(|other| other.rank == best.rank);
+        let ties = ties.count();
+        if ties > 0 && rules == Rules::Documented {
+            warnings.push(tie(best.entry, ties));
         }
-        if ties > 0 {
-            warnings.push(tie(best, ties));
-        }
+        let passed_over = fitting.into_iter().map(|other| {
+            let reason = best.reason_against(&other, rules);
+            (other, reason)
+        });
+        rejected.extend(passed_over);
     }
     rejected.sort_by(|(a, _), (b, _)| (&b.rank, b.position).cmp(&(&a.rank, a.position)));
     let rejections = rejected.into_iter().map(|(candidate, reason)| Rejection {
@@ -219,20 +200,42 @@ pub fn select(
         reason,
     });
     Selection {
-        chosen: chosen.map(|(_, entry)| entry.clone()),
+        chosen: best.map(|best| best.entry.clone()),
         rules,
         rejections: rejections.collect(),
         warnings,
     }
 }
 
+/// Index of the best candidate; of equal ones the last.
+fn best(fitting: &[Candidate<'_>], rules: Rules) -> Option<usize> {
+    let candidates = fitting.iter().enumerate();
+    let best = if rules == Rules::Channels {
+        // kops-channels §1.3: the later one wins where its id or hash differs, else the first stays.
+        candidates.reduce(|kept, later| {
+            let (old, new) = (kept.1.entry.recorded(), later.1.entry.recorded());
+            if replaces::channels(old, new) {
+                later
+            } else {
+                kept
+            }
+        })
+    } else {
+        candidates.max_by(|(_, a), (_, b)| a.rank.cmp(&b.rank))
+    };
+    best.map(|(index, _)| index)
+}
+
 /// The warning about equal versions.
 fn tie(best: &Entry, others: usize) -> String {
+    let version = match best.version.version.as_str() {
+        "" => "without version",
+        version => version,
+    };
     format!(
-        "{} {}: {} entries of this version fit; the last one is taken ({}: {}); ask for an id, or give them different \
-         versions",
+        "{} {version}: {} entries of this version fit; the last one is taken ({}: {}); ask for an id, or give them \
+         different versions",
         best.addon,
-        best.version.version,
         others + 1,
         best.origin,
         best.place,
@@ -255,14 +258,6 @@ impl Request<'_> {
     }
 }
 
-impl Reason {
-    fn later(winner: &Entry) -> Self {
-        Self::LaterEntryWins {
-            id: winner.version.id.clone(),
-        }
-    }
-}
-
 /// An entry of the name that is asked for.
 struct Candidate<'a> {
     entry: &'a Entry,
@@ -280,12 +275,19 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// kops-channels §1.3: the later one wins where its id or hash differs, else the first stays.
-    fn later_by_channels<'b>(&'b self, later: &'b Self) -> &'b Self {
-        if replaces::channels(self.entry.recorded(), later.entry.recorded()) {
-            later
+    /// Why this one was chosen and `other` was not.
+    fn reason_against(&self, other: &Self, rules: Rules) -> Reason {
+        let version = &self.entry.version;
+        if rules != Rules::Channels && other.rank != self.rank {
+            Reason::Newer {
+                than: version.version.clone(),
+            }
+        } else if other.position < self.position {
+            Reason::LaterEntryWins {
+                id: version.id.clone(),
+            }
         } else {
-            self
+            Reason::EarlierEntryWins
         }
     }
 }

@@ -3,6 +3,8 @@
 //!
 //! Blanks or commas join comparisons by AND, `||` by OR. `1.2`, `1.2.x` and `~1.2` take every patch, `^1.2` every
 //! minor version, `1.2 - 1.4` is `>=1.2, <=1.4`. A pre-release matches only where a bound of the same AND group has one.
+//!
+//! One departure: `<2.0 1.1 - 1.3` is an error upstream, which loses the blank before `1.1`; here it is read.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,9 @@
 //! The indexes of the corpus: what they hold, what is chosen from them, what is due between two of them.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test whose input is broken has failed"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
