@@ -1,3 +1,4 @@
-//! Laws, tried on random inputs.
+//! What holds for every input.
 
 mod admission;
+mod selection;

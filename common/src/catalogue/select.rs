@@ -5,7 +5,14 @@ use std::fmt;
 use semver::Version;
 use serde::Serialize;
 
-use super::{Catalogue, Entry};
+use super::{Catalogue, Entry, Origin, replaces};
+use crate::version::tolerant;
+
+mod fit;
+mod rank;
+
+pub use fit::misfit;
+use rank::Rank;
 
 /// Which rules decide between entries, and whether an installed one is due (semantics 11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -95,11 +102,13 @@ pub enum Reason {
         /// The better version.
         than: String,
     },
-    /// Equal version, a later entry wins the tie.
+    /// Equal version, a later entry wins the tie; by the channels rules, a later entry with another id or hash.
     LaterEntryWins {
         /// Its id, where it has one.
         id: String,
     },
+    /// By the channels rules only: an earlier entry has the same id and hash.
+    EarlierEntryWins,
 }
 
 impl fmt::Display for Reason {
@@ -117,15 +126,28 @@ impl fmt::Display for Reason {
             } => write!(f, "{field} {range:?} cannot be read: {error}"),
             Self::NotAskedFor => f.write_str("another one was asked for"),
             Self::Newer { than } => write!(f, "{than} is newer"),
-            Self::LaterEntryWins { id } if id.is_empty() => {
-                f.write_str("a later entry of the same version wins")
-            }
+            Self::LaterEntryWins { id } if id.is_empty() => f.write_str("a later entry wins"),
             Self::LaterEntryWins { id } => write!(f, "the later entry with id {id} wins"),
+            Self::EarlierEntryWins => {
+                f.write_str("an earlier entry with the same id and hash wins")
+            }
         }
     }
 }
 
+impl Selection {
+    /// Where nothing fits: the newest entry that is for other clusters, whose reason says for which.
+    #[must_use]
+    pub fn newest_misfit(&self) -> Option<&Rejection> {
+        self.rejections
+            .iter()
+            .find(|rejection| matches!(rejection.reason, Reason::DoesNotMatch { .. }))
+    }
+}
+
 /// Chooses. Independent of the order of entries but for ties, where the later entry wins (semantics 11).
+///
+/// `Auto` means the documented rules as soon as one entry that fits has a version: the chosen one then has one too.
 #[must_use]
 pub fn select(
     catalogue: &Catalogue,
@@ -133,6 +155,140 @@ pub fn select(
     facts: &ClusterFacts,
     rules: Rules,
 ) -> Selection {
-    let _ = (catalogue, request, facts, rules);
-    todo!()
+    let mut fitting = Vec::new();
+    let mut rejected = Vec::new();
+    let mut warnings = Vec::new();
+    let entries = catalogue.entries.iter().enumerate();
+    for (position, entry) in entries.filter(|(_, entry)| entry.addon == request.addon) {
+        let candidate = Candidate::new(entry, position);
+        let reason = if request.asks_for(entry) {
+            misfit(&entry.version.constraints, facts)
+        } else {
+            Some(Reason::NotAskedFor)
+        };
+        match reason {
+            None => fitting.push(candidate),
+            Some(reason) => {
+                if let Reason::UnreadableRange { .. } = reason {
+                    warnings.push(format!("{}: {}: {reason}", entry.origin, entry.place));
+                }
+                rejected.push((candidate, reason));
+            }
+        }
+    }
+    let rules = match rules {
+        Rules::Auto if fitting.iter().any(|one| one.rank > Rank::Unversioned) => Rules::Documented,
+        Rules::Auto => Rules::Channels,
+        forced => forced,
+    };
+    let chosen = if rules == Rules::Channels {
+        fitting.iter().reduce(Candidate::later_by_channels)
+    } else {
+        // Of equal ones, max_by takes the last.
+        fitting.iter().max_by(|a, b| a.rank.cmp(&b.rank))
+    };
+    let chosen = chosen.map(|chosen| (chosen.position, chosen.entry));
+    if let Some((position, best)) = chosen {
+        let best_rank = Rank::of(&best.version.version);
+        let mut ties = 0;
+        for candidate in fitting {
+            if candidate.position == position {
+                continue;
+            }
+            let later = candidate.position < position;
+            let reason = match rules {
+                Rules::Channels if later => Reason::later(best),
+                Rules::Channels => Reason::EarlierEntryWins,
+                _ if candidate.rank == best_rank => {
+                    ties += 1;
+                    Reason::later(best)
+                }
+                _ => Reason::Newer {
+                    than: best.version.version.clone(),
+                },
+            };
+            rejected.push((candidate, reason));
+        }
+        if ties > 0 {
+            warnings.push(tie(best, ties));
+        }
+    }
+    rejected.sort_by(|(a, _), (b, _)| (&b.rank, b.position).cmp(&(&a.rank, a.position)));
+    let rejections = rejected.into_iter().map(|(candidate, reason)| Rejection {
+        entry: candidate.entry.clone(),
+        reason,
+    });
+    Selection {
+        chosen: chosen.map(|(_, entry)| entry.clone()),
+        rules,
+        rejections: rejections.collect(),
+        warnings,
+    }
 }
+
+/// The warning about equal versions.
+fn tie(best: &Entry, others: usize) -> String {
+    format!(
+        "{} {}: {} entries of this version fit; the last one is taken ({}: {}); ask for an id, or give them different \
+         versions",
+        best.addon,
+        best.version.version,
+        others + 1,
+        best.origin,
+        best.place,
+    )
+}
+
+impl Request<'_> {
+    /// Whether `entry` has the version, the id and the catalogue that are asked for; an empty wish is none.
+    fn asks_for(&self, entry: &Entry) -> bool {
+        let wants = |wish: Option<&str>, is_met: &dyn Fn(&str) -> bool| {
+            wish.filter(|wish| !wish.is_empty()).is_none_or(is_met)
+        };
+        wants(self.version, &|wish| {
+            tolerant::same(wish, &entry.version.version)
+        }) && wants(self.id, &|wish| wish == entry.version.id)
+            && wants(
+                self.catalogue,
+                &|wish| matches!(&*entry.origin, Origin::Catalogue { name, .. } if name == wish),
+            )
+    }
+}
+
+impl Reason {
+    fn later(winner: &Entry) -> Self {
+        Self::LaterEntryWins {
+            id: winner.version.id.clone(),
+        }
+    }
+}
+
+/// An entry of the name that is asked for.
+struct Candidate<'a> {
+    entry: &'a Entry,
+    rank: Rank,
+    /// In the catalogue.
+    position: usize,
+}
+
+impl<'a> Candidate<'a> {
+    fn new(entry: &'a Entry, position: usize) -> Self {
+        Self {
+            entry,
+            rank: Rank::of(&entry.version.version),
+            position,
+        }
+    }
+
+    /// kops-channels §1.3: the later one wins where its id or hash differs, else the first stays.
+    fn later_by_channels<'b>(&'b self, later: &'b Self) -> &'b Self {
+        if replaces::channels(self.entry.recorded(), later.entry.recorded()) {
+            later
+        } else {
+            self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
