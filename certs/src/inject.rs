@@ -57,4 +57,16 @@ mod tests {
             json!({"webhooks": [entry(VALIDATE), entry(NAMESPACES)]})
         );
     }
+
+    #[test]
+    fn the_names_are_those_of_the_deployed_configurations() {
+        let deployed = include_str!("../../deploy/base/webhooks.yaml");
+        let names: Vec<&str> = deployed
+            .lines()
+            .filter_map(|line| line.strip_prefix("- name: "))
+            .collect();
+        assert_eq!(names, [MUTATE, VALIDATE, NAMESPACES]);
+        let configurations = format!("\n  name: {CONFIGURATION}\n");
+        assert_eq!(deployed.matches(&configurations).count(), 2);
+    }
 }

@@ -84,3 +84,27 @@ impl Args {
             .map_or(1, NonZeroUsize::get)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deployment_says_what_is_understood() {
+        let deployed = include_str!("../../deploy/base/deployment.yaml");
+        let flags = deployed
+            .lines()
+            .filter_map(|line| line.trim_start().strip_prefix("- --"))
+            .map(|flag| format!("--{flag}"));
+        let args = Args::try_parse_from(["addons-webhook".to_owned()].into_iter().chain(flags));
+        let args = args.unwrap();
+        assert_eq!(args.settings(), Settings::default());
+        assert_eq!(args.tls_name, ["addons-webhook.kubectl-addons.svc"]);
+        // The pod is killed only after draining and the last reviews.
+        let grace = deployed
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("terminationGracePeriodSeconds: "))
+            .unwrap();
+        assert!(grace.parse::<u64>().unwrap() >= args.drain_delay_seconds + 10);
+    }
+}

@@ -60,7 +60,8 @@ pub fn mutate(request: &Request<'_>, facts: &Facts) -> Patch {
 /// `namespace` is where the object will be, if it does not say so itself.
 #[must_use]
 pub fn defaults(object: &Value, namespace: Option<&str>, facts: &Facts) -> Patch {
-    let Some(spec) = object.get("spec").and_then(Value::as_object) else {
+    let fields = |name: &str| object.get(name).and_then(Value::as_object);
+    let (Some(spec), Some(_)) = (fields("spec"), fields("metadata")) else {
         return Patch::default();
     };
     let namespace = object

@@ -235,6 +235,8 @@ fn another_version_leaves_nothing_of_the_first_and_all_of_the_users() {
     let strategy = (object(tree()), object(tree()), object(tree()));
     law(name, strategy, |(user, one, two)| {
         let facts = facts(&one, &two);
+        // An empty object of the user's cannot be told from one that is empty again.
+        let user = without_empty(&user);
         let mut object = filled(&installation("1.0.0", &user), &facts);
         object["spec"]["addonRef"]["version"] = json!("2.0.0");
         let upgraded = filled(&object, &facts);

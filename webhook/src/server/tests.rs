@@ -224,7 +224,7 @@ async fn reviews_are_answered_over_tls_on_one_connection() {
             status["details"]["causes"][0]["field"],
             "spec.addons[0].versions[0]"
         );
-        let unknown = json!({"spec": {"addonRef": {"name": "x", "index": "https://x"}, "kept": 1}});
+        let unknown = json!({"metadata": {"name": "x"}, "spec": {"addonRef": {"name": "x", "index": "https://x"}, "kept": 1}});
         let body = review("AddonInstallation", "CREATE", unknown, json!(null));
         let mutated = post(&mut connection, "/mutate", &body);
         let response = &mutated.body["response"];

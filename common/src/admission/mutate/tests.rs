@@ -100,6 +100,25 @@ fn a_new_version_takes_its_own_defaults_and_leaves_the_users() {
 }
 
 #[test]
+fn what_is_no_object_gets_no_patch() {
+    let facts = with_values();
+    for (field, value) in [
+        ("metadata", json!(null)),
+        ("metadata", json!([])),
+        ("spec", json!("text")),
+    ] {
+        let mut object =
+            installation_json("kubectl-addons", "web", json!({"name": "web"}), json!({}));
+        object[field] = value;
+        assert_eq!(
+            defaults(&object, None, &facts),
+            Patch::default(),
+            "{object}"
+        );
+    }
+}
+
+#[test]
 fn target_namespaces() {
     let facts = with_values();
     // addonRef, target namespace that is given, what it becomes

@@ -100,7 +100,8 @@ pub fn fill(
     })
 }
 
-/// Takes away the leaves that are recorded with their value, and the objects that are empty without them.
+/// Takes away the leaves that are recorded with their value, and the objects that are empty without them (also one that
+/// the user wrote as `{}` before it was filled: merged, both are the same).
 fn remove_recorded(
     values: &mut Map<String, Value>,
     record: &Record,
