@@ -2,6 +2,7 @@
 //!
 //! `diff`, `--dry-run`, the confirmation and the executor all take the same [`Plan`].
 
+mod decide;
 pub mod desired;
 pub mod inventory;
 pub mod order;

@@ -1,1 +1,3 @@
-//! Placeholder.
+//! Laws, tried on random inputs.
+
+mod plan;

@@ -104,6 +104,13 @@ impl KindTable {
         })
     }
 
+    /// Whether any kind of a group is served: then a kind that is not in the table is gone, and not just out of reach
+    /// because the API server behind the group does not answer.
+    #[must_use]
+    pub fn serves_group(&self, group: &str) -> bool {
+        self.groups.contains_key(group)
+    }
+
     /// Whether nothing is in the table.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,1 +1,281 @@
-//! Placeholder.
+//! The wanted objects of an installation, as they are sent: addressed, in their namespace, marked as ours.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::order::{defined_kind, is_built_in};
+use super::{InstallationName, Target};
+use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
+use crate::manifest::key::{Gvk, ObjectKey};
+use crate::manifest::kinds::KindTable;
+use crate::manifest::{Manifest, Place, digest, ownership};
+
+/// The wanted objects of one installation, by key: the order of the manifest is no part of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Desired {
+    /// The objects.
+    pub objects: BTreeMap<ObjectKey, DesiredObject>,
+    /// What was put right without being asked, sorted.
+    pub warnings: Vec<String>,
+}
+
+/// One wanted object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DesiredObject {
+    /// Where requests go.
+    pub target: Target,
+    /// The whole object as it is sent.
+    pub object: Arc<Value>,
+    /// Digest of `object`; empty for Secrets, whose digest could be guessed (semantics 13).
+    pub digest: String,
+    /// Created once, never updated or pruned (annotation `kubectl-addons.dev/apply: create-only`, semantics 12).
+    pub create_only: bool,
+    /// Where it was read.
+    pub place: Place,
+}
+
+/// What manifests are resolved against.
+#[derive(Clone, Copy, Debug)]
+pub struct DesiredContext<'a> {
+    /// Whose objects they become.
+    pub installation: &'a InstallationName,
+    /// Where objects go that name no namespace (semantics 7).
+    pub target_namespace: &'a str,
+    /// What the cluster serves; what CRDs of the manifests will serve is added here.
+    pub kinds: &'a KindTable,
+}
+
+/// Every reason why manifests cannot become wanted objects, sorted by place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DesiredError {
+    /// The reasons; one at least.
+    pub problems: Vec<Problem>,
+}
+
+/// Why one manifest cannot become a wanted object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum Problem {
+    /// No apiVersion, kind or metadata.name.
+    #[error("{place}: an object needs apiVersion, kind and metadata.name")]
+    Incomplete {
+        /// Where.
+        place: Place,
+    },
+    /// Nobody serves the kind.
+    #[error("{place}: {key}: the cluster does not serve {kind} in {api_version}; {hint}", kind = key.kind)]
+    Unserved {
+        /// Where.
+        place: Place,
+        /// The object.
+        key: ObjectKey,
+        /// As it is written.
+        api_version: String,
+        /// The way out.
+        hint: String,
+    },
+    /// A kind such as TokenReview.
+    #[error("{place}: {key}: a {kind} is a question to the API server and cannot be installed; take it out of the manifest", kind = key.kind)]
+    NotWritable {
+        /// Where.
+        place: Place,
+        /// The object.
+        key: ObjectKey,
+    },
+    /// Two different objects of one key.
+    #[error("{place}: {key} stands already at {first}, with other content; take one of them out")]
+    Duplicate {
+        /// Where the later one stands.
+        place: Place,
+        /// The object.
+        key: ObjectKey,
+        /// Where the first one stands.
+        first: Place,
+    },
+}
+
+impl Problem {
+    fn place(&self) -> &Place {
+        match self {
+            Self::Incomplete { place }
+            | Self::Unserved { place, .. }
+            | Self::NotWritable { place, .. }
+            | Self::Duplicate { place, .. } => place,
+        }
+    }
+}
+
+impl fmt::Display for DesiredError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for DesiredError {}
+
+/// Groups and kinds that the cluster has to serve for `manifests`: what CRDs among them define is not asked for.
+#[must_use]
+pub fn needed_kinds(manifests: &[Manifest]) -> BTreeSet<(String, String)> {
+    let objects = || manifests.iter().map(|manifest| &manifest.object);
+    let defined: BTreeSet<_> = objects().filter_map(defined_kind).collect();
+    objects()
+        .filter_map(Gvk::of)
+        .map(|gvk| (gvk.group, gvk.kind))
+        .filter(|kind| !defined.contains(kind))
+        .collect()
+}
+
+impl Desired {
+    /// Resolves every manifest: how it is addressed, its namespace (semantics 7: objects without one get the target
+    /// namespace, a cluster-scoped object loses its own with a warning), the marks of ownership, the digest.
+    /// The same object twice is taken once, as `kubectl apply` does (kops' prometheus-operator of v0.19.0 has one).
+    ///
+    /// # Errors
+    /// [`DesiredError`] with every problem of every manifest.
+    pub fn new(
+        mut manifests: Vec<Manifest>,
+        ctx: &DesiredContext<'_>,
+    ) -> Result<Self, DesiredError> {
+        manifests.sort_by(|a, b| a.place.cmp(&b.place));
+        let mut kinds = ctx.kinds.clone();
+        for manifest in &manifests {
+            if defined_kind(&manifest.object).is_some() {
+                kinds.insert_crd(&manifest.object);
+            }
+        }
+        let mut desired = Self::default();
+        let mut problems = Vec::new();
+        for manifest in manifests {
+            let place = manifest.place.clone();
+            match desired.resolve(manifest, &kinds, ctx) {
+                Ok(object) => problems.extend(desired.add(object, place)),
+                Err(problem) => problems.push(*problem),
+            }
+        }
+        if problems.is_empty() {
+            desired.warnings.sort();
+            return Ok(desired);
+        }
+        problems.sort_by(|a, b| (a.place(), a).cmp(&(b.place(), b)));
+        Err(DesiredError { problems })
+    }
+
+    /// Every namespace that an object stands in.
+    #[must_use]
+    pub fn namespaces(&self) -> BTreeSet<&str> {
+        self.objects
+            .keys()
+            .filter_map(|key| key.namespace.as_deref())
+            .collect()
+    }
+
+    fn resolve(
+        &mut self,
+        manifest: Manifest,
+        kinds: &KindTable,
+        ctx: &DesiredContext<'_>,
+    ) -> Result<DesiredObject, Box<Problem>> {
+        let Manifest { mut object, place } = manifest;
+        let (Some(gvk), Some(mut key)) = (Gvk::of(&object), ObjectKey::of(&object)) else {
+            return Err(Box::new(Problem::Incomplete { place }));
+        };
+        let Some(info) = kinds.get(&gvk) else {
+            return Err(Box::new(Problem::Unserved {
+                place,
+                key,
+                api_version: gvk.api_version(),
+                hint: unserved_hint(&gvk, kinds),
+            }));
+        };
+        if !info.writable {
+            return Err(Box::new(Problem::NotWritable { place, key }));
+        }
+        key.namespace = key.namespace.filter(|namespace| !namespace.is_empty());
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            if info.namespaced {
+                let namespace = key
+                    .namespace
+                    .get_or_insert_with(|| ctx.target_namespace.to_owned());
+                metadata.insert("namespace".to_owned(), json!(namespace));
+            } else {
+                metadata.remove("namespace");
+                if let Some(namespace) = key.namespace.take() {
+                    self.warnings.push(format!(
+                        "{place}: {key} stands in no namespace: metadata.namespace {namespace} is left out"
+                    ));
+                }
+            }
+        }
+        ownership::mark(&mut object, ctx.installation);
+        let secret = key.group.is_empty() && key.kind == "Secret";
+        Ok(DesiredObject {
+            digest: if secret {
+                String::new()
+            } else {
+                digest::digest(&object)
+            },
+            create_only: is_create_only(&object),
+            object: Arc::new(object),
+            target: Target {
+                key,
+                version: gvk.version,
+                plural: info.plural.clone(),
+            },
+            place,
+        })
+    }
+
+    fn add(&mut self, object: DesiredObject, place: Place) -> Option<Problem> {
+        let key = object.target.key.clone();
+        let Some(first) = self.objects.get(&key) else {
+            self.objects.insert(key, object);
+            return None;
+        };
+        // The version is no part of the key, but of the object: it is compared with it.
+        if first.object == object.object {
+            self.warnings.push(format!(
+                "{place}: {key} stands already at {}, with the same content",
+                first.place
+            ));
+            return None;
+        }
+        Some(Problem::Duplicate {
+            place,
+            key,
+            first: first.place.clone(),
+        })
+    }
+}
+
+fn is_create_only(object: &Value) -> bool {
+    let annotation = || {
+        object
+            .get("metadata")?
+            .get("annotations")?
+            .get(ANNOTATION_APPLY)?
+            .as_str()
+    };
+    annotation() == Some(APPLY_CREATE_ONLY)
+}
+
+fn unserved_hint(gvk: &Gvk, kinds: &KindTable) -> String {
+    if let Some((served, _)) = kinds.preferred(&gvk.group, &gvk.kind) {
+        format!("it is served as {}", served.api_version())
+    } else if is_built_in(&gvk.group) {
+        "choose a version of the add-on that fits this Kubernetes version".to_owned()
+    } else {
+        "its CustomResourceDefinition is neither in the cluster nor in the manifest: install the add-on that brings it first"
+            .to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,16 @@
 //! The inventory: every object of an installation with what is known of it (semantics 13).
 //!
-//! Laws: the union of old and new is recorded before the first write, the exact set after the last.
+//! Laws: the union of old and new is recorded before the first write, the exact set after the last. In between the
+//! recorded inventory is the union with every answer written into it ([`Inventory::applied`], [`Inventory::remove`]);
+//! [`Inventory::close`] makes the exact one of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::installation::InventoryObject;
+use crate::api::installation::{InventoryGroup, InventoryObject, ObjectState};
 use crate::manifest::key::ObjectKey;
+
+/// Bytes that an inventory may take in the record, as JSON: 5,000 usual objects fit (semantics 13).
+pub const BUDGET: usize = 800_000;
 
 /// The inventory of one installation, by key. [`crate::api::installation::InventoryGroup`] is its stored shape.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,4 +26,288 @@ pub struct Item {
     pub version: String,
     /// What is known.
     pub object: InventoryObject,
+}
+
+/// What the API server answered to an apply, as far as the inventory keeps it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// 201: the object was not there before this operation.
+    pub created: bool,
+    /// metadata.uid.
+    pub uid: String,
+    /// metadata.generation; `None` where the kind has none.
+    pub generation: Option<i64>,
+    /// metadata.resourceVersion.
+    pub resource_version: String,
+}
+
+/// The inventory does not fit into the record (semantics 13).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{objects} objects need {bytes} bytes of record, {limit} are allowed: split the add-on into smaller ones"
+)]
+pub struct TooLarge {
+    /// How many objects.
+    pub objects: usize,
+    /// Bytes that they need.
+    pub bytes: usize,
+    /// Bytes that are allowed.
+    pub limit: usize,
+}
+
+impl Inventory {
+    /// From the stored shape. A key that stands in it twice (somebody edited the status) is taken once.
+    #[must_use]
+    pub fn from_groups(groups: &[InventoryGroup]) -> Self {
+        let objects = groups.iter().flat_map(|group| {
+            group.objects.iter().map(|object| {
+                let key = ObjectKey {
+                    group: group.group.clone(),
+                    kind: group.kind.clone(),
+                    namespace: group.namespace.clone(),
+                    name: object.name.clone(),
+                };
+                let item = Item {
+                    version: group.version.clone(),
+                    object: object.clone(),
+                };
+                (key, item)
+            })
+        });
+        Self {
+            objects: objects.collect(),
+        }
+    }
+
+    /// The stored shape: groups sorted by group, kind, namespace and version, objects by name.
+    #[must_use]
+    pub fn to_groups(&self) -> Vec<InventoryGroup> {
+        let mut groups: BTreeMap<_, Vec<InventoryObject>> = BTreeMap::new();
+        for (key, item) in &self.objects {
+            groups
+                .entry((&key.group, &key.kind, &key.namespace, &item.version))
+                .or_default()
+                .push(InventoryObject {
+                    name: key.name.clone(),
+                    ..item.object.clone()
+                });
+        }
+        groups
+            .into_iter()
+            .map(
+                |((group, kind, namespace, version), objects)| InventoryGroup {
+                    group: group.clone(),
+                    version: version.clone(),
+                    kind: kind.clone(),
+                    namespace: namespace.clone(),
+                    objects,
+                },
+            )
+            .collect()
+    }
+
+    /// Everything of `old` as it stands, and everything of `new` that is not in it: what is recorded before the first
+    /// write, for until then the old facts are the true ones.
+    #[must_use]
+    pub fn union(old: &Self, new: &Self) -> Self {
+        let mut union = old.clone();
+        for (key, item) in &new.objects {
+            union
+                .objects
+                .entry(key.clone())
+                .or_insert_with(|| item.clone());
+        }
+        union
+    }
+
+    /// Refuses what does not fit, counted as it will be when every planned object is there.
+    ///
+    /// # Errors
+    /// [`TooLarge`], with the counts.
+    pub fn check_budget(&self) -> Result<(), TooLarge> {
+        // What a planned object will be longer by: uid, digest and resourceVersion with their JSON names, less its state.
+        const PLANNED_LACKS: usize = 88;
+        let missing = self
+            .objects
+            .values()
+            .filter(|item| item.object.state == ObjectState::Planned)
+            .count()
+            * PLANNED_LACKS;
+        let bytes = serde_json::to_vec(&self.to_groups())
+            .map_or(0, |json| json.len())
+            .saturating_add(missing);
+        if bytes <= BUDGET {
+            return Ok(());
+        }
+        Err(TooLarge {
+            objects: self.objects.len(),
+            bytes,
+            limit: BUDGET,
+        })
+    }
+
+    /// Writes the answer to an apply into the recorded inventory. `exact` is the object's item in the plan's exact
+    /// inventory: it holds version and digest, and the state that a success leads to. 200 to a planned create means that
+    /// somebody else was faster: the object is preexisting and will never be deleted (semantics 13).
+    pub fn applied(&mut self, key: &ObjectKey, exact: &Item, answer: &Answer) {
+        let planned = self
+            .objects
+            .get(key)
+            .is_none_or(|item| item.object.state == ObjectState::Planned);
+        let state = if planned && !answer.created {
+            ObjectState::Preexisting
+        } else {
+            exact.object.state
+        };
+        let object = InventoryObject {
+            name: key.name.clone(),
+            state,
+            uid: answer.uid.clone(),
+            digest: exact.object.digest.clone(),
+            generation: answer.generation,
+            resource_version: answer
+                .generation
+                .is_none()
+                .then(|| answer.resource_version.clone()),
+        };
+        let item = Item {
+            version: exact.version.clone(),
+            object,
+        };
+        self.objects.insert(key.clone(), item);
+    }
+
+    /// Takes out an object that was deleted or released.
+    pub fn remove(&mut self, key: &ObjectKey) {
+        self.objects.remove(key);
+    }
+
+    /// After the last write: keeps what the exact inventory of the plan holds, with the answers written here, and
+    /// `undeleted`, whose deletion failed and is tried again by the next operation.
+    pub fn close(&mut self, exact: &Self, undeleted: &BTreeSet<ObjectKey>) {
+        self.objects
+            .retain(|key, _| exact.objects.contains_key(key) || undeleted.contains(key));
+    }
+}
+
+impl Item {
+    /// An object that is about to be created.
+    #[must_use]
+    pub fn planned(name: &str, version: &str) -> Self {
+        Self {
+            version: version.to_owned(),
+            object: InventoryObject {
+                name: name.to_owned(),
+                state: ObjectState::Planned,
+                ..InventoryObject::default()
+            },
+        }
+    }
+
+    /// Whether we ever applied it. An object that was only recorded (a Namespace that was there before us) holds no
+    /// field of ours.
+    #[must_use]
+    pub fn was_applied(&self) -> bool {
+        !self.object.digest.is_empty()
+            || self.object.generation.is_some()
+            || self.object.resource_version.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey {
+            group: "apps".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: name.to_owned(),
+        }
+    }
+
+    /// One item a state, and what an answer makes of it.
+    #[test]
+    fn answers() {
+        use ObjectState::{Owned, Planned, Preexisting, Retained};
+        // (recorded state, state on success, 201?, state afterwards)
+        let rows = [
+            (Some(Planned), Owned, true, Owned),
+            (Some(Planned), Owned, false, Preexisting),
+            (Some(Planned), Retained, true, Retained),
+            (Some(Planned), Retained, false, Preexisting),
+            (Some(Owned), Owned, false, Owned),
+            (Some(Owned), Owned, true, Owned),
+            (Some(Retained), Owned, false, Owned),
+            (Some(Preexisting), Preexisting, false, Preexisting),
+            (None, Owned, false, Preexisting),
+            (None, Owned, true, Owned),
+        ];
+        for (recorded, success, created, expected) in rows {
+            let mut inventory = Inventory::default();
+            if let Some(state) = recorded {
+                let mut item = Item::planned("web", "v1");
+                item.object.state = state;
+                inventory.objects.insert(key("web"), item);
+            }
+            let mut exact = Item::planned("web", "v1");
+            exact.object.state = success;
+            exact.object.digest = "d1".to_owned();
+            let answer = Answer {
+                created,
+                uid: "u1".to_owned(),
+                generation: Some(4),
+                resource_version: "77".to_owned(),
+            };
+            inventory.applied(&key("web"), &exact, &answer);
+            let object = &inventory.objects[&key("web")].object;
+            assert_eq!(object.state, expected, "{recorded:?} {success:?} {created}");
+            assert_eq!(
+                (&*object.uid, &*object.digest, object.generation),
+                ("u1", "d1", Some(4))
+            );
+            assert_eq!(object.resource_version, None, "a generation is enough");
+        }
+    }
+
+    #[test]
+    fn closing_keeps_the_exact_and_the_undeleted() {
+        let of = |names: &[&str]| Inventory {
+            objects: names
+                .iter()
+                .map(|name| (key(name), Item::planned(name, "v1")))
+                .collect(),
+        };
+        let mut record = of(&["a", "b", "c", "d"]);
+        record.remove(&key("d"));
+        record.close(&of(&["a", "d"]), &BTreeSet::from([key("b")]));
+        assert_eq!(record, of(&["a", "b"]));
+    }
+
+    /// Semantics 13: 5,000 objects fit, each with a name of 40 characters and the longer of the two marks.
+    #[test]
+    fn budget() {
+        let of = |count: usize, planned: bool| {
+            let items = (0..count).map(|i| {
+                let name = format!("{i:0>40}");
+                let mut item = Item::planned(&name, "v1");
+                if !planned {
+                    item.object.state = ObjectState::Owned;
+                    item.object.uid = "0".repeat(36);
+                    item.object.digest = "0".repeat(20);
+                    item.object.resource_version = Some("12345678".to_owned());
+                }
+                (key(&name), item)
+            });
+            Inventory {
+                objects: items.collect(),
+            }
+        };
+        assert_eq!(of(5_000, false).check_budget(), Ok(()));
+        assert_eq!(of(5_000, true).check_budget(), Ok(()));
+        let error = of(5_100, false).check_budget().unwrap_err();
+        assert_eq!((error.objects, error.limit), (5_100, 800_000));
+        assert!(of(5_100, true).check_budget().is_err());
+    }
 }

@@ -1,1 +1,375 @@
-//! Placeholder.
+//! Makes the [`Plan`]: what is wanted, what is recorded and what is there, and nothing else, decide it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use super::decide::{Decision, Judge};
+use super::desired::Desired;
+use super::inventory::{Inventory, TooLarge};
+use super::prune::{KeptKind, prune};
+use super::snapshot::Snapshot;
+use super::{Action, InstallationName, Plan, Step, Target, Verb, order};
+use crate::api::installation::{Conflicts, Installed, Reconcile};
+use crate::api::names::owner_hash;
+use crate::manifest::key::ObjectKey;
+use crate::manifest::kinds::KindTable;
+
+/// From how many objects on a set is protected against being pruned mostly or wholly (semantics 13).
+const PROTECTED_FROM: usize = 10;
+
+/// What a plan is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanInput<'a> {
+    /// The installation.
+    pub installation: &'a InstallationName,
+    /// The add-on.
+    pub addon: &'a str,
+    /// What is installed now.
+    pub from: Option<&'a Installed>,
+    /// What is wanted.
+    pub goal: Goal<'a>,
+    /// What is recorded, also by an operation that was cut off.
+    pub inventory: &'a Inventory,
+    /// What is there: made for [`reads`].
+    pub snapshot: &'a Snapshot,
+    /// What the cluster serves.
+    pub kinds: &'a KindTable,
+    /// What other installations of this cluster have recorded: an object has one owner (semantics 5).
+    pub claims: &'a BTreeMap<ObjectKey, InstallationName>,
+    /// Kinds whose objects are deleted although they hold data, because the user named them.
+    pub delete_kinds: &'a BTreeSet<KeptKind>,
+}
+
+/// What is wanted of an installation.
+#[derive(Clone, Copy, Debug)]
+pub enum Goal<'a> {
+    /// These objects, and no others.
+    Install(Wanted<'a>),
+    /// That everything goes.
+    Uninstall {
+        /// Nothing is deleted: only the record goes.
+        keep: bool,
+    },
+}
+
+/// The objects that are wanted, and how they are brought about.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The objects.
+    pub desired: &'a Desired,
+    /// What they are.
+    pub to: &'a Installed,
+    /// Where objects went that named no namespace.
+    pub target_namespace: &'a str,
+    /// Whether a missing target namespace is created.
+    pub create_namespace: bool,
+    /// What happens to fields of our objects that others changed.
+    pub conflicts: Conflicts,
+    /// What happens to edits between versions.
+    pub reconcile: Reconcile,
+    /// Whether the entry or the values changed, a repair was asked for, or an operation was cut off: then edits are taken
+    /// back and Secrets are applied, also with [`Reconcile::Once`] (semantics 12).
+    pub due: bool,
+    /// Whether most or all of a larger set may be pruned.
+    pub allow_prune: bool,
+}
+
+/// Why there is no plan. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Objects that cannot be applied as things stand.
+    #[error("{}", lines(objects))]
+    Refused {
+        /// Every one of them, sorted.
+        objects: Vec<Refusal>,
+    },
+    /// An empty set, or most of a larger one, would be pruned (semantics 13).
+    #[error(
+        "{wanted} objects are wanted and {prune} of {there} would be pruned; look: kubectl addons diff; accept: --allow-prune"
+    )]
+    MostlyPruned {
+        /// How many would go.
+        prune: usize,
+        /// How many of ours are there.
+        there: usize,
+        /// How many are wanted.
+        wanted: usize,
+    },
+    /// The inventory does not fit into the record.
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
+}
+
+/// One object that cannot be applied.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refusal {
+    /// The object.
+    pub key: ObjectKey,
+    /// Why, and the way out.
+    pub reason: RefusalReason,
+}
+
+/// Why an object cannot be applied.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RefusalReason {
+    /// It is there and not ours, or another installation has recorded it: exit 4.
+    Foreign {
+        /// Whose it is, as far as it tells.
+        owner: Option<String>,
+    },
+    /// It is being deleted: what is applied to it would vanish.
+    Terminating,
+    /// A namespace that objects stand in, that is not there and that nobody creates.
+    NoNamespace,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        match &self.reason {
+            RefusalReason::Foreign { owner: Some(owner) } => write!(
+                f,
+                "{key} belongs to {owner}; remove it there, or take it over: kubectl addons adopt"
+            ),
+            RefusalReason::Foreign { owner: None } => write!(
+                f,
+                "{key} exists and is not ours; delete it, or take it over: kubectl addons adopt"
+            ),
+            RefusalReason::Terminating => write!(
+                f,
+                "{key} is being deleted; wait until it is gone (see its finalizers), then run this again"
+            ),
+            RefusalReason::NoNamespace => write!(
+                f,
+                "{key} does not exist and objects stand in it; create it, or set createNamespace for the target namespace"
+            ),
+        }
+    }
+}
+
+fn lines(objects: &[Refusal]) -> String {
+    let lines: Vec<String> = objects.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
+/// What a snapshot has to hold for a plan: the keys of all wanted and recorded objects, and every namespace that a wanted
+/// one stands in.
+#[must_use]
+pub fn reads(desired: &Desired, inventory: &Inventory) -> (BTreeSet<ObjectKey>, BTreeSet<String>) {
+    let keys = desired.objects.keys().chain(inventory.objects.keys());
+    let namespaces = desired.namespaces().into_iter().map(str::to_owned);
+    (keys.cloned().collect(), namespaces.collect())
+}
+
+/// Makes the plan.
+///
+/// # Errors
+/// [`PlanError`], with every object that stands in the way.
+pub fn plan(input: &PlanInput<'_>) -> Result<Plan, PlanError> {
+    match &input.goal {
+        Goal::Install(wanted) => install(input, wanted),
+        Goal::Uninstall { keep } => Ok(uninstall(input, *keep)),
+    }
+}
+
+fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError> {
+    let owner = owner_hash(&input.installation.namespace, &input.installation.name);
+    let desired = wanted.desired;
+    let judge = Judge {
+        owner: &owner,
+        claims: input.claims,
+        due: wanted.due,
+        restores: wanted.due || wanted.reconcile == Reconcile::Ensure,
+    };
+    let mut plan = empty(input);
+    plan.warnings.clone_from(&desired.warnings);
+    let mut refusals = refused_namespaces(input, wanted);
+    let mut steps = Vec::new();
+    let (mut union, mut exact) = (Inventory::default(), Inventory::default());
+    for (key, object) in &desired.objects {
+        let recorded = input.inventory.objects.get(key);
+        match judge.decide(object, recorded, input.snapshot.live.get(key)) {
+            Err(reason) => refusals.push(Refusal {
+                key: key.clone(),
+                reason,
+            }),
+            Ok(Decision {
+                action,
+                before,
+                after,
+                warning,
+            }) => {
+                match action {
+                    Some(action) => steps.push(Step {
+                        target: object.target.clone(),
+                        action,
+                        object: Arc::clone(&object.object),
+                        // A create meets another manager only where somebody was faster than us: then the conflict
+                        // is the refusal that the snapshot could not give.
+                        force: wanted.conflicts == Conflicts::Take && action != Action::Create,
+                    }),
+                    None => plan.unchanged.push(key.clone()),
+                }
+                union.objects.insert(key.clone(), before);
+                exact.objects.insert(key.clone(), after);
+                plan.warnings.extend(warning);
+            }
+        }
+    }
+    if !refusals.is_empty() {
+        refusals.sort();
+        refusals.dedup();
+        return Err(PlanError::Refused { objects: refusals });
+    }
+
+    let mut occupied = desired.namespaces();
+    occupied.insert(&input.installation.namespace);
+    let pruning = prune(input, &owner, &desired.objects.keys().collect(), &occupied);
+    let (pruned, there) = (pruning.deletions.len(), pruning.there);
+    let most = desired.objects.is_empty() || pruned > there / 2;
+    if there >= PROTECTED_FROM && pruned > 0 && most && !wanted.allow_prune {
+        return Err(PlanError::MostlyPruned {
+            prune: pruned,
+            there,
+            wanted: desired.objects.len(),
+        });
+    }
+
+    plan.verb = if input.from.is_some() {
+        Verb::Upgrade
+    } else {
+        Verb::Install
+    };
+    plan.to = Some(wanted.to.clone());
+    plan.create_namespace = creates_namespace(input, wanted);
+    plan.wait_for = wait_targets(desired);
+    plan.waves = order::waves(steps);
+    let kept = pruning.recorded();
+    plan.exact = Inventory::union(&exact, &kept);
+    // Decisions stand before the old facts: where the two differ, they know more (a new uid, a planned create).
+    plan.union = Inventory::union(&Inventory::union(&union, &kept), input.inventory);
+    plan.union.check_budget()?;
+    plan.take(pruning);
+    Ok(plan)
+}
+
+fn uninstall(input: &PlanInput<'_>, keep: bool) -> Plan {
+    let mut plan = empty(input);
+    plan.union = input.inventory.clone();
+    if keep {
+        let live = |key: &&ObjectKey| input.snapshot.live.contains_key(*key);
+        plan.retained = input
+            .inventory
+            .objects
+            .keys()
+            .filter(live)
+            .cloned()
+            .collect();
+        return plan;
+    }
+    let owner = owner_hash(&input.installation.namespace, &input.installation.name);
+    let occupied = BTreeSet::from([input.installation.namespace.as_str()]);
+    let pruning = prune(input, &owner, &BTreeSet::new(), &occupied);
+    plan.exact = pruning.recorded();
+    plan.take(pruning);
+    plan
+}
+
+/// The plan that does nothing, of an uninstallation.
+fn empty(input: &PlanInput<'_>) -> Plan {
+    Plan {
+        installation: input.installation.clone(),
+        addon: input.addon.to_owned(),
+        verb: Verb::Uninstall,
+        from: input.from.cloned(),
+        to: None,
+        create_namespace: None,
+        waves: Vec::new(),
+        prune: Vec::new(),
+        release: Vec::new(),
+        retained: Vec::new(),
+        unchanged: Vec::new(),
+        wait_for: Vec::new(),
+        union: Inventory::default(),
+        exact: Inventory::default(),
+        warnings: Vec::new(),
+    }
+}
+
+impl Plan {
+    fn take(&mut self, pruning: super::prune::Pruning) {
+        self.prune = order::deletions(pruning.deletions);
+        self.release = pruning.release;
+        self.retained = pruning.retained.into_keys().collect();
+        self.warnings.extend(pruning.warnings);
+        self.warnings.sort();
+        self.warnings.dedup();
+    }
+}
+
+/// The target namespace, where an object stands in it, it is missing, and no object of the set is it.
+fn creates_namespace(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Option<String> {
+    let target = wanted.target_namespace;
+    let needed = wanted.create_namespace
+        && wanted.desired.namespaces().contains(target)
+        && !input.snapshot.namespaces.contains(target)
+        && !wanted.desired.objects.contains_key(&namespace_key(target));
+    needed.then(|| target.to_owned())
+}
+
+fn refused_namespaces(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Vec<Refusal> {
+    let created = creates_namespace(input, wanted);
+    let refusals = wanted.desired.namespaces().into_iter().filter_map(|name| {
+        let key = namespace_key(name);
+        let terminating = input
+            .snapshot
+            .live
+            .get(&key)
+            .is_some_and(|live| live.terminating);
+        let there = input.snapshot.namespaces.contains(name)
+            || wanted.desired.objects.contains_key(&key)
+            || created.as_deref() == Some(name);
+        let reason = if terminating {
+            RefusalReason::Terminating
+        } else if there {
+            return None;
+        } else {
+            RefusalReason::NoNamespace
+        };
+        Some(Refusal { key, reason })
+    });
+    refusals.collect()
+}
+
+fn namespace_key(name: &str) -> ObjectKey {
+    ObjectKey {
+        kind: "Namespace".to_owned(),
+        name: name.to_owned(),
+        ..ObjectKey::default()
+    }
+}
+
+/// The wanted objects that can be there without being ready. A Namespace is Active in the answer to its create, and of the
+/// Services only one with a load balancer waits for somebody.
+fn wait_targets(desired: &Desired) -> Vec<Target> {
+    let waits = desired.objects.values().filter(|wanted| {
+        let key = &wanted.target.key;
+        match (key.group.as_str(), key.kind.as_str()) {
+            ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet")
+            | ("batch", "Job")
+            | ("", "Pod" | "PersistentVolumeClaim")
+            | ("apiextensions.k8s.io", "CustomResourceDefinition")
+            | ("apiregistration.k8s.io", "APIService") => true,
+            ("", "Service") => {
+                let kind = wanted.object.pointer("/spec/type");
+                kind.and_then(serde_json::Value::as_str) == Some("LoadBalancer")
+            }
+            (group, _) => !order::is_built_in(group),
+        }
+    });
+    waits.map(|wanted| wanted.target.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,228 @@
-//! Placeholder.
+//! What becomes of recorded objects that are not wanted any more (semantics 7 and 13).
+//!
+//! A delete needs: in the inventory, our label on the live object, the recorded uid, wanted by no other installation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::inventory::{Inventory, Item};
+use super::planner::PlanInput;
+use super::snapshot::LiveObject;
+use super::{Deletion, Target};
+use crate::api::installation::ObjectState;
+use crate::manifest::key::{Gvk, ObjectKey};
+
+/// Kinds that hold data of others: their objects are deleted only when asked for by kind (semantics 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KeptKind {
+    /// Everything in it would go.
+    Namespace,
+    /// Every object of its kind would go.
+    CustomResourceDefinition,
+    /// Data.
+    PersistentVolumeClaim,
+    /// Data.
+    PersistentVolume,
+}
+
+impl KeptKind {
+    /// The kept kind of an object; `None` where it is deleted without being asked for.
+    #[must_use]
+    pub fn of(key: &ObjectKey) -> Option<Self> {
+        match (key.group.as_str(), key.kind.as_str()) {
+            ("", "Namespace") => Some(Self::Namespace),
+            ("", "PersistentVolumeClaim") => Some(Self::PersistentVolumeClaim),
+            ("", "PersistentVolume") => Some(Self::PersistentVolume),
+            ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+                Some(Self::CustomResourceDefinition)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What becomes of them.
+#[derive(Debug, Default)]
+pub(super) struct Pruning {
+    /// Deleted.
+    pub(super) deletions: Vec<Deletion>,
+    /// Let go of: they were there before us.
+    pub(super) release: Vec<Target>,
+    /// Stay, and stay in the inventory.
+    pub(super) retained: BTreeMap<ObjectKey, Item>,
+    /// Stay in the inventory because nobody can tell whether they are there.
+    pub(super) unreachable: BTreeMap<ObjectKey, Item>,
+    /// Why something that one would expect to go stays.
+    pub(super) warnings: Vec<String>,
+    /// How many recorded objects are there, but for those that were there before us.
+    pub(super) there: usize,
+}
+
+/// Judges every recorded object. `wanted` are the keys of the new set, `occupied` the namespaces that have to stay.
+pub(super) fn prune(
+    input: &PlanInput<'_>,
+    owner: &str,
+    wanted: &BTreeSet<&ObjectKey>,
+    occupied: &BTreeSet<&str>,
+) -> Pruning {
+    let mut pruning = Pruning::default();
+    // An object can be served in two groups (Ingress once was): under its other key it is wanted, and it is one object.
+    let wanted_uids: BTreeSet<&str> = wanted
+        .iter()
+        .filter_map(|key| input.snapshot.live.get(*key))
+        .map(|live| live.uid.as_str())
+        .collect();
+    for (key, item) in &input.inventory.objects {
+        let live = input.snapshot.live.get(key);
+        let ours = item.object.state != ObjectState::Preexisting;
+        pruning.there += usize::from(ours && live.is_some());
+        if wanted.contains(key) {
+            continue;
+        }
+        let Some(target) = target(input, key, item) else {
+            pruning.unserved(input, key, item);
+            continue;
+        };
+        let Some(live) = live else { continue };
+        if wanted_uids.contains(live.uid.as_str()) {
+            continue;
+        }
+        match item.object.state {
+            ObjectState::Preexisting if live.uid == item.object.uid && item.was_applied() => {
+                pruning.release.push(target);
+            }
+            ObjectState::Preexisting => {}
+            state => match obstacle(item, live, owner) {
+                // A planned create that never happened: what is there now is not ours.
+                Some(_) if state == ObjectState::Planned => {}
+                Some(obstacle) => pruning
+                    .warnings
+                    .push(format!("{key} is left alone and forgotten: {obstacle}")),
+                None => pruning.delete_or_retain(input, target, item, live, occupied),
+            },
+        }
+    }
+    pruning
+}
+
+/// Why an object that is recorded as ours is not.
+fn obstacle(item: &Item, live: &LiveObject, owner: &str) -> Option<&'static str> {
+    if live.owner.as_deref() != Some(owner) {
+        Some("it does not carry our label any more")
+    } else if item.object.state != ObjectState::Planned && live.uid != item.object.uid {
+        Some("it is another object of that name, made since")
+    } else {
+        None
+    }
+}
+
+/// How a recorded object is addressed now; `None` where its kind is not served.
+fn target(input: &PlanInput<'_>, key: &ObjectKey, item: &Item) -> Option<Target> {
+    if input
+        .snapshot
+        .unserved
+        .contains(&(key.group.clone(), key.kind.clone()))
+    {
+        return None;
+    }
+    let recorded = Gvk {
+        group: key.group.clone(),
+        version: item.version.clone(),
+        kind: key.kind.clone(),
+    };
+    let (version, info) = match input.kinds.get(&recorded) {
+        Some(info) => (recorded.version, info),
+        None => {
+            let (gvk, info) = input.kinds.preferred(&key.group, &key.kind)?;
+            (gvk.version, info)
+        }
+    };
+    Some(Target {
+        key: key.clone(),
+        version,
+        plural: info.plural.clone(),
+    })
+}
+
+/// Whether we have recorded definitions of a group (their names end in it) and none of them is there.
+fn definitions_gone(input: &PlanInput<'_>, group: &str) -> bool {
+    let mut definitions = input.inventory.objects.keys().filter(|key| {
+        KeptKind::of(key) == Some(KeptKind::CustomResourceDefinition)
+            && key
+                .name
+                .strip_suffix(group)
+                .is_some_and(|plural| plural.ends_with('.'))
+    });
+    let there = |key: &ObjectKey| input.snapshot.live.contains_key(key);
+    match definitions.next() {
+        Some(first) => !there(first) && !definitions.any(there),
+        None => false,
+    }
+}
+
+impl Pruning {
+    /// A kind that is not served. Where its group still is, or its definition was ours and is gone, the objects are gone with
+    /// the kind (a Kubernetes release, a deleted CRD): forgotten. Else the API server behind the group may just be down:
+    /// the object stays recorded, and is pruned when it is served again.
+    fn unserved(&mut self, input: &PlanInput<'_>, key: &ObjectKey, item: &Item) {
+        let group = &key.group;
+        if input.kinds.serves_group(group) || definitions_gone(input, group) {
+            self.warnings.push(format!(
+                "{key} is forgotten: the cluster does not serve {} any more",
+                key.kind
+            ));
+        } else {
+            self.warnings.push(format!(
+                "{key} cannot be reached: the cluster serves nothing of group {group}; if it is there, it stays"
+            ));
+            self.unreachable.insert(key.clone(), item.clone());
+        }
+    }
+
+    /// An object that is ours beyond doubt: deleted, unless its kind is kept or somebody needs it.
+    fn delete_or_retain(
+        &mut self,
+        input: &PlanInput<'_>,
+        target: Target,
+        item: &Item,
+        live: &LiveObject,
+        occupied: &BTreeSet<&str>,
+    ) {
+        let key = &target.key;
+        let kept = match KeptKind::of(key) {
+            Some(kind) => !input.delete_kinds.contains(&kind),
+            // Of a kind that is not kept only what was created once is retained (semantics 12).
+            None => item.object.state == ObjectState::Retained,
+        };
+        let needed_by = if let Some(other) = input.claims.get(key) {
+            Some(format!("{other} wants it, too"))
+        } else if key.kind == "Namespace" && occupied.contains(key.name.as_str()) {
+            Some("objects that stay are in it".to_owned())
+        } else {
+            None
+        };
+        if let Some(why) = needed_by.as_ref().filter(|_| !kept) {
+            self.warnings.push(format!("{key} is retained: {why}"));
+        }
+        if kept || needed_by.is_some() {
+            let mut item = item.clone();
+            item.object.state = ObjectState::Retained;
+            item.object.uid.clone_from(&live.uid);
+            self.retained.insert(target.key, item);
+        } else {
+            self.deletions.push(Deletion {
+                target,
+                uid: live.uid.clone(),
+            });
+        }
+    }
+
+    /// What stays in the inventory.
+    pub(super) fn recorded(&self) -> Inventory {
+        let objects = self.retained.iter().chain(&self.unreachable);
+        Inventory {
+            objects: objects
+                .map(|(key, item)| (key.clone(), item.clone()))
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What happens to one wanted object: whether it is ours, whether it is as it should be (semantics 12 and 13).
+
+use std::collections::BTreeMap;
+
+use super::desired::DesiredObject;
+use super::inventory::Item;
+use super::planner::RefusalReason;
+use super::snapshot::LiveObject;
+use super::{Action, InstallationName};
+use crate::api::installation::{InventoryObject, ObjectState};
+use crate::manifest::key::ObjectKey;
+
+/// What every decision of one plan has in common.
+#[derive(Clone, Copy)]
+pub(super) struct Judge<'a> {
+    /// Our value of the owner label.
+    pub(super) owner: &'a str,
+    /// What other installations have recorded.
+    pub(super) claims: &'a BTreeMap<ObjectKey, InstallationName>,
+    /// Whether Secrets are applied.
+    pub(super) due: bool,
+    /// Whether edits are taken back.
+    pub(super) restores: bool,
+}
+
+/// What happens to one wanted object.
+pub(super) struct Decision {
+    /// The request; `None` where nothing is sent.
+    pub(super) action: Option<Action>,
+    /// What is recorded before the first write.
+    pub(super) before: Item,
+    /// What is recorded after the last one; a step's answer adds what it tells.
+    pub(super) after: Item,
+    /// What the user should know.
+    pub(super) warning: Option<String>,
+}
+
+/// How a live object stands to us.
+enum Standing<'a> {
+    /// As recorded: owned, retained, or preexisting and applied by us.
+    Recorded(&'a Item),
+    /// Ours by its label, but nobody knows what was applied: an operation was cut off behind it.
+    Unrecorded,
+    /// Recorded as ours, deleted, and made again by somebody else: we keep it in shape, but never delete it.
+    Recreated(&'a Item),
+    /// There before us, and left as it is.
+    LeftAlone,
+    /// Somebody else's.
+    Foreign,
+}
+
+impl Judge<'_> {
+    /// Decides what happens to `wanted`.
+    pub(super) fn decide(
+        &self,
+        wanted: &DesiredObject,
+        recorded: Option<&Item>,
+        live: Option<&LiveObject>,
+    ) -> Result<Decision, RefusalReason> {
+        let Some(live) = live else {
+            return self.create(wanted, recorded);
+        };
+        let standing = self.standing(wanted, recorded, live);
+        if let Standing::Foreign = standing {
+            return Err(RefusalReason::Foreign {
+                owner: self.owner_of(&wanted.target.key, live),
+            });
+        }
+        if live.terminating {
+            return Err(RefusalReason::Terminating);
+        }
+        Ok(match standing {
+            Standing::Recorded(item) => self.compare(wanted, item, live),
+            Standing::Unrecorded if wanted.create_only => {
+                quiet(recorded_only(wanted, live, ObjectState::Retained))
+            }
+            Standing::Unrecorded => {
+                let before = recorded_only(wanted, live, ObjectState::Owned);
+                step(wanted, Action::Update, before)
+            }
+            Standing::Recreated(item) => self.recreated(wanted, item, live),
+            Standing::LeftAlone | Standing::Foreign => {
+                quiet(recorded_only(wanted, live, ObjectState::Preexisting))
+            }
+        })
+    }
+
+    /// Not there: created, also where somebody deleted it. Until then it is planned: if we are cut off behind the create, the
+    /// label tells that it is ours, whatever its uid.
+    fn create(
+        &self,
+        wanted: &DesiredObject,
+        recorded: Option<&Item>,
+    ) -> Result<Decision, RefusalReason> {
+        let key = &wanted.target.key;
+        if recorded.is_none()
+            && !is_namespace(key)
+            && let Some(other) = self.claims.get(key)
+        {
+            return Err(RefusalReason::Foreign {
+                owner: Some(format!("the installation {other}")),
+            });
+        }
+        let before = Item::planned(&key.name, &wanted.target.version);
+        let mut decision = step(wanted, Action::Create, before);
+        // Retained is what keeps a create-only object from ever being pruned (semantics 12).
+        decision.after.object.state = if wanted.create_only {
+            ObjectState::Retained
+        } else {
+            ObjectState::Owned
+        };
+        Ok(decision)
+    }
+
+    fn standing<'a>(
+        &self,
+        wanted: &DesiredObject,
+        recorded: Option<&'a Item>,
+        live: &LiveObject,
+    ) -> Standing<'a> {
+        let ours = live.owner.as_deref() == Some(self.owner);
+        let theirs = live.owner.is_some() && !ours;
+        // These are only recorded where they are not ours: no field of theirs is touched (semantics 5 and 12).
+        let shared = wanted.create_only || is_namespace(&wanted.target.key);
+        let foreign = if shared {
+            Standing::LeftAlone
+        } else {
+            Standing::Foreign
+        };
+        let Some(item) = recorded else {
+            return if ours { Standing::Unrecorded } else { foreign };
+        };
+        match item.object.state {
+            ObjectState::Planned if ours => Standing::Unrecorded,
+            ObjectState::Planned => foreign,
+            _ if theirs => foreign,
+            ObjectState::Preexisting if !item.was_applied() => foreign,
+            ObjectState::Preexisting => Standing::Recorded(item),
+            ObjectState::Owned | ObjectState::Retained => {
+                if ours || live.uid == item.object.uid {
+                    Standing::Recorded(item)
+                } else if shared {
+                    Standing::LeftAlone
+                } else {
+                    Standing::Recreated(item)
+                }
+            }
+        }
+    }
+
+    /// An object that we know: applied if the manifest changed, or if it was edited and edits are taken back.
+    fn compare(&self, wanted: &DesiredObject, item: &Item, live: &LiveObject) -> Decision {
+        let mut before = item.clone();
+        if wanted.create_only {
+            if before.object.state == ObjectState::Owned {
+                before.object.state = ObjectState::Retained;
+            }
+            before.object.uid.clone_from(&live.uid);
+            return quiet(before);
+        }
+        if before.object.state == ObjectState::Retained {
+            before.object.state = ObjectState::Owned;
+        }
+        let edited = self.edited(item, live);
+        let action = if is_secret(&wanted.target.key) && self.due {
+            Some(Action::Refresh)
+        } else if item.object.digest != wanted.digest {
+            Some(Action::Update)
+        } else if edited && self.restores {
+            Some(Action::Restore)
+        } else {
+            None
+        };
+        match action {
+            Some(action) => {
+                before.object.uid.clone_from(&live.uid);
+                step(wanted, action, before)
+            }
+            None => quiet(before),
+        }
+    }
+
+    fn recreated(&self, wanted: &DesiredObject, item: &Item, live: &LiveObject) -> Decision {
+        let mut before = item.clone();
+        if !self.restores && item.object.digest == wanted.digest {
+            return quiet(before);
+        }
+        before.object.state = ObjectState::Preexisting;
+        before.object.uid.clone_from(&live.uid);
+        let mut decision = step(wanted, Action::Restore, before);
+        decision.warning = Some(format!(
+            "{} was deleted and made again by somebody else: it is kept in shape, and stays when the add-on goes",
+            wanted.target.key
+        ));
+        decision
+    }
+
+    /// Whether somebody edited the object since our last apply. Labels do not count in the generation, and without ours the
+    /// object would never be pruned.
+    fn edited(&self, item: &Item, live: &LiveObject) -> bool {
+        let recorded = &item.object;
+        let moved = match recorded.generation {
+            Some(generation) => live.generation != Some(generation),
+            None => recorded.resource_version.as_deref() != Some(&live.resource_version),
+        };
+        moved || live.uid != recorded.uid || live.owner.as_deref() != Some(self.owner)
+    }
+
+    fn owner_of(&self, key: &ObjectKey, live: &LiveObject) -> Option<String> {
+        let claim = self.claims.get(key);
+        claim
+            .map(|other| format!("the installation {other}"))
+            .or_else(|| live.other_owner.clone())
+            .or_else(|| {
+                let hash = live.owner.as_deref()?;
+                Some(format!("another installation (owner label {hash})"))
+            })
+    }
+}
+
+fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {
+    // Nobody can tell whether a Secret changed.
+    let action = match action {
+        Action::Update if is_secret(&wanted.target.key) => Action::Refresh,
+        action => action,
+    };
+    let after = Item {
+        version: wanted.target.version.clone(),
+        object: InventoryObject {
+            name: before.object.name.clone(),
+            state: before.object.state,
+            uid: before.object.uid.clone(),
+            digest: wanted.digest.clone(),
+            generation: None,
+            resource_version: None,
+        },
+    };
+    Decision {
+        action: Some(action),
+        before,
+        after,
+        warning: None,
+    }
+}
+
+fn quiet(item: Item) -> Decision {
+    Decision {
+        action: None,
+        before: item.clone(),
+        after: item,
+        warning: None,
+    }
+}
+
+/// What is recorded of an object that we did not apply, or do not know what we applied to.
+fn recorded_only(wanted: &DesiredObject, live: &LiveObject, state: ObjectState) -> Item {
+    let mut item = Item::planned(&wanted.target.key.name, &wanted.target.version);
+    item.object.state = state;
+    item.object.uid.clone_from(&live.uid);
+    item
+}
+
+fn is_namespace(key: &ObjectKey) -> bool {
+    key.group.is_empty() && key.kind == "Namespace"
+}
+
+fn is_secret(key: &ObjectKey) -> bool {
+    key.group.is_empty() && key.kind == "Secret"
+}

@@ -1,0 +1,188 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::installation::{InventoryObject, ObjectState};
+use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
+use crate::manifest::key::Gvk;
+use crate::manifest::kinds::KindInfo;
+use crate::manifest::{Manifest, Place};
+use crate::plan::desired::DesiredContext;
+use crate::plan::inventory::Item;
+use crate::plan::snapshot::LiveObject;
+use ObjectState::{Owned, Planned, Preexisting, Retained};
+
+mod applying;
+mod pruning;
+
+/// Everything that a plan is made of, for one installation `kubectl-addons/till` that goes to `shop`.
+struct World {
+    name: InstallationName,
+    desired: Desired,
+    inventory: Inventory,
+    snapshot: Snapshot,
+    kinds: KindTable,
+    claims: BTreeMap<ObjectKey, InstallationName>,
+    delete_kinds: BTreeSet<KeptKind>,
+    wanted: Options,
+}
+
+#[derive(Clone, Copy)]
+struct Options {
+    create_namespace: bool,
+    conflicts: Conflicts,
+    reconcile: Reconcile,
+    due: bool,
+    allow_prune: bool,
+}
+
+fn world() -> World {
+    let mut kinds = KindTable::default();
+    for (api_version, kind, namespaced) in [
+        ("v1", "ConfigMap", true),
+        ("v1", "Secret", true),
+        ("v1", "Namespace", false),
+        ("v1", "PersistentVolumeClaim", true),
+        ("v1", "ServiceAccount", true),
+        ("apps/v1", "Deployment", true),
+        ("policy/v1", "PodDisruptionBudget", true),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", false),
+    ] {
+        let info = KindInfo {
+            plural: format!("{}s", kind.to_lowercase()),
+            namespaced,
+            writable: true,
+        };
+        kinds.insert(&Gvk::new(api_version, kind), info);
+    }
+    World {
+        name: InstallationName {
+            namespace: "kubectl-addons".to_owned(),
+            name: "till".to_owned(),
+        },
+        desired: Desired::default(),
+        inventory: Inventory::default(),
+        snapshot: Snapshot {
+            namespaces: BTreeSet::from(["shop".to_owned()]),
+            ..Snapshot::default()
+        },
+        kinds,
+        claims: BTreeMap::new(),
+        delete_kinds: BTreeSet::new(),
+        wanted: Options {
+            create_namespace: true,
+            conflicts: Conflicts::Take,
+            reconcile: Reconcile::Once,
+            due: true,
+            allow_prune: false,
+        },
+    }
+}
+
+fn manifest(kind: &str, name: &str) -> Value {
+    let api_version = match kind {
+        "Deployment" => "apps/v1",
+        "CustomResourceDefinition" => "apiextensions.k8s.io/v1",
+        _ => "v1",
+    };
+    json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}})
+}
+
+fn key(kind: &str, name: &str) -> ObjectKey {
+    let mut key = ObjectKey::of(&manifest(kind, name)).unwrap();
+    if !matches!(kind, "Namespace" | "CustomResourceDefinition") {
+        key.namespace = Some("shop".to_owned());
+    }
+    key
+}
+
+impl World {
+    fn want(mut self, objects: impl IntoIterator<Item = Value>) -> Self {
+        let manifests = objects.into_iter().map(|object| Manifest {
+            object,
+            place: Place::default(),
+        });
+        let ctx = DesiredContext {
+            installation: &self.name,
+            target_namespace: "shop",
+            kinds: &self.kinds,
+        };
+        self.desired = Desired::new(manifests.collect(), &ctx).unwrap();
+        self
+    }
+
+    fn record(mut self, key: ObjectKey, state: ObjectState, digest: &str) -> Self {
+        let generation = (state != Planned).then_some(1);
+        let item = Item {
+            version: "v1".to_owned(),
+            object: InventoryObject {
+                name: key.name.clone(),
+                state,
+                uid: if state == Planned { "" } else { "u1" }.to_owned(),
+                digest: digest.to_owned(),
+                generation,
+                resource_version: None,
+            },
+        };
+        self.inventory.objects.insert(key, item);
+        self
+    }
+
+    fn live(mut self, key: ObjectKey, owner: Option<&str>, uid: &str, generation: i64) -> Self {
+        let owner = match owner {
+            Some("us") => Some(owner_hash("kubectl-addons", "till")),
+            owner => owner.map(str::to_owned),
+        };
+        let live = LiveObject {
+            uid: uid.to_owned(),
+            generation: Some(generation),
+            resource_version: "9".to_owned(),
+            owner,
+            ..LiveObject::default()
+        };
+        self.snapshot.live.insert(key, live);
+        self
+    }
+
+    fn plan_for(&self, uninstall: Option<bool>) -> Result<Plan, PlanError> {
+        let Options {
+            create_namespace,
+            conflicts,
+            reconcile,
+            due,
+            allow_prune,
+        } = self.wanted;
+        let to = Installed::default();
+        let goal = match uninstall {
+            Some(keep) => Goal::Uninstall { keep },
+            None => Goal::Install(Wanted {
+                desired: &self.desired,
+                to: &to,
+                target_namespace: "shop",
+                create_namespace,
+                conflicts,
+                reconcile,
+                due,
+                allow_prune,
+            }),
+        };
+        plan(&PlanInput {
+            installation: &self.name,
+            addon: "till",
+            from: None,
+            goal,
+            inventory: &self.inventory,
+            snapshot: &self.snapshot,
+            kinds: &self.kinds,
+            claims: &self.claims,
+            delete_kinds: &self.delete_kinds,
+        })
+    }
+
+    fn plan(&self) -> Plan {
+        self.plan_for(None).unwrap()
+    }
+
+    fn error(&self) -> String {
+        self.plan_for(None).unwrap_err().to_string()
+    }
+}

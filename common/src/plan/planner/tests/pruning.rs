@@ -1,0 +1,257 @@
+//! What becomes of recorded objects that are not wanted.
+
+use super::*;
+
+fn pruned(plan: &Plan) -> Vec<Vec<String>> {
+    let group = |group: &Vec<crate::plan::Deletion>| {
+        let names = group.iter().map(|d| format!("{} {}", d.target.key, d.uid));
+        names.collect()
+    };
+    plan.prune.iter().map(group).collect()
+}
+
+fn names(keys: &[ObjectKey]) -> Vec<String> {
+    keys.iter().map(ToString::to_string).collect()
+}
+
+/// One recorded object that is not wanted: every way in which it can be recorded and live.
+#[test]
+fn pruning() {
+    const US: Option<&str> = Some("us");
+    // kind, recorded state, (owner label, uid), what becomes of it
+    let rows = [
+        ("ConfigMap", Owned, Some((US, "u1")), "delete u1"),
+        ("ConfigMap", Owned, None, "forget"),
+        ("ConfigMap", Owned, Some((None, "u1")), "warn"),
+        ("ConfigMap", Owned, Some((Some("5d41"), "u1")), "warn"),
+        ("ConfigMap", Owned, Some((US, "u2")), "warn"),
+        ("ConfigMap", Planned, Some((US, "u7")), "delete u7"),
+        ("ConfigMap", Planned, Some((None, "u7")), "forget"),
+        ("ConfigMap", Preexisting, Some((US, "u1")), "release"),
+        ("ConfigMap", Preexisting, Some((US, "u2")), "forget"),
+        // Created once: never pruned.
+        ("ConfigMap", Retained, Some((US, "u1")), "retain"),
+        ("PersistentVolumeClaim", Owned, Some((US, "u1")), "retain"),
+        (
+            "PersistentVolumeClaim",
+            Retained,
+            Some((US, "u1")),
+            "retain",
+        ),
+        ("PersistentVolumeClaim", Retained, None, "forget"),
+        (
+            "CustomResourceDefinition",
+            Owned,
+            Some((US, "u1")),
+            "retain",
+        ),
+        ("Namespace", Owned, Some((US, "u1")), "retain"),
+        ("Deployment", Owned, Some((US, "u1")), "delete u1"),
+    ];
+    for uninstall in [None, Some(false)] {
+        for (kind, state, live, expected) in rows {
+            let case = format!("{kind} {state:?} {live:?} {uninstall:?}");
+            let mut world = world().record(key(kind, "x"), state, "d");
+            if let Some((owner, uid)) = live {
+                world = world.live(key(kind, "x"), owner, uid, 1);
+            }
+            let plan = world.plan_for(uninstall).unwrap();
+            let deleted = plan.prune.iter().flatten().next();
+            let mut found = vec![];
+            found.extend(deleted.map(|deletion| format!("delete {}", deletion.uid)));
+            found.extend(plan.release.iter().map(|_| "release".to_owned()));
+            found.extend(plan.retained.iter().map(|_| "retain".to_owned()));
+            found.extend(plan.warnings.iter().map(|_| "warn".to_owned()));
+            if found.is_empty() {
+                found.push("forget".to_owned());
+            }
+            assert_eq!(found, [expected], "{case}");
+            let stays: Vec<_> = plan
+                .exact
+                .objects
+                .values()
+                .map(|i| i.object.state)
+                .collect();
+            assert_eq!(
+                stays,
+                if expected == "retain" {
+                    vec![Retained]
+                } else {
+                    vec![]
+                },
+                "{case}"
+            );
+            assert!(plan.union.objects.contains_key(&key(kind, "x")), "{case}");
+            let kept = world.plan_for(Some(true)).unwrap();
+            assert!(
+                kept.is_empty() && kept.retained.len() == usize::from(live.is_some()),
+                "{case}"
+            );
+        }
+    }
+}
+
+#[test]
+fn kept_kinds_go_when_named_and_not_needed() {
+    let mut member = manifest("ConfigMap", "m");
+    member["metadata"]["namespace"] = json!("full");
+    let mut world = world()
+        .want([member])
+        .record(key("Namespace", "empty"), Owned, "d")
+        .record(key("Namespace", "full"), Owned, "d")
+        .record(key("Namespace", "shared"), Owned, "d")
+        .record(key("PersistentVolumeClaim", "data"), Owned, "d");
+    for name in ["empty", "full", "shared"] {
+        world = world.live(key("Namespace", name), Some("us"), "u1", 1);
+    }
+    world = world.live(key("PersistentVolumeClaim", "data"), Some("us"), "u1", 1);
+    world.snapshot.namespaces.insert("full".to_owned());
+    world.claims.insert(
+        key("Namespace", "shared"),
+        InstallationName {
+            namespace: "kubectl-addons".to_owned(),
+            name: "scale".to_owned(),
+        },
+    );
+    world.delete_kinds.insert(KeptKind::Namespace);
+    // uids are of one cluster: here every object has its own.
+    for (i, live) in world.snapshot.live.values_mut().enumerate() {
+        live.uid = format!("u{i}");
+    }
+    for (key, item) in &mut world.inventory.objects {
+        item.object.uid.clone_from(&world.snapshot.live[key].uid);
+    }
+    let plan = world.plan();
+    assert_eq!(pruned(&plan), [["Namespace empty u0"]]);
+    assert_eq!(
+        names(&plan.retained),
+        [
+            "Namespace full",
+            "Namespace shared",
+            "shop/PersistentVolumeClaim data"
+        ]
+    );
+    assert_eq!(
+        plan.warnings,
+        [
+            "Namespace full is retained: objects that stay are in it",
+            "Namespace shared is retained: kubectl-addons/scale wants it, too"
+        ]
+    );
+}
+
+#[test]
+fn kinds_that_are_not_served() {
+    let psp = || ObjectKey {
+        group: "policy".to_owned(),
+        kind: "PodSecurityPolicy".to_owned(),
+        namespace: None,
+        name: "x".to_owned(),
+    };
+    let till = || ObjectKey {
+        group: "shop.example".to_owned(),
+        kind: "Till".to_owned(),
+        namespace: None,
+        name: "front".to_owned(),
+    };
+    let world = world().record(psp(), Owned, "d").record(till(), Owned, "d");
+    let plan = world.plan();
+    assert!(plan.is_empty());
+    assert_eq!(
+        plan.warnings,
+        [
+            "PodSecurityPolicy x is forgotten: the cluster does not serve PodSecurityPolicy any more",
+            "Till front cannot be reached: the cluster serves nothing of group shop.example; if it is there, it stays",
+        ]
+    );
+    assert_eq!(plan.exact.objects.keys().collect::<Vec<_>>(), [&till()]);
+
+    // Its definition was ours and is gone, so it is gone, too.
+    let crd = key("CustomResourceDefinition", "tills.shop.example");
+    let plan = world.record(crd, Owned, "d").plan();
+    assert_eq!(plan.exact.objects.len(), 0);
+    assert!(plan.warnings[1].starts_with("Till front is forgotten"));
+}
+
+/// Semantics 13: protections start at 10 objects.
+#[test]
+fn empty_and_mostly_pruning_sets() {
+    // (recorded and live, of these wanted, refused?)
+    let rows = [
+        (9, 0, false),
+        (10, 0, true),
+        (10, 4, true),
+        (10, 5, false),
+        (11, 5, true),
+    ];
+    for (there, wanted, refused) in rows {
+        let name = |i: usize| format!("x{i}");
+        let mut world = world().want((0..wanted).map(|i| manifest("ConfigMap", &name(i))));
+        for i in 0..there {
+            let key = key("ConfigMap", &name(i));
+            world = world
+                .record(key.clone(), Owned, "d")
+                .live(key.clone(), Some("us"), "u1", 1);
+            let uid = format!("u{i}");
+            world
+                .snapshot
+                .live
+                .get_mut(&key)
+                .unwrap()
+                .uid
+                .clone_from(&uid);
+            world.inventory.objects.get_mut(&key).unwrap().object.uid = uid;
+        }
+        let plan = world.plan_for(None);
+        if refused {
+            assert_eq!(
+                plan.unwrap_err().to_string(),
+                format!(
+                    "{wanted} objects are wanted and {} of {there} would be pruned; look: kubectl addons diff; \
+                     accept: --allow-prune",
+                    there - wanted
+                )
+            );
+            world.wanted.allow_prune = true;
+            assert_eq!(world.plan().prune[0].len(), there - wanted);
+        } else {
+            assert_eq!(
+                plan.unwrap().prune[0].len(),
+                there - wanted,
+                "{there} {wanted}"
+            );
+        }
+        let uninstall = world.plan_for(Some(false)).unwrap();
+        assert_eq!(uninstall.prune[0].len(), there, "asked for by name");
+    }
+}
+
+/// An object served in two groups is one object: it is not deleted under its old key.
+#[test]
+fn moved_to_another_group() {
+    let mut old = key("Deployment", "web");
+    old.group = "extensions".to_owned();
+    let mut world = world().want([manifest("Deployment", "web")]);
+    let info = KindInfo {
+        plural: "deployments".to_owned(),
+        namespaced: true,
+        writable: true,
+    };
+    world
+        .kinds
+        .insert(&Gvk::new("extensions/v1", "Deployment"), info);
+    world = world
+        .record(old.clone(), Owned, "d")
+        .live(old, Some("us"), "u1", 1)
+        .live(key("Deployment", "web"), Some("us"), "u1", 1);
+    let plan = world.plan();
+    assert_eq!(
+        plan.steps().map(|step| step.action).collect::<Vec<_>>(),
+        [Action::Update]
+    );
+    assert!(plan.prune.is_empty());
+    assert_eq!(
+        plan.exact.objects.keys().collect::<Vec<_>>(),
+        [&key("Deployment", "web")]
+    );
+}
