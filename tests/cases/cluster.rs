@@ -1,5 +1,6 @@
 //! Tests on a real control plane: `cargo test -p addons-tests --test cluster`.
 
 mod engine;
+mod harness;
 mod main_job;
 mod webhook;

@@ -1,4 +1,10 @@
 //! What the tests, the demo and the benchmarks share.
 
+pub mod binaries;
+pub mod control_plane;
+pub mod guard;
+pub mod plugin;
+pub mod proxy;
 pub mod shared;
 pub mod tally;
+pub mod webhook;

@@ -1,0 +1,175 @@
+//! An HTTP proxy in front of the API server that counts requests and breaks them.
+//!
+//! A client of the proxy is known by the bearer token in the kubeconfig that it was given; towards the API server it is
+//! the user whom the test names, with that user's client certificate. The proxy has a thread of its own, so that a test
+//! may block while a program talks through it.
+
+pub mod fault;
+mod server;
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use anyhow::{Context as _, Result};
+use tokio::sync::{oneshot, watch};
+
+use crate::control_plane::ControlPlane;
+use crate::control_plane::pki::{Credentials, User, write_kubeconfig};
+use crate::guard::Folder;
+pub use fault::{Action, Fault};
+
+/// A running proxy; dropped, it is gone.
+pub struct Proxy {
+    state: Arc<State>,
+    url: String,
+    authority: String,
+    kubeconfig: PathBuf,
+    folder: Folder,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A request that came to the proxy, in the order in which they came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Name of the client.
+    pub client: String,
+    /// HTTP method.
+    pub method: String,
+    /// Path and query.
+    pub uri: String,
+    /// The client's name for itself.
+    pub agent: String,
+    /// What the client was answered; `None` while it waits, and where the connection was cut.
+    pub status: Option<u16>,
+}
+
+/// What the connections share.
+struct State {
+    /// URL of the API server.
+    server: String,
+    roots: reqwest::Certificate,
+    inner: Mutex<Inner>,
+    /// Counts the stopped clients, so that their connections notice.
+    stopped: watch::Sender<Vec<String>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// Client → how to talk to the API server in its name.
+    upstreams: BTreeMap<String, reqwest::Client>,
+    faults: Vec<fault::Armed>,
+    seen: Vec<Seen>,
+}
+
+impl Proxy {
+    /// Starts a proxy on a free port; [`Proxy::kubeconfig`] is for a client `default`, the administrator.
+    ///
+    /// # Errors
+    /// Where no port is free, or of the cryptography.
+    pub fn start(cluster: &ControlPlane) -> Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).context("no free port for the proxy")?;
+        listener.set_nonblocking(true)?;
+        let url = format!("https://{}", listener.local_addr()?);
+        let acceptor = server::acceptor(&cluster.authority().serving("proxy", &["127.0.0.1"])?)?;
+        let authority = cluster.authority().certificate.clone();
+        let state = Arc::new(State {
+            server: cluster.server().to_owned(),
+            roots: reqwest::Certificate::from_pem(authority.as_bytes())?,
+            inner: Mutex::default(),
+            stopped: watch::Sender::default(),
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let (stop, stopped) = oneshot::channel();
+        let shared = Arc::clone(&state);
+        let thread = std::thread::Builder::new()
+            .name("proxy".to_owned())
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = server::serve(listener, acceptor, shared) => {}
+                        _ = stopped => {}
+                    }
+                });
+            })?;
+        let folder = Folder::new("kubectl-addons-proxy-")?;
+        let mut proxy = Self {
+            state,
+            url,
+            authority,
+            kubeconfig: PathBuf::new(),
+            folder,
+            stop: Some(stop),
+            thread: Some(thread),
+        };
+        proxy.kubeconfig = proxy.client("default", cluster.admin())?;
+        Ok(proxy)
+    }
+
+    /// The kubeconfig of the client `default`.
+    #[must_use]
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// A kubeconfig for another client, who is `user` to the API server.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn client(&self, name: &str, user: &User) -> Result<PathBuf> {
+        let pem = format!("{}{}", user.pair.certificate, user.pair.key);
+        let upstream = reqwest::Client::builder()
+            .tls_certs_only([self.state.roots.clone()])
+            .identity(reqwest::Identity::from_pem(pem.as_bytes())?)
+            // What the client asked for goes through as it is.
+            .no_gzip()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()?;
+        self.state
+            .lock()
+            .upstreams
+            .insert(name.to_owned(), upstream);
+        let path = self.folder.path().join(format!("{name}.kubeconfig"));
+        write_kubeconfig(&path, &self.url, &self.authority, &Credentials::Token(name))?;
+        Ok(path)
+    }
+
+    /// Arms a fault; it counts requests from now on. Of several that hit the same request the first one acts.
+    pub fn fault(&self, fault: Fault) {
+        self.state.lock().faults.push(fault.into());
+    }
+
+    /// Forgets all faults and lets stopped clients back in; what was seen stays.
+    pub fn heal(&self) {
+        self.state.lock().faults.clear();
+        self.state.stopped.send_replace(Vec::new());
+    }
+
+    /// What came so far.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Seen> {
+        self.state.lock().seen.clone()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic in there was printed there.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl State {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
