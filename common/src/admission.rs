@@ -1,1 +1,145 @@
-//! Placeholder.
+//! Defaults and verdicts: what the webhook answers, and what the plugin says before it asks the API server.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`review`] | the AdmissionReview as the API server sends and wants it |
+//! | [`mutate`] | which values are filled in, as a minimal patch (semantics 7, 8, 10) |
+//! | [`validate`] | which rules judge which request (semantics 4, 18) |
+//! | [`rules`] | the rules: one function a rule, one module an object kind |
+//! | [`marks`], [`nearest`] | what guards look at; the name that was meant |
+//! | [`verdict`] | problems, warnings, and the one denial made of them |
+//!
+//! Everything is a pure function of the request and [`Facts`]. The API server may send one request several times
+//! (retries, reinvocation, dry run), so the same input has the same answer.
+
+pub mod marks;
+pub mod mutate;
+pub mod nearest;
+pub mod review;
+pub mod rules;
+pub mod validate;
+pub mod verdict;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::api::catalogue::AddonCatalogue;
+use crate::api::installation::AddonInstallation;
+use crate::api::names;
+use crate::catalogue::select::ClusterFacts;
+
+/// What verdicts may look at (semantics 18): nothing is fetched while judging.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// All catalogues of all namespaces, with their metadata.
+    pub catalogues: Vec<Arc<AddonCatalogue>>,
+    /// All installations of all namespaces, without status.
+    pub installations: Vec<Arc<AddonInstallation>>,
+    /// Namespaces that carry one of our marks or are terminating, by name.
+    pub namespaces: BTreeMap<String, NamespaceFacts>,
+    /// This cluster; remote ones are judged by the plugin and the loop.
+    pub cluster: ClusterFacts,
+    /// Names that the administrator can choose.
+    pub settings: Settings,
+}
+
+/// What is known of a namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamespaceFacts {
+    /// Label `kubectl-addons.dev/cluster=local` (semantics 6).
+    pub local: bool,
+    /// Annotation `kubectl-addons.dev/cluster-deleting` (semantics 14).
+    pub cluster_deleting: bool,
+    /// It has a deletionTimestamp.
+    pub terminating: bool,
+}
+
+/// Names that the administrator can choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Where source catalogues and the installations of this cluster live (semantics 1).
+    pub system_namespace: String,
+    /// Groups that may write core catalogues and core installations.
+    pub core_groups: Vec<String>,
+    /// Users that may do the same: the loop's ServiceAccount.
+    pub core_users: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            system_namespace: names::SYSTEM_NAMESPACE.to_owned(),
+            core_groups: vec![names::CORE_GROUP.to_owned()],
+            core_users: Vec::new(),
+        }
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requester {
+    /// User name.
+    pub user: String,
+    /// Groups.
+    pub groups: Vec<String>,
+}
+
+impl Requester {
+    /// Whether they may write what is core (semantics 8). `system:masters` is no such group.
+    #[must_use]
+    pub fn is_core(&self, settings: &Settings) -> bool {
+        settings.core_users.contains(&self.user)
+            || self
+                .groups
+                .iter()
+                .any(|group| settings.core_groups.contains(group))
+    }
+
+    /// Whether they may do what the guards deny (semantics 14).
+    #[must_use]
+    pub fn may_break_glass(&self) -> bool {
+        self.groups
+            .iter()
+            .any(|group| group == names::BREAK_GLASS_GROUP)
+    }
+}
+
+impl Facts {
+    /// Whether installations of `namespace` are of this cluster, whatever their origin (semantics 6).
+    #[must_use]
+    pub fn is_local(&self, namespace: &str) -> bool {
+        namespace == self.settings.system_namespace
+            || self.namespaces.get(namespace).is_some_and(|ns| ns.local)
+    }
+
+    /// Whether nothing in `namespace` is guarded any more: it is going, or its cluster is (semantics 14).
+    #[must_use]
+    pub fn is_unguarded(&self, namespace: &str) -> bool {
+        self.namespaces
+            .get(namespace)
+            .is_some_and(|ns| ns.terminating || ns.cluster_deleting)
+    }
+
+    /// The catalogues that installations of `namespace` can name: those beside them, then the sources.
+    pub fn catalogues_for<'a>(
+        &'a self,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = &'a AddonCatalogue> + 'a {
+        let system = self.settings.system_namespace.as_str();
+        let of = |ns: &'a str| {
+            self.catalogues
+                .iter()
+                .map(Arc::as_ref)
+                .filter(move |catalogue| catalogue.metadata.namespace.as_deref() == Some(ns))
+        };
+        of(namespace).chain(of(system).filter(move |_| namespace != system))
+    }
+
+    /// The source catalogues: in the system namespace, not derived from others (semantics 1).
+    pub fn sources(&self) -> impl Iterator<Item = &AddonCatalogue> {
+        self.catalogues
+            .iter()
+            .map(Arc::as_ref)
+            .filter(|catalogue| rules::catalogue::is_source(catalogue, &self.settings))
+    }
+}

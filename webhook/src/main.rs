@@ -1,2 +1,93 @@
-//! Placeholder.
-fn main() {}
+//! The admission webhook: reads the review, takes the facts from its watches, and answers what `common::admission`
+//! decides.
+//!
+//! `/mutate` and `/validate` stand on the TLS port; `/healthz`, `/readyz` and `/metrics` on a plain port of their own,
+//! as kubelets have no client certificate and no trust in ours.
+
+mod args;
+mod cache;
+mod handlers;
+mod server;
+mod telemetry;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use rustls::crypto::aws_lc_rs;
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use crate::args::Args;
+use crate::handlers::State;
+
+#[actix_web::main]
+async fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    telemetry::init();
+    // kube asks for the process default; everything else names the provider.
+    if aws_lc_rs::default_provider().install_default().is_err() {
+        warn!("another TLS provider was installed before");
+    }
+    let client = client(&args).await?;
+    let certificate = certs::reload::Reloader::new(args.files(), server::now())
+        .context("the serving certificate cannot be used")?;
+
+    let (publish, facts) = watch::channel(None);
+    let state = Arc::new(State::new(
+        facts,
+        Arc::clone(&certificate),
+        args.max_concurrent,
+    ));
+    let watching = actix_web::rt::spawn(cache::watch(client, args.settings(), publish));
+    let reloading = actix_web::rt::spawn(server::reload(
+        Arc::clone(&state),
+        Duration::from_secs(args.tls_poll_seconds),
+    ));
+
+    let health = server::bind(args.health_bind)?;
+    let reviews = server::bind(args.bind)?;
+    info!(
+        reviews = %reviews.local_addr()?,
+        health = %health.local_addr()?,
+        version = env!("CARGO_PKG_VERSION"),
+        "serving"
+    );
+    let health = server::health(health, Arc::clone(&state))?;
+    let health_handle = health.handle();
+    let health = actix_web::rt::spawn(health);
+    let drain = server::drain_on_signal(
+        Arc::clone(&state),
+        Duration::from_secs(args.drain_delay_seconds),
+    )?;
+    let workers = args.workers();
+    server::reviews(reviews, &state, workers, drain)?
+        .await
+        .context("the review server failed")?;
+    // The probes are answered until the last review is.
+    health_handle.stop(true).await;
+    health.await.context("the health server failed")??;
+    watching.abort();
+    reloading.abort();
+    info!("drained and stopped");
+    Ok(())
+}
+
+/// A client for the API server: from `--kubeconfig`, else as kubectl finds one, else of the pod.
+async fn client(args: &Args) -> anyhow::Result<kube::Client> {
+    let config = match &args.kubeconfig {
+        Some(path) => {
+            let kubeconfig = Kubeconfig::read_from(path)
+                .with_context(|| format!("cannot read kubeconfig {}", path.display()))?;
+            kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+                .await
+                .with_context(|| format!("kubeconfig {} cannot be used", path.display()))?
+        }
+        None => kube::Config::infer()
+            .await
+            .context("neither a kubeconfig nor a pod's ServiceAccount was found")?,
+    };
+    kube::Client::try_from(config).context("no client can be made of the kubeconfig")
+}

@@ -1,0 +1,60 @@
+//! How the API server learns which authority to trust: the `caBundle` of our two webhook configurations.
+//!
+//! The patches are values; who has a client sends them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+/// Name of both webhook configurations (`deploy/base`).
+pub const CONFIGURATION: &str = "kubectl-addons";
+/// The only entry of the mutating configuration.
+pub const MUTATE: &str = "mutate.kubectl-addons.dev";
+/// Entry of the validating configuration for our own kinds.
+pub const VALIDATE: &str = "validate.kubectl-addons.dev";
+/// Entry of the validating configuration for namespaces that hold core installations.
+pub const NAMESPACES: &str = "namespaces.kubectl-addons.dev";
+
+/// The strategic merge patches of one bundle.
+///
+/// The lists are merged by name, so nothing has to be read before, and selectors or policies that somebody set stay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaBundle {
+    /// For the MutatingWebhookConfiguration [`CONFIGURATION`].
+    pub mutating: Value,
+    /// For the ValidatingWebhookConfiguration [`CONFIGURATION`].
+    pub validating: Value,
+}
+
+/// The patches that make `authorities_pem` trusted: one or, while an authority is exchanged, several certificates.
+#[must_use]
+pub fn ca_bundle(authorities_pem: &str) -> CaBundle {
+    let bundle = STANDARD.encode(authorities_pem);
+    let patch = |names: &[&str]| {
+        let webhooks: Vec<Value> = names
+            .iter()
+            .map(|name| json!({"name": name, "clientConfig": {"caBundle": bundle}}))
+            .collect();
+        json!({ "webhooks": webhooks })
+    };
+    CaBundle {
+        mutating: patch(&[MUTATE]),
+        validating: patch(&[VALIDATE, NAMESPACES]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_of_both_configurations_gets_the_bundle() {
+        let bundle = ca_bundle("PEM\n");
+        let entry = |name: &str| json!({"name": name, "clientConfig": {"caBundle": "UEVNCg=="}});
+        assert_eq!(bundle.mutating, json!({"webhooks": [entry(MUTATE)]}));
+        assert_eq!(
+            bundle.validating,
+            json!({"webhooks": [entry(VALIDATE), entry(NAMESPACES)]})
+        );
+    }
+}

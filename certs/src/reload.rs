@@ -1,0 +1,193 @@
+//! The certificate that is served now, exchanged while connections come in.
+//!
+//! Files are read by content: the kubelet exchanges a Secret by a symlink swap, which no watch on the old file sees,
+//! and a pair that was read half before and half after a swap does not verify, is not served, and is read again.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rustls::pki_types::UnixTime;
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use sha2::{Digest, Sha256};
+
+use crate::serving::{Material, Serving, ServingError, verify};
+
+/// Longest file that is read; a chain of a dozen certificates has 30 KB.
+const MAX_FILE: u64 = 1 << 20;
+
+/// Where certificate, key and authorities stand, and the names that they must be good for.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// Chain, leaf first (`tls.crt`).
+    pub certificate: PathBuf,
+    /// Private key (`tls.key`).
+    pub key: PathBuf,
+    /// Authorities that the API server trusts (`ca.crt`).
+    pub authority: Option<PathBuf>,
+    /// Names that the API server asks for; empty = not checked.
+    pub names: Vec<String>,
+}
+
+/// What a poll found.
+#[derive(Debug)]
+pub enum Poll {
+    /// The files are what is served.
+    Unchanged,
+    /// New files verified and are served from the next handshake on.
+    Swapped,
+    /// New files did not verify: the old certificate stays.
+    Kept(ReloadError),
+}
+
+/// Why files are not served.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// A file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is larger than any certificate.
+    #[error("{} is larger than {MAX_FILE} bytes", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The content is refused.
+    #[error("{} is not served", path.display())]
+    Refused {
+        /// The certificate file.
+        path: PathBuf,
+        /// Why.
+        source: ServingError,
+    },
+}
+
+/// Serves what verified last. Shared between the TLS configuration and whoever polls.
+#[derive(Debug)]
+pub struct Reloader {
+    files: Files,
+    current: ArcSwap<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    serving: Serving,
+    digest: [u8; 32],
+}
+
+impl Reloader {
+    /// Reads and verifies the files for the first time: a server never starts with a certificate that is refused.
+    ///
+    /// # Errors
+    /// [`ReloadError`] where a file cannot be read or its content would be refused.
+    pub fn new(files: Files, now: UnixTime) -> Result<Arc<Self>, ReloadError> {
+        let content = Content::read(&files)?;
+        let current = ArcSwap::from_pointee(content.verify(&files, now)?);
+        Ok(Arc::new(Self { files, current }))
+    }
+
+    /// Reads the files again and swaps them in if their content changed and verifies.
+    pub fn poll(&self, now: UnixTime) -> Poll {
+        let content = match Content::read(&self.files) {
+            Ok(content) => content,
+            Err(error) => return Poll::Kept(error),
+        };
+        if content.digest() == self.current.load().digest {
+            return Poll::Unchanged;
+        }
+        match content.verify(&self.files, now) {
+            Ok(current) => {
+                self.current.store(Arc::new(current));
+                Poll::Swapped
+            }
+            Err(error) => Poll::Kept(error),
+        }
+    }
+
+    /// When the served certificate expires.
+    #[must_use]
+    pub fn not_after(&self) -> UnixTime {
+        self.current.load().serving.not_after
+    }
+}
+
+impl ResolvesServerCert for Reloader {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.current.load().serving.key))
+    }
+}
+
+/// The bytes of the files.
+struct Content {
+    chain: Vec<u8>,
+    key: Vec<u8>,
+    authority: Option<Vec<u8>>,
+}
+
+impl Content {
+    fn read(files: &Files) -> Result<Self, ReloadError> {
+        Ok(Self {
+            chain: read(&files.certificate)?,
+            key: read(&files.key)?,
+            authority: files.authority.as_deref().map(read).transpose()?,
+        })
+    }
+
+    /// Digest over all files; lengths keep their borders.
+    fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        for part in [Some(&self.chain), Some(&self.key), self.authority.as_ref()] {
+            hash.update(
+                part.map_or(u64::MAX, |part| part.len() as u64)
+                    .to_be_bytes(),
+            );
+            hash.update(part.map_or(&[][..], Vec::as_slice));
+        }
+        hash.finalize().into()
+    }
+
+    fn verify(&self, files: &Files, now: UnixTime) -> Result<Current, ReloadError> {
+        let material = Material {
+            chain_pem: &self.chain,
+            key_pem: &self.key,
+            authority_pem: self.authority.as_deref(),
+        };
+        let serving =
+            verify(&material, &files.names, now).map_err(|source| ReloadError::Refused {
+                path: files.certificate.clone(),
+                source,
+            })?;
+        Ok(Current {
+            serving,
+            digest: self.digest(),
+        })
+    }
+}
+
+/// Reads a file that is no larger than a certificate can be.
+fn read(path: &Path) -> Result<Vec<u8>, ReloadError> {
+    let failed = |source| ReloadError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(failed)?;
+    io::Read::read_to_end(&mut io::Read::take(file, MAX_FILE + 1), &mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(ReloadError::TooLarge {
+            path: path.to_owned(),
+        });
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;

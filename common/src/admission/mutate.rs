@@ -1,0 +1,186 @@
+//! Which values are filled in (semantics 7, 8, 10): the same for `/mutate` and for the plugin.
+
+pub mod values;
+
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{AddOperation, Patch, PatchOperation};
+use serde_json::{Map, Value, json};
+
+use self::values::{Filled, Record};
+use super::Facts;
+use super::review::{Operation, Request};
+use super::rules::reference;
+use crate::api::catalogue::Method;
+use crate::api::installation::AddonRef;
+use crate::api::names::{ANNOTATION_DEFAULTED, GROUP};
+use crate::catalogue::Entry;
+
+/// The patch for a request: empty unless an installation is created, or its addonRef or values change (semantics 4).
+///
+/// Objects that cannot be read get no patch: the validating webhook says what is wrong with them.
+#[must_use]
+pub fn mutate(request: &Request<'_>, facts: &Facts) -> Patch {
+    let ours = request.kind.group == GROUP && request.kind.kind == "AddonInstallation";
+    let wanted = matches!(request.operation, Operation::Create | Operation::Update);
+    if !ours
+        || !wanted
+        || request
+            .sub_resource
+            .as_deref()
+            .is_some_and(|sub| !sub.is_empty())
+    {
+        return Patch::default();
+    }
+    let read = |raw: Option<&serde_json::value::RawValue>| {
+        raw.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok())
+    };
+    let Some(object) = read(request.object) else {
+        return Patch::default();
+    };
+    let going = object.pointer("/metadata/deletionTimestamp").is_some();
+    let old = read(request.old_object);
+    let changed = ["/spec/addonRef", "/spec/values", "/spec/valuesFrom"]
+        .iter()
+        .any(|path| old.as_ref().and_then(|old| old.pointer(path)) != object.pointer(path));
+    if going || (request.operation == Operation::Update && !changed) {
+        return Patch::default();
+    }
+    defaults(&object, request.namespace.as_deref(), facts)
+}
+
+/// The patch that fills what is missing in an AddonInstallation, given as JSON with or without fields that we do not
+/// know. Applied to the object it gives an object that this function leaves alone.
+///
+/// - `spec.coreAddon` false and `spec.createNamespace` true (semantics 7, 8);
+/// - `spec.targetNamespace`: the version's `defaultNamespace`, else the add-on's name, where the webhook knows the
+///   entry: of an index or a directory the plugin knows it (semantics 7);
+/// - `spec.values` at missing paths from the catalogue's values and the form's defaults, recorded in annotation
+///   `kubectl-addons.dev/defaulted`; what is recorded and unchanged follows the entry (semantics 10).
+///
+/// `namespace` is where the object will be, if it does not say so itself.
+#[must_use]
+pub fn defaults(object: &Value, namespace: Option<&str>, facts: &Facts) -> Patch {
+    let Some(spec) = object.get("spec").and_then(Value::as_object) else {
+        return Patch::default();
+    };
+    let namespace = object
+        .pointer("/metadata/namespace")
+        .and_then(Value::as_str)
+        .or(namespace)
+        .unwrap_or_default();
+    let mut operations = Vec::new();
+    let at = |field: &str| PointerBuf::from_tokens(["spec", field]);
+    for (field, default) in [("coreAddon", false), ("createNamespace", true)] {
+        if is_missing(spec.get(field)) {
+            operations.push(add(at(field), json!(default)));
+        }
+    }
+    if let Some(entry) = entry(spec, namespace, facts) {
+        if is_missing(spec.get("targetNamespace"))
+            && let Some(target) = default_namespace(&entry)
+        {
+            operations.push(add(at("targetNamespace"), json!(target)));
+        }
+        operations.extend(fill_values(object, spec, &entry));
+    }
+    Patch(operations)
+}
+
+/// The namespace that an entry goes to where the installation names none (semantics 7); `None` where neither the entry
+/// says one nor the add-on's name can be one.
+#[must_use]
+pub fn default_namespace(entry: &Entry) -> Option<&str> {
+    let name = entry
+        .version
+        .default_namespace
+        .as_deref()
+        .filter(|name| !name.is_empty())
+        .unwrap_or(&entry.addon);
+    is_namespace_name(name).then_some(name)
+}
+
+/// Whether `name` is an RFC 1123 label of at most 63 characters.
+pub(crate) fn is_namespace_name(name: &str) -> bool {
+    name.len() <= 63 && !name.contains('.') && crate::api::names::is_object_name(name)
+}
+
+/// The entry that the installation refers to, where the reference can be resolved.
+fn entry(spec: &Map<String, Value>, namespace: &str, facts: &Facts) -> Option<Entry> {
+    let reference: AddonRef = serde_json::from_value(spec.get("addonRef")?.clone()).ok()?;
+    reference::resolve(&reference, namespace, facts)
+        .ok()
+        .flatten()?
+        .chosen
+}
+
+/// The operations on `spec.values` and its record.
+fn fill_values(object: &Value, spec: &Map<String, Value>, entry: &Entry) -> Vec<PatchOperation> {
+    let annotations = object.pointer("/metadata/annotations");
+    let annotation = annotations.and_then(|all| all.get(ANNOTATION_DEFAULTED));
+    let record = Record::parse(annotation.and_then(Value::as_str));
+    let current = match spec.get("values") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(values)) => Some(values),
+        // Not an object: the schema refuses it.
+        Some(_) => return Vec::new(),
+    };
+    // Plain manifests take no values (semantics 10).
+    let defaults = match entry.version.template.method {
+        Method::Manifest => Map::new(),
+        Method::GoTemplate | Method::Helm => values::defaults(&entry.version),
+    };
+    let empty = Map::new();
+    let Some(Filled {
+        values,
+        record: new,
+    }) = values::fill(current.unwrap_or(&empty), &record, defaults)
+    else {
+        return Vec::new();
+    };
+    let mut operations = Vec::new();
+    let path = PointerBuf::from_tokens(["spec", "values"]);
+    match current {
+        Some(current) => values::difference(&path, current, &values, &mut operations),
+        None if values.is_empty() => {}
+        None => operations.push(add(path, Value::Object(values))),
+    }
+    operations.extend(record_operation(annotations, annotation, &new));
+    operations
+}
+
+/// The operation on the annotation, if one is needed.
+fn record_operation(
+    annotations: Option<&Value>,
+    annotation: Option<&Value>,
+    new: &Record,
+) -> Option<PatchOperation> {
+    let path = PointerBuf::from_tokens(["metadata", "annotations", ANNOTATION_DEFAULTED]);
+    let text = new.text();
+    match (annotation, text) {
+        (None, None) => None,
+        (Some(old), Some(new)) if old.as_str() == Some(&new) => None,
+        (Some(_), Some(new)) => Some(PatchOperation::Replace(json_patch::ReplaceOperation {
+            path,
+            value: json!(new),
+        })),
+        (Some(_), None) => Some(PatchOperation::Remove(json_patch::RemoveOperation { path })),
+        (None, Some(new)) if annotations.is_some_and(Value::is_object) => {
+            Some(add(path, json!(new)))
+        }
+        (None, Some(new)) => Some(add(
+            PointerBuf::from_tokens(["metadata", "annotations"]),
+            json!({ ANNOTATION_DEFAULTED: new }),
+        )),
+    }
+}
+
+fn is_missing(value: Option<&Value>) -> bool {
+    matches!(value, None | Some(Value::Null))
+}
+
+fn add(path: PointerBuf, value: Value) -> PatchOperation {
+    PatchOperation::Add(AddOperation { path, value })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,373 @@
+//! Rules for AddonCatalogues (semantics 1, 2, 3, 10, 14, 18).
+
+use std::collections::HashMap;
+
+use super::{duplicates, reference};
+use crate::admission::verdict::{Problem, Verdict};
+use crate::admission::{Facts, Requester, Settings};
+use crate::api::catalogue::{
+    AddonCatalogue, AddonVersion, CatalogueClass, Method, Source, Support,
+};
+use crate::api::installation::AddonInstallation;
+use crate::api::names::LABEL_DERIVED_FROM;
+use crate::version::{constraint, range, tolerant};
+
+/// Whether a catalogue is a source: in the system namespace and not derived from others (semantics 1).
+#[must_use]
+pub fn is_source(catalogue: &AddonCatalogue, settings: &Settings) -> bool {
+    catalogue.metadata.namespace.as_deref() == Some(settings.system_namespace.as_str())
+        && derived_from(catalogue).is_none()
+}
+
+/// The mark of a copy that the loop made.
+fn derived_from(catalogue: &AddonCatalogue) -> Option<&str> {
+    let labels = catalogue.metadata.labels.as_ref()?;
+    labels.get(LABEL_DERIVED_FROM).map(String::as_str)
+}
+
+/// Every version of a catalogue with its place.
+fn versions(catalogue: &AddonCatalogue) -> impl Iterator<Item = (String, &str, &AddonVersion)> {
+    let addons = catalogue.spec.addons.iter().enumerate();
+    addons.flat_map(|(i, addon)| {
+        addon.versions.iter().enumerate().map(move |(j, version)| {
+            let place = format!("spec.addons[{i}].versions[{j}]");
+            (place, addon.name.as_str(), version)
+        })
+    })
+}
+
+/// Only the core group and the loop write catalogues of class Core, in either direction and to the end.
+#[must_use]
+pub fn class_core(
+    new: Option<&AddonCatalogue>,
+    old: Option<&AddonCatalogue>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let core = [new, old]
+        .into_iter()
+        .flatten()
+        .any(|catalogue| catalogue.spec.class == CatalogueClass::Core);
+    if !core || requester.is_core(&facts.settings) {
+        return None;
+    }
+    let groups = facts.settings.core_groups.join(", ");
+    Some(Problem::forbidden(
+        "class-core",
+        "spec.class",
+        format!("catalogues of class Core are changed only by group {groups}"),
+    ))
+}
+
+/// Only the loop marks copies: the mark takes a catalogue out of the duplicate rule (semantics 1).
+#[must_use]
+pub fn derived_mark(
+    new: &AddonCatalogue,
+    old: Option<&AddonCatalogue>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let unchanged = derived_from(new) == old.and_then(derived_from);
+    if unchanged || requester.is_core(&facts.settings) {
+        return None;
+    }
+    Some(Problem::forbidden(
+        "derived-mark",
+        format!("metadata.labels[{LABEL_DERIVED_FROM}]"),
+        "only the reconciler marks derived catalogues; leave the label as it is",
+    ))
+}
+
+/// Every version can be read; an entry without one has an id or a hash (semantics 2).
+#[must_use]
+pub fn unreadable_versions(catalogue: &AddonCatalogue) -> Vec<Problem> {
+    versions(catalogue)
+        .filter_map(|(place, _, version)| {
+            if version.version.is_empty() {
+                let known = !version.id.is_empty() || version.manifest_hash.is_some();
+                return (!known).then(|| {
+                    let message = "a version needs a version, an id or a manifestHash";
+                    Problem::invalid("version", place, message)
+                });
+            }
+            let error = tolerant::parse(&version.version).err()?;
+            Some(Problem::invalid(
+                "version",
+                format!("{place}.version"),
+                error.to_string(),
+            ))
+        })
+        .collect()
+}
+
+/// Every constraint can be read in its own language (semantics 3).
+#[must_use]
+pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (place, _, version) in versions(catalogue) {
+        let constraints = &version.constraints;
+        let mut masterminds = |field: String, text: &str| {
+            if let Err(error) = constraint::Constraint::parse(text) {
+                problems.push(Problem::invalid("constraint", field, error.to_string()));
+            }
+        };
+        let fields = [
+            ("k8sVersion", &constraints.k8s_version),
+            ("kkpVersion", &constraints.kkp_version),
+        ];
+        for (name, text) in fields {
+            if let Some(text) = text.as_deref().filter(|text| !text.trim().is_empty()) {
+                masterminds(format!("{place}.constraints.{name}"), text);
+            }
+        }
+        for (i, requirement) in version.requires.iter().enumerate() {
+            let text = requirement.version.as_deref();
+            if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
+                masterminds(format!("{place}.requires[{i}].version"), text);
+            }
+        }
+        let blang = constraints.kubernetes_version.as_deref();
+        if let Some(text) = blang.filter(|text| !text.trim().is_empty())
+            && let Err(error) = range::Range::parse(text)
+        {
+            let field = format!("{place}.constraints.kubernetesVersion");
+            problems.push(Problem::invalid("constraint", field, error.to_string()));
+        }
+    }
+    problems
+}
+
+/// `support: Core` stands only in catalogues of class Core (semantics 2).
+#[must_use]
+pub fn support_core(catalogue: &AddonCatalogue) -> Vec<Problem> {
+    if catalogue.spec.class == CatalogueClass::Core {
+        return Vec::new();
+    }
+    let addons = catalogue.spec.addons.iter().enumerate();
+    addons
+        .filter(|(_, addon)| addon.support == Some(Support::Core))
+        .map(|(i, addon)| {
+            Problem::invalid(
+                "support-core",
+                format!("spec.addons[{i}].support"),
+                format!(
+                    "{} says Core in a catalogue of class Custom; say Optional or Customer",
+                    addon.name
+                ),
+            )
+        })
+        .collect()
+}
+
+/// A name that a Core catalogue holds is in no Custom one, in any version (semantics 2).
+#[must_use]
+pub fn core_names(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem> {
+    let class = catalogue.spec.class;
+    // A Core catalogue collides with custom sources, a custom one with Core sources, wherever it is itself.
+    let mut taken: HashMap<&str, &str> = HashMap::new();
+    for other in facts.sources() {
+        if other.spec.class != class && !duplicates::is_same(other, catalogue) {
+            let at = other.metadata.name.as_deref().unwrap_or_default();
+            for addon in &other.spec.addons {
+                taken.entry(&addon.name).or_insert(at);
+            }
+        }
+    }
+    let addons = catalogue.spec.addons.iter().enumerate();
+    addons
+        .filter_map(|(i, addon)| {
+            let other = taken.get(addon.name.as_str())?;
+            let message = match class {
+                CatalogueClass::Custom => format!(
+                    "{} is held by catalogue {other} of class Core; choose another name",
+                    addon.name
+                ),
+                CatalogueClass::Core => format!(
+                    "{} is in catalogue {other} of class Custom; take it out there first",
+                    addon.name
+                ),
+            };
+            let field = format!("spec.addons[{i}].name");
+            Some(Problem::invalid("core-name", field, message))
+        })
+        .collect()
+}
+
+/// Every version has exactly one source.
+#[must_use]
+pub fn one_source(catalogue: &AddonCatalogue) -> Vec<Problem> {
+    versions(catalogue)
+        .filter_map(|(place, _, version)| {
+            let Source {
+                git,
+                docker,
+                helm,
+                url,
+                inline,
+            } = &version.source;
+            let given = [
+                ("git", git.is_some()),
+                ("docker", docker.is_some()),
+                ("helm", helm.is_some()),
+                ("url", url.is_some()),
+                ("inline", inline.is_some()),
+            ];
+            let given: Vec<&str> = given
+                .into_iter()
+                .filter_map(|(name, given)| given.then_some(name))
+                .collect();
+            let found = match given.as_slice() {
+                [_] => return None,
+                [] => "none".to_owned(),
+                many => many.join(" and "),
+            };
+            Some(Problem::invalid(
+                "one-source",
+                format!("{place}.source"),
+                format!("exactly one of git, docker, helm, url and inline is wanted, not {found}"),
+            ))
+        })
+        .collect()
+}
+
+/// Plain manifests take neither values nor a form (semantics 10).
+#[must_use]
+pub fn manifest_without_values(catalogue: &AddonCatalogue) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (place, _, version) in versions(catalogue) {
+        if version.template.method != Method::Manifest {
+            continue;
+        }
+        let values = match &version.values {
+            Some(serde_json::Value::Object(values)) => !values.is_empty(),
+            other => other.is_some(),
+        };
+        let form = !version.template.form_spec.is_empty();
+        for (field, given) in [("values", values), ("template.formSpec", form)] {
+            if given {
+                problems.push(Problem::invalid(
+                    "manifest-without-values",
+                    format!("{place}.{field}"),
+                    "method manifest takes no values; the method is go-template or helm",
+                ));
+            }
+        }
+    }
+    problems
+}
+
+/// kops prunes every object of a kind where no label selector narrows it (kops-channels 1.8): a warning, for kops
+/// reads these entries, and our own pruning goes by the inventory.
+#[must_use]
+pub fn prune_without_selector(catalogue: &AddonCatalogue) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (place, name, version) in versions(catalogue) {
+        let kinds = version.prune.iter().flat_map(|prune| &prune.kinds);
+        for (i, kind) in kinds.enumerate() {
+            let narrow = kind.label_selector.as_deref().map(str::trim);
+            if narrow.is_none_or(str::is_empty) {
+                warnings.push(format!(
+                    "{place}.prune.kinds[{i}]: kops would delete every {} that {name} does not contain; \
+                     set labelSelector",
+                    kind.kind
+                ));
+            }
+        }
+    }
+    warnings
+}
+
+/// A catalogue that is neither a source nor a copy is used by nobody but installations beside it.
+#[must_use]
+pub fn outside_system_namespace(catalogue: &AddonCatalogue, settings: &Settings) -> Option<String> {
+    let elsewhere = !is_source(catalogue, settings) && derived_from(catalogue).is_none();
+    elsewhere.then(|| {
+        format!(
+            "catalogues outside namespace {} are no sources: only installations in the same namespace can use this one",
+            settings.system_namespace
+        )
+    })
+}
+
+/// An entry that a core installation refers to cannot go; of other installations it is said (semantics 18).
+///
+/// `new` is what stays of `old`, `None` where the catalogue goes. A reference that another catalogue still meets
+/// loses nothing.
+pub fn entries_in_use(
+    new: Option<&AddonCatalogue>,
+    old: &AddonCatalogue,
+    facts: &Facts,
+    verdict: &mut Verdict,
+) {
+    if old
+        .metadata
+        .namespace
+        .as_deref()
+        .is_some_and(|ns| facts.is_unguarded(ns))
+    {
+        return;
+    }
+    for installation in &facts.installations {
+        let Some(lost) = lost_entry(installation, new, old, facts) else {
+            continue;
+        };
+        if installation.spec.core_addon {
+            verdict.problems.push(Problem::forbidden(
+                "entry-in-use",
+                "",
+                format!(
+                    "{lost} is in use by the core installation {}; release it first: kubectl addons core explain {}",
+                    at(installation),
+                    installation.spec.addon_ref.name
+                ),
+            ));
+        } else {
+            verdict.warnings.push(format!(
+                "{lost} goes while {} is installed from it: it stays, but can no longer be upgraded",
+                at(installation)
+            ));
+        }
+    }
+}
+
+/// What `installation` refers to, where `old` met it and nothing does any more.
+fn lost_entry(
+    installation: &AddonInstallation,
+    new: Option<&AddonCatalogue>,
+    old: &AddonCatalogue,
+    facts: &Facts,
+) -> Option<String> {
+    let reference = &installation.spec.addon_ref;
+    let namespace = installation
+        .metadata
+        .namespace
+        .as_deref()
+        .unwrap_or_default();
+    let means = |catalogue: &AddonCatalogue| {
+        reference::can_mean(reference, namespace, catalogue, &facts.settings)
+            && reference::is_met_by(reference, catalogue)
+    };
+    let lost = means(old)
+        && !new.is_some_and(means)
+        && !facts
+            .catalogues
+            .iter()
+            .any(|other| !duplicates::is_same(other, old) && means(other));
+    lost.then(|| match reference.version.as_deref() {
+        Some(version) => format!("{} {version}", reference.name),
+        None => reference.name.clone(),
+    })
+}
+
+/// `namespace/name`.
+fn at(installation: &AddonInstallation) -> String {
+    let metadata = &installation.metadata;
+    format!(
+        "{}/{}",
+        metadata.namespace.as_deref().unwrap_or_default(),
+        metadata.name.as_deref().unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests;

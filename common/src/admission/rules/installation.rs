@@ -1,0 +1,218 @@
+//! Rules for AddonInstallations (semantics 4, 7, 8, 10, 14, 15).
+
+use crate::admission::marks::Marks;
+use crate::admission::mutate::is_namespace_name;
+use crate::admission::verdict::Problem;
+use crate::admission::{Facts, Requester};
+use crate::api::installation::AddonInstallation;
+use crate::api::names::{
+    ANNOTATION_RELEASED, FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, LABEL_OWNER, owner_hash,
+};
+use crate::catalogue::Entry;
+
+/// A core installation is not deleted unless it was released, or its namespace or cluster goes (semantics 14).
+///
+/// Reads the old object only: the request has no name when many are deleted at once.
+#[must_use]
+pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
+    if !old.core || is_released(old, facts) {
+        return None;
+    }
+    let name = old.name();
+    Some(Problem::forbidden(
+        "core-deletion",
+        "",
+        format!(
+            "{name} is a core add-on of this cluster (coreAddon in namespace {}); \
+             see why and how to release it: kubectl addons core explain {name}",
+            old.namespace()
+        ),
+    ))
+}
+
+/// What stays behind when a record goes that no reconciler looks after (semantics 15).
+#[must_use]
+pub fn orphans(old: &Marks) -> Option<String> {
+    let looked_after = old.has_finalizer(FINALIZER_UNINSTALL);
+    (old.leaves_objects && !looked_after).then(|| {
+        let (namespace, name) = (old.namespace(), old.name());
+        format!(
+            "only the record of {name} goes, its objects stay (label {LABEL_OWNER}={}); \
+             to remove both: kubectl addons uninstall {name}",
+            owner_hash(namespace, name)
+        )
+    })
+}
+
+/// Whether a core installation may go.
+fn is_released(marks: &Marks, facts: &Facts) -> bool {
+    marks.annotation(ANNOTATION_RELEASED).is_some() || facts.is_unguarded(marks.namespace())
+}
+
+/// Only the core group and the loop set coreAddon, and nobody takes it back (semantics 8).
+#[must_use]
+pub fn core_flag(
+    new: &Marks,
+    old: Option<&Marks>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let was = old.is_some_and(|old| old.core);
+    match (was, new.core) {
+        (false, true) if !requester.is_core(&facts.settings) => {
+            let groups = facts.settings.core_groups.join(", ");
+            Some(Problem::forbidden(
+                "core-flag",
+                "spec.coreAddon",
+                format!("only group {groups} installs core add-ons; leave it false"),
+            ))
+        }
+        (true, false) => Some(Problem::invalid(
+            "core-flag",
+            "spec.coreAddon",
+            format!(
+                "true never becomes false: a core add-on is released; \
+                 see why and how: kubectl addons core explain {}",
+                new.name()
+            ),
+        )),
+        _ => None,
+    }
+}
+
+/// An installation's name is known before it is made: labels and field managers depend on it (semantics 4, 5).
+#[must_use]
+pub fn generate_name(new: &Marks) -> Option<Problem> {
+    let generated = new.metadata.generate_name.as_deref();
+    generated.filter(|prefix| !prefix.is_empty()).map(|_| {
+        Problem::invalid(
+            "generate-name",
+            "metadata.generateName",
+            "an installation has a fixed name; set metadata.name",
+        )
+    })
+}
+
+/// The guard finalizer stays on a core installation until it is released (semantics 14).
+#[must_use]
+pub fn guard_finalizer(
+    new: &Marks,
+    old: &Marks,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let removed =
+        old.has_finalizer(FINALIZER_CORE_GUARD) && !new.has_finalizer(FINALIZER_CORE_GUARD);
+    // Being in a namespace that goes is not enough here: the finalizer holds there too, the cluster must go.
+    let free = old.annotation(ANNOTATION_RELEASED).is_some()
+        || facts
+            .namespaces
+            .get(old.namespace())
+            .is_some_and(|ns| ns.cluster_deleting)
+        || requester.is_core(&facts.settings);
+    (removed && old.core && !free).then(|| {
+        Problem::forbidden(
+            "guard-finalizer",
+            "metadata.finalizers",
+            format!(
+                "{FINALIZER_CORE_GUARD} holds the core add-on {name}; \
+                 see why and how to release it: kubectl addons core explain {name}",
+                name = old.name()
+            ),
+        )
+    })
+}
+
+/// Only the core group and the loop release a core installation (semantics 14).
+#[must_use]
+pub fn release_mark(
+    new: &Marks,
+    old: Option<&Marks>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let before = old.and_then(|old| old.annotation(ANNOTATION_RELEASED));
+    let set = new.annotation(ANNOTATION_RELEASED);
+    let unchanged = set.is_none() || set == before;
+    (new.core && !unchanged && !requester.is_core(&facts.settings)).then(|| {
+        let groups = facts.settings.core_groups.join(", ");
+        Problem::forbidden(
+            "release-mark",
+            format!("metadata.annotations[{ANNOTATION_RELEASED}]"),
+            format!("only group {groups} releases core add-ons"),
+        )
+    })
+}
+
+/// A core installation gets no owner: whoever deletes that would delete it (webhook.md 6).
+#[must_use]
+pub fn owner_references(
+    new: &Marks,
+    old: Option<&Marks>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let uids = |marks: &Marks| -> Vec<String> {
+        let owners = marks.metadata.owner_references.iter().flatten();
+        owners.map(|owner| owner.uid.clone()).collect()
+    };
+    let before = old.map(uids).unwrap_or_default();
+    let added = uids(new).iter().any(|uid| !before.contains(uid));
+    (new.core && added && !requester.is_core(&facts.settings)).then(|| {
+        Problem::forbidden(
+            "owner-references",
+            "metadata.ownerReferences",
+            "a core add-on has no owner: with the owner it would be deleted",
+        )
+    })
+}
+
+/// The add-on and the target namespace stay (semantics 7).
+#[must_use]
+pub fn immutable(new: &AddonInstallation, old: &AddonInstallation) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if new.spec.addon_ref.name != old.spec.addon_ref.name {
+        problems.push(Problem::invalid(
+            "immutable",
+            "spec.addonRef.name",
+            format!(
+                "stays {}: uninstall, then install the other add-on",
+                old.spec.addon_ref.name
+            ),
+        ));
+    }
+    if let Some(target) = &old.spec.target_namespace
+        && new.spec.target_namespace.as_ref() != Some(target)
+    {
+        problems.push(Problem::invalid(
+            "immutable",
+            "spec.targetNamespace",
+            format!("stays {target}: uninstall, then install into the other namespace"),
+        ));
+    }
+    problems
+}
+
+/// The target namespace can be the name of one.
+#[must_use]
+pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Option<Problem> {
+    let name = match (&new.spec.target_namespace, entry) {
+        (Some(name), _) => name,
+        (None, Some(entry)) if crate::admission::mutate::default_namespace(entry).is_none() => {
+            &entry.addon
+        }
+        _ => return None,
+    };
+    (!is_namespace_name(name)).then(|| {
+        Problem::invalid(
+            "target-namespace",
+            "spec.targetNamespace",
+            format!("{name} is no name of a namespace; set spec.targetNamespace"),
+        )
+    })
+}
+
+/// Stub
+pub fn values(_: &AddonInstallation, _: &Entry) -> Vec<Problem> {
+    Vec::new()
+}

@@ -1,0 +1,287 @@
+//! What an installation refers to, and whether that is there and fits (semantics 4, 18).
+
+use crate::admission::nearest::nearest;
+use crate::admission::verdict::Problem;
+use crate::admission::{Facts, Settings};
+use crate::api::catalogue::{Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion};
+use crate::api::installation::AddonRef;
+use crate::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection, select};
+use crate::catalogue::{Catalogue, Origin};
+use crate::version::tolerant;
+
+/// Versions that a denial lists.
+const MAX_LISTED: usize = 5;
+
+/// The entries that `reference` of an installation in `namespace` means, and the chosen one among them.
+///
+/// `None` for an index or a directory: the webhook never fetches a source. Fit is judged for local installations
+/// only; of a remote cluster the version is unknown here.
+///
+/// # Errors
+/// The [`Problem`] of a catalogue, add-on or version that is not there, or that does not fit this cluster.
+pub fn resolve(
+    reference: &AddonRef,
+    namespace: &str,
+    facts: &Facts,
+) -> Result<Option<Selection>, Problem> {
+    if reference.index.is_some() || reference.directory.is_some() {
+        return Ok(None);
+    }
+    let catalogues = catalogues(reference, namespace, facts)?;
+    let entries = Catalogue {
+        entries: catalogues
+            .iter()
+            .flat_map(|catalogue| only(catalogue, &reference.name).entries)
+            .collect(),
+    };
+    if entries.entries.is_empty() {
+        return Err(unknown_addon(reference, &catalogues, facts));
+    }
+    let request = Request {
+        addon: &reference.name,
+        version: reference.version.as_deref(),
+        id: reference.id.as_deref(),
+        catalogue: None,
+    };
+    if !entries
+        .entries
+        .iter()
+        .any(|entry| is_asked_for(reference, &entry.version))
+    {
+        return Err(unknown_version(reference, &entries));
+    }
+    let cluster = if facts.is_local(namespace) {
+        facts.cluster.clone()
+    } else {
+        ClusterFacts::default()
+    };
+    let selection = select(&entries, &request, &cluster, Rules::Auto);
+    match selection.chosen {
+        Some(_) => Ok(Some(selection)),
+        None => Err(does_not_fit(reference, &selection)),
+    }
+}
+
+/// Whether `reference` can be met by a version of `catalogue`, fit or not.
+#[must_use]
+pub fn is_met_by(reference: &AddonRef, catalogue: &AddonCatalogue) -> bool {
+    catalogue
+        .spec
+        .addons
+        .iter()
+        .filter(|addon| addon.name == reference.name)
+        .flat_map(|addon| &addon.versions)
+        .any(|version| is_asked_for(reference, version))
+}
+
+/// Whether `reference` of an installation in `namespace` can mean `catalogue`.
+#[must_use]
+pub fn can_mean(
+    reference: &AddonRef,
+    namespace: &str,
+    catalogue: &AddonCatalogue,
+    settings: &Settings,
+) -> bool {
+    let at = catalogue.metadata.namespace.as_deref().unwrap_or_default();
+    let near = at == namespace || at == settings.system_namespace;
+    let named = match &reference.catalogue {
+        Some(name) => catalogue.metadata.name.as_ref() == Some(name),
+        None => true,
+    };
+    near && named && reference.index.is_none() && reference.directory.is_none()
+}
+
+/// Whether `version` has the version and the id that are asked for.
+fn is_asked_for(reference: &AddonRef, version: &AddonVersion) -> bool {
+    let same_version = match reference.version.as_deref() {
+        None | Some("") => true,
+        Some(wanted) => same_version(wanted, &version.version),
+    };
+    let same_id = match reference.id.as_deref() {
+        None | Some("") => true,
+        Some(wanted) => wanted == version.id,
+    };
+    same_version && same_id
+}
+
+/// Equal as versions (semantics 2), or, where one cannot be read, as text.
+fn same_version(a: &str, b: &str) -> bool {
+    super::duplicates::version_key(a) == super::duplicates::version_key(b)
+}
+
+/// The catalogues that are meant: one by name, or all that the namespace can use.
+fn catalogues<'a>(
+    reference: &AddonRef,
+    namespace: &'a str,
+    facts: &'a Facts,
+) -> Result<Vec<&'a AddonCatalogue>, Problem> {
+    let all: Vec<&AddonCatalogue> = facts.catalogues_for(namespace).collect();
+    let Some(name) = reference.catalogue.as_deref() else {
+        return Ok(all);
+    };
+    // The one beside the installation comes first.
+    let named = all
+        .iter()
+        .find(|catalogue| catalogue.metadata.name.as_deref() == Some(name));
+    if let Some(&named) = named {
+        return Ok(vec![named]);
+    }
+    let names = all
+        .iter()
+        .filter_map(|catalogue| catalogue.metadata.name.as_deref());
+    let hint = match nearest(name, names) {
+        Some(near) => format!("; did you mean {near}?"),
+        None => "; look: kubectl addons catalogue list".to_owned(),
+    };
+    Err(Problem::invalid(
+        "unknown-catalogue",
+        "spec.addonRef.catalogue",
+        format!("no catalogue named {name}{hint}"),
+    ))
+}
+
+/// The entries of one add-on.
+fn only(catalogue: &AddonCatalogue, addon: &str) -> Catalogue {
+    let addons: Vec<Addon> = catalogue
+        .spec
+        .addons
+        .iter()
+        .filter(|candidate| candidate.name == addon)
+        .cloned()
+        .collect();
+    let spec = AddonCatalogueSpec {
+        class: catalogue.spec.class,
+        base_url: catalogue.spec.base_url.clone(),
+        addons,
+    };
+    let origin = Origin::Catalogue {
+        namespace: catalogue.metadata.namespace.clone().unwrap_or_default(),
+        name: catalogue.metadata.name.clone().unwrap_or_default(),
+    };
+    Catalogue::of_spec(&spec, origin)
+}
+
+/// `no add-on named prometeus in catalogue custom; did you mean prometheus?`
+fn unknown_addon(reference: &AddonRef, catalogues: &[&AddonCatalogue], facts: &Facts) -> Problem {
+    let place = match &reference.catalogue {
+        Some(name) => format!(" in catalogue {name}"),
+        None => String::new(),
+    };
+    let names: Vec<(&str, &str)> = catalogues
+        .iter()
+        .copied()
+        .chain(facts.sources())
+        .flat_map(|catalogue| {
+            let at = catalogue.metadata.name.as_deref().unwrap_or_default();
+            catalogue
+                .spec
+                .addons
+                .iter()
+                .map(move |addon| (addon.name.as_str(), at))
+        })
+        .collect();
+    let near = nearest(&reference.name, names.iter().map(|(name, _)| *name));
+    let hint = near
+        .and_then(|near| names.iter().find(|(name, _)| *name == near))
+        .map_or_else(
+            || "; look: kubectl addons search".to_owned(),
+            |(name, at)| format!("; did you mean {name} (catalogue {at})?"),
+        );
+    Problem::invalid(
+        "unknown-addon",
+        "spec.addonRef.name",
+        format!("no add-on named {}{place}{hint}", reference.name),
+    )
+}
+
+/// `prometheus has no version 1.9.0; there are 1.2.0, 1.1.0`
+fn unknown_version(reference: &AddonRef, entries: &Catalogue) -> Problem {
+    let mut asked = String::new();
+    if let Some(version) = &reference.version {
+        asked.push_str(&format!(" version {version}"));
+    }
+    if let Some(id) = &reference.id {
+        asked.push_str(&format!(" id {id}"));
+    }
+    let field = match reference.version {
+        Some(_) => "spec.addonRef.version",
+        None => "spec.addonRef.id",
+    };
+    let mut known: Vec<(Option<semver::Version>, String)> = entries
+        .entries
+        .iter()
+        .map(|entry| {
+            let read = tolerant::parse(&entry.version.version).ok();
+            (read, spelling(&entry.version))
+        })
+        .collect();
+    known.sort_by(|a, b| b.cmp(a));
+    known.dedup();
+    let more = match known.len().saturating_sub(MAX_LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let listed: Vec<String> = known
+        .into_iter()
+        .take(MAX_LISTED)
+        .map(|(_, name)| name)
+        .collect();
+    Problem::invalid(
+        "unknown-version",
+        field,
+        format!(
+            "{} has no{asked}; there are {}{more}",
+            reference.name,
+            listed.join(", ")
+        ),
+    )
+}
+
+/// A version as people call it: its version, else its id.
+#[must_use]
+pub fn spelling(version: &AddonVersion) -> String {
+    match (version.version.as_str(), version.id.as_str()) {
+        ("", "") => "(no version)".to_owned(),
+        ("", id) => format!("id {id}"),
+        (version, "") => version.to_owned(),
+        (version, id) => format!("{version} id {id}"),
+    }
+}
+
+/// `prometheus 1.2.0 does not fit this cluster: k8sVersion <1.30 does not match 1.36.3`
+fn does_not_fit(reference: &AddonRef, selection: &Selection) -> Problem {
+    let mut reasons: Vec<String> = selection
+        .rejections
+        .iter()
+        .filter(|rejection| rejection.reason != Reason::NotAskedFor)
+        .map(|rejection| {
+            format!(
+                "{}: {}",
+                spelling(&rejection.entry.version),
+                rejection.reason
+            )
+        })
+        .collect();
+    let more = match reasons.len().saturating_sub(MAX_LISTED) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    reasons.truncate(MAX_LISTED);
+    let what = match &reference.version {
+        Some(version) => format!("{} {version}", reference.name),
+        None => format!("no version of {}", reference.name),
+    };
+    let verb = match &reference.version {
+        Some(_) => "does not fit this cluster",
+        None => "fits this cluster",
+    };
+    Problem::invalid(
+        "does-not-fit",
+        "spec.addonRef",
+        format!(
+            "{what} {verb} ({}{more}); look: kubectl addons show {}",
+            reasons.join(", "),
+            reference.name
+        ),
+    )
+}

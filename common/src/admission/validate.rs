@@ -1,0 +1,361 @@
+//! Which rules judge which request (semantics 4, 18).
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::marks::Marks;
+use super::review::{Operation, Request, category};
+use super::rules::{self, duplicates, reference};
+use super::verdict::{Problem, Verdict};
+use super::{Facts, Requester};
+use crate::api::catalogue::AddonCatalogue;
+use crate::api::installation::AddonInstallation;
+use crate::api::names::GROUP;
+
+/// The verdict on a request. Kinds and subresources that are not ours to judge are allowed: a configuration that
+/// sends too much must not stop a cluster.
+#[must_use]
+pub fn validate(request: &Request<'_>, facts: &Facts) -> Verdict {
+    if request
+        .sub_resource
+        .as_deref()
+        .is_some_and(|sub| !sub.is_empty())
+    {
+        return Verdict::default();
+    }
+    match (request.kind.group.as_str(), request.kind.kind.as_str()) {
+        (GROUP, "AddonCatalogue") => catalogue_request(request, facts),
+        (GROUP, "AddonInstallation") => installation_request(request, facts),
+        ("", "Namespace") => namespace_request(request, facts),
+        _ => Verdict::default(),
+    }
+}
+
+/// The verdict on a catalogue that is created (`old` = `None`) or changed.
+#[must_use]
+pub fn catalogue(
+    new: &AddonCatalogue,
+    old: Option<&AddonCatalogue>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Verdict {
+    let mut verdict = Verdict::default();
+    verdict.problem(rules::catalogue::derived_mark(new, old, requester, facts));
+    let unchanged = old.is_some_and(|old| old.spec == new.spec);
+    if unchanged || new.metadata.deletion_timestamp.is_some() {
+        verdict.lift(requester);
+        return verdict;
+    }
+    verdict.problem(rules::catalogue::class_core(
+        Some(new),
+        old,
+        requester,
+        facts,
+    ));
+    verdict
+        .problems
+        .extend(rules::catalogue::unreadable_versions(new));
+    verdict.problems.extend(rules::catalogue::one_source(new));
+    verdict
+        .problems
+        .extend(rules::catalogue::unreadable_constraints(new));
+    verdict
+        .problems
+        .extend(rules::catalogue::manifest_without_values(new));
+    verdict.problems.extend(rules::catalogue::support_core(new));
+    verdict.problems.extend(duplicates::inside(new));
+    if rules::catalogue::is_source(new, &facts.settings) {
+        verdict.problems.extend(duplicates::across(new, old, facts));
+    }
+    verdict
+        .problems
+        .extend(rules::catalogue::core_names(new, facts));
+    if let Some(old) = old {
+        rules::catalogue::entries_in_use(Some(new), old, facts, &mut verdict);
+    }
+    verdict
+        .warnings
+        .extend(rules::catalogue::prune_without_selector(new));
+    verdict
+        .warnings
+        .extend(rules::catalogue::outside_system_namespace(
+            new,
+            &facts.settings,
+        ));
+    verdict.lift(requester);
+    verdict
+}
+
+/// The verdict on the deletion of a catalogue.
+#[must_use]
+pub fn catalogue_deletion(old: &AddonCatalogue, requester: &Requester, facts: &Facts) -> Verdict {
+    let mut verdict = Verdict::default();
+    let namespace = old.metadata.namespace.as_deref().unwrap_or_default();
+    if !facts.is_unguarded(namespace) {
+        verdict.problem(rules::catalogue::class_core(
+            None,
+            Some(old),
+            requester,
+            facts,
+        ));
+        rules::catalogue::entries_in_use(None, old, facts, &mut verdict);
+    }
+    verdict.lift(requester);
+    verdict
+}
+
+/// The verdict on an installation that is created (`old` = `None`) or changed, after defaults were filled in.
+#[must_use]
+pub fn installation(
+    new: &AddonInstallation,
+    old: Option<&AddonInstallation>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Verdict {
+    let (marks, old_marks) = (Marks::of(new), old.map(Marks::of));
+    let mut verdict = guards(&marks, old_marks.as_ref(), requester, facts);
+    if let Some(old) = old {
+        verdict
+            .problems
+            .extend(rules::installation::immutable(new, old));
+    }
+    if !marks.is_going() && is_judged(new, old) {
+        content(new, facts, &mut verdict);
+    }
+    verdict.lift(requester);
+    verdict
+}
+
+/// The verdict on the deletion of an installation.
+#[must_use]
+pub fn installation_deletion(old: &Marks, requester: &Requester, facts: &Facts) -> Verdict {
+    let mut verdict = Verdict::default();
+    verdict.problem(rules::installation::deletion(old, facts));
+    verdict.lift(requester);
+    if verdict.problems.is_empty() {
+        verdict.warnings.extend(rules::installation::orphans(old));
+    }
+    verdict
+}
+
+/// Whether references, constraints and values are judged: on CREATE, and when addonRef or values change (semantics 4).
+fn is_judged(new: &AddonInstallation, old: Option<&AddonInstallation>) -> bool {
+    old.is_none_or(|old| {
+        new.spec.addon_ref != old.spec.addon_ref
+            || new.spec.values != old.spec.values
+            || new.spec.values_from != old.spec.values_from
+    })
+}
+
+/// What is judged whatever changes, and while an installation is going.
+fn guards(new: &Marks, old: Option<&Marks>, requester: &Requester, facts: &Facts) -> Verdict {
+    let mut verdict = Verdict::default();
+    if old.is_none() {
+        verdict.problem(rules::installation::generate_name(new));
+    }
+    verdict.problem(rules::installation::core_flag(new, old, requester, facts));
+    verdict.problem(rules::installation::release_mark(
+        new, old, requester, facts,
+    ));
+    verdict.problem(rules::installation::owner_references(
+        new, old, requester, facts,
+    ));
+    if let Some(old) = old {
+        verdict.problem(rules::installation::guard_finalizer(
+            new, old, requester, facts,
+        ));
+    }
+    verdict
+}
+
+/// Reference, fit and values.
+fn content(new: &AddonInstallation, facts: &Facts, verdict: &mut Verdict) {
+    let namespace = new.metadata.namespace.as_deref().unwrap_or_default();
+    let entry = match reference::resolve(&new.spec.addon_ref, namespace, facts) {
+        Ok(selection) => selection.and_then(|selection| {
+            verdict.warnings.extend(selection.warnings);
+            selection.chosen
+        }),
+        Err(problem) => {
+            verdict.problems.push(problem);
+            None
+        }
+    };
+    verdict.problem(rules::installation::target_namespace(new, entry.as_ref()));
+    if let Some(entry) = entry {
+        verdict
+            .problems
+            .extend(rules::installation::values(new, &entry));
+    }
+}
+
+fn catalogue_request(request: &Request<'_>, facts: &Facts) -> Verdict {
+    let requester = request.requester();
+    match request.operation {
+        Operation::Connect => Verdict::default(),
+        Operation::Delete => match typed::<AddonCatalogue>(request, request.old_object) {
+            Ok(old) => catalogue_deletion(&old, &requester, facts),
+            Err(problem) => unreadable(problem, &requester),
+        },
+        Operation::Create | Operation::Update => {
+            let new = typed::<AddonCatalogue>(request, request.object);
+            let old = (request.operation == Operation::Update)
+                .then(|| typed::<AddonCatalogue>(request, request.old_object))
+                .transpose();
+            match (new, old) {
+                (Ok(new), Ok(old)) => catalogue(&new, old.as_ref(), &requester, facts),
+                (Err(problem), _) | (_, Err(problem)) => unreadable(problem, &requester),
+            }
+        }
+    }
+}
+
+fn installation_request(request: &Request<'_>, facts: &Facts) -> Verdict {
+    let requester = request.requester();
+    match request.operation {
+        Operation::Connect => Verdict::default(),
+        Operation::Delete => match marks(request, request.old_object) {
+            Ok(old) => installation_deletion(&old, &requester, facts),
+            Err(problem) => unreadable(problem, &requester),
+        },
+        Operation::Create | Operation::Update => {
+            let new = typed::<AddonInstallation>(request, request.object);
+            let old = (request.operation == Operation::Update)
+                .then(|| typed::<AddonInstallation>(request, request.old_object))
+                .transpose();
+            match (new, old) {
+                (Ok(new), Ok(old)) => installation(&new, old.as_ref(), &requester, facts),
+                (Err(problem), _) | (_, Err(problem)) => {
+                    unreadable_installation(request, problem, &requester, facts)
+                }
+            }
+        }
+    }
+}
+
+/// An installation that cannot be read, e.g. of an older schema: its guards are judged all the same, and it may lose
+/// finalizers and labels as long as its spec stays, or it could never go.
+fn unreadable_installation(
+    request: &Request<'_>,
+    problem: Problem,
+    requester: &Requester,
+    facts: &Facts,
+) -> Verdict {
+    let new = marks(request, request.object);
+    let old = match request.operation {
+        Operation::Create => Ok(None),
+        _ => marks(request, request.old_object).map(Some),
+    };
+    let mut verdict = match (new, old) {
+        (Ok(new), Ok(old)) => guards(&new, old.as_ref(), requester, facts),
+        (Err(problem), _) | (_, Err(problem)) => return unreadable(problem, requester),
+    };
+    let spec = |raw: Option<&RawValue>| {
+        let object: serde_json::Value = serde_json::from_str(raw?.get()).ok()?;
+        object.get("spec").cloned()
+    };
+    if spec(request.object) != spec(request.old_object) {
+        verdict.problems.push(problem);
+    }
+    verdict.lift(requester);
+    verdict
+}
+
+fn namespace_request(request: &Request<'_>, facts: &Facts) -> Verdict {
+    let requester = request.requester();
+    let mut verdict = Verdict::default();
+    match request.operation {
+        Operation::Delete => match marks(request, request.old_object) {
+            Ok(old) => verdict.problem(rules::namespace::deletion(&old, facts)),
+            Err(problem) => verdict.problems.push(problem),
+        },
+        Operation::Update => {
+            match (
+                marks(request, request.object),
+                marks(request, request.old_object),
+            ) {
+                (Ok(new), Ok(old)) => {
+                    let label = rules::namespace::guarded_label(&new, &old, &requester, facts);
+                    verdict.problem(label);
+                }
+                (Err(problem), _) | (_, Err(problem)) => verdict.problems.push(problem),
+            }
+        }
+        Operation::Create | Operation::Connect => {}
+    }
+    verdict.lift(&requester);
+    verdict
+}
+
+/// The marks of an object, with the namespace and name of the request where it has none of its own.
+fn marks(request: &Request<'_>, object: Option<&RawValue>) -> Result<Marks, Problem> {
+    let raw = object.ok_or_else(|| missing(request))?;
+    let mut marks = Marks::read(raw).map_err(|error| wrong(request, &error))?;
+    let metadata = &mut marks.metadata;
+    complete(request, &mut metadata.namespace, &mut metadata.name);
+    Ok(marks)
+}
+
+/// The object as one of ours.
+fn typed<K>(request: &Request<'_>, object: Option<&RawValue>) -> Result<K, Problem>
+where
+    K: DeserializeOwned + kube::Resource,
+{
+    let raw = object.ok_or_else(|| missing(request))?;
+    let mut object: K = serde_json::from_str(raw.get()).map_err(|error| wrong(request, &error))?;
+    let metadata = object.meta_mut();
+    complete(request, &mut metadata.namespace, &mut metadata.name);
+    Ok(object)
+}
+
+fn complete(request: &Request<'_>, namespace: &mut Option<String>, name: &mut Option<String>) {
+    for (field, given) in [(namespace, &request.namespace), (name, &request.name)] {
+        if field.as_deref().unwrap_or_default().is_empty() {
+            given.clone_into(field);
+        }
+    }
+}
+
+fn missing(request: &Request<'_>) -> Problem {
+    Problem::invalid(
+        "unreadable",
+        "",
+        format!(
+            "the review of {} {} holds no object",
+            request.operation.name(),
+            request.kind.kind
+        ),
+    )
+}
+
+/// Quotes nothing of the object: serde's own message would hold values.
+fn wrong(request: &Request<'_>, error: &serde_json::Error) -> Problem {
+    Problem::invalid(
+        "unreadable",
+        "",
+        format!(
+            "the object cannot be read as {}: {} at line {}, column {}",
+            request.kind.kind,
+            category(error),
+            error.line(),
+            error.column()
+        ),
+    )
+}
+
+/// What cannot be read is denied; break-glass lifts it, or it could never go.
+fn unreadable(problem: Problem, requester: &Requester) -> Verdict {
+    let mut verdict = Verdict {
+        problems: vec![Problem::forbidden(
+            problem.rule,
+            problem.field,
+            problem.message,
+        )],
+        ..Verdict::default()
+    };
+    verdict.lift(requester);
+    verdict
+}
+
+#[cfg(test)]
+mod tests;

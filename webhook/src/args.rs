@@ -1,0 +1,86 @@
+//! Flags.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use certs::reload::Files;
+use clap::Parser;
+use common::admission::Settings;
+use common::api::names;
+
+/// The admission webhook of kubectl addons.
+#[derive(Debug, Parser)]
+#[command(name = "addons-webhook", version)]
+pub struct Args {
+    /// Address for /mutate and /validate (HTTPS)
+    #[arg(long, default_value = "0.0.0.0:8443")]
+    pub bind: SocketAddr,
+    /// Address for /healthz, /readyz and /metrics (HTTP)
+    #[arg(long, default_value = "0.0.0.0:8080")]
+    pub health_bind: SocketAddr,
+    /// Certificate chain, leaf first; re-read while serving
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: PathBuf,
+    /// Private key of the certificate
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: PathBuf,
+    /// Authority that the API server trusts: the chain is verified against it before it is served
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
+    /// Name that the API server dials; the certificate must hold it (repeatable; default: not checked)
+    #[arg(long, value_name = "NAME")]
+    pub tls_name: Vec<String>,
+    /// How often the certificate files are read
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub tls_poll_seconds: u64,
+    /// Kubeconfig for the watches; default: as kubectl, then the pod's ServiceAccount
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Namespace of the source catalogues and of this cluster's installations
+    #[arg(long, value_name = "NAMESPACE", default_value = names::SYSTEM_NAMESPACE)]
+    pub system_namespace: String,
+    /// Group that may write core catalogues and core installations (repeatable)
+    #[arg(long, value_name = "GROUP", default_value = names::CORE_GROUP)]
+    pub core_group: Vec<String>,
+    /// User that may do the same, as the reconciler's ServiceAccount (repeatable)
+    #[arg(long, value_name = "USER")]
+    pub core_user: Vec<String>,
+    /// How long reviews are served after SIGTERM, while endpoints still name this pod
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=300))]
+    pub drain_delay_seconds: u64,
+    /// Reviews at one time; more are answered 429 with Retry-After
+    #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
+    pub max_concurrent: u16,
+    /// Worker threads; default: the CPUs that this process may use
+    #[arg(long, value_name = "COUNT")]
+    pub workers: Option<NonZeroUsize>,
+}
+
+impl Args {
+    /// Where the certificate stands and what it must be good for.
+    pub fn files(&self) -> Files {
+        Files {
+            certificate: self.tls_cert.clone(),
+            key: self.tls_key.clone(),
+            authority: self.tls_ca.clone(),
+            names: self.tls_name.clone(),
+        }
+    }
+
+    /// Names that verdicts depend on.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            system_namespace: self.system_namespace.clone(),
+            core_groups: self.core_group.clone(),
+            core_users: self.core_user.clone(),
+        }
+    }
+
+    /// Worker threads: the process' share of the CPUs (quotas of a container count).
+    pub fn workers(&self) -> usize {
+        self.workers
+            .or_else(|| std::thread::available_parallelism().ok())
+            .map_or(1, NonZeroUsize::get)
+    }
+}

@@ -1,0 +1,151 @@
+//! The two servers, how they stop, and the certificate that changes while they serve.
+
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
+
+use actix_web::dev::Server;
+use actix_web::web::{self, Data};
+use actix_web::{App, HttpServer};
+use anyhow::Context as _;
+use certs::reload::Poll;
+use rustls::ServerConfig;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::UnixTime;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::{info, warn};
+
+use crate::handlers::{self, State};
+
+/// The API server keeps idle connections for 90 s; who closes first gives it an EOF that it does not retry.
+const KEEP_ALIVE: Duration = Duration::from_secs(180);
+/// For the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
+const TLS_TIMEOUT: Duration = Duration::from_secs(3);
+/// Connections of one worker: an API server holds one for each review under way.
+const MAX_CONNECTIONS: usize = 1024;
+/// TLS handshakes under way on one worker.
+const MAX_HANDSHAKES: usize = 128;
+/// For reviews that are under way when the server stops.
+const STOP_SECONDS: u64 = 10;
+
+/// A listener, so that an address in use is told before anything else begins.
+pub fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))
+}
+
+/// Now, as certificates count.
+pub fn now() -> UnixTime {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    UnixTime::since_unix_epoch(since.unwrap_or_default())
+}
+
+/// The server for `/mutate` and `/validate`. It stops when `stop` ends, after the reviews under way.
+pub fn reviews(
+    listener: TcpListener,
+    state: &Arc<State>,
+    workers: usize,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> anyhow::Result<Server> {
+    let tls = tls(state)?;
+    let data = Data::from(Arc::clone(state));
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(data.clone())
+            .route("/mutate", web::post().to(handlers::mutating))
+            .route("/validate", web::post().to(handlers::validating))
+    })
+    .workers(workers)
+    // Without it Nagle and delayed acknowledgements cost 40 ms in each handshake.
+    .tcp_nodelay(true)
+    .keep_alive(KEEP_ALIVE)
+    .client_request_timeout(HEAD_TIMEOUT)
+    .tls_handshake_timeout(TLS_TIMEOUT)
+    .max_connections(MAX_CONNECTIONS)
+    .max_connection_rate(MAX_HANDSHAKES)
+    .shutdown_timeout(STOP_SECONDS)
+    .shutdown_signal(stop)
+    .listen_rustls_0_23(listener, tls)?;
+    Ok(server.run())
+}
+
+/// The server for probes and metrics; one worker, plain HTTP.
+pub fn health(listener: TcpListener, state: Arc<State>) -> io::Result<Server> {
+    let data = Data::from(state);
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(data.clone())
+            .route("/healthz", web::get().to(handlers::healthz))
+            .route("/readyz", web::get().to(handlers::readyz))
+            .route("/metrics", web::get().to(handlers::metrics))
+    })
+    .workers(1)
+    .client_request_timeout(HEAD_TIMEOUT)
+    .max_connections(64)
+    .shutdown_timeout(1)
+    .disable_signals()
+    .listen(listener)?;
+    Ok(server.run())
+}
+
+/// TLS 1.3 and 1.2, HTTP/1.1, and the certificate that verified last.
+fn tls(state: &State) -> anyhow::Result<ServerConfig> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let certificate = Arc::clone(&state.certificate);
+    Ok(ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .context("the TLS provider has no protocol version")?
+        .with_no_client_auth()
+        .with_cert_resolver(certificate))
+}
+
+/// Ends `delay` after SIGTERM or SIGINT. Endpoints still name this process for a while, so it goes on serving: not
+/// ready, and closing each connection with its answer.
+pub fn drain_on_signal(
+    state: Arc<State>,
+    delay: Duration,
+) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        drain(&state, delay).await;
+    })
+}
+
+/// Serves on for `delay` while draining.
+pub async fn drain(state: &State, delay: Duration) {
+    state.draining.store(true, Ordering::Relaxed);
+    info!(seconds = delay.as_secs(), "draining");
+    tokio::time::sleep(delay).await;
+}
+
+/// Reads the certificate files every `interval` until it is aborted.
+pub async fn reload(state: Arc<State>, interval: Duration) {
+    let not_after = || i64::try_from(state.certificate.not_after().as_secs()).unwrap_or(i64::MAX);
+    loop {
+        state.metrics.certificate_not_after.set(not_after());
+        tokio::time::sleep(interval).await;
+        match state.certificate.poll(now()) {
+            Poll::Unchanged => {}
+            Poll::Swapped => info!(not_after = not_after(), "serving a new certificate"),
+            Poll::Kept(error) => {
+                state.metrics.certificate_refusals.inc();
+                let error = anyhow::Error::new(error);
+                warn!(
+                    error = format!("{error:#}"),
+                    "the new certificate is not served"
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! Logs as JSON lines on stderr, and metrics. Neither holds a value of an object.
+
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use tracing_subscriber::EnvFilter;
+
+/// Buckets in seconds: most reviews take less than a millisecond.
+const BUCKETS: [f64; 12] = [
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.0,
+];
+
+/// JSON lines on stderr; `RUST_LOG` chooses, default `info`.
+pub fn init() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+}
+
+/// The metrics that handlers write.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    /// Answered reviews.
+    pub reviews: Family<Review, Counter>,
+    /// Problems in denials, by rule.
+    pub denials: Family<Rule, Counter>,
+    /// From the last byte of the request to the answer.
+    pub seconds: Family<Path, Histogram>,
+    /// Requests that got no verdict.
+    pub refused: Family<Refused, Counter>,
+    /// When the served certificate expires, Unix time.
+    pub certificate_not_after: Gauge,
+    /// Certificate rotations that were not served because they do not verify.
+    pub certificate_refusals: Counter,
+}
+
+/// Labels of a review.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Review {
+    /// `/mutate` or `/validate`.
+    pub path: &'static str,
+    /// CREATE, UPDATE, DELETE.
+    pub operation: &'static str,
+    /// Whether it was allowed: `true`, `false`.
+    pub allowed: &'static str,
+}
+
+/// Label of a rule.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Rule {
+    /// Name of the rule.
+    pub rule: &'static str,
+}
+
+/// Label of a path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Path {
+    /// `/mutate` or `/validate`.
+    pub path: &'static str,
+}
+
+/// Label of a refusal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Refused {
+    /// `busy`, `not-synced`, `too-large`, `too-slow`, `unreadable`, `panic`.
+    pub reason: &'static str,
+}
+
+impl Metrics {
+    /// All metrics at zero.
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("addons_webhook");
+        let reviews = Family::<Review, Counter>::default();
+        let denials = Family::<Rule, Counter>::default();
+        let seconds = Family::<Path, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
+        let refused = Family::<Refused, Counter>::default();
+        let certificate_not_after = Gauge::default();
+        let certificate_refusals = Counter::default();
+        registry.register("reviews", "Answered reviews", reviews.clone());
+        registry.register("denials", "Problems in denials by rule", denials.clone());
+        registry.register(
+            "review_duration_seconds",
+            "Time from the last byte of the request to the answer",
+            seconds.clone(),
+        );
+        registry.register("refused", "Requests without a verdict", refused.clone());
+        registry.register(
+            "certificate_not_after_timestamp_seconds",
+            "When the served certificate expires",
+            certificate_not_after.clone(),
+        );
+        registry.register(
+            "certificate_refusals",
+            "Rotated certificates that did not verify",
+            certificate_refusals.clone(),
+        );
+        Self {
+            registry,
+            reviews,
+            denials,
+            seconds,
+            refused,
+            certificate_not_after,
+            certificate_refusals,
+        }
+    }
+
+    /// The OpenMetrics text.
+    pub fn text(&self) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        text::encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
