@@ -1,1 +1,8 @@
-//! Placeholder.
+//! The main job on a real control plane with the real binary: install, upgrade, prune, uninstall, refusals, waits.
+
+mod bad_input;
+mod lifecycle;
+mod many_addons;
+mod requests;
+mod stage;
+mod waiting;

@@ -1,0 +1,191 @@
+//! The command line: clap types only. What a command does stands in `commands/`.
+
+pub mod operation;
+pub mod reading;
+
+use std::time::Duration;
+
+use clap::builder::Styles;
+use clap::{Args, Parser, Subcommand};
+
+/// Manages the add-ons of a cluster from versioned catalogues.
+#[derive(Parser, Debug)]
+#[command(name = "kubectl addons", bin_name = "kubectl addons", version, styles = Styles::plain(), max_term_width = 110)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+pub struct Cli {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a flattened group has no help text of its own")]
+    pub global: Global,
+    #[command(subcommand)]
+    #[expect(missing_docs, reason = "the subcommands have their own help texts")]
+    pub command: Command,
+}
+
+/// One verb.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Install the definitions of this tool into the cluster, or update them
+    Init(reading::Init),
+    /// Add, list, show, remove, view and validate catalogues
+    #[command(subcommand)]
+    Catalogue(reading::Catalogue),
+    /// List the add-ons that can be installed, and whether they fit
+    Search(reading::Search),
+    /// Show one add-on: its source, objects, images and form, and why other versions were passed over
+    Show(reading::Show),
+    /// Install add-ons
+    Install(operation::Install),
+    /// Upgrade installations to the newest version that fits, or to the one that is named
+    Upgrade(operation::Upgrade),
+    /// Uninstall add-ons
+    Uninstall(operation::Uninstall),
+    /// List what is installed
+    List(reading::List),
+    /// Show the objects of an installation, and why it is not ready
+    Status(reading::Status),
+    /// Show what an upgrade would change: 0 = nothing, 1 = something, more = error
+    Diff(operation::Diff),
+    /// Apply a kops index
+    #[command(subcommand)]
+    Channel(Channel),
+    /// Print the versions of this client and of the server
+    Version(reading::Version),
+    /// Print the script that completes commands in a shell
+    Completion(reading::Completion),
+}
+
+/// Verbs on a kops index.
+#[derive(Subcommand, Debug)]
+pub enum Channel {
+    /// Install or upgrade every add-on of a kops index
+    Apply(operation::ChannelApply),
+}
+
+/// Flags that every command takes, as kubectl names them.
+#[derive(Args, Debug, Default, Clone)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Path to the kubeconfig file
+    #[arg(long, global = true, value_name = "FILE")]
+    pub kubeconfig: Option<String>,
+    /// Context of the kubeconfig
+    #[arg(long, global = true)]
+    pub context: Option<String>,
+    /// Cluster of the kubeconfig
+    #[arg(long, global = true)]
+    pub cluster: Option<String>,
+    /// User of the kubeconfig
+    #[arg(long, global = true)]
+    pub user: Option<String>,
+    /// Namespace of the installations; default: where the origin of the add-on puts them
+    #[arg(short = 'n', long, global = true)]
+    pub namespace: Option<String>,
+    /// User to impersonate
+    #[arg(long = "as", global = true, value_name = "USER")]
+    pub as_user: Option<String>,
+    /// Group to impersonate; may be repeated
+    #[arg(long = "as-group", global = true, value_name = "GROUP")]
+    pub as_group: Vec<String>,
+    /// UID to impersonate
+    #[arg(long = "as-uid", global = true, value_name = "UID")]
+    pub as_uid: Option<String>,
+    /// Address of the API server
+    #[arg(short = 's', long, global = true, value_name = "URL")]
+    pub server: Option<String>,
+    /// Bearer token
+    #[arg(long, global = true)]
+    pub token: Option<String>,
+    /// File with the certificate authority of the API server
+    #[arg(long, global = true, value_name = "FILE")]
+    pub certificate_authority: Option<String>,
+    /// File with the client certificate
+    #[arg(long, global = true, value_name = "FILE")]
+    pub client_certificate: Option<String>,
+    /// File with the key of the client certificate
+    #[arg(long, global = true, value_name = "FILE")]
+    pub client_key: Option<String>,
+    /// Do not verify the certificate of the API server (insecure)
+    #[arg(long, global = true)]
+    pub insecure_skip_tls_verify: bool,
+    /// Name that the certificate of the API server must carry
+    #[arg(long, global = true, value_name = "NAME")]
+    pub tls_server_name: Option<String>,
+    /// Bound of one request, e.g. 30s
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    pub request_timeout: Option<Duration>,
+    /// Folder for what is kept between runs
+    #[arg(long, global = true, value_name = "DIR", env = "KUBECTL_ADDONS_CACHE_DIR")]
+    pub cache_dir: Option<std::path::PathBuf>,
+    /// Requests in flight at most
+    #[arg(long, global = true, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub concurrency: u16,
+    /// Namespace of catalogues and of this cluster's installations
+    #[arg(long, global = true, value_name = "NAMESPACE", default_value = common::api::names::SYSTEM_NAMESPACE)]
+    pub system_namespace: String,
+    /// Which rules choose between versions
+    #[arg(long, global = true, value_enum, default_value_t)]
+    pub rules: Rules,
+}
+
+/// `--rules`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Rules {
+    /// documented where the chosen entry has a version, else channels
+    #[default]
+    Auto,
+    /// highest semver, then id, then hash; never a downgrade
+    Documented,
+    /// kops 1.22 and later: id, hash, generation; versions are not read
+    Channels,
+}
+
+/// Output formats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// columns
+    #[default]
+    Table,
+    /// more columns
+    Wide,
+    /// JSON, one object with `items` where there are several
+    Json,
+    /// the same as YAML
+    Yaml,
+    /// kind/name, one a line
+    Name,
+}
+
+/// `-o`.
+#[derive(Args, Debug, Default, Clone, Copy)]
+pub struct Output {
+    /// Output format
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// `90s`, `5m`, `1h30m`, `500ms`, or a number of seconds.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is no duration; write it as 90s, 5m or 1h30m");
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Ok(Duration::from_secs(seconds.into()));
+    }
+    let mut total = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+        let (number, tail) = rest.split_at(digits);
+        let number: u32 = number.parse().map_err(|_| wrong())?;
+        let letters = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(letters);
+        let unit = match unit {
+            "ms" => Duration::from_millis(1),
+            "s" => Duration::from_secs(1),
+            "m" => Duration::from_secs(60),
+            "h" => Duration::from_secs(3600),
+            _ => return Err(wrong()),
+        };
+        total = unit.checked_mul(number).and_then(|part| total.checked_add(part)).ok_or_else(wrong)?;
+        rest = tail;
+    }
+    if total.is_zero() { Err(wrong()) } else { Ok(total) }
+}

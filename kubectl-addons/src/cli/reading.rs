@@ -1,0 +1,182 @@
+//! Flags of the commands that read, and of those that manage definitions and catalogues.
+#![expect(missing_docs, reason = "a flattened group has no help text of its own")]
+
+use clap::{Args, Subcommand};
+
+use super::Output;
+use super::operation::Source;
+
+/// Flags of `init`.
+#[derive(Args, Debug)]
+pub struct Init {}
+
+/// Verbs on catalogues.
+#[derive(Subcommand, Debug)]
+pub enum Catalogue {
+    /// Add catalogues to the cluster, or replace them
+    Add(CatalogueAdd),
+    /// List the catalogues of the cluster
+    List(CatalogueList),
+    /// Show one catalogue
+    Show(CatalogueShow),
+    /// Remove catalogues from the cluster; installations stay
+    Remove(CatalogueRemove),
+    /// Show all entries of all catalogues
+    View(CatalogueView),
+    /// Check catalogues and indexes without a cluster
+    Validate(CatalogueValidate),
+}
+
+/// Flags of `catalogue add`.
+#[derive(Args, Debug)]
+pub struct CatalogueAdd {
+    /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
+    #[arg(required = true, value_name = "LOCATION")]
+    pub locations: Vec<String>,
+    /// Name of the catalogue; default: the one in the file
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Never install the definitions; fail where they are missing
+    #[arg(long)]
+    pub no_init: bool,
+}
+
+/// Flags of `catalogue list`.
+#[derive(Args, Debug)]
+pub struct CatalogueList {
+    /// Show catalogues of class Core as well
+    #[arg(long)]
+    pub core: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `catalogue show`.
+#[derive(Args, Debug)]
+pub struct CatalogueShow {
+    /// Name of the catalogue
+    pub name: String,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `catalogue remove`.
+#[derive(Args, Debug)]
+pub struct CatalogueRemove {
+    /// Names of the catalogues
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+}
+
+/// Flags of `catalogue view`.
+#[derive(Args, Debug)]
+pub struct CatalogueView {
+    /// Show entries of catalogues of class Core as well
+    #[arg(long)]
+    pub core: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `catalogue validate`.
+#[derive(Args, Debug)]
+pub struct CatalogueValidate {
+    /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
+    #[arg(required = true, value_name = "LOCATION")]
+    pub locations: Vec<String>,
+}
+
+/// The cluster that is asked about.
+#[derive(Args, Debug, Default)]
+pub struct Fit {
+    /// Kubernetes version to fit, instead of the cluster's
+    #[arg(long, value_name = "VERSION")]
+    pub k8s: Option<String>,
+    /// KKP version to fit
+    #[arg(long, value_name = "VERSION")]
+    pub kkp: Option<String>,
+}
+
+/// Flags of `search`.
+#[derive(Args, Debug)]
+pub struct Search {
+    /// Words that the name or the description must contain
+    #[arg(value_name = "WORD")]
+    pub words: Vec<String>,
+    /// Show core add-ons as well
+    #[arg(long)]
+    pub core: bool,
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub fit: Fit,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `show`.
+#[derive(Args, Debug)]
+pub struct Show {
+    /// The add-on
+    #[arg(value_name = "NAME[@VERSION]")]
+    pub addon: String,
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub fit: Fit,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `list`.
+#[derive(Args, Debug)]
+pub struct List {
+    /// Show core add-ons only
+    #[arg(long)]
+    pub core: bool,
+    /// Show only installations for which a newer version fits
+    #[arg(long)]
+    pub outdated: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `status`.
+#[derive(Args, Debug)]
+pub struct Status {
+    /// The installation
+    pub name: String,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `version`.
+#[derive(Args, Debug)]
+pub struct Version {
+    /// Do not ask the server
+    #[arg(long)]
+    pub client: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `completion`.
+#[derive(Args, Debug)]
+pub struct Completion {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+/// Shells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Shell {
+    /// bash
+    Bash,
+    /// zsh
+    Zsh,
+    /// fish
+    Fish,
+    /// PowerShell
+    Powershell,
+}

@@ -1,0 +1,103 @@
+//! Which record an installation should have for the chosen entry, and whether that is due.
+
+use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonRef, Installed, Phase, Reconcile};
+use common::catalogue::due::{Due, due};
+use common::catalogue::select::Rules;
+use common::catalogue::{Entry, Origin};
+use common::plan::InstallationName;
+use common::values;
+use serde_json::Value;
+
+/// One installation as it should be.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Namespace and name of the record.
+    pub name: InstallationName,
+    /// The record as it stands in the cluster.
+    pub existing: Option<AddonInstallation>,
+    /// The record as it should be: the existing one with the new spec, or a new one.
+    pub wanted: AddonInstallation,
+    /// The chosen entry.
+    pub entry: Entry,
+    /// The rules that chose it.
+    pub rules: Rules,
+}
+
+impl Candidate {
+    /// The record for `entry`: what the user did not say stays as it is.
+    pub fn new(name: InstallationName, existing: Option<AddonInstallation>, entry: Entry, rules: Rules) -> Self {
+        let mut wanted = existing.clone().unwrap_or_else(|| {
+            let mut record = AddonInstallation::new(&name.name, AddonInstallationSpec { create_namespace: true, ..Default::default() });
+            record.metadata.namespace = Some(name.namespace.clone());
+            record
+        });
+        wanted.status = None;
+        wanted.spec.addon_ref = reference(&entry);
+        Self { name, existing, wanted, entry, rules }
+    }
+
+    /// Where objects go that name no namespace (semantics 7).
+    pub fn target_namespace(&self) -> &str {
+        let default = self.entry.version.default_namespace.as_deref().unwrap_or(&self.entry.addon);
+        self.wanted.spec.target_namespace.as_deref().unwrap_or(default)
+    }
+
+    /// What will be recorded as installed; the manifest's hash is known after it was fetched.
+    pub fn target(&self) -> Installed {
+        let version = &self.entry.version;
+        Installed {
+            version: version.version.clone(),
+            id: version.id.clone(),
+            manifest_hash: version.manifest_hash.clone().unwrap_or_default(),
+            values_hash: self.values_hash(),
+            rules: match self.rules {
+                Rules::Documented => "documented".to_owned(),
+                Rules::Channels | Rules::Auto => "channels".to_owned(),
+            },
+            ..Installed::default()
+        }
+    }
+
+    /// Whether there is anything to do. `manifest_hash` is the hash of the fetched manifest, where it was fetched;
+    /// without it, an entry that carries no hash is judged by version and id alone.
+    pub fn due(&self, manifest_hash: Option<&str>) -> Due {
+        let yes = |reason: &str| Due::Yes { reason: reason.to_owned() };
+        let Some(existing) = &self.existing else { return yes("not installed") };
+        let Some(status) = &existing.status else { return yes("not installed") };
+        if status.operation.is_some() {
+            return yes("the last operation was cut off");
+        }
+        let Some(installed) = &status.installed else { return yes("not installed") };
+        let verdict = due(installed, &self.entry, self.rules, manifest_hash, &self.values_hash());
+        if verdict != Due::No {
+            return verdict;
+        }
+        if status.phase == Some(Phase::Failed) {
+            return yes("the last operation failed");
+        }
+        if existing.spec != self.wanted.spec {
+            return yes("the installation was changed");
+        }
+        if self.wanted.spec.reconcile == Reconcile::Ensure { yes("edits are repaired") } else { Due::No }
+    }
+
+    fn values_hash(&self) -> String {
+        values::digest(self.wanted.spec.values.as_ref().unwrap_or(&Value::Null))
+    }
+}
+
+fn reference(entry: &Entry) -> AddonRef {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let (catalogue, index) = match &*entry.origin {
+        Origin::Catalogue { name, .. } => (Some(name.clone()), None),
+        Origin::Index { location } => (None, Some(location.clone())),
+    };
+    AddonRef {
+        name: entry.addon.clone(),
+        version: some(&entry.version.version),
+        id: some(&entry.version.id),
+        catalogue,
+        index,
+        directory: None,
+    }
+}

@@ -1,0 +1,56 @@
+//! Columns that never wrap, as kubectl prints them.
+
+/// Rows of text under a header.
+#[derive(Debug)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with this header.
+    pub fn new(header: &[&str]) -> Self {
+        Self { rows: vec![header.iter().map(|cell| (*cell).to_owned()).collect()] }
+    }
+
+    /// Adds a row. A line break in a cell becomes a blank; an empty cell becomes `-`.
+    pub fn row(&mut self, cells: Vec<String>) {
+        let clean = |cell: String| {
+            let cell = cell.split_whitespace().collect::<Vec<_>>().join(" ");
+            if cell.is_empty() { "-".to_owned() } else { cell }
+        };
+        self.rows.push(cells.into_iter().map(clean).collect());
+    }
+
+    /// The text: columns as wide as their widest cell, three blanks between them.
+    pub fn render(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let width = |column: usize| {
+            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or_default()
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(&widths) {
+                line.push_str(&format!("{cell:<width$}   "));
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_align_and_do_not_wrap() {
+        let mut table = Table::new(&["NAME", "VERSION"]);
+        table.row(vec!["größer".into(), "1.0.0".into()]);
+        table.row(vec!["a".into(), String::new()]);
+        table.row(vec!["two\nlines".into(), "2".into()]);
+        assert_eq!(table.render(), "NAME        VERSION\ngrößer      1.0.0\na           -\ntwo lines   2\n");
+    }
+}

@@ -1,0 +1,101 @@
+//! kops' own largest index: 16 add-ons of v1.30.0 install and upgrade to the newest ones (corpus/kops).
+
+use std::fs;
+use std::path::Path;
+
+use addons_tests::shared;
+use addons_tests::tally::Tally;
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use super::stage::{Stage, sha256};
+
+/// Kinds whose backends cannot run here: a webhook or aggregated API that kwok's pods do not serve (architecture.md).
+const LEFT_OUT: [&str; 3] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService"];
+
+/// Copies an index without the objects that cannot work here; manifests and hashes are rewritten where objects left.
+fn copy(from: &Path, to: &Path, tally: &mut Tally) -> Result<Vec<String>> {
+    let mut index = fs::read_to_string(from.join("bootstrap-channel.yaml"))?;
+    let mut names = Vec::new();
+    let parsed: Value = serde_saphyr::from_str(&index)?;
+    for addon in parsed["spec"]["addons"].as_array().context("spec.addons")? {
+        let path = addon["manifest"].as_str().context("manifest")?;
+        let old = addon["manifestHash"].as_str().context("manifestHash")?;
+        let text = fs::read_to_string(from.join(path))?;
+        let kept: Vec<&str> = text
+            .split("\n---\n")
+            .filter(|document| {
+                let out = LEFT_OUT.iter().find(|kind| document.lines().any(|line| line == format!("kind: {kind}")));
+                if let Some(kind) = out {
+                    tally.left_out(format!("{}: {path}: a {kind}, whose backend cannot run here", from.display()));
+                }
+                out.is_none()
+            })
+            .collect();
+        let text = kept.join("\n---\n");
+        index = index.replace(old, &sha256(text.trim()));
+        let target = to.join(path);
+        fs::create_dir_all(target.parent().context("a folder")?)?;
+        fs::write(target, text)?;
+        names.push(addon["name"].as_str().context("name")?.to_owned());
+    }
+    fs::write(to.join("bootstrap-channel.yaml"), index)?;
+    Ok(names)
+}
+
+/// Every object with an owner label, as `Kind namespace/name`, by kubectl.
+async fn owned(stage: &Stage) -> Result<Vec<String>> {
+    let kinds = "configmaps,serviceaccounts,services,deployments,daemonsets,poddisruptionbudgets,roles,rolebindings,clusterroles,\
+                 clusterrolebindings,customresourcedefinitions,storageclasses,csidrivers,ingressclasses,limitranges";
+    let template = "jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name}{\"\\n\"}{end}";
+    let args = ["get", kinds, "-A", "-l", "kubectl-addons.dev/owner", "-o", template];
+    let output = stage.plugin.kubectl(&args).await?.done()?;
+    let mut lines: Vec<String> = output.stdout.lines().map(str::to_owned).collect();
+    lines.sort();
+    Ok(lines)
+}
+
+#[tokio::test]
+async fn sixteen_addons_install_and_upgrade() -> Result<()> {
+    let mut tally = Tally::new("main_job::many_addons");
+    let (Some(old), Some(new)) =
+        (shared::path("corpus/kops/many-addons-v1.30.0"), shared::path("corpus/kops/many-addons"))
+    else {
+        tally.left_out("corpus/kops is not beside the checkout");
+        return Ok(());
+    };
+    let stage = Stage::new("many-addons").await?;
+    let (from, to) = (stage.plugin.home().join("old"), stage.plugin.home().join("new"));
+    let names = copy(&old, &from, &mut tally)?;
+    let names_new = copy(&new, &to, &mut tally)?;
+    ensure!(names.len() == 16 && names_new.len() == 16, "{} and {} add-ons", names.len(), names_new.len());
+
+    let from_index = from.join("bootstrap-channel.yaml");
+    let to_index = to.join("bootstrap-channel.yaml");
+    let apply = |index: &Path| format!("channel apply {} --yes --timeout 120s", index.display());
+    stage.run(&apply(&from_index)).await?.done()?;
+    let before = owned(&stage).await?;
+    ensure!(before.len() > 100, "{} objects", before.len());
+
+    let mark = stage.cluster.audit().mark()?;
+    stage.run(&apply(&from_index)).await?.done()?;
+    let requests = stage.cluster.audit().since(mark)?;
+    ensure!(requests.writes("kubectl-addons") == 0, "a second run wrote: {:?}", requests.by_verb("kubectl-addons"));
+
+    let upgraded = stage.run(&apply(&to_index)).await?.done()?;
+    let after = owned(&stage).await?;
+    let gone: Vec<_> = before.iter().filter(|object| !after.contains(object)).collect();
+    // corpus/README.md: of the three objects that left, one is a definition and stays behind.
+    ensure!(gone.len() == 2, "pruned: {gone:?}\n{}", upgraded.stderr);
+    ensure!(gone.iter().any(|object| object.starts_with("PodDisruptionBudget ")), "{gone:?}");
+    ensure!(gone.iter().any(|object| object.starts_with("ConfigMap ")), "{gone:?}");
+
+    let mark = stage.cluster.audit().mark()?;
+    stage.run(&apply(&to_index)).await?.done()?;
+    let requests = stage.cluster.audit().since(mark)?;
+    ensure!(requests.writes("kubectl-addons") == 0, "a second run wrote: {:?}", requests.by_verb("kubectl-addons"));
+    for _ in names {
+        tally.ran();
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! A user with a namespace of their own, and small add-ons made for it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use addons_tests::control_plane::ControlPlane;
+use addons_tests::plugin::{Output, Plugin};
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// A user with a namespace of their own.
+pub struct Stage {
+    /// The shared cluster.
+    pub cluster: &'static ControlPlane,
+    /// The user's programs.
+    pub plugin: Plugin,
+    /// The namespace, whose name is also the prefix of everything cluster-scoped.
+    pub namespace: String,
+}
+
+impl Stage {
+    /// A new user.
+    pub async fn new(what: &str) -> Result<Self> {
+        let cluster = ControlPlane::shared().await?;
+        let plugin = Plugin::admin(cluster)?;
+        let namespace = cluster.namespace(what).await?;
+        Ok(Self { cluster, plugin, namespace })
+    }
+
+    /// Writes a file into the user's home and returns its path.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.plugin.home().join(name);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(&path, text)?;
+        Ok(path)
+    }
+
+    /// Writes a kops index with one entry for each `(name, version, manifest)`; hashes are those of the manifests.
+    pub fn index(&self, file: &str, entries: &[(&str, &str, &str)]) -> Result<String> {
+        let mut index = String::from("kind: Addons\nmetadata:\n  name: test\nspec:\n  addons:\n");
+        for (i, (name, version, manifest)) in entries.iter().enumerate() {
+            let relative = format!("{name}-{version}-{i}.yaml");
+            let folder = PathBuf::from(file).parent().map(PathBuf::from).unwrap_or_default();
+            self.write(&folder.join(&relative).to_string_lossy(), manifest)?;
+            let hash = sha256(manifest.trim());
+            let namespace = &self.namespace;
+            index.push_str(&format!(
+                "  - name: {name}\n    version: {version}\n    namespace: {namespace}\n    manifest: {relative}\n    manifestHash: {hash}\n"
+            ));
+        }
+        Ok(self.write(file, &index)?.to_string_lossy().into_owned())
+    }
+
+    /// One object as JSON, `None` where there is none.
+    pub async fn get(&self, kind: &str, name: &str) -> Result<Option<Value>> {
+        let args = ["get", kind, name, "-n", &self.namespace, "-o", "json", "--ignore-not-found"];
+        let output = self.plugin.kubectl(&args).await?.done()?;
+        if output.stdout.trim().is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(serde_json::from_str(&output.stdout)?))
+    }
+
+    /// The record of an installation.
+    pub async fn record(&self, name: &str) -> Result<Value> {
+        self.get("addoninstallation", name).await?.with_context(|| format!("no installation {name}"))
+    }
+
+    /// Runs the plugin with the arguments separated by blanks.
+    pub async fn run(&self, line: &str) -> Result<Output> {
+        self.plugin.run(&line.split_whitespace().collect::<Vec<_>>()).await
+    }
+}
+
+/// Lower-case hex sha256.
+pub fn sha256(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A ConfigMap.
+pub fn config_map(name: &str, value: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{key: {value:?}}}\n---\n")
+}
+
+/// A Deployment that kwok makes ready, unless the node selector asks for what no node has.
+pub fn deployment(name: &str, replicas: u32, node: Option<&str>) -> String {
+    let selector = node.map(|node| format!("nodeSelector: {{zone: {node}}}, ")).unwrap_or_default();
+    format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}}}\nspec:\n  replicas: {replicas}\n  \
+         selector: {{matchLabels: {{app: {name}}}}}\n  template:\n    metadata: {{labels: {{app: {name}}}}}\n    \
+         spec: {{{selector}containers: [{{name: main, image: 'example.test/{name}:1'}}]}}\n---\n"
+    )
+}
