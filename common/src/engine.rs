@@ -1,11 +1,38 @@
 //! The engine: the only writer of a cluster. It reads what the core needs to decide, and does what a plan says.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`cluster`], `discovery` | one connection; which kinds are served |
+//! | `address`, `request`, [`error`] | where a request goes, how often it is tried, what a refusal means |
+//! | [`snapshot`] | live metadata of the wanted and recorded objects |
+//! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
+//! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, [`namespace`] | what an operation does |
+//! | [`mod@diff`] | what it would change, field by field |
+//! | [`crds`] | our own definitions |
 
+mod address;
+mod apply;
+mod begin;
 pub mod cluster;
+pub mod crds;
 pub mod diff;
+mod discovery;
 pub mod error;
 pub mod execute;
+#[cfg(test)]
+mod fake;
+mod lock;
+mod meta;
+pub mod namespace;
+mod prune;
+mod random;
 pub mod record;
+mod request;
+mod served;
 pub mod snapshot;
+mod status;
+mod wait;
+mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;

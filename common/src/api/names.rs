@@ -35,6 +35,9 @@ pub const ANNOTATION_APPLY: &str = "kubectl-addons.dev/apply";
 /// Created once, never updated or pruned (semantics 12).
 pub const APPLY_CREATE_ONLY: &str = "create-only";
 
+/// On our CustomResourceDefinitions: the version that they came with; a newer one is never overwritten (semantics 17).
+pub const ANNOTATION_CRD_VERSION: &str = "kubectl-addons.dev/crd-version";
+
 /// Holds a deleted installation until a reconciler has uninstalled it (semantics 15).
 pub const FINALIZER_UNINSTALL: &str = "kubectl-addons.dev/uninstall";
 /// Holds a deleted core installation (semantics 14).

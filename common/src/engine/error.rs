@@ -1,5 +1,7 @@
 //! What can go wrong between us and a cluster, as the exit codes tell it apart.
 
+pub(super) mod classify;
+
 use crate::manifest::key::ObjectKey;
 
 /// An error of the engine. Display names the object or request; the source stays in the chain.
@@ -58,6 +60,14 @@ pub enum EngineError {
         /// Who owns it, and the way out.
         message: String,
     },
+    /// The record changed between the plan and the first write: exit 4.
+    #[error("{installation} was changed after the plan was made ({what}); run the command again")]
+    Stale {
+        /// `namespace/name`.
+        installation: String,
+        /// What changed.
+        what: &'static str,
+    },
     /// Our CustomResourceDefinitions are not installed.
     #[error(
         "the definitions of {0} are not installed in this cluster; run: kubectl addons init",
@@ -86,4 +96,43 @@ pub enum EngineError {
         /// Bytes allowed.
         limit: usize,
     },
+}
+
+impl EngineError {
+    /// HTTP status of the answer, where there was one.
+    #[must_use]
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Self::Api { code, .. } => Some(*code),
+            Self::Unauthorized { .. } => Some(401),
+            Self::Forbidden { .. } | Self::Denied { .. } => Some(403),
+            Self::NotInitialised => Some(404),
+            Self::Conflict { .. } => Some(409),
+            _ => None,
+        }
+    }
+
+    /// Whether the object is not there, or its kind is not served.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Api { code: 404, .. })
+    }
+
+    /// Whether somebody else was faster: resourceVersion, uid or name clash.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Api { code: 409, .. } | Self::Conflict { .. })
+    }
+
+    /// Whether it is not known what the server did with the request.
+    pub(super) fn is_uncertain(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. }
+                | Self::Api {
+                    code: 500..=599,
+                    ..
+                }
+        )
+    }
 }

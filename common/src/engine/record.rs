@@ -1,25 +1,170 @@
 //! The record of an installation: lock, journal and inventory in one write (semantics 13).
+//!
+//! The spec is written by [`create`] and [`replace`], the status only by `put_status`: one whole-object PUT with
+//! resourceVersion, never a patch, never server-side apply.
+
+use kube::ResourceExt as _;
+use serde::Deserialize;
+use serde_json::json;
 
 use crate::api::installation::AddonInstallation;
+use crate::api::names;
 
+use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
+use super::meta::{ListMetadata, Partial};
+use super::request::{Call, JSON, METADATA};
+
+/// Records of one page.
+const PAGE: &str = "100";
 
 /// One installation; `None` where there is none. [`EngineError::NotInitialised`] where our definitions are missing.
+///
+/// # Errors
+/// Those of the request.
 pub async fn get(
     cluster: &Cluster,
     namespace: &str,
     name: &str,
 ) -> Result<Option<AddonInstallation>, EngineError> {
-    let _ = (cluster, namespace, name);
-    todo!()
+    let call = Call::get(&collection(Some(namespace)), name, JSON);
+    match cluster.send::<AddonInstallation>(call).await {
+        Ok(answer) => Ok(Some(answer.object)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// All installations of one namespace, or of all.
+///
+/// # Errors
+/// Those of the requests.
 pub async fn list(
     cluster: &Cluster,
     namespace: Option<&str>,
 ) -> Result<Vec<AddonInstallation>, EngineError> {
-    let _ = (cluster, namespace);
-    todo!()
+    #[derive(Deserialize)]
+    struct Page {
+        #[serde(default)]
+        metadata: ListMetadata,
+        items: Vec<AddonInstallation>,
+    }
+    let collection = collection(namespace);
+    let mut found = Vec::new();
+    let mut next = String::new();
+    loop {
+        let mut call = Call::list(&collection, JSON).query("limit", PAGE);
+        if !next.is_empty() {
+            call = call.query("continue", &query_value(&next));
+        }
+        let page = match cluster.send::<Page>(call).await {
+            Ok(answer) => answer.object,
+            // The server forgot the place: from the start.
+            Err(error) if error.code() == Some(410) && !next.is_empty() => {
+                found.clear();
+                next.clear();
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        found.extend(page.items);
+        next = page.metadata.r#continue;
+        if next.is_empty() {
+            return Ok(found);
+        }
+    }
+}
+
+/// Writes a new record (spec and metadata) and returns it as the server completed it. 409 where there is one already.
+pub(super) async fn create(
+    cluster: &Cluster,
+    wanted: &AddonInstallation,
+) -> Result<AddonInstallation, EngineError> {
+    let mut fresh = wanted.clone();
+    fresh.status = None;
+    let namespace = wanted.namespace().unwrap_or_default();
+    let call = Call::create(&collection(Some(&namespace)), &wanted.name_any(), JSON)
+        .query("fieldManager", names::CLIENT)
+        .body(body(&fresh)?);
+    Ok(cluster.send(call).await?.object)
+}
+
+/// Writes spec and metadata of a record at its resourceVersion and returns it as the server completed it.
+pub(super) async fn replace(
+    cluster: &Cluster,
+    wanted: &AddonInstallation,
+) -> Result<AddonInstallation, EngineError> {
+    let namespace = wanted.namespace().unwrap_or_default();
+    let call = Call::replace(&collection(Some(&namespace)), &wanted.name_any(), JSON)
+        .query("fieldManager", names::CLIENT)
+        .body(body(wanted)?);
+    Ok(cluster.send(call).await?.object)
+}
+
+/// The one write of a status: the whole object at its resourceVersion, which is then the answer's.
+pub(super) async fn put_status(
+    cluster: &Cluster,
+    record: &mut AddonInstallation,
+) -> Result<(), EngineError> {
+    let namespace = record.namespace().unwrap_or_default();
+    let call = Call::replace(&collection(Some(&namespace)), &record.name_any(), METADATA)
+        .subresource("status")
+        .query("fieldManager", names::CLIENT)
+        .body(body(record)?);
+    let answer = cluster.send::<Partial>(call).await?;
+    record.metadata.resource_version = Some(answer.object.metadata.resource_version);
+    Ok(())
+}
+
+/// Deletes a record, if it is still this one at this resourceVersion; one that is gone is deleted.
+pub(super) async fn delete(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+    dry_run: bool,
+) -> Result<(), EngineError> {
+    let namespace = record.namespace().unwrap_or_default();
+    let mut preconditions = json!({"uid": record.uid()});
+    if !dry_run {
+        preconditions["resourceVersion"] = json!(record.resource_version());
+    }
+    let options = json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": preconditions,
+        "propagationPolicy": "Background",
+    });
+    let mut call = Call::delete(&collection(Some(&namespace)), &record.name_any())
+        .body(options.to_string().into_bytes());
+    if dry_run {
+        call = call.query("dryRun", "All");
+    }
+    match cluster.send::<serde::de::IgnoredAny>(call).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_not_found() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// `namespace/name`, as errors spell it.
+pub(super) fn display_name(record: &AddonInstallation) -> String {
+    let namespace = record.namespace().unwrap_or_default();
+    format!("{namespace}/{}", record.name_any())
+}
+
+fn collection(namespace: Option<&str>) -> Collection {
+    Collection::known(
+        names::API_VERSION,
+        "AddonInstallation",
+        "addoninstallations",
+        namespace,
+    )
+}
+
+fn body(record: &AddonInstallation) -> Result<Vec<u8>, EngineError> {
+    serde_json::to_vec(record).map_err(|error| EngineError::Api {
+        what: display_name(record),
+        message: error.to_string(),
+        code: 0,
+    })
 }

@@ -111,6 +111,19 @@ impl KindTable {
         self.groups.contains_key(group)
     }
 
+    /// Every kind in its preferred served version.
+    pub fn iter(&self) -> impl Iterator<Item = (Gvk, &KindInfo)> {
+        self.groups.iter().flat_map(|(group, versions)| {
+            let kinds: std::collections::BTreeSet<&String> = versions
+                .iter()
+                .flat_map(|(_, kinds)| kinds.keys())
+                .collect();
+            kinds
+                .into_iter()
+                .filter_map(|kind| self.preferred(group, kind))
+        })
+    }
+
     /// Whether nothing is in the table.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,0 +1,284 @@
+//! Which kinds the cluster serves: aggregated discovery, two requests; one request a group version where the server
+//! does not know it. A group whose server does not answer is left out (or stale) and is no error.
+
+mod cache;
+
+pub(super) use cache::Cache;
+
+use std::collections::BTreeSet;
+
+use futures::StreamExt as _;
+use futures::stream;
+use serde::Deserialize;
+
+use crate::manifest::key::Gvk;
+use crate::manifest::kinds::{KindInfo, KindTable};
+
+use super::address::group_version_path;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::request::{Call, JSON};
+
+/// Newest first, plain discovery last: an old server answers with what it knows.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+                          application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
+                          application/json";
+
+/// Asks the server for every served kind.
+pub(super) async fn discover(cluster: &Cluster) -> Result<KindTable, EngineError> {
+    let (core, groups) = futures::try_join!(
+        cluster.send::<Document>(Call::path("/api", AGGREGATED)),
+        cluster.send::<Document>(Call::path("/apis", AGGREGATED)),
+    )?;
+    let mut table = KindTable::default();
+    for document in [core.object, groups.object] {
+        match document {
+            Document::Aggregated { items } => insert_aggregated(&mut table, items),
+            Document::Core { versions } => {
+                let versions = versions.into_iter().map(|version| (String::new(), version));
+                insert_each(cluster, &mut table, versions.collect()).await;
+            }
+            Document::Groups { groups } => {
+                insert_each(cluster, &mut table, preferred_first(groups)).await;
+            }
+        }
+    }
+    Ok(table)
+}
+
+/// Plural names in the discovery document of a group version; none where it is not served.
+pub(super) async fn served(
+    cluster: &Cluster,
+    group: &str,
+    version: &str,
+) -> Result<BTreeSet<String>, EngineError> {
+    let call = Call::path(group_version_path(group, version), JSON);
+    match cluster.send::<ResourceList>(call).await {
+        Ok(answer) => {
+            let resources = answer.object.resources.into_iter();
+            Ok(resources.map(|resource| resource.name).collect())
+        }
+        Err(error) if error.code() == Some(404) => Ok(BTreeSet::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What `/api` and `/apis` answer.
+#[derive(Deserialize)]
+#[serde(tag = "kind")]
+enum Document {
+    #[serde(rename = "APIGroupDiscoveryList")]
+    Aggregated {
+        #[serde(default)]
+        items: Vec<GroupDiscovery>,
+    },
+    #[serde(rename = "APIVersions")]
+    Core { versions: Vec<String> },
+    #[serde(rename = "APIGroupList")]
+    Groups { groups: Vec<Group> },
+}
+
+#[derive(Deserialize)]
+struct GroupDiscovery {
+    #[serde(default)]
+    metadata: Named,
+    #[serde(default)]
+    versions: Vec<VersionDiscovery>,
+}
+
+#[derive(Default, Deserialize)]
+struct Named {
+    /// The core group's document has no name.
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct VersionDiscovery {
+    version: String,
+    #[serde(default)]
+    resources: Vec<ResourceDiscovery>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResourceDiscovery {
+    resource: String,
+    /// Missing where a stale group's document is broken.
+    response_kind: Option<ResponseKind>,
+    #[serde(default)]
+    scope: String,
+    #[serde(default)]
+    verbs: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct ResponseKind {
+    #[serde(default)]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Group {
+    name: String,
+    #[serde(default)]
+    versions: Vec<GroupVersion>,
+    preferred_version: Option<GroupVersion>,
+}
+
+#[derive(Clone, Deserialize, PartialEq)]
+struct GroupVersion {
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct ResourceList {
+    #[serde(default)]
+    resources: Vec<Resource>,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    name: String,
+    kind: String,
+    #[serde(default)]
+    namespaced: bool,
+    #[serde(default)]
+    verbs: Vec<String>,
+}
+
+fn insert_aggregated(table: &mut KindTable, items: Vec<GroupDiscovery>) {
+    for group in items {
+        for version in group.versions {
+            for resource in version.resources {
+                let Some(kind) = resource.response_kind.map(|kind| kind.kind) else {
+                    continue;
+                };
+                let gvk = Gvk {
+                    group: group.metadata.name.clone(),
+                    version: version.version.clone(),
+                    kind,
+                };
+                let info = KindInfo {
+                    plural: resource.resource,
+                    namespaced: resource.scope == "Namespaced",
+                    writable: is_writable(&resource.verbs),
+                };
+                table.insert(&gvk, info);
+            }
+        }
+    }
+}
+
+/// Group versions in the order of preference.
+fn preferred_first(groups: Vec<Group>) -> Vec<(String, String)> {
+    groups
+        .into_iter()
+        .flat_map(|group| {
+            let preferred = group.preferred_version;
+            let others: Vec<GroupVersion> = group
+                .versions
+                .into_iter()
+                .filter(|version| Some(version) != preferred.as_ref())
+                .collect();
+            preferred
+                .into_iter()
+                .chain(others)
+                .map(move |version| (group.name.clone(), version.version))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// One request a group version; one that does not answer is left out.
+async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(String, String)>) {
+    let lists: Vec<_> = stream::iter(versions)
+        .map(async |(group, version)| {
+            let path = group_version_path(&group, &version);
+            let answer = cluster.send::<ResourceList>(Call::path(path, JSON)).await;
+            Some((group, version, answer.ok()?.object))
+        })
+        .buffered(cluster.concurrency())
+        .collect()
+        .await;
+    for (group, version, list) in lists.into_iter().flatten() {
+        for resource in list.resources {
+            // `pods/status` is no kind of its own.
+            if resource.name.contains('/') {
+                continue;
+            }
+            let gvk = Gvk {
+                group: group.clone(),
+                version: version.clone(),
+                kind: resource.kind,
+            };
+            let info = KindInfo {
+                plural: resource.name,
+                namespaced: resource.namespaced,
+                writable: is_writable(&resource.verbs),
+            };
+            table.insert(&gvk, info);
+        }
+    }
+}
+
+fn is_writable(verbs: &[String]) -> bool {
+    ["list", "patch", "delete"]
+        .iter()
+        .all(|needed| verbs.iter().any(|verb| verb == needed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn aggregated(json: &str) -> KindTable {
+        let mut table = KindTable::default();
+        match serde_json::from_str(json).unwrap() {
+            Document::Aggregated { items } => insert_aggregated(&mut table, items),
+            _ => panic!("no aggregated document"),
+        }
+        table
+    }
+
+    #[test]
+    fn aggregated_discovery_keeps_the_servers_order_and_tolerates_stale_groups() {
+        let table = aggregated(
+            r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
+              {"metadata":{"name":"autoscaling"},"versions":[
+                {"version":"v2","freshness":"Current","resources":[{"resource":"horizontalpodautoscalers",
+                  "responseKind":{"group":"","version":"","kind":"HorizontalPodAutoscaler"},"scope":"Namespaced",
+                  "verbs":["create","delete","get","list","patch","watch"],
+                  "subresources":[{"subresource":"status"}]}]},
+                {"version":"v1","freshness":"Current","resources":[{"resource":"horizontalpodautoscalers",
+                  "responseKind":{"kind":"HorizontalPodAutoscaler"},"scope":"Namespaced","verbs":["list"]}]}]},
+              {"metadata":{"name":"metrics.k8s.io"},"versions":[{"version":"v1beta1","freshness":"Stale"}]},
+              {"metadata":{"name":"broken.example.com"},"versions":[{"version":"v1","resources":[
+                {"resource":"things","scope":"Cluster"}]}]}]}"#,
+        );
+        let (gvk, info) = table
+            .preferred("autoscaling", "HorizontalPodAutoscaler")
+            .unwrap();
+        assert_eq!((gvk.version.as_str(), info.writable), ("v2", true));
+        let v1 = Gvk::new("autoscaling/v1", "HorizontalPodAutoscaler");
+        assert!(!table.get(&v1).unwrap().writable);
+        assert!(table.preferred("broken.example.com", "Thing").is_none());
+    }
+
+    #[test]
+    fn plain_discovery_puts_the_preferred_version_first() {
+        let document: Document = serde_json::from_str(
+            r#"{"kind":"APIGroupList","groups":[{"name":"policy","versions":[
+              {"groupVersion":"policy/v1beta1","version":"v1beta1"},{"groupVersion":"policy/v1","version":"v1"}],
+              "preferredVersion":{"groupVersion":"policy/v1","version":"v1"}}]}"#,
+        )
+        .unwrap();
+        let Document::Groups { groups } = document else {
+            panic!("no list of groups")
+        };
+        let order = [("policy", "v1"), ("policy", "v1beta1")]
+            .map(|(group, version)| (group.to_owned(), version.to_owned()));
+        assert_eq!(preferred_first(groups), order);
+    }
+}

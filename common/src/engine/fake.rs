@@ -1,0 +1,61 @@
+//! A fake API server for tests: it gives prepared answers in order and remembers what it was asked.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::{Request, Response};
+use kube::client::Body;
+use serde_json::Value;
+
+use super::cluster::{Cluster, ClusterOptions};
+
+/// A prepared answer; `None` = the connection breaks.
+pub(super) type Reply = Option<(u16, &'static [(&'static str, &'static str)], Value)>;
+
+/// What a fake server was asked.
+#[derive(Clone, Default)]
+pub(super) struct Asked(Arc<Mutex<Vec<(String, Value)>>>);
+
+impl Asked {
+    /// `METHOD PATH?QUERY` of every request.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let asked = self.0.lock().unwrap();
+        asked.iter().map(|(line, _)| line.clone()).collect()
+    }
+
+    /// The body of one request, from 0.
+    pub(super) fn body(&self, index: usize) -> Value {
+        self.0.lock().unwrap()[index].1.clone()
+    }
+}
+
+/// A cluster behind a fake server. After the last reply every connection breaks.
+pub(super) fn cluster(replies: Vec<Reply>) -> (Cluster, Asked) {
+    let asked = Asked::default();
+    let seen = asked.clone();
+    let replies = Arc::new(Mutex::new(VecDeque::from(replies)));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (seen, replies) = (seen.clone(), Arc::clone(&replies));
+        async move {
+            let line = format!("{} {}", request.method(), request.uri());
+            let body = request.into_body().collect_bytes().await?;
+            let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+            seen.0.lock().unwrap().push((line, body));
+            let reply = replies.lock().unwrap().pop_front().flatten();
+            let (code, headers, body) = reply.ok_or("connection reset")?;
+            let mut response = Response::builder().status(code);
+            for (name, value) in headers {
+                response = response.header(*name, *value);
+            }
+            Ok::<_, tower::BoxError>(response.body(Body::from(serde_json::to_vec(&body)?))?)
+        }
+    });
+    let options = ClusterOptions {
+        cache_dir: None,
+        request_timeout: Duration::from_secs(5),
+        concurrency: 4,
+    };
+    let client = kube::Client::new(service, "default");
+    (Cluster::from_client(client, "https://fake", options), asked)
+}

@@ -1,0 +1,290 @@
+//! Deletes what a plan names: group after group, each object with the precondition of its uid, and releases the fields
+//! of objects that were there before us.
+
+use futures::StreamExt as _;
+use futures::future::join_all;
+use futures::stream;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::{Instant, timeout_at};
+
+use crate::api::names;
+use crate::manifest::key::ObjectKey;
+use crate::plan::{Deletion, Plan, Target};
+use crate::readiness::{Readiness, Status};
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::execute::Event;
+use super::meta::{Metadata, Partial};
+use super::request::{APPLY_PATCH, Call, MERGE_PATCH, METADATA};
+use super::snapshot::read_one;
+use super::watch::{Seen, follow};
+
+/// Finalizers of Kubernetes itself: what they wait for needs none of the objects that go later.
+const FINALIZERS_OF_KUBERNETES: &[&str] = &[
+    "foregroundDeletion",
+    "orphan",
+    "kubernetes.io/",
+    "service.kubernetes.io/",
+    "batch.kubernetes.io/",
+];
+
+/// What became of the deletions.
+#[derive(Debug, Default)]
+pub(super) struct Pruned {
+    /// Deleted, by us or before.
+    pub(super) deleted: Vec<ObjectKey>,
+    /// No longer the object that was ours: forgotten.
+    pub(super) foreign: Vec<ObjectKey>,
+    /// Refused.
+    pub(super) failed: Vec<(ObjectKey, String)>,
+    /// Not tried.
+    pub(super) skipped: Vec<(ObjectKey, String)>,
+    /// Deleted, but a finalizer holds them.
+    pub(super) held: Vec<(ObjectKey, Readiness)>,
+}
+
+/// How a deletion ended.
+#[derive(Debug)]
+pub(super) enum Deleted {
+    /// It is gone, or goes by itself.
+    Gone,
+    /// Finalizers of an add-on hold it.
+    Held(Vec<String>),
+    /// Another object has its name.
+    Foreign,
+}
+
+/// Deletes group after group. A group begins when the objects of the one before that an add-on's finalizer holds are
+/// gone: their controller may be what goes next.
+pub(super) async fn prune(
+    cluster: &Cluster,
+    groups: &[Vec<Deletion>],
+    deadline: Instant,
+    events: &(dyn Fn(Event) + Send + Sync),
+) -> Pruned {
+    let mut pruned = Pruned::default();
+    let mut groups = groups.iter().filter(|group| !group.is_empty()).peekable();
+    while let Some(group) = groups.next() {
+        let blocked = match (pruned.failed.first(), pruned.held.first()) {
+            (Some((key, _)), _) => Some(format!("{key} could not be deleted")),
+            (_, Some((key, _))) => Some(format!("{key} is still going")),
+            _ if Instant::now() >= deadline => Some("the time is over".to_owned()),
+            _ => None,
+        };
+        if let Some(why) = blocked {
+            let keys = group.iter().map(|deletion| deletion.target.key.clone());
+            pruned.skipped.extend(keys.map(|key| (key, why.clone())));
+            continue;
+        }
+        let held = delete_group(cluster, group, events, &mut pruned).await;
+        if groups.peek().is_some() {
+            let waiting = held.into_iter().map(async |(deletion, finalizers)| {
+                let key = deletion.target.key.clone();
+                let held = until_gone(cluster, deletion, finalizers, deadline, events).await;
+                (key, held)
+            });
+            for (key, held) in join_all(waiting).await {
+                pruned.held.extend(held.map(|readiness| (key, readiness)));
+            }
+        }
+    }
+    pruned
+}
+
+/// Deletes the objects of one group at the same time; returns those that finalizers hold.
+async fn delete_group<'a>(
+    cluster: &Cluster,
+    group: &'a [Deletion],
+    events: &(dyn Fn(Event) + Send + Sync),
+    pruned: &mut Pruned,
+) -> Vec<(&'a Deletion, Vec<String>)> {
+    let mut deletions = stream::iter(group)
+        .map(async |deletion| {
+            let target = &deletion.target;
+            let collection = Collection::of(target);
+            let result = delete(cluster, &collection, &target.key.name, &deletion.uid).await;
+            (deletion, result)
+        })
+        .buffer_unordered(cluster.concurrency());
+    let mut held = Vec::new();
+    while let Some((deletion, result)) = deletions.next().await {
+        let key = deletion.target.key.clone();
+        match result {
+            Ok(Deleted::Foreign) => pruned.foreign.push(key),
+            Ok(deleted) => {
+                if let Deleted::Held(finalizers) = deleted {
+                    held.push((deletion, finalizers));
+                }
+                events(Event::Pruned { key: key.clone() });
+                pruned.deleted.push(key);
+            }
+            Err(error) => {
+                let message = error.to_string();
+                events(Event::Failed {
+                    key: key.clone(),
+                    message: message.clone(),
+                });
+                pruned.failed.push((key, message));
+            }
+        }
+    }
+    held
+}
+
+/// Deletes one object if it still has this uid.
+pub(super) async fn delete(
+    cluster: &Cluster,
+    collection: &Collection,
+    name: &str,
+    uid: &str,
+) -> Result<Deleted, EngineError> {
+    /// The object while something holds it, a Status when it is gone.
+    #[derive(Deserialize)]
+    struct Answered {
+        #[serde(default)]
+        kind: String,
+        #[serde(default)]
+        metadata: Metadata,
+    }
+    let options = json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {"uid": uid},
+        "propagationPolicy": "Background",
+    });
+    let call = Call::delete(collection, name).body(options.to_string().into_bytes());
+    match cluster.send::<Answered>(call).await {
+        Ok(answer) if answer.object.kind == "Status" => Ok(Deleted::Gone),
+        Ok(answer) => {
+            let finalizers = answer.object.metadata.finalizers.into_iter();
+            let of_addons: Vec<String> = finalizers
+                .filter(|finalizer| {
+                    !FINALIZERS_OF_KUBERNETES
+                        .iter()
+                        .any(|known| finalizer.starts_with(known))
+                })
+                .collect();
+            Ok(if of_addons.is_empty() {
+                Deleted::Gone
+            } else {
+                Deleted::Held(of_addons)
+            })
+        }
+        Err(error) if error.code() == Some(404) => Ok(Deleted::Gone),
+        Err(error) if error.is_conflict() => Ok(Deleted::Foreign),
+        Err(error) => Err(error),
+    }
+}
+
+/// Waits until a deleted object is gone; what holds it where it is not at the deadline.
+async fn until_gone(
+    cluster: &Cluster,
+    deletion: &Deletion,
+    finalizers: Vec<String>,
+    deadline: Instant,
+    events: &(dyn Fn(Event) + Send + Sync),
+) -> Option<Readiness> {
+    let key = &deletion.target.key;
+    let readiness = Readiness {
+        status: Status::Terminating,
+        message: format!("held by finalizer {}", finalizers.join(", ")),
+    };
+    events(Event::Waiting {
+        key: key.clone(),
+        readiness: readiness.clone(),
+    });
+    let collection = Collection::of(&deletion.target);
+    let is_it = |object: &serde_json::Value| {
+        object.pointer("/metadata/uid").and_then(|uid| uid.as_str()) == Some(&deletion.uid)
+    };
+    let gone = follow(cluster, &collection, Some(&key.name), |seen| match seen {
+        Seen::Listed(objects) => !objects.iter().any(is_it),
+        Seen::Changed(object) => !is_it(&object),
+        Seen::Deleted(object) => is_it(&object),
+    });
+    match timeout_at(deadline, gone).await {
+        Ok(Ok(())) => None,
+        // The kind itself is gone.
+        Ok(Err(error)) if error.code() == Some(404) => None,
+        Ok(Err(error)) => Some(Readiness {
+            message: format!("{}; {error}", readiness.message),
+            ..readiness
+        }),
+        Err(_) => Some(readiness),
+    }
+}
+
+/// Releases the fields of the plan's objects that were there before us; returns what failed.
+pub(super) async fn release(cluster: &Cluster, plan: &Plan) -> Vec<(ObjectKey, String)> {
+    let manager = names::field_manager(&plan.installation.namespace, &plan.installation.name);
+    let releases = plan.release.iter().map(|target| {
+        let item = plan.union.objects.get(&target.key);
+        (target, item.map_or("", |item| item.object.uid.as_str()))
+    });
+    let released: Vec<_> = stream::iter(releases)
+        .map(async |(target, uid)| {
+            let result = release_one(cluster, target, uid, &manager).await;
+            result
+                .err()
+                .map(|error| (target.key.clone(), error.to_string()))
+        })
+        .buffer_unordered(cluster.concurrency())
+        .collect()
+        .await;
+    released.into_iter().flatten().collect()
+}
+
+/// An apply of nothing: what only we set goes, and our marks. The uid keeps it from creating the object anew. Where the
+/// object would be invalid without our fields, only the marks go.
+async fn release_one(
+    cluster: &Cluster,
+    target: &Target,
+    uid: &str,
+    manager: &str,
+) -> Result<(), EngineError> {
+    let collection = Collection::of(target);
+    let name = &target.key.name;
+    let uid = match uid {
+        "" => match read_one(cluster, &collection, name).await? {
+            Some(found) => found.uid,
+            None => return Ok(()),
+        },
+        uid => uid.to_owned(),
+    };
+    let mut empty = json!({
+        "apiVersion": target.gvk().api_version(),
+        "kind": target.key.kind,
+        "metadata": {"name": name, "uid": uid},
+    });
+    if let Some(namespace) = &target.key.namespace {
+        empty["metadata"]["namespace"] = json!(namespace);
+    }
+    let apply = Call::patch(&collection, name, APPLY_PATCH, METADATA)
+        .query("fieldManager", manager)
+        .query("force", "true")
+        .body(empty.to_string().into_bytes());
+    let error = match cluster.send::<Partial>(apply).await {
+        Ok(_) => return Ok(()),
+        Err(error) if error.code() == Some(404) || error.is_conflict() => return Ok(()),
+        Err(error) => error,
+    };
+    if error.code() != Some(422) {
+        return Err(error);
+    }
+    let marks = json!({"metadata": {
+        "uid": uid,
+        "labels": {names::LABEL_OWNER: null},
+        "annotations": {names::ANNOTATION_INSTALLATION: null},
+    }});
+    let unmark = Call::patch(&collection, name, MERGE_PATCH, METADATA)
+        .query("fieldManager", manager)
+        .body(marks.to_string().into_bytes());
+    match cluster.send::<Partial>(unmark).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.code() == Some(404) || error.is_conflict() => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,19 @@
+//! Random names: operations and temporary files. Not for secrets.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+/// 32 hex digits. Every `RandomState` has keys that the operating system's randomness seeded.
+pub(super) fn hex() -> String {
+    let half = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", half(), half())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn ids_differ() {
+        let ids: std::collections::BTreeSet<String> = (0..1000).map(|_| super::hex()).collect();
+        assert_eq!(ids.len(), 1000);
+        assert!(ids.iter().all(|id| id.len() == 32));
+    }
+}

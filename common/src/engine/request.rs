@@ -1,0 +1,355 @@
+//! One request: what is sent, what the answer shall look like, and how often it is tried.
+//!
+//! kube's own retry is off: it can hang for minutes and does not know connection errors. Here a request is repeated on
+//! 429 and 503 (the server's Retry-After is kept) and after connection errors, for a short time before the server has ever
+//! answered and for a longer one in the middle of an operation (an API server that restarts).
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER, WARNING};
+use http::{Method, Request, StatusCode};
+use jiff::Timestamp;
+use kube::client::Body;
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::address::{Collection, query_value};
+use super::cluster::Cluster;
+use super::error::{EngineError, classify};
+
+/// Plain JSON.
+pub(super) const JSON: &str = "application/json";
+/// Metadata of one object: the answer to a write stays small, whatever the object is.
+pub(super) const METADATA: &str =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+/// Metadata of a list.
+pub(super) const METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+/// Server-side apply; JSON is YAML.
+pub(super) const APPLY_PATCH: &str = "application/apply-patch+yaml";
+/// JSON merge patch.
+pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
+
+/// How long a server that never answered is tried.
+const PATIENCE_BEFORE: Duration = Duration::from_secs(2);
+/// How long a server that has answered before is tried.
+const PATIENCE_AFTER: Duration = Duration::from_secs(20);
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+
+/// One request.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    method: Method,
+    uri: String,
+    body: Vec<u8>,
+    has_body: bool,
+    content_type: &'static str,
+    accept: &'static str,
+    /// Whether nobody may repeat it when it is not known what the server did with it.
+    once: bool,
+    pub(super) verb: &'static str,
+    pub(super) resource: String,
+    pub(super) object: String,
+}
+
+impl Call {
+    /// GET of a path that is no object: discovery, version.
+    pub(super) fn path(path: impl Into<String>, accept: &'static str) -> Self {
+        let uri = path.into();
+        Self {
+            method: Method::GET,
+            resource: uri.clone(),
+            object: uri.clone(),
+            uri,
+            body: Vec::new(),
+            has_body: false,
+            content_type: JSON,
+            accept,
+            once: false,
+            verb: "get",
+        }
+    }
+
+    /// GET of one object.
+    pub(super) fn get(collection: &Collection, name: &str, accept: &'static str) -> Self {
+        Self::on(collection, name, Method::GET, "get", accept)
+    }
+
+    /// LIST of a collection.
+    pub(super) fn list(collection: &Collection, accept: &'static str) -> Self {
+        Self {
+            uri: collection.path(),
+            object: collection.to_string(),
+            ..Self::on(collection, "", Method::GET, "list", accept)
+        }
+    }
+
+    /// POST into a collection. Not repeated by itself: the second try would meet what the first one made.
+    pub(super) fn create(collection: &Collection, name: &str, accept: &'static str) -> Self {
+        Self {
+            uri: collection.path(),
+            once: true,
+            ..Self::on(collection, name, Method::POST, "create", accept)
+        }
+    }
+
+    /// PUT of one object (a resourceVersion in it makes repeating harmless).
+    pub(super) fn replace(collection: &Collection, name: &str, accept: &'static str) -> Self {
+        Self::on(collection, name, Method::PUT, "update", accept)
+    }
+
+    /// PATCH of one object.
+    pub(super) fn patch(
+        collection: &Collection,
+        name: &str,
+        content_type: &'static str,
+        accept: &'static str,
+    ) -> Self {
+        Self {
+            content_type,
+            ..Self::on(collection, name, Method::PATCH, "patch", accept)
+        }
+    }
+
+    /// DELETE of one object.
+    pub(super) fn delete(collection: &Collection, name: &str) -> Self {
+        Self::on(collection, name, Method::DELETE, "delete", METADATA)
+    }
+
+    fn on(
+        collection: &Collection,
+        name: &str,
+        method: Method,
+        verb: &'static str,
+        accept: &'static str,
+    ) -> Self {
+        Self {
+            method,
+            uri: collection.object_path(name),
+            body: Vec::new(),
+            has_body: false,
+            content_type: JSON,
+            accept,
+            once: false,
+            verb,
+            resource: collection.to_string(),
+            object: collection.object(name),
+        }
+    }
+
+    /// With a subresource.
+    pub(super) fn subresource(mut self, name: &str) -> Self {
+        self.uri.push('/');
+        self.uri.push_str(name);
+        self
+    }
+
+    /// With one more parameter; `value` is escaped by the caller where it is not a constant.
+    pub(super) fn query(mut self, name: &str, value: &str) -> Self {
+        self.uri
+            .push(if self.uri.contains('?') { '&' } else { '?' });
+        self.uri.push_str(name);
+        self.uri.push('=');
+        self.uri.push_str(value);
+        self
+    }
+
+    /// With a body.
+    pub(super) fn body(mut self, body: Vec<u8>) -> Self {
+        self.has_body = !body.is_empty();
+        self.body = body;
+        self
+    }
+
+    /// Not repeated when it is not known what the server did with it.
+    pub(super) fn once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+
+    /// Path and query.
+    pub(super) fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// As a watch: the stream ends after `seconds`.
+    pub(super) fn watch(self, resource_version: &str, seconds: u32) -> Self {
+        let seconds = seconds.to_string();
+        Self {
+            verb: "watch",
+            ..self
+                .query("watch", "1")
+                .query("allowWatchBookmarks", "true")
+                .query("timeoutSeconds", &seconds)
+                .query("resourceVersion", &query_value(resource_version))
+        }
+    }
+
+    /// With the body that was set, for kube's own stream.
+    pub(super) fn request<B>(&self, body: B) -> Result<Request<B>, EngineError> {
+        let mut request = Request::builder()
+            .method(self.method.clone())
+            .uri(&self.uri)
+            .header(ACCEPT, self.accept);
+        if self.has_body {
+            request = request.header(CONTENT_TYPE, self.content_type);
+        }
+        request.body(body).map_err(|error| EngineError::Api {
+            what: self.object.clone(),
+            message: error.to_string(),
+            code: 0,
+        })
+    }
+}
+
+/// A successful answer.
+#[derive(Debug)]
+pub(super) struct Answer<T> {
+    /// What was answered.
+    pub(super) object: T,
+    /// Whether it was 201.
+    pub(super) created: bool,
+    /// The server's warnings.
+    pub(super) warnings: Vec<String>,
+}
+
+/// What one try came to.
+enum Try<T> {
+    Done(Answer<T>),
+    Again {
+        error: EngineError,
+        after: Option<Duration>,
+        /// Whether the server surely did nothing.
+        refused: bool,
+    },
+}
+
+impl Cluster {
+    /// Sends a request, repeats it within the bounds of this module, and reads the answer as `T`.
+    pub(super) async fn send<T: DeserializeOwned>(
+        &self,
+        mut call: Call,
+    ) -> Result<Answer<T>, EngineError> {
+        let patience = if self.answered.load(Ordering::Relaxed) {
+            PATIENCE_AFTER
+        } else {
+            PATIENCE_BEFORE
+        };
+        let give_up = Instant::now() + patience;
+        let mut pause = FIRST_PAUSE;
+        // Moved, and shared by all tries: an object is serialised and held once.
+        let shared = Body::from(std::mem::take(&mut call.body));
+        loop {
+            let body = shared.try_clone().unwrap_or_else(Body::empty);
+            let (error, after, refused) = match self.attempt(&call, body).await? {
+                Try::Done(answer) => return Ok(answer),
+                Try::Again {
+                    error,
+                    after,
+                    refused,
+                } => (error, after, refused),
+            };
+            let wait = after.unwrap_or(pause);
+            if (call.once && !refused) || Instant::now() + wait > give_up {
+                return Err(error);
+            }
+            sleep(wait).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    async fn attempt<T: DeserializeOwned>(
+        &self,
+        call: &Call,
+        body: Body,
+    ) -> Result<Try<T>, EngineError> {
+        let request = call.request(body)?;
+        // The semaphore is never closed; without a permit the request is merely not counted.
+        let _permit = self.permits.acquire().await.ok();
+        let limit = self.options().request_timeout;
+        let exchange = async {
+            let response = self.client().send(request).await?;
+            let (parts, body) = response.into_parts();
+            Ok::<_, kube::Error>((parts.status, parts.headers, body.collect_bytes().await?))
+        };
+        let (status, headers, bytes) = match timeout(limit, exchange).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(kube::Error::Auth(error))) => {
+                return Err(EngineError::Api {
+                    what: format!("credentials for {}", self.server),
+                    message: error.to_string(),
+                    code: StatusCode::UNAUTHORIZED.as_u16(),
+                });
+            }
+            Ok(Err(error)) => return Ok(self.unreachable(Box::new(error))),
+            Err(_) => {
+                let seconds = limit.as_secs_f32();
+                return Ok(self.unreachable(format!("no answer within {seconds} s").into()));
+            }
+        };
+        self.answered.store(true, Ordering::Relaxed);
+        self.clock.observe(&headers);
+        if !status.is_success() {
+            let error = classify::error(call, &self.server, status.as_u16(), &bytes);
+            return match status {
+                StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Ok(Try::Again {
+                    error,
+                    after: retry_after(&headers),
+                    refused: status == StatusCode::TOO_MANY_REQUESTS,
+                }),
+                _ => Err(error),
+            };
+        }
+        let object = serde_json::from_slice(&bytes).map_err(|error| EngineError::Api {
+            what: call.object.clone(),
+            message: format!("the server's answer is not understood: {error}"),
+            code: status.as_u16(),
+        })?;
+        Ok(Try::Done(Answer {
+            object,
+            created: status == StatusCode::CREATED,
+            warnings: warnings(&headers),
+        }))
+    }
+
+    fn unreachable<T>(&self, source: Box<dyn std::error::Error + Send + Sync>) -> Try<T> {
+        Try::Again {
+            error: EngineError::Unreachable {
+                server: self.server.clone(),
+                source,
+            },
+            after: None,
+            refused: false,
+        }
+    }
+}
+
+/// Retry-After in seconds, as the API server sends it.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds: u64 = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// The texts of `Warning: 299 - "text"` headers.
+fn warnings(headers: &HeaderMap) -> Vec<String> {
+    headers
+        .get_all(WARNING)
+        .iter()
+        .filter_map(|value| {
+            let (_, quoted) = value.to_str().ok()?.split_once('"')?;
+            Some(quoted.trim_end_matches('"').replace("\\\"", "\""))
+        })
+        .collect()
+}
+
+/// The server's time in a response.
+pub(super) fn server_time(headers: &HeaderMap) -> Option<Timestamp> {
+    let text = headers.get(DATE)?.to_str().ok()?;
+    Some(jiff::fmt::rfc2822::parse(text).ok()?.timestamp())
+}
+
+#[cfg(test)]
+#[path = "request/tests.rs"]
+mod tests;

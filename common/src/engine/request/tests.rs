@@ -1,0 +1,64 @@
+use serde_json::{Value, json};
+
+use super::super::fake;
+use super::*;
+
+fn pods() -> Collection {
+    Collection::known("v1", "Pod", "pods", Some("shop"))
+}
+
+#[tokio::test]
+async fn a_busy_server_is_asked_again_when_it_says() {
+    let busy = |code| Some((code, &[("retry-after", "0")][..], json!({"kind": "Status"})));
+    let (cluster, asked) = fake::cluster(vec![
+        busy(429),
+        busy(503),
+        Some((
+            201,
+            &[("warning", "299 - \"spec.x is \\\"old\\\"\"")],
+            json!({"a": 1}),
+        )),
+    ]);
+    let call = Call::patch(&pods(), "web", APPLY_PATCH, METADATA)
+        .query("fieldManager", "me")
+        .body(b"{}".to_vec());
+    let answer = cluster.send::<Value>(call).await.unwrap();
+    assert!(answer.created);
+    assert_eq!(answer.warnings, ["spec.x is \"old\""]);
+    assert_eq!(
+        asked.lines(),
+        ["PATCH /api/v1/namespaces/shop/pods/web?fieldManager=me"; 3]
+    );
+    assert_eq!(asked.body(2), json!({}), "the body goes with every try");
+}
+
+#[tokio::test]
+async fn a_long_wait_is_not_waited_for() {
+    let (cluster, asked) = fake::cluster(vec![Some((429, &[("retry-after", "3600")], json!({})))]);
+    let error = cluster
+        .send::<Value>(Call::get(&pods(), "web", JSON))
+        .await
+        .unwrap_err();
+    assert_eq!((error.code(), asked.lines().len()), (Some(429), 1));
+}
+
+#[tokio::test]
+async fn what_may_have_happened_is_not_repeated() {
+    let (cluster, asked) = fake::cluster(vec![None]);
+    let call = Call::create(&pods(), "web", JSON).body(b"{}".to_vec());
+    let error = cluster.send::<Value>(call).await.unwrap_err();
+    assert!(error.is_uncertain(), "{error}");
+    assert_eq!(asked.lines(), ["POST /api/v1/namespaces/shop/pods"]);
+}
+
+#[tokio::test]
+async fn the_servers_clock_counts_where_ours_is_far_off() {
+    let date = &[("date", "Sun, 06 Nov 1994 08:49:37 GMT")][..];
+    let (cluster, _) = fake::cluster(vec![Some((200, date, json!({})))]);
+    cluster
+        .send::<Value>(Call::get(&pods(), "web", JSON))
+        .await
+        .unwrap();
+    let seconds = cluster.now().as_second() - 784_111_777;
+    assert!((0..60).contains(&seconds), "{seconds}");
+}

@@ -1,0 +1,134 @@
+//! One list and watch of a collection, begun again where the server ends or forgets it.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use kube::core::WatchEvent;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::{sleep, timeout};
+
+use super::address::{Collection, query_value};
+use super::cluster::Cluster;
+use super::error::{EngineError, classify};
+use super::meta::ListMetadata;
+use super::request::{Call, JSON};
+
+/// The server ends a watch after this, so that a dead connection is noticed soon after.
+const WATCH_SECONDS: u32 = 60;
+const SILENCE: Duration = Duration::from_secs(70);
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What is seen of a collection.
+pub(super) enum Seen {
+    /// Everything that is there now.
+    Listed(Vec<Value>),
+    /// An object came or changed.
+    Changed(Value),
+    /// An object went.
+    Deleted(Value),
+}
+
+/// Tells `see` what is there and what changes until it answers that it saw enough. Runs without end otherwise; the caller
+/// sets the bound.
+///
+/// `name` = only the object of that name. Objects always carry apiVersion and kind, which lists leave out.
+pub(super) async fn follow(
+    cluster: &Cluster,
+    collection: &Collection,
+    name: Option<&str>,
+    mut see: impl FnMut(Seen) -> bool,
+) -> Result<(), EngineError> {
+    let selected = || {
+        let call = Call::list(collection, JSON);
+        match name {
+            Some(name) => call.query(
+                "fieldSelector",
+                &format!("metadata.name%3D{}", query_value(name)),
+            ),
+            None => call,
+        }
+    };
+    loop {
+        let list = cluster.send::<List>(selected()).await?.object;
+        let items = list.items.into_iter().map(|item| typed(item, collection));
+        if see(Seen::Listed(items.collect())) {
+            return Ok(());
+        }
+        let mut version = list.metadata.resource_version;
+        // One watch after the other from where the last one stopped, until the server forgot that place.
+        loop {
+            let call = selected().watch(&version, WATCH_SECONDS);
+            match watch(cluster, &call, collection, &mut version, &mut see).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) if error.code() == Some(410) => break,
+                Err(error) if error.is_uncertain() || error.code() == Some(429) => {
+                    sleep(PAUSE).await;
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct List {
+    metadata: ListMetadata,
+    #[serde(default)]
+    items: Vec<Value>,
+}
+
+/// One watch until it ends (false), or until enough was seen (true).
+async fn watch(
+    cluster: &Cluster,
+    call: &Call,
+    collection: &Collection,
+    version: &mut String,
+    see: &mut impl FnMut(Seen) -> bool,
+) -> Result<bool, EngineError> {
+    let failed = |error| classify::watch_error(call, &cluster.server, error);
+    let request = call.request(Vec::new())?;
+    let opened = cluster.client().request_events::<Value>(request);
+    let stream = match timeout(cluster.options().request_timeout, opened).await {
+        Ok(opened) => opened.map_err(failed)?,
+        Err(_) => return Ok(false),
+    };
+    let mut stream = std::pin::pin!(stream);
+    while let Ok(Some(event)) = timeout(SILENCE, stream.next()).await {
+        let seen = match event.map_err(failed)? {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                Seen::Changed(typed(object, collection))
+            }
+            WatchEvent::Deleted(object) => Seen::Deleted(typed(object, collection)),
+            WatchEvent::Bookmark(bookmark) => {
+                *version = bookmark.metadata.resource_version;
+                continue;
+            }
+            WatchEvent::Error(status) => return Err(failed(kube::Error::Api(status))),
+        };
+        if let Seen::Changed(object) | Seen::Deleted(object) = &seen
+            && let Some(seen_version) = object.pointer("/metadata/resourceVersion")
+            && let Some(seen_version) = seen_version.as_str()
+        {
+            seen_version.clone_into(version);
+        }
+        if see(seen) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn typed(mut object: Value, collection: &Collection) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields
+            .entry("apiVersion")
+            .or_insert_with(|| collection.gvk.api_version().into());
+        fields
+            .entry("kind")
+            .or_insert_with(|| collection.gvk.kind.clone().into());
+    }
+    object
+}
