@@ -8,11 +8,12 @@
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, [`namespace`] | what an operation does |
 //! | [`mod@diff`] | what it would change, field by field |
-//! | [`crds`] | our own definitions |
+//! | [`crds`], [`catalogues`] | our own definitions, and the catalogues |
 
 mod address;
 mod apply;
 mod begin;
+pub mod catalogues;
 pub mod cluster;
 pub mod crds;
 pub mod diff;
