@@ -1,6 +1,28 @@
 //! Whether a live object works, in kstatus' words, with the gaps of kstatus closed (research/peers.md 4).
+//!
+//! kstatus' order: deletionTimestamp, observedGeneration, Reconciling, Stalled, the rule of the kind, Ready. Closed:
+//! a paused Deployment settles, a failed pod is a failure, a Job has to complete, an APIService has to answer,
+//! `OnDelete` still needs ready replicas, ReplicaFailure (quota, pod security) is a failure, generations are read
+//! from text too. There is no clock here: what takes too long is for the caller to say.
+//!
+//! Two kinds cannot be judged from the object alone, and waiting would block whole clusters for ever:
+//! - a pending PersistentVolumeClaim that no pod wants yet is Current: with `WaitForFirstConsumer` it stays so until
+//!   one does, and a pod that waits for it is not ready itself;
+//! - a `LoadBalancer` Service without an address is Current, as in kstatus, and its message says so: many clusters have
+//!   nothing that would give it one.
+
+mod extension;
+mod fields;
+mod generic;
+mod job;
+mod phase;
+mod pod;
+mod workload;
 
 use serde::Serialize;
+use serde_json::Value;
+
+use crate::manifest::key::Gvk;
 
 /// The verdict on one live object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,32 +46,58 @@ pub enum Status {
     Terminating,
 }
 
-// STAND-IN: the merge replaces it by the rules of readiness/*.
-/// Judges a live object.
-#[must_use]
-pub fn assess(object: &serde_json::Value) -> Readiness {
-    let number = |path: &str| object.pointer(path).and_then(serde_json::Value::as_i64);
-    let kind = object.get("kind").and_then(serde_json::Value::as_str);
-    if object.pointer("/metadata/deletionTimestamp").is_some() {
-        return Readiness {
-            status: Status::Terminating,
-            message: "being deleted".into(),
-        };
+impl Readiness {
+    fn current(message: impl Into<String>) -> Self {
+        Self::new(Status::Current, message)
     }
-    if kind == Some("Deployment") {
-        let wanted = number("/spec/replicas").unwrap_or(1);
-        let ready = number("/status/readyReplicas").unwrap_or(0);
-        let updated = number("/status/updatedReplicas").unwrap_or(0);
-        let seen = number("/status/observedGeneration") == number("/metadata/generation");
-        if ready < wanted || updated < wanted || !seen {
-            return Readiness {
-                status: Status::InProgress,
-                message: format!("{ready}/{wanted} ready"),
-            };
+
+    fn in_progress(message: impl Into<String>) -> Self {
+        Self::new(Status::InProgress, message)
+    }
+
+    fn failed(message: impl Into<String>) -> Self {
+        Self::new(Status::Failed, message)
+    }
+
+    fn new(status: Status, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            message: message.into(),
         }
     }
-    Readiness {
-        status: Status::Current,
-        message: "ready".into(),
+}
+
+/// Judges a live object as the API server returned it, with its status.
+#[must_use]
+pub fn assess(object: &Value) -> Readiness {
+    if let Some(verdict) = generic::before_the_kind(object) {
+        return verdict;
+    }
+    let gvk = Gvk::of(object).unwrap_or_default();
+    match (gvk.group.as_str(), gvk.kind.as_str()) {
+        ("apps" | "extensions", "Deployment") => workload::deployment(object),
+        ("apps", "StatefulSet") => workload::stateful_set(object),
+        ("apps" | "extensions", "DaemonSet") => workload::daemon_set(object),
+        ("apps" | "extensions", "ReplicaSet") | ("", "ReplicationController") => {
+            workload::replica_set(object)
+        }
+        ("", "Pod") => pod::pod(object),
+        ("batch", "Job") => job::job(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => extension::crd(object),
+        ("apiregistration.k8s.io", "APIService") => extension::api_service(object),
+        ("", "Namespace") => phase::namespace(object),
+        ("", "PersistentVolumeClaim") => phase::claim(object),
+        ("", "PersistentVolume") => phase::volume(object),
+        ("", "Service") => phase::service(object),
+        ("gateway.networking.k8s.io", "Gateway") => {
+            generic::by_conditions(object, &["Programmed", "Accepted"])
+        }
+        ("gateway.networking.k8s.io", "GatewayClass") => {
+            generic::by_conditions(object, &["Accepted"])
+        }
+        _ => generic::by_conditions(object, &["Ready", "Available"]),
     }
 }
+
+#[cfg(test)]
+mod tests;

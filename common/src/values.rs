@@ -1,1 +1,193 @@
-//! Placeholder.
+//! Values of an installation: layers and how they merge, forms, dotted paths (semantics 9 and 10).
+//!
+//! Their digest is [`crate::manifest::digest::digest`]. Errors never repeat a value, for it could be a secret.
+
+pub mod form;
+pub mod merge;
+pub mod path;
+
+use serde_json::{Map, Number, Value};
+
+use crate::manifest::Place;
+use crate::manifest::yaml::{YamlOptions, YamlProblem, documents};
+use path::{Path, PathError};
+
+/// Why values cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValuesError {
+    /// No YAML.
+    #[error("{place}: cannot be read as YAML")]
+    Yaml {
+        /// Where.
+        place: Place,
+        /// What is wrong.
+        #[source]
+        problem: YamlProblem,
+    },
+    /// Something else than one map.
+    #[error("{place}: values are one map, as in `replicas: 3`")]
+    NotAMap {
+        /// Where.
+        place: Place,
+    },
+    /// `--set` without `=`.
+    #[error("--set {path}: a value is missing, as in --set {path}=VALUE")]
+    NoValue {
+        /// What was written.
+        path: String,
+    },
+    /// `--set` with a quote that does not end.
+    #[error("--set {path}: what begins with a quote has to be text as JSON writes it")]
+    Quote {
+        /// The path.
+        path: String,
+    },
+    /// `--set` with a path that cannot be used.
+    #[error("--set {path}")]
+    Path {
+        /// The path.
+        path: String,
+        /// What is wrong.
+        #[source]
+        problem: PathError,
+    },
+}
+
+/// Reads the values of a file or of a key of a Secret: one YAML map. Nothing at all is an empty map.
+///
+/// # Errors
+/// [`ValuesError`]; `file` is the name that places carry.
+pub fn read(bytes: &[u8], file: &str) -> Result<Value, ValuesError> {
+    let place = |line, column| Place {
+        file: file.to_owned(),
+        line,
+        column,
+    };
+    let mut values = Value::Null;
+    for document in documents(bytes, &YamlOptions::default()) {
+        let document = document.map_err(|error| ValuesError::Yaml {
+            place: place(error.line, error.column),
+            problem: error.problem,
+        })?;
+        match document.value {
+            Value::Null => {}
+            map @ Value::Object(_) if values.is_null() => values = map,
+            _ => {
+                let place = place(document.line, 0);
+                return Err(ValuesError::NotAMap { place });
+            }
+        }
+    }
+    Ok(if values.is_null() {
+        Value::Object(Map::new())
+    } else {
+        values
+    })
+}
+
+/// Writes what `--set PATH=VALUE` says into values.
+///
+/// `true`, `false` and `null` are what they look like; so is a number, but only where it is written as JSON would
+/// print it: `1.10` and `007` stay text, for they would come back as other text. In double quotes everything is text.
+///
+/// # Errors
+/// [`ValuesError`] for a flag without `=`, with an open quote, or with a path that leads through something else than
+/// maps.
+pub fn set_from_flag(values: &mut Value, flag: &str) -> Result<(), ValuesError> {
+    let Some((path, text)) = flag.split_once('=') else {
+        let path = flag.to_owned();
+        return Err(ValuesError::NoValue { path });
+    };
+    let error = |problem| ValuesError::Path {
+        path: path.to_owned(),
+        problem,
+    };
+    let Some(value) = typed(text) else {
+        let path = path.to_owned();
+        return Err(ValuesError::Quote { path });
+    };
+    Path::parse(path)
+        .map_err(error)?
+        .set(values, value)
+        .map_err(error)
+}
+
+/// `None` for a quote that does not end.
+fn typed(text: &str) -> Option<Value> {
+    if text.starts_with('"') {
+        return serde_json::from_str::<String>(text).ok().map(Value::String);
+    }
+    Some(match text {
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        "null" => Value::Null,
+        _ => match text.parse::<Number>() {
+            Ok(number) if number.to_string() == text => Value::Number(number),
+            _ => Value::String(text.to_owned()),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn flags_are_typed_without_loss() {
+        for (flag, values) in [
+            ("a.b=3", json!({"a": {"b": 3}})),
+            ("a=-1.5", json!({"a": -1.5})),
+            ("a=true", json!({"a": true})),
+            ("a=null", json!({"a": null})),
+            ("a=", json!({"a": ""})),
+            ("a=1.10", json!({"a": "1.10"})),
+            ("a=007", json!({"a": "007"})),
+            (
+                "a=18446744073709551616",
+                json!({"a": "18446744073709551616"}),
+            ),
+            ("a=yes", json!({"a": "yes"})),
+            ("a=\"3\"", json!({"a": "3"})),
+            ("a=x=y,z", json!({"a": "x=y,z"})),
+            (r"a\.b/c.d=x", json!({"a.b/c": {"d": "x"}})),
+        ] {
+            let mut got = json!({});
+            set_from_flag(&mut got, flag).unwrap();
+            assert_eq!(got, values, "{flag}");
+        }
+    }
+
+    #[test]
+    fn flags_add_up_and_their_errors_show_no_value() {
+        let mut values = json!({"a": {"b": 1}});
+        set_from_flag(&mut values, "a.c=2").unwrap();
+        assert_eq!(values, json!({"a": {"b": 1, "c": 2}}));
+        for (flag, message) in [
+            ("a.b.c=s3cret", "--set a.b.c"),
+            ("a", "--set a: a value is missing, as in --set a=VALUE"),
+            ("=s3cret", "--set "),
+            (
+                "p=\"s3cret",
+                "--set p: what begins with a quote has to be text as JSON writes it",
+            ),
+        ] {
+            let error = set_from_flag(&mut values, flag).unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
+    }
+
+    #[test]
+    fn values_are_one_map() {
+        assert_eq!(read(b"# nothing\n", "v.yaml"), Ok(json!({})));
+        assert_eq!(read(b"---\na: 1\n---\n", "v.yaml"), Ok(json!({"a": 1})));
+        for text in ["- a\n", "s3cret\n", "a: 1\n---\nb: 1\n"] {
+            let error = read(text.as_bytes(), "v.yaml").unwrap_err();
+            assert!(matches!(error, ValuesError::NotAMap { .. }), "{error}");
+        }
+        let error = read(b"a: [s3cret\n", "v.yaml").unwrap_err();
+        assert_eq!(error.to_string(), "v.yaml:1:4: cannot be read as YAML");
+    }
+}

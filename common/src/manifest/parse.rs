@@ -311,7 +311,8 @@ fn wrong_type(place: &Place, field: &str, found: &Value, expected: &'static str)
     }
 }
 
-fn type_of(value: &Value) -> &'static str {
+/// The type of a JSON value, for messages.
+pub(crate) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

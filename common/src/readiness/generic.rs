@@ -1,0 +1,70 @@
+//! What holds for every kind, and custom resources by their conditions.
+
+use serde_json::Value;
+
+use super::fields::{condition, field, number, why};
+use super::{Readiness, Status};
+
+/// Deletion, generation, Reconciling, Stalled: judged before the rule of the kind (kstatus).
+pub(super) fn before_the_kind(object: &Value) -> Option<Readiness> {
+    if field(object, &["metadata", "deletionTimestamp"]).is_some_and(|time| !time.is_null()) {
+        return Some(Readiness::new(Status::Terminating, deletion(object)));
+    }
+    let generation = number(object, &["metadata", "generation"]);
+    let observed = number(object, &["status", "observedGeneration"]);
+    if let (Some(generation), Some(observed)) = (generation, observed)
+        && generation != observed
+    {
+        return Some(Readiness::in_progress(
+            "waiting: not yet seen by its controller",
+        ));
+    }
+    if let Some(reconciling) = condition(object, "Reconciling")
+        && reconciling.is_true()
+    {
+        return Some(Readiness::in_progress(format!(
+            "waiting: {}",
+            reconciling.why()
+        )));
+    }
+    if let Some(stalled) = condition(object, "Stalled")
+        && stalled.is_true()
+    {
+        return Some(Readiness::failed(format!("stalled: {}", stalled.why())));
+    }
+    None
+}
+
+/// The first of these conditions that is there decides; an object without any works.
+pub(super) fn by_conditions(object: &Value, kinds: &[&str]) -> Readiness {
+    let Some((kind, condition)) = kinds
+        .iter()
+        .find_map(|kind| Some((kind, condition(object, kind)?)))
+    else {
+        return Readiness::current("ready");
+    };
+    let generation = number(object, &["metadata", "generation"]);
+    if let (Some(generation), Some(observed)) = (generation, condition.observed_generation())
+        && observed < generation
+    {
+        return Readiness::in_progress("waiting: not yet seen by its controller");
+    }
+    if condition.is_true() {
+        return Readiness::current(kind.to_lowercase());
+    }
+    Readiness::in_progress(format!("waiting: {}", condition.why()))
+}
+
+fn deletion(object: &Value) -> String {
+    let finalizers: Vec<_> = field(object, &["metadata", "finalizers"])
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    if finalizers.is_empty() {
+        "being deleted".to_owned()
+    } else {
+        format!("being deleted, held by {}", why("", &finalizers.join(", ")))
+    }
+}

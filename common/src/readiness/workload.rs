@@ -1,0 +1,170 @@
+//! Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController: counts of pods.
+
+use serde_json::Value;
+
+use super::Readiness;
+use super::fields::{condition, field, is_true, number, text};
+
+/// `progressDeadlineSeconds` of somebody who wants no deadline: Progressing is then never set.
+const NO_DEADLINE: i64 = i32::MAX as i64;
+
+pub(super) fn deployment(object: &Value) -> Readiness {
+    let wanted = wanted(object);
+    let ready = count(object, "readyReplicas");
+    if is_true(object, &["spec", "paused"]) {
+        return Readiness::current(format!("paused, {ready}/{wanted} ready"));
+    }
+    if let Some(failure) = replica_failure(object) {
+        return failure;
+    }
+    let progressing = condition(object, "Progressing");
+    if let Some(progressing) = progressing
+        && progressing.reason() == "ProgressDeadlineExceeded"
+    {
+        return Readiness::failed(format!("{ready}/{wanted} ready, {}", progressing.why()));
+    }
+    let updated = count(object, "updatedReplicas");
+    let available = count(object, "availableReplicas");
+    let old = count(object, "replicas") - updated;
+    if ready < wanted {
+        return Readiness::in_progress(format!("{ready}/{wanted} ready"));
+    }
+    if updated < wanted {
+        return Readiness::in_progress(format!("{updated}/{wanted} updated"));
+    }
+    if old > 0 {
+        return Readiness::in_progress(format!(
+            "{updated}/{wanted} updated, {old} old still running"
+        ));
+    }
+    if count(object, "replicas") > wanted {
+        return Readiness::in_progress(surplus(object, wanted));
+    }
+    if available < updated {
+        return Readiness::in_progress(format!("{available}/{wanted} available"));
+    }
+    let deadline = number(object, &["spec", "progressDeadlineSeconds"]);
+    if deadline.is_some_and(|deadline| deadline != NO_DEADLINE)
+        && progressing.is_none_or(|progressing| progressing.reason() != "NewReplicaSetAvailable")
+    {
+        return Readiness::in_progress(format!("{ready}/{wanted} ready, the rollout is not over"));
+    }
+    match condition(object, "Available") {
+        Some(available) if available.is_true() => counted(ready, wanted),
+        Some(available) => Readiness::in_progress(format!("waiting: {}", available.why())),
+        None => Readiness::in_progress(format!("{ready}/{wanted} ready, not yet available")),
+    }
+}
+
+pub(super) fn stateful_set(object: &Value) -> Readiness {
+    let wanted = wanted(object);
+    let ready = count(object, "readyReplicas");
+    if ready < wanted {
+        return Readiness::in_progress(format!("{ready}/{wanted} ready"));
+    }
+    if count(object, "replicas") > wanted {
+        return Readiness::in_progress(surplus(object, wanted));
+    }
+    // With OnDelete the revisions differ until somebody deletes the pods.
+    if text(object, &["spec", "updateStrategy", "type"]) == "OnDelete" {
+        return counted(ready, wanted);
+    }
+    let partition = number(
+        object,
+        &["spec", "updateStrategy", "rollingUpdate", "partition"],
+    )
+    .unwrap_or(0);
+    let updated = count(object, "updatedReplicas");
+    if partition > 0 {
+        let wanted_updated = wanted.saturating_sub(partition).max(0);
+        return if updated < wanted_updated {
+            Readiness::in_progress(format!("{updated}/{wanted_updated} updated"))
+        } else {
+            counted(ready, wanted)
+        };
+    }
+    let revision = |name| text(object, &["status", name]);
+    if revision("currentRevision") != revision("updateRevision") {
+        return Readiness::in_progress(format!("{updated}/{wanted} updated"));
+    }
+    let current = count(object, "currentReplicas");
+    if current < wanted {
+        return Readiness::in_progress(format!("{current}/{wanted} current"));
+    }
+    counted(ready, wanted)
+}
+
+pub(super) fn daemon_set(object: &Value) -> Readiness {
+    // Without it the counts are those of an object that no controller has seen.
+    if field(object, &["status", "observedGeneration"]).is_none() {
+        return Readiness::in_progress("waiting: not yet seen by its controller");
+    }
+    let wanted = count(object, "desiredNumberScheduled");
+    let ready = count(object, "numberReady");
+    if ready < wanted {
+        return Readiness::in_progress(format!("{ready}/{wanted} ready"));
+    }
+    let mut checks = vec![
+        ("currentNumberScheduled", "scheduled"),
+        ("numberAvailable", "available"),
+    ];
+    if text(object, &["spec", "updateStrategy", "type"]) != "OnDelete" {
+        checks.push(("updatedNumberScheduled", "updated"));
+    }
+    for (name, word) in checks {
+        let number = count(object, name);
+        if number < wanted {
+            return Readiness::in_progress(format!("{number}/{wanted} {word}"));
+        }
+    }
+    counted(ready, wanted)
+}
+
+/// Also for a ReplicationController, which has the same status.
+pub(super) fn replica_set(object: &Value) -> Readiness {
+    let wanted = wanted(object);
+    let ready = count(object, "readyReplicas");
+    if let Some(failure) = replica_failure(object) {
+        return failure;
+    }
+    if ready < wanted {
+        return Readiness::in_progress(format!("{ready}/{wanted} ready"));
+    }
+    let available = count(object, "availableReplicas");
+    if available < wanted {
+        return Readiness::in_progress(format!("{available}/{wanted} available"));
+    }
+    let labelled = count(object, "fullyLabeledReplicas");
+    if labelled < wanted {
+        return Readiness::in_progress(format!("{labelled}/{wanted} labelled"));
+    }
+    if count(object, "replicas") > wanted {
+        return Readiness::in_progress(surplus(object, wanted));
+    }
+    counted(ready, wanted)
+}
+
+/// No pod can be made: a quota, pod security, a missing service account (semantics 17: terminal).
+fn replica_failure(object: &Value) -> Option<Readiness> {
+    let failure = condition(object, "ReplicaFailure").filter(|failure| failure.is_true())?;
+    Some(Readiness::failed(failure.why()))
+}
+
+fn counted(ready: i64, wanted: i64) -> Readiness {
+    Readiness::current(format!("{ready}/{wanted} ready"))
+}
+
+fn surplus(object: &Value, wanted: i64) -> String {
+    let surplus = count(object, "replicas").saturating_sub(wanted);
+    format!("{wanted}/{wanted} ready, {surplus} more going away")
+}
+
+/// `spec.replicas`; the server's default is 1.
+fn wanted(object: &Value) -> i64 {
+    number(object, &["spec", "replicas"]).unwrap_or(1).max(0)
+}
+
+/// A count of the status, which leaves zeros out; never negative.
+fn count(object: &Value, name: &str) -> i64 {
+    number(object, &["status", name]).unwrap_or(0).max(0)
+}

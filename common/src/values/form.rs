@@ -1,0 +1,213 @@
+//! Forms: fields at dotted paths of the values, with types and defaults (semantics 9 and 10).
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::path::Path;
+use crate::api::catalogue::{FieldType, FormField};
+use crate::manifest::parse::type_of;
+
+/// One thing that is wrong with values or with a form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// Dotted path of the field, as the form writes it.
+    pub path: String,
+    /// What is wrong, without the value: it could be a secret.
+    pub message: String,
+}
+
+/// Checks values against a form: types, and, where `required` is asked for, that required fields have a value.
+///
+/// The values are the merged ones. `required` is for installations without `valuesFrom`: a Secret may hold the rest
+/// (semantics 10). Null and, for required fields, empty text count as no value. Keys that the form does not name are
+/// not judged here.
+#[must_use]
+pub fn check(form: &[FormField], values: &Value, required: bool) -> Vec<Violation> {
+    form.iter()
+        .filter_map(|field| {
+            let path = Path::parse(&field.internal_name).ok()?;
+            let value = path.get(values).filter(|value| !value.is_null());
+            let message = match value {
+                Some(value) if !fits(field.r#type, value) => wrong_type(field.r#type, value),
+                Some(value) if value != "" => return None,
+                _ if required && field.required => "a value is required".to_owned(),
+                _ => return None,
+            };
+            let display = field.display_name.trim();
+            let message = match display {
+                "" => message,
+                name => format!("{message} ({name})"),
+            };
+            Some(Violation {
+                path: field.internal_name.clone(),
+                message,
+            })
+        })
+        .collect()
+}
+
+/// Checks a form by itself: paths that can be read and do not lie inside of each other, defaults of their type.
+#[must_use]
+pub fn check_form(form: &[FormField]) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let mut known: Vec<(Path, &str)> = Vec::new();
+    for field in form {
+        let mut report = |message: String| {
+            violations.push(Violation {
+                path: field.internal_name.clone(),
+                message,
+            });
+        };
+        match Path::parse(&field.internal_name) {
+            Err(error) => report(error.to_string()),
+            Ok(path) => {
+                let clash = known.iter().find(|(other, _)| {
+                    path.keys().starts_with(other.keys()) || other.keys().starts_with(path.keys())
+                });
+                match clash {
+                    Some((other, _)) if *other == path => {
+                        report("this field is there twice".into())
+                    }
+                    Some((_, other)) => {
+                        report(format!("one of this and {other} lies inside of the other"))
+                    }
+                    None => known.push((path, &field.internal_name)),
+                }
+            }
+        }
+        if let Some(default) = &field.default
+            && !default.is_null()
+            && !fits(field.r#type, default)
+        {
+            report(format!("default: {}", wrong_type(field.r#type, default)));
+        }
+    }
+    violations
+}
+
+/// The defaults of a form as values: the layer [`super::merge::Layer::Form`]. Fields that [`check_form`] refuses are
+/// left out.
+#[must_use]
+pub fn defaults(form: &[FormField]) -> Value {
+    let mut values = Value::Object(Map::new());
+    for field in form {
+        if let Some(default) = &field.default
+            && !default.is_null()
+            && let Ok(path) = Path::parse(&field.internal_name)
+        {
+            // Only a path through another field cannot be set: the first one stays.
+            let _ = path.set(&mut values, default.clone());
+        }
+    }
+    values
+}
+
+fn fits(kind: FieldType, value: &Value) -> bool {
+    match kind {
+        FieldType::Text | FieldType::String | FieldType::TextArea => value.is_string(),
+        FieldType::Number => value.is_number(),
+        FieldType::Boolean => value.is_boolean(),
+    }
+}
+
+fn wrong_type(kind: FieldType, value: &Value) -> String {
+    let (wanted, hint) = match kind {
+        FieldType::Number => ("a number", ""),
+        FieldType::Boolean => ("true or false", ""),
+        _ if value.is_array() || value.is_object() => ("text", ""),
+        _ => ("text", ": put it in quotes"),
+    };
+    format!("{wanted} is expected, this is {}{hint}", type_of(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn form(fields: Value) -> Vec<FormField> {
+        serde_json::from_value(fields).unwrap()
+    }
+
+    fn messages(violations: Vec<Violation>) -> Vec<String> {
+        violations
+            .into_iter()
+            .map(|violation| format!("{}: {}", violation.path, violation.message))
+            .collect()
+    }
+
+    fn example() -> Vec<FormField> {
+        form(json!([
+            {"displayName": "Replicas", "internalName": "spec.replicas", "type": "number", "required": true, "default": 1},
+            {"internalName": "spec.debug", "type": "boolean"},
+            {"internalName": "host\\.name", "type": "text", "required": true},
+            {"internalName": "motd", "type": "text-area"},
+            {"internalName": "version", "type": "string"},
+        ]))
+    }
+
+    #[test]
+    fn values_are_checked_by_type() {
+        let good = json!({"spec": {"replicas": 1.5, "debug": false}, "host.name": "h", "motd": "a\nb", "more": [1]});
+        assert_eq!(check(&example(), &good, true), []);
+        let bad = json!({"spec": {"replicas": "3", "debug": "yes"}, "host.name": true, "motd": [], "version": 1.1});
+        assert_eq!(
+            messages(check(&example(), &bad, true)),
+            [
+                "spec.replicas: a number is expected, this is text (Replicas)",
+                "spec.debug: true or false is expected, this is text",
+                "host\\.name: text is expected, this is a boolean: put it in quotes",
+                "motd: text is expected, this is a list",
+                "version: text is expected, this is a number: put it in quotes",
+            ]
+        );
+    }
+
+    #[test]
+    fn required_fields_are_asked_for_only_where_the_caller_wants() {
+        let values = json!({"spec": {"replicas": null}, "host.name": ""});
+        assert_eq!(
+            messages(check(&example(), &values, true)),
+            [
+                "spec.replicas: a value is required (Replicas)",
+                "host\\.name: a value is required"
+            ]
+        );
+        assert_eq!(check(&example(), &values, false), []);
+        assert_eq!(check(&example(), &Value::Null, true).len(), 2);
+    }
+
+    #[test]
+    fn defaults_are_a_layer() {
+        let fields = form(json!([
+            {"internalName": "a.b", "default": "x"},
+            {"internalName": "a.c", "type": "number", "default": 2},
+            {"internalName": "a.b.d", "default": "lost"},
+            {"internalName": "n", "default": null},
+            {"internalName": "none"},
+        ]));
+        assert_eq!(defaults(&fields), json!({"a": {"b": "x", "c": 2}}));
+        assert_eq!(check(&example(), &defaults(&example()), false), []);
+    }
+
+    #[test]
+    fn forms_are_checked_too() {
+        assert_eq!(check_form(&example()), []);
+        let fields = form(json!([
+            {"internalName": "a.b", "type": "number", "default": "1"},
+            {"internalName": "a.b"},
+            {"internalName": "a"},
+            {"internalName": "a..b"},
+        ]));
+        assert_eq!(
+            messages(check_form(&fields)),
+            [
+                "a.b: default: a number is expected, this is text",
+                "a.b: this field is there twice",
+                "a: one of this and a.b lies inside of the other",
+                "a..b: a key of the path is empty",
+            ]
+        );
+    }
+}

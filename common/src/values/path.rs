@@ -1,0 +1,207 @@
+//! Dotted paths into values: `a.b`; a dot in a key is written `\.`. Lists have no paths.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// Most keys of a path.
+const MAX_KEYS: usize = 64;
+
+/// A dotted path of at least one key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Path(Vec<String>);
+
+/// What is wrong with a path.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PathError {
+    /// Nothing before, between or after the dots.
+    #[error("a key of the path is empty")]
+    EmptyKey,
+    /// A backslash at the end.
+    #[error("the path ends in a backslash: write \\\\ for one, \\. for a dot")]
+    Backslash,
+    /// Too many keys.
+    #[error("the path has more than {MAX_KEYS} keys")]
+    TooLong,
+    /// A path through text, a number or a list.
+    #[error("{at} is no map, so nothing can be set in it")]
+    NotAMap {
+        /// The path so far.
+        at: String,
+    },
+}
+
+impl Path {
+    /// Reads a dotted path; a backslash takes the next character as it is.
+    ///
+    /// # Errors
+    /// [`PathError`] for empty keys, a backslash at the end and too many keys.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        let mut keys = vec![String::new()];
+        let mut chars = text.chars();
+        while let Some(c) = chars.next() {
+            let c = match c {
+                '.' => {
+                    keys.push(String::new());
+                    continue;
+                }
+                '\\' => chars.next().ok_or(PathError::Backslash)?,
+                c => c,
+            };
+            if let Some(key) = keys.last_mut() {
+                key.push(c);
+            }
+        }
+        if keys.iter().any(String::is_empty) {
+            return Err(PathError::EmptyKey);
+        }
+        if keys.len() > MAX_KEYS {
+            return Err(PathError::TooLong);
+        }
+        Ok(Self(keys))
+    }
+
+    /// The keys, outermost first.
+    #[must_use]
+    pub fn keys(&self) -> &[String] {
+        &self.0
+    }
+
+    /// As a JSON pointer (RFC 6901), for patches and the annotation of defaulted values (semantics 10).
+    #[must_use]
+    pub fn pointer(&self) -> String {
+        self.0
+            .iter()
+            .flat_map(|key| ["/".to_owned(), key.replace('~', "~0").replace('/', "~1")])
+            .collect()
+    }
+
+    /// What stands there; a null counts as there.
+    #[must_use]
+    pub fn get<'a>(&self, values: &'a Value) -> Option<&'a Value> {
+        self.0
+            .iter()
+            .try_fold(values, |value, key| value.as_object()?.get(key))
+    }
+
+    /// Sets a value; missing and null maps on the way are made.
+    ///
+    /// # Errors
+    /// [`PathError::NotAMap`] where the path leads through something else; then nothing is changed.
+    pub fn set(&self, values: &mut Value, value: Value) -> Result<(), PathError> {
+        self.check_way(values)?;
+        let mut at = values;
+        for key in &self.0 {
+            if at.is_null() {
+                *at = Value::Object(Map::new());
+            }
+            let Value::Object(map) = at else {
+                return Ok(());
+            };
+            at = map.entry(key).or_insert(Value::Null);
+        }
+        *at = value;
+        Ok(())
+    }
+
+    /// Takes a value away; maps that get empty stay.
+    pub fn remove(&self, values: &mut Value) -> Option<Value> {
+        let (last, way) = self.0.split_last()?;
+        way.iter()
+            .try_fold(values, |value, key| value.as_object_mut()?.get_mut(key))?
+            .as_object_mut()?
+            .remove(last)
+    }
+
+    /// Whether everything on the way is a map, or missing.
+    fn check_way(&self, values: &Value) -> Result<(), PathError> {
+        let mut at = values;
+        for (index, key) in self.0.iter().enumerate() {
+            match at {
+                Value::Null => return Ok(()),
+                Value::Object(map) => match map.get(key) {
+                    Some(next) => at = next,
+                    None => return Ok(()),
+                },
+                _ => {
+                    let way = self.0.iter().take(index).cloned().collect();
+                    let at = match index {
+                        0 => "the whole".to_owned(),
+                        _ => Self(way).to_string(),
+                    };
+                    return Err(PathError::NotAMap { at });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, key) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str(".")?;
+            }
+            f.write_str(&key.replace('\\', "\\\\").replace('.', "\\."))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn path(text: &str) -> Path {
+        Path::parse(text).unwrap()
+    }
+
+    #[test]
+    fn paths_are_read_and_written() {
+        for (text, keys, pointer) in [
+            ("a", &["a"][..], "/a"),
+            ("a.b", &["a", "b"], "/a/b"),
+            (r"a\.b.c\\d", &["a.b", r"c\d"], r"/a.b/c\d"),
+            ("a/b~.c", &["a/b~", "c"], "/a~1b~0/c"),
+        ] {
+            assert_eq!(path(text).keys(), keys);
+            assert_eq!(path(text).pointer(), pointer);
+            assert_eq!(path(text).to_string(), text);
+        }
+        for text in ["", ".", "a.", ".a", "a..b"] {
+            assert_eq!(Path::parse(text), Err(PathError::EmptyKey), "{text}");
+        }
+        assert_eq!(Path::parse("a\\"), Err(PathError::Backslash));
+        assert_eq!(Path::parse(&"a.".repeat(64)), Err(PathError::EmptyKey));
+        assert_eq!(
+            Path::parse(&format!("{}a", "a.".repeat(64))),
+            Err(PathError::TooLong)
+        );
+    }
+
+    #[test]
+    fn values_are_found_set_and_removed() {
+        let mut values = json!({"a": {"b": 1, "n": null}});
+        assert_eq!(path("a.b").get(&values), Some(&json!(1)));
+        assert_eq!(path("a.b.c").get(&values), None);
+        path("a.n.x").set(&mut values, json!(2)).unwrap();
+        path("c.d").set(&mut values, json!([])).unwrap();
+        assert_eq!(
+            values,
+            json!({"a": {"b": 1, "n": {"x": 2}}, "c": {"d": []}})
+        );
+        let before = values.clone();
+        for (text, at) in [("a.b.c", "a.b"), ("c.d.e.f", "c.d")] {
+            let error = path(text).set(&mut values, json!(1)).unwrap_err();
+            assert_eq!(error, PathError::NotAMap { at: at.into() });
+        }
+        assert_eq!(values, before);
+        assert_eq!(path("a.n.x").remove(&mut values), Some(json!(2)));
+        assert_eq!(path("a.x.y").remove(&mut values), None);
+        assert_eq!(values, json!({"a": {"b": 1, "n": {}}, "c": {"d": []}}));
+    }
+}
