@@ -8,7 +8,8 @@
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, [`namespace`] | what an operation does |
 //! | [`mod@diff`] | what it would change, field by field |
-//! | [`crds`], [`catalogues`] | our own definitions, and the catalogues |
+//! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
+//! | [`live`], [`identity`] | whole live objects of installations; who we are |
 
 mod address;
 mod apply;
@@ -22,6 +23,9 @@ pub mod error;
 pub mod execute;
 #[cfg(test)]
 mod fake;
+pub mod identity;
+mod listing;
+pub mod live;
 mod lock;
 mod meta;
 pub mod namespace;

@@ -9,6 +9,7 @@ pub mod order;
 pub mod planner;
 pub mod prune;
 pub mod snapshot;
+pub mod summary;
 
 use std::sync::Arc;
 

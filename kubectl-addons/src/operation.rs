@@ -1,9 +1,13 @@
 //! The main job: what install, upgrade, uninstall, diff and channel apply have in common.
 //!
-//! [`candidate`] decides which entry an installation should have and whether that is due; [`prepare`] fetches it and makes
-//! the plan; [`announce`] says what will happen, in the words and counts of the report; [`run`] asks, executes and reports.
+//! [`choose`] finds the entry that fits, [`candidate`] the record that goes with it and whether that is due, [`verdict`]
+//! fills in defaults and judges as the webhook does, [`prepare`] fetches the manifest and makes the plan, [`announce`] says
+//! what will happen in the words and counts of the report, [`run`] asks, executes and reports.
 
 pub mod announce;
 pub mod candidate;
+pub mod choose;
+pub mod known;
 pub mod prepare;
 pub mod run;
+pub mod verdict;

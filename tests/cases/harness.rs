@@ -1,6 +1,9 @@
 //! The harness itself: what the other tests rely on.
 
+mod definitions;
+mod plugin;
 mod proxy;
+mod webhook;
 
 use addons_tests::control_plane::cluster::client;
 use addons_tests::control_plane::{ControlPlane, Options, unique};
@@ -10,6 +13,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
 use serde_json::json;
 
@@ -29,10 +33,14 @@ fn deployment(name: &str) -> Result<Deployment> {
     }))?)
 }
 
-fn config_map(name: &str) -> Result<ConfigMap> {
-    Ok(serde_json::from_value(json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"key": "value"},
-    }))?)
+fn config_map(name: &str) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            ..ObjectMeta::default()
+        },
+        ..ConfigMap::default()
+    }
 }
 
 #[tokio::test]
@@ -67,13 +75,13 @@ async fn the_audit_log_counts_requests_by_verb_and_agent() -> Result<()> {
     let maps = Api::<ConfigMap>::namespaced(client(&user.kubeconfig).await?, &namespace);
 
     let mark = cluster.audit().mark()?;
-    maps.create(&PostParams::default(), &config_map("real")?)
+    maps.create(&PostParams::default(), &config_map("real"))
         .await?;
     let dry = PostParams {
         dry_run: true,
         ..PostParams::default()
     };
-    maps.create(&dry, &config_map("dry")?).await?;
+    maps.create(&dry, &config_map("dry")).await?;
     maps.get("real").await?;
     assert!(maps.get_opt("missing").await?.is_none());
     maps.list(&ListParams::default()).await?;

@@ -1,5 +1,6 @@
 //! Tests that need no cluster: `cargo test -p addons-tests --test offline`.
 
+mod architecture;
 mod cli;
 mod goldens;
 mod properties;

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod binaries;
 pub mod cluster;
 mod components;
+pub mod definitions;
 pub mod pki;
 
 pub use cluster::{ControlPlane, Options, unique};

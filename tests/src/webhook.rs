@@ -29,35 +29,39 @@ pub struct Webhook {
     process: Guarded,
     authority: Authority,
     address: String,
-    metrics: String,
+    health: String,
     folder: Folder,
 }
 
 impl Webhook {
     /// Starts the webhook of this workspace and registers it; returns when the API server's denials come from it. Our
-    /// CRDs must be installed (`init`).
+    /// CRDs must be installed (`init`); `arguments` are more flags of the webhook.
     ///
     /// # Errors
     /// Where it does not build, does not start, or nothing is denied in time: with the end of its log.
-    pub async fn start(cluster: &ControlPlane) -> Result<Self> {
+    pub async fn start(cluster: &ControlPlane, arguments: &[&str]) -> Result<Self> {
         let folder = Folder::new("kubectl-addons-webhook-")?;
         let authority = Authority::new("kubectl-addons-webhook")?;
         authority
             .serving("addons-webhook", &["127.0.0.1", "localhost"])?
             .write(folder.path(), "tls")?;
         let user = cluster.user("addons-webhook", &["system:masters"])?;
-        let (address, metrics) = (free_address()?, free_address()?);
+        let (address, health) = (free_address()?, free_address()?);
         let mut command = guard::command(&binaries::webhook()?);
         let log = File::create(folder.path().join("log"))?;
         command
-            .arg(format!("--listen={address}"))
-            .arg(format!("--metrics-listen={metrics}"))
+            .arg(format!("--bind={address}"))
+            .arg(format!("--health-bind={health}"))
             .arg(format!(
-                "--certificate={}",
+                "--tls-cert={}",
                 folder.path().join("tls.crt").display()
             ))
-            .arg(format!("--key={}", folder.path().join("tls.key").display()))
-            .env("KUBECONFIG", &user.kubeconfig)
+            .arg(format!(
+                "--tls-key={}",
+                folder.path().join("tls.key").display()
+            ))
+            .arg(format!("--kubeconfig={}", user.kubeconfig.display()))
+            .args(arguments)
             .stdout(log.try_clone()?)
             .stderr(log);
         let process = guard::spawn(&mut command, b"").context("cannot start the webhook")?;
@@ -65,7 +69,7 @@ impl Webhook {
             process,
             authority,
             address,
-            metrics,
+            health,
             folder,
         };
         webhook.register(cluster).await?;
@@ -81,8 +85,8 @@ impl Webhook {
 
     /// URL of `/healthz`, `/readyz` and `/metrics`, without a path.
     #[must_use]
-    pub fn metrics_url(&self) -> String {
-        format!("http://{}", self.metrics)
+    pub fn health_url(&self) -> String {
+        format!("http://{}", self.health)
     }
 
     /// Who signed its certificate.

@@ -277,8 +277,8 @@ pub enum FieldType {
     TextArea,
 }
 
-/// Where manifests come from: exactly one of the fields (counted by the schema: a CEL rule on a thousand add-ons with a
-/// thousand versions each is beyond the API server's cost limit).
+/// Where manifests come from: exactly one of the fields.
+// Properties are counted, for any CEL rule with a list costs too much for the API server in a list of 1000 × 1000.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]

@@ -1,112 +1,80 @@
-//! Catalogues of the cluster: read whole, written whole.
+//! The catalogues of a cluster: read, written, removed.
 
-use kube::ResourceExt as _;
-use serde::Deserialize;
-use serde_json::json;
+use serde::Serialize;
+use serde::de::IgnoredAny;
 
 use crate::api::catalogue::AddonCatalogue;
 use crate::api::names;
 
-use super::address::{Collection, query_value};
+use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::ListMetadata;
+use super::listing;
 use super::request::{Call, JSON};
 
-/// Catalogues of one page: they hold inline manifests and may be large.
-const PAGE: &str = "50";
-
-/// All catalogues of one namespace, or of all, sorted by namespace and name.
-///
-/// # Errors
-/// Those of the requests; [`EngineError::NotInitialised`] where our definitions are missing.
-pub async fn list(
-    cluster: &Cluster,
-    namespace: Option<&str>,
-) -> Result<Vec<AddonCatalogue>, EngineError> {
-    #[derive(Deserialize)]
-    struct Page {
-        #[serde(default)]
-        metadata: ListMetadata,
-        items: Vec<AddonCatalogue>,
-    }
-    let collection = collection(namespace);
-    let mut found = Vec::new();
-    let mut next = String::new();
-    loop {
-        let mut call = Call::list(&collection, JSON).query("limit", PAGE);
-        if !next.is_empty() {
-            call = call.query("continue", &query_value(&next));
-        }
-        let page = match cluster.send::<Page>(call).await {
-            Ok(answer) => answer.object,
-            // The server forgot the place: from the start.
-            Err(error) if error.code() == Some(410) && !next.is_empty() => {
-                found.clear();
-                next.clear();
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        found.extend(page.items);
-        next = page.metadata.r#continue;
-        if next.is_empty() {
-            return Ok(found);
-        }
-    }
+/// What was done with a catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Written {
+    /// It was not there.
+    Created,
+    /// It had another content.
+    Replaced,
+    /// It was as it should be.
+    Unchanged,
 }
 
-/// Creates a catalogue, or replaces the one whose resourceVersion it carries. Returns it as the server completed it.
+/// All catalogues of a namespace. [`EngineError::NotInitialised`] where our definitions are missing.
 ///
 /// # Errors
-/// Those of the request: a catalogue of this name that was made or changed meanwhile is a conflict.
-pub async fn put(
-    cluster: &Cluster,
-    catalogue: &AddonCatalogue,
-) -> Result<AddonCatalogue, EngineError> {
-    let name = catalogue.name_any();
-    let collection = collection(catalogue.namespace().as_deref());
-    let call = match catalogue.metadata.resource_version {
-        None => Call::create(&collection, &name, JSON),
-        Some(_) => Call::replace(&collection, &name, JSON),
+/// Those of the requests.
+pub async fn list(cluster: &Cluster, namespace: &str) -> Result<Vec<AddonCatalogue>, EngineError> {
+    listing::all(cluster, &collection(namespace), None).await
+}
+
+/// Creates a catalogue, or replaces the spec of the one that has its name; labels and annotations of the latter stay.
+///
+/// # Errors
+/// Those of the requests; [`EngineError::Denied`] where admission refuses it.
+pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, EngineError> {
+    let namespace = wanted.metadata.namespace.as_deref().unwrap_or(names::SYSTEM_NAMESPACE);
+    let name = wanted.metadata.name.as_deref().unwrap_or_default();
+    let collection = collection(namespace);
+    let live = match cluster.send::<AddonCatalogue>(Call::get(&collection, name, JSON)).await {
+        Ok(answer) => Some(answer.object),
+        Err(error) if error.is_not_found() => None,
+        Err(error) => return Err(error),
     };
-    let body = serde_json::to_vec(catalogue).map_err(|error| EngineError::Api {
-        what: collection.object(&name),
-        message: format!("cannot be written as JSON: {error}"),
+    let (call, object, written) = match live {
+        None => (Call::create(&collection, name, JSON), wanted.clone(), Written::Created),
+        Some(live) if live.spec == wanted.spec => return Ok(Written::Unchanged),
+        Some(mut live) => {
+            live.spec = wanted.spec.clone();
+            (Call::replace(&collection, name, JSON), live, Written::Replaced)
+        }
+    };
+    let body = serde_json::to_vec(&object).map_err(|error| EngineError::Api {
+        what: collection.object(name),
+        message: error.to_string(),
         code: 0,
     })?;
-    let call = call
-        .query("fieldManager", names::CLIENT)
-        .query("fieldValidation", "Strict")
-        .body(body);
-    Ok(cluster.send(call).await?.object)
+    let call = call.query("fieldManager", names::CLIENT).body(body);
+    cluster.send::<IgnoredAny>(call).await?;
+    Ok(written)
 }
 
-/// Deletes a catalogue, if it is still this one; one that is gone is deleted.
+/// Removes a catalogue. `false` where there is none.
 ///
 /// # Errors
-/// Those of the request.
-pub async fn delete(cluster: &Cluster, catalogue: &AddonCatalogue) -> Result<(), EngineError> {
-    let options = json!({
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "preconditions": {"uid": catalogue.uid()},
-    });
-    let collection = collection(catalogue.namespace().as_deref());
-    let call =
-        Call::delete(&collection, &catalogue.name_any()).body(options.to_string().into_bytes());
-    match cluster.send::<serde::de::IgnoredAny>(call).await {
-        Ok(_) => Ok(()),
-        Err(error) if error.is_not_found() => Ok(()),
+/// Those of the request; [`EngineError::Denied`] where admission refuses it.
+pub async fn delete(cluster: &Cluster, namespace: &str, name: &str) -> Result<bool, EngineError> {
+    match cluster.send::<IgnoredAny>(Call::delete(&collection(namespace), name)).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_not_found() => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-fn collection(namespace: Option<&str>) -> Collection {
-    Collection::known(
-        names::API_VERSION,
-        "AddonCatalogue",
-        "addoncatalogues",
-        namespace,
-    )
+fn collection(namespace: &str) -> Collection {
+    Collection::known(names::API_VERSION, "AddonCatalogue", "addoncatalogues", Some(namespace))
 }

@@ -4,20 +4,17 @@
 //! resourceVersion, never a patch, never server-side apply.
 
 use kube::ResourceExt as _;
-use serde::Deserialize;
 use serde_json::json;
 
 use crate::api::installation::AddonInstallation;
 use crate::api::names;
 
-use super::address::{Collection, query_value};
+use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::{ListMetadata, Partial};
+use super::meta::Partial;
+use super::listing;
 use super::request::{Call, JSON, METADATA};
-
-/// Records of one page.
-const PAGE: &str = "100";
 
 /// One installation; `None` where there is none. [`EngineError::NotInitialised`] where our definitions are missing.
 ///
@@ -44,36 +41,7 @@ pub async fn list(
     cluster: &Cluster,
     namespace: Option<&str>,
 ) -> Result<Vec<AddonInstallation>, EngineError> {
-    #[derive(Deserialize)]
-    struct Page {
-        #[serde(default)]
-        metadata: ListMetadata,
-        items: Vec<AddonInstallation>,
-    }
-    let collection = collection(namespace);
-    let mut found = Vec::new();
-    let mut next = String::new();
-    loop {
-        let mut call = Call::list(&collection, JSON).query("limit", PAGE);
-        if !next.is_empty() {
-            call = call.query("continue", &query_value(&next));
-        }
-        let page = match cluster.send::<Page>(call).await {
-            Ok(answer) => answer.object,
-            // The server forgot the place: from the start.
-            Err(error) if error.code() == Some(410) && !next.is_empty() => {
-                found.clear();
-                next.clear();
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        found.extend(page.items);
-        next = page.metadata.r#continue;
-        if next.is_empty() {
-            return Ok(found);
-        }
-    }
+    listing::all(cluster, &collection(namespace), None).await
 }
 
 /// Writes a new record (spec and metadata) and returns it as the server completed it. 409 where there is one already.

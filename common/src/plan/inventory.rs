@@ -147,14 +147,14 @@ impl Inventory {
     }
 
     /// Writes the answer to an apply into the recorded inventory. `exact` is the object's item in the plan's exact
-    /// inventory: it holds version and digest, and the state that a success leads to. 200 to a planned create means that
-    /// somebody else was faster: the object is preexisting and will never be deleted (semantics 13).
+    /// inventory: it holds version and digest, and the state that a success leads to. 200 to a planned create, or with another
+    /// uid than the plan saw, means that somebody else was faster: the object is preexisting and will never be deleted
+    /// (semantics 13).
     pub fn applied(&mut self, key: &ObjectKey, exact: &Item, answer: &Answer) {
-        let planned = self
-            .objects
-            .get(key)
-            .is_none_or(|item| item.object.state == ObjectState::Planned);
-        let state = if planned && !answer.created {
+        let expected = self.objects.get(key).is_some_and(|item| {
+            item.object.state != ObjectState::Planned && item.object.uid == answer.uid
+        });
+        let state = if !answer.created && !expected {
             ObjectState::Preexisting
         } else {
             exact.object.state
@@ -249,6 +249,9 @@ mod tests {
             if let Some(state) = recorded {
                 let mut item = Item::planned("web", "v1");
                 item.object.state = state;
+                if state != Planned {
+                    item.object.uid = "u1".to_owned();
+                }
                 inventory.objects.insert(key("web"), item);
             }
             let mut exact = Item::planned("web", "v1");
@@ -268,6 +271,16 @@ mod tests {
                 ("u1", "d1", Some(4))
             );
             assert_eq!(object.resource_version, None, "a generation is enough");
+
+            // Deleted and made again between plan and apply.
+            let late = Answer {
+                uid: "u2".to_owned(),
+                created: false,
+                ..answer
+            };
+            inventory.applied(&key("web"), &exact, &late);
+            let object = &inventory.objects[&key("web")].object;
+            assert_eq!((object.state, &*object.uid), (Preexisting, "u2"));
         }
     }
 

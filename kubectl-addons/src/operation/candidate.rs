@@ -5,8 +5,8 @@ use common::catalogue::due::{Due, due};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
 use common::plan::InstallationName;
-use common::values;
-use serde_json::Value;
+use common::manifest::digest;
+use serde_json::json;
 
 /// One installation as it should be.
 #[derive(Clone, Debug)]
@@ -31,7 +31,6 @@ impl Candidate {
             record.metadata.namespace = Some(name.namespace.clone());
             record
         });
-        wanted.status = None;
         wanted.spec.addon_ref = reference(&entry);
         Self { name, existing, wanted, entry, rules }
     }
@@ -82,7 +81,7 @@ impl Candidate {
     }
 
     fn values_hash(&self) -> String {
-        values::digest(self.wanted.spec.values.as_ref().unwrap_or(&Value::Null))
+        digest::digest(self.wanted.spec.values.as_ref().unwrap_or(&json!({})))
     }
 }
 

@@ -3,15 +3,19 @@
 use std::io::{BufRead as _, IsTerminal as _};
 
 use anyhow::Result;
-use common::engine::{EngineError, ExecuteOptions, Report, diff, execute};
+use common::engine::{ExecuteOptions, Report, diff, execute as run_plan};
+use common::plan::Verb;
 
-use crate::cli::operation::{DryRun, Run};
+use crate::cli::operation::{Change, DryRun, Run};
+use crate::definitions;
 use crate::exit::Exit;
 use crate::output;
 use crate::progress::Progress;
 use crate::session::Session;
 
 use super::announce;
+use super::candidate::Candidate;
+use super::known::Known;
 use super::prepare::Prepared;
 
 /// The user did not agree, or could not be asked: nothing was changed.
@@ -25,45 +29,91 @@ pub enum Declined {
     No,
 }
 
-/// Announces the plans, asks, executes them one after another, and reports. The worst outcome is the exit code
-/// (semantics 17); the failure of one add-on does not stop the others.
+/// One installation of a command, and its plan where something is due.
+#[derive(Debug)]
+pub struct Item {
+    /// `metrics-server  0.9.0`
+    title: String,
+    prepared: Option<Prepared>,
+}
+
+impl Item {
+    /// What was found for a candidate.
+    pub fn new(candidate: &Candidate, prepared: Option<Prepared>) -> Self {
+        Self { title: format!("{}  {}", candidate.name.name, announce::label(&candidate.target())), prepared }
+    }
+}
+
+/// Announces what is due, asks and executes it; `--dry-run` only announces.
 ///
 /// # Errors
 /// Nothing was written: the user declined, there is no terminal to ask on, or the definitions are missing.
-pub async fn run(session: &Session, prepared: &[Prepared], options: &Run, no_init: bool) -> Result<Exit> {
+pub async fn run(session: &Session, known: &Known, items: Vec<Item>, change: &Change) -> Result<Exit> {
+    let mut prepared = Vec::new();
+    for item in items {
+        match item.prepared {
+            Some(due) => prepared.push(due),
+            None => output::note(&format!("{}  nothing to do", item.title)),
+        }
+    }
+    if prepared.is_empty() {
+        return Ok(Exit::Done);
+    }
+    if change.dry_run != DryRun::None {
+        return dry_run(session, &prepared, change.dry_run).await;
+    }
+    let init = known.uninitialised.then_some(definitions::Init { forbidden: change.no_init });
+    execute(session, &prepared, &change.run, init).await
+}
+
+/// Announces the plans, asks, executes them one after another, and reports. The worst outcome is the exit code
+/// (semantics 17); the failure of one add-on does not stop the others. `init`: our definitions are missing.
+///
+/// # Errors
+/// Nothing was written: the user declined, there is no terminal to ask on, or the definitions are missing.
+pub async fn execute(
+    session: &Session,
+    prepared: &[Prepared],
+    run: &Run,
+    init: Option<definitions::Init>,
+) -> Result<Exit> {
     for item in prepared {
-        output::note(announce::plan(&item.plan).trim_end());
+        output::note(announce::plan(item).trim_end());
     }
-    let question = match prepared {
-        [one] => format!("{}?", announce::verb(one.plan.verb)),
-        _ => "Go on?".to_owned(),
-    };
-    if !options.yes {
-        confirm(&question)?;
+    if !run.yes {
+        confirm(question(prepared))?;
     }
-    session.initialise(no_init).await?;
+    if let Some(init) = init {
+        definitions::initialise(session, init).await?;
+    }
+    for namespace in record_namespaces(prepared) {
+        common::engine::namespace::ensure(session.cluster().await?, namespace).await?;
+    }
     let mut worst = Exit::Done;
     for item in prepared {
-        let exit = match one(session, item, options).await {
+        let exit = match one(session, item, run).await {
             Ok(report) => {
-                output::note(announce::report(&item.plan, &report, options.wait).trim_end());
+                output::note(announce::report(item, &report, run.wait).trim_end());
                 of_report(&report)
             }
-            Err(error) => output::failure(&error.into()),
+            Err(error) => output::failure(&error),
         };
         worst = worst.max(exit);
     }
     Ok(worst)
 }
 
-/// What `--dry-run` shows instead.
-///
-/// # Errors
-/// The server refused to answer at all; what it refuses of single objects is part of the answer.
-pub async fn dry_run(session: &Session, prepared: &[Prepared], mode: DryRun) -> Result<Exit> {
+/// Namespaces that have to be there before a first record is written into them.
+fn record_namespaces(prepared: &[Prepared]) -> std::collections::BTreeSet<&str> {
+    let new = prepared.iter().filter(|item| item.record.metadata.resource_version.is_none());
+    // kube-system is there before anything else is.
+    new.map(|item| item.plan.installation.namespace.as_str()).filter(|name| *name != "kube-system").collect()
+}
+
+async fn dry_run(session: &Session, prepared: &[Prepared], mode: DryRun) -> Result<Exit> {
     let mut worst = Exit::Done;
     for item in prepared {
-        output::note(announce::plan(&item.plan).trim_end());
+        output::note(announce::plan(item).trim_end());
         if mode == DryRun::Server {
             for change in diff::diff(session.cluster().await?, &item.plan).await? {
                 if let Some(error) = change.error {
@@ -77,29 +127,39 @@ pub async fn dry_run(session: &Session, prepared: &[Prepared], mode: DryRun) -> 
     Ok(worst)
 }
 
-async fn one(session: &Session, item: &Prepared, options: &Run) -> Result<Report, anyhow::Error> {
+async fn one(session: &Session, item: &Prepared, run: &Run) -> Result<Report> {
     let progress = Progress::new(output::live());
-    let execute_options = ExecuteOptions {
+    let options = ExecuteOptions {
         holder: session.holder(),
-        wait: options.wait,
-        timeout: options.timeout,
-        wait_for_lock: !options.no_wait,
-        steal_lock: options.steal_lock,
+        wait: run.wait,
+        timeout: run.timeout,
+        wait_for_lock: !run.no_wait,
+        steal_lock: run.steal_lock,
     };
     let cluster = session.cluster().await?;
-    let outcome = execute(cluster, &item.candidate.wanted, &item.plan, &execute_options, &|event| progress.show(&event)).await;
+    let outcome = run_plan(cluster, &item.record, &item.plan, &options, &|event| progress.show(&event)).await;
     progress.finish();
     Ok(outcome?)
 }
 
-/// Failures of objects are 1, what was not ready in time is 3 (semantics 17).
+/// Failures of objects are 1, what was not ready in time is 3; a failure that no time would have mended counts as 1
+/// (semantics 17).
 fn of_report(report: &Report) -> Exit {
-    if !report.not_ready.is_empty() {
-        Exit::TimedOut
-    } else if report.is_done() {
+    if !report.failed.is_empty() || !report.skipped.is_empty() {
+        Exit::Failed
+    } else if report.not_ready.is_empty() {
         Exit::Done
     } else {
-        Exit::Failed
+        Exit::TimedOut
+    }
+}
+
+fn question(prepared: &[Prepared]) -> &'static str {
+    match prepared {
+        [one] if one.plan.verb == Verb::Install => "Install? [y/N] ",
+        [one] if one.plan.verb == Verb::Upgrade => "Upgrade? [y/N] ",
+        [one] if one.plan.verb == Verb::Uninstall => "Uninstall? [y/N] ",
+        _ => "Go on? [y/N] ",
     }
 }
 
@@ -108,7 +168,7 @@ fn confirm(question: &str) -> Result<(), Declined> {
     if !stdin.is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Declined::NoTerminal);
     }
-    output::ask(&format!("{question} [y/N] "));
+    output::ask(question);
     let mut answer = String::new();
     // An unreadable answer is a no.
     let _ = stdin.lock().read_line(&mut answer);

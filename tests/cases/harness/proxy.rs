@@ -36,8 +36,9 @@ impl Setup {
     }
 
     async fn create(&self, name: &str) -> Result<ConfigMap, kube::Error> {
-        let map = config_map(name).expect("a constant");
-        self.through.create(&PostParams::default(), &map).await
+        self.through
+            .create(&PostParams::default(), &config_map(name))
+            .await
     }
 
     fn statuses(&self) -> Vec<Option<u16>> {

@@ -1,0 +1,53 @@
+//! LIST of whole collections, page by page.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::address::{Collection, query_value};
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::meta::ListMetadata;
+use super::request::{Call, JSON};
+
+/// Objects of one page.
+const PAGE: &str = "100";
+
+/// Every object of a collection, or those that a label selector matches.
+pub(super) async fn all<T: DeserializeOwned>(
+    cluster: &Cluster,
+    collection: &Collection,
+    selector: Option<&str>,
+) -> Result<Vec<T>, EngineError> {
+    #[derive(Deserialize)]
+    struct Page<T> {
+        #[serde(default)]
+        metadata: ListMetadata,
+        items: Vec<T>,
+    }
+    let mut found = Vec::new();
+    let mut next = String::new();
+    loop {
+        let mut call = Call::list(collection, JSON).query("limit", PAGE);
+        if let Some(selector) = selector {
+            call = call.query("labelSelector", &query_value(selector));
+        }
+        if !next.is_empty() {
+            call = call.query("continue", &query_value(&next));
+        }
+        let page = match cluster.send::<Page<T>>(call).await {
+            Ok(answer) => answer.object,
+            // The server forgot the place: from the start.
+            Err(error) if error.code() == Some(410) && !next.is_empty() => {
+                found.clear();
+                next.clear();
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        found.extend(page.items);
+        next = page.metadata.r#continue;
+        if next.is_empty() {
+            return Ok(found);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The words of a plan for people: what the confirmation says before, in the words and counts that the report repeats.
+
+use std::collections::BTreeMap;
+
+use super::order::Rank;
+use super::{Action, Plan, Wave};
+use crate::manifest::key::ObjectKey;
+
+/// One line of the confirmation: `create   9 objects   ServiceAccount, ClusterRole ×2, …`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// `create`, `update`, `restore`, `refresh`, `prune`, `release` or `retain`.
+    pub word: &'static str,
+    /// How many objects.
+    pub objects: usize,
+    /// Their kinds with counts, in the order in which they are applied.
+    pub kinds: String,
+}
+
+/// What will be done, a line for everything that is.
+#[must_use]
+pub fn lines(plan: &Plan) -> Vec<Line> {
+    let steps = |action: Action| -> Vec<&ObjectKey> {
+        let steps = plan.steps().filter(|step| step.action == action);
+        steps.map(|step| &step.target.key).collect()
+    };
+    let deletions = plan.prune.iter().flatten();
+    let all = [
+        ("create", steps(Action::Create)),
+        ("update", steps(Action::Update)),
+        ("restore", steps(Action::Restore)),
+        ("refresh", steps(Action::Refresh)),
+        (
+            "prune",
+            deletions.map(|deletion| &deletion.target.key).collect(),
+        ),
+        (
+            "release",
+            plan.release.iter().map(|target| &target.key).collect(),
+        ),
+        ("retain", plan.retained.iter().collect()),
+    ];
+    let lines = all.into_iter().filter(|(_, keys)| !keys.is_empty());
+    lines
+        .map(|(word, keys)| Line {
+            word,
+            objects: keys.len(),
+            kinds: kinds(keys),
+        })
+        .collect()
+}
+
+/// Kinds with counts, in the order in which they are applied: `ServiceAccount, ClusterRole ×2, Deployment`.
+#[must_use]
+pub fn kinds<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> String {
+    let mut counts: BTreeMap<(Rank, &str, &str), usize> = BTreeMap::new();
+    for key in keys {
+        let kind = (Rank::of(key, None), key.group.as_str(), key.kind.as_str());
+        *counts.entry(kind).or_default() += 1;
+    }
+    let words = counts.into_iter().map(|((_, _, kind), count)| match count {
+        1 => kind.to_owned(),
+        count => format!("{kind} ×{count}"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The waves: `1 identity and rules → 2 Service, Deployment → 3 APIService`. Empty where nothing is applied.
+#[must_use]
+pub fn order(plan: &Plan) -> String {
+    let waves = plan.waves.iter().zip(1..);
+    let words = waves.map(|(wave, number)| format!("{number} {}", wave_words(wave)));
+    words.collect::<Vec<_>>().join(" → ")
+}
+
+/// The kinds of a wave where they are few and say more than its title.
+fn wave_words(wave: &Wave) -> String {
+    const FEW: usize = 3;
+    if wave.title == Rank::Identity.title() {
+        return wave.title.to_owned();
+    }
+    let mut kinds: Vec<&str> = Vec::new();
+    for step in &wave.steps {
+        let kind = step.target.key.kind.as_str();
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    if kinds.len() > FEW {
+        wave.title.to_owned()
+    } else {
+        kinds.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::plan::inventory::Inventory;
+    use crate::plan::{Deletion, InstallationName, Step, Target, Verb, order as waves};
+
+    fn target(group: &str, kind: &str, name: &str) -> Target {
+        Target {
+            key: ObjectKey {
+                group: group.to_owned(),
+                kind: kind.to_owned(),
+                namespace: None,
+                name: name.to_owned(),
+            },
+            version: "v1".to_owned(),
+            plural: String::new(),
+        }
+    }
+
+    /// The example of the transcripts, whose bindings have a wave of their own here.
+    #[test]
+    fn words() {
+        let rbac = "rbac.authorization.k8s.io";
+        let step = |(group, kind, name)| Step {
+            target: target(group, kind, name),
+            action: Action::Create,
+            object: Arc::new(Value::Null),
+            force: false,
+        };
+        let steps = [
+            ("apiregistration.k8s.io", "APIService", "a"),
+            ("apps", "Deployment", "a"),
+            ("", "Service", "a"),
+            (rbac, "RoleBinding", "a"),
+            (rbac, "ClusterRoleBinding", "a"),
+            (rbac, "ClusterRoleBinding", "b"),
+            (rbac, "ClusterRole", "a"),
+            (rbac, "ClusterRole", "b"),
+            ("", "ServiceAccount", "a"),
+        ];
+        let plan = Plan {
+            installation: InstallationName {
+                namespace: "kubectl-addons".to_owned(),
+                name: "metrics-server".to_owned(),
+            },
+            addon: "metrics-server".to_owned(),
+            verb: Verb::Install,
+            from: None,
+            to: None,
+            create_namespace: None,
+            waves: waves::waves(steps.map(step).to_vec()),
+            prune: vec![vec![Deletion {
+                target: target("", "ConfigMap", "old"),
+                uid: String::new(),
+            }]],
+            release: Vec::new(),
+            retained: Vec::new(),
+            unchanged: Vec::new(),
+            wait_for: Vec::new(),
+            union: Inventory::default(),
+            exact: Inventory::default(),
+            warnings: Vec::new(),
+        };
+        let line = |word, objects, kinds: &str| Line {
+            word,
+            objects,
+            kinds: kinds.to_owned(),
+        };
+        let created = "ServiceAccount, ClusterRole ×2, ClusterRoleBinding ×2, RoleBinding, Service, Deployment, APIService";
+        assert_eq!(
+            lines(&plan),
+            [line("create", 9, created), line("prune", 1, "ConfigMap")]
+        );
+        assert_eq!(
+            order(&plan),
+            "1 identity and rules → 2 ClusterRoleBinding, RoleBinding → 3 Service, Deployment → 4 APIService"
+        );
+    }
+}

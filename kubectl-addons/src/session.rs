@@ -1,0 +1,134 @@
+//! One run of the program: its flags, and what it has read so far.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use common::api::catalogue::AddonCatalogue;
+use common::api::names;
+use common::catalogue::select::{self, ClusterFacts};
+use common::catalogue::{Catalogue, channel};
+use common::engine::{Cluster, EngineError, catalogues};
+use common::version::{kubernetes, tolerant};
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::cli::operation::Source;
+use crate::cli::{Global, Rules};
+use crate::{definitions, output, settings, source};
+
+/// One run of the program. Everything is read at most once, and only when it is needed.
+pub struct Session {
+    global: Global,
+    cluster: OnceCell<Cluster>,
+    catalogues: OnceCell<Vec<AddonCatalogue>>,
+    indexes: Mutex<BTreeMap<String, Catalogue>>,
+}
+
+impl Session {
+    /// Nothing is read yet.
+    pub fn new(global: Global) -> Self {
+        Self { global, cluster: OnceCell::new(), catalogues: OnceCell::new(), indexes: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// The flags that every command takes.
+    pub fn global(&self) -> &Global {
+        &self.global
+    }
+
+    /// The rules that choose between versions.
+    pub fn rules(&self) -> select::Rules {
+        match self.global.rules {
+            Rules::Auto => select::Rules::Auto,
+            Rules::Documented => select::Rules::Documented,
+            Rules::Channels => select::Rules::Channels,
+        }
+    }
+
+    /// The cluster of the kubeconfig; the first call reads that, no call asks the server.
+    ///
+    /// # Errors
+    /// See [`settings::config`].
+    pub async fn cluster(&self) -> Result<&Cluster> {
+        let connect = || async {
+            let config = settings::config(&self.global).await?;
+            Ok(Cluster::new(config, settings::cluster_options(&self.global)).await?)
+        };
+        self.cluster.get_or_try_init(connect).await
+    }
+
+    /// The cluster that entries must fit: its own version, or the ones that were typed.
+    ///
+    /// # Errors
+    /// An unreadable version; without a typed one, an unreachable server.
+    pub async fn facts(&self, k8s: Option<&str>, kkp: Option<&str>) -> Result<ClusterFacts> {
+        let kubernetes = match k8s {
+            Some(typed) => kubernetes::parse(typed).with_context(|| format!("--k8s {typed}"))?,
+            None => {
+                let version = self.cluster().await?.kubernetes_version().await?;
+                kubernetes::parse(&version).with_context(|| format!("the server's version {version}"))?
+            }
+        };
+        let kkp = kkp.map(|typed| tolerant::parse(typed).with_context(|| format!("--kkp {typed}"))).transpose()?;
+        Ok(ClusterFacts { kubernetes: Some(kubernetes), kkp })
+    }
+
+    /// The AddonCatalogue objects of the system namespace; none where our definitions are missing.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
+    pub async fn catalogues(&self) -> Result<&[AddonCatalogue]> {
+        let list = || async {
+            match catalogues::list(self.cluster().await?, &self.global.system_namespace).await {
+                Err(EngineError::NotInitialised) => Ok(Vec::new()),
+                other => other.context("cannot read the catalogues"),
+            }
+        };
+        Ok(self.catalogues.get_or_try_init(list).await?)
+    }
+
+    /// What can be chosen from, as the flags say: an index, one catalogue or all of them.
+    ///
+    /// # Errors
+    /// The source cannot be read; a catalogue of that name is not there.
+    pub async fn catalogue(&self, from: &Source) -> Result<Catalogue> {
+        if let Some(location) = &from.channel {
+            return self.index(location).await;
+        }
+        let all = self.catalogues().await?;
+        let Some(name) = &from.catalogue else { return Ok(Catalogue::of_objects(all)) };
+        let named: Vec<_> = all.iter().filter(|object| object.metadata.name.as_ref() == Some(name)).cloned().collect();
+        anyhow::ensure!(!named.is_empty(), "no catalogue named {name}; see what there is: kubectl addons catalogue list --core");
+        Ok(Catalogue::of_objects(&named))
+    }
+
+    /// The entries of a kops index or of a catalogue file, fetched once.
+    ///
+    /// # Errors
+    /// It cannot be fetched or read.
+    pub async fn index(&self, location: &str) -> Result<Catalogue> {
+        let location = source::absolute(location)?;
+        let mut indexes = self.indexes.lock().await;
+        if let Some(catalogue) = indexes.get(&location) {
+            return Ok(catalogue.clone());
+        }
+        let (catalogue, warnings) = definitions::entries(&location).await?;
+        for warning in warnings {
+            output::note(&format!("careful: {warning}"));
+        }
+        indexes.insert(location, catalogue.clone());
+        Ok(catalogue)
+    }
+
+    /// Who holds a lock of ours, as others will read it.
+    pub fn holder(&self) -> String {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let user = variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "somebody".to_owned());
+        let host = variable("HOSTNAME").or_else(hostname).unwrap_or_else(|| "unknown-host".to_owned());
+        format!("{user}@{host} ({}, pid {})", names::CLIENT, std::process::id())
+    }
+}
+
+fn hostname() -> Option<String> {
+    let name = std::fs::read_to_string("/etc/hostname").ok()?;
+    let name = name.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
