@@ -20,6 +20,9 @@ pub mod rules;
 pub mod validate;
 pub mod verdict;
 
+#[cfg(test)]
+mod fixtures;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

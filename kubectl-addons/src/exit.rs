@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use common::engine::EngineError;
-use common::plan::planner::PlanError;
+use common::plan::planner::{PlanError, RefusalReason};
 
 use crate::operation::choose::ChooseError;
 use crate::operation::verdict::Refused;
@@ -51,7 +51,11 @@ impl Exit {
         }
         if let Some(error) = error.downcast_ref::<PlanError>() {
             return Some(match error {
-                PlanError::NotOurs { .. } => Self::Conflict,
+                PlanError::Refused { objects }
+                    if objects.iter().any(|object| matches!(object.reason, RefusalReason::Foreign { .. })) =>
+                {
+                    Self::Conflict
+                }
                 _ => Self::Failed,
             });
         }

@@ -8,6 +8,7 @@ pub mod announce;
 pub mod candidate;
 pub mod choose;
 pub mod known;
+pub mod pipeline;
 pub mod prepare;
 pub mod run;
 pub mod verdict;

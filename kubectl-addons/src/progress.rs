@@ -70,6 +70,7 @@ impl State {
                 self.end_wave();
                 self.line(&format!("- {key}  pruned"));
             }
+            Event::Warning { key, message } => self.line(&format!("careful: {key}: {message}")),
             Event::Failed { key, message } => {
                 self.settle(key);
                 self.line(&format!("✗ {key}  {message}"));

@@ -6,14 +6,14 @@ use anyhow::{Context as _, Result};
 use common::api::catalogue::AddonCatalogue;
 use common::api::names;
 use common::catalogue::select::{self, ClusterFacts};
-use common::catalogue::{Catalogue, channel};
+use common::catalogue::Catalogue;
 use common::engine::{Cluster, EngineError, catalogues};
 use common::version::{kubernetes, tolerant};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::cli::operation::Source;
 use crate::cli::{Global, Rules};
-use crate::{definitions, output, settings, source};
+use crate::{location, output, settings, source};
 
 /// One run of the program. Everything is read at most once, and only when it is needed.
 pub struct Session {
@@ -110,8 +110,9 @@ impl Session {
         if let Some(catalogue) = indexes.get(&location) {
             return Ok(catalogue.clone());
         }
-        let (catalogue, warnings) = definitions::entries(&location).await?;
-        for warning in warnings {
+        let located = location::read(&location).await?;
+        let catalogue = located.catalogue();
+        for warning in &located.warnings {
             output::note(&format!("careful: {warning}"));
         }
         indexes.insert(location, catalogue.clone());

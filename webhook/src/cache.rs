@@ -238,14 +238,19 @@ impl<T> Copies<T> {
             Event::InitDone => self.current = Some(std::mem::take(&mut self.listing)),
             Event::Apply(object) => {
                 let key = key(&object);
-                let current = self.current.get_or_insert_default();
-                match copy(object) {
-                    Some(copy) => current.insert(key, copy),
-                    None => current.remove(&key),
-                };
+                let copy = copy(object);
+                // Before the first list there is nothing to change.
+                if let Some(current) = &mut self.current {
+                    match copy {
+                        Some(copy) => current.insert(key, copy),
+                        None => current.remove(&key),
+                    };
+                }
             }
             Event::Delete(object) => {
-                self.current.get_or_insert_default().remove(&key(&object));
+                if let Some(current) = &mut self.current {
+                    current.remove(&key(&object));
+                }
             }
         }
     }

@@ -3,28 +3,20 @@
 //! Our own types, for kube's write the patch as an array of numbers (kube-rs/kube#1781), where the API wants base64,
 //! and decode objects that a verdict need not look at.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+mod response;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use json_patch::Patch;
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+pub use self::response::Response;
 use super::Requester;
-use super::verdict::{Cause, Denial, Problem, Verdict};
 
 /// The only version of AdmissionReview that we register for.
 pub const API_VERSION: &str = "admission.k8s.io/v1";
 /// The kind.
 pub const KIND: &str = "AdmissionReview";
-
-/// The API server cuts a warning at 256 characters, and all of them at 4096.
-const MAX_WARNING: usize = 256;
-const MAX_WARNINGS: usize = 4096;
-/// Problems that are listed as causes of a 422.
-const MAX_CAUSES: usize = 20;
 
 /// What cannot be answered with a review of its own.
 #[derive(Debug, thiserror::Error)]
@@ -217,201 +209,6 @@ pub(crate) fn category(error: &serde_json::Error) -> &'static str {
         serde_json::error::Category::Data => "wrong type or missing field",
         serde_json::error::Category::Eof => "cut off",
     }
-}
-
-/// The answer.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Response {
-    api_version: &'static str,
-    kind: &'static str,
-    response: Answer,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer {
-    uid: String,
-    allowed: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Status>,
-    /// Present together with `patch_type`, or both absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    patch: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    patch_type: Option<&'static str>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    audit_annotations: BTreeMap<&'static str, String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct Status {
-    status: &'static str,
-    code: u16,
-    reason: &'static str,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    details: Option<Details>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct Details {
-    group: String,
-    kind: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    name: String,
-    causes: Vec<FieldCause>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct FieldCause {
-    reason: &'static str,
-    message: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    field: String,
-}
-
-impl Response {
-    /// Allowed as it is.
-    #[must_use]
-    pub fn allowed(uid: &str) -> Self {
-        Self {
-            api_version: API_VERSION,
-            kind: KIND,
-            response: Answer {
-                uid: uid.to_owned(),
-                allowed: true,
-                status: None,
-                patch: None,
-                patch_type: None,
-                warnings: Vec::new(),
-                audit_annotations: BTreeMap::new(),
-            },
-        }
-    }
-
-    /// Allowed with changes; without any, as it is.
-    ///
-    /// # Errors
-    /// Where the patch cannot be written as JSON.
-    pub fn patched(uid: &str, patch: &Patch) -> Result<Self, serde_json::Error> {
-        let mut response = Self::allowed(uid);
-        if !patch.0.is_empty() {
-            response.response.patch = Some(STANDARD.encode(serde_json::to_vec(patch)?));
-            response.response.patch_type = Some("JSONPatch");
-        }
-        Ok(response)
-    }
-
-    /// Denied because the answer could not be found; the message names no value.
-    #[must_use]
-    pub fn failed(uid: &str, code: u16, reason: &'static str, message: &str) -> Self {
-        let mut response = Self::allowed(uid);
-        response.response.allowed = false;
-        response.response.status = Some(Status {
-            status: "Failure",
-            code,
-            reason,
-            message: printable(message),
-            details: None,
-        });
-        response
-    }
-
-    /// The answer to `request` that `verdict` is.
-    #[must_use]
-    pub fn judged(request: &Request<'_>, verdict: &Verdict) -> Self {
-        let mut response = Self::allowed(&request.uid);
-        let answer = &mut response.response;
-        answer.warnings = warnings(&verdict.warnings);
-        if !verdict.lifted.is_empty() {
-            let rules: Vec<&str> = verdict.lifted.iter().map(|lifted| lifted.rule).collect();
-            answer
-                .audit_annotations
-                .insert("break-glass", rules.join(","));
-        }
-        if let Some(denial) = verdict.denial() {
-            answer.allowed = false;
-            answer.status = Some(status(request, verdict, denial));
-        }
-        response
-    }
-
-    /// Whether the request is allowed.
-    #[must_use]
-    pub fn is_allowed(&self) -> bool {
-        self.response.allowed
-    }
-
-    /// The uid that is echoed.
-    #[must_use]
-    pub fn uid(&self) -> &str {
-        &self.response.uid
-    }
-
-    /// The message of a denial.
-    #[must_use]
-    pub fn message(&self) -> Option<&str> {
-        let status = self.response.status.as_ref()?;
-        Some(&status.message)
-    }
-}
-
-/// The status of a denial. Only a 422 lists causes, as kubectl prints them in place of the message.
-fn status(request: &Request<'_>, verdict: &Verdict, denial: Denial) -> Status {
-    let details = (denial.code == 422).then(|| Details {
-        group: request.kind.group.clone(),
-        kind: request.kind.kind.clone(),
-        name: request.name.clone().unwrap_or_default(),
-        causes: verdict
-            .problems
-            .iter()
-            .filter(|problem| problem.cause == Cause::Invalid)
-            .take(MAX_CAUSES)
-            .map(cause)
-            .collect(),
-    });
-    Status {
-        status: "Failure",
-        code: denial.code,
-        reason: denial.reason,
-        message: printable(&denial.message),
-        details,
-    }
-}
-
-fn cause(problem: &Problem) -> FieldCause {
-    FieldCause {
-        reason: "FieldValueInvalid",
-        message: printable(&problem.message),
-        field: printable(&problem.field),
-    }
-}
-
-/// Warnings as the API server lets them pass: no control characters, each and all together bounded.
-fn warnings(all: &[String]) -> Vec<String> {
-    let mut left = MAX_WARNINGS;
-    let mut kept = Vec::new();
-    for warning in all {
-        let warning = printable(warning);
-        let warning: String = warning.chars().take(MAX_WARNING).collect();
-        let length = warning.chars().count();
-        if length > left {
-            break;
-        }
-        left -= length;
-        kept.push(warning);
-    }
-    kept
-}
-
-/// Names in messages come from the request: no control characters reach a terminal or a log.
-fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
 }
 
 #[cfg(test)]

@@ -63,7 +63,10 @@ pub fn catalogue(
         .problems
         .extend(rules::catalogue::manifest_without_values(new));
     verdict.problems.extend(rules::catalogue::support_core(new));
-    verdict.problems.extend(duplicates::inside(new));
+    // Copies are merged from sources that were judged (semantics 1).
+    if !rules::catalogue::is_copy(new) {
+        verdict.problems.extend(duplicates::inside(new));
+    }
     if rules::catalogue::is_source(new, &facts.settings) {
         verdict.problems.extend(duplicates::across(new, old, facts));
     }

@@ -1,1 +1,117 @@
-//! Placeholder.
+//! Whether an entry takes the place of another one, or of what is installed: both rule sets of kops
+//! (kops-channels §1.2).
+
+use std::cmp::Ordering;
+
+use crate::version::tolerant;
+
+/// What the rules look at; an entry, or the record of an installed one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recorded<'a> {
+    /// Version as written. An empty one is a version that cannot be read, not an absent one (`tests/golden/replaces.tsv`).
+    pub version: Option<&'a str>,
+    /// kops id; absent and empty are equal.
+    pub id: Option<&'a str>,
+    /// Hash as written, compared as text; absent and empty are equal.
+    pub manifest_hash: Option<&'a str>,
+    /// kops' `systemGeneration`: 1, or 0 in records from before it pruned.
+    pub generation: u32,
+}
+
+/// Whether `new` replaces `old` by the documented rules, the code of kops 1.15 to 1.21: the version decides and never
+/// goes down; of equal versions another id or hash replaces. An unreadable version replaces nothing that has a version
+/// and is replaced by any readable one.
+#[must_use]
+pub fn documented(old: Recorded<'_>, new: Recorded<'_>) -> bool {
+    let (Some(old_version), Some(new_version)) = (old.version, new.version) else {
+        return old.version.is_none() && new.version.is_some();
+    };
+    let Ok(new_version) = tolerant::parse(new_version) else {
+        return false;
+    };
+    let Ok(old_version) = tolerant::parse(old_version) else {
+        return true;
+    };
+    match new_version.cmp_precedence(&old_version) {
+        Ordering::Less => false,
+        Ordering::Equal => other_id_or_hash(old, new),
+        Ordering::Greater => true,
+    }
+}
+
+/// Whether `new` replaces `old` by the rules of kops from 1.22 on: another id or hash, else a higher generation. The
+/// version is not read.
+#[must_use]
+pub fn channels(old: Recorded<'_>, new: Recorded<'_>) -> bool {
+    other_id_or_hash(old, new) || new.generation > old.generation
+}
+
+fn other_id_or_hash(old: Recorded<'_>, new: Recorded<'_>) -> bool {
+    old.id.unwrap_or_default() != new.id.unwrap_or_default()
+        || old.manifest_hash.unwrap_or_default() != new.manifest_hash.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Version, id and hash; an empty one is absent.
+    type Columns = (&'static str, &'static str, &'static str);
+
+    fn recorded((version, id, hash): Columns, generation: u32) -> Recorded<'static> {
+        let some = |text: &'static str| (!text.is_empty()).then_some(text);
+        Recorded {
+            version: some(version),
+            id: some(id),
+            manifest_hash: some(hash),
+            generation,
+        }
+    }
+
+    #[test]
+    fn table_t2() {
+        let rows: [(Columns, Columns, bool); 20] = [
+            (("1.0.0", "", ""), ("1.0.0", "", ""), false),
+            (("1.0.0", "", ""), ("1.0.1", "", ""), true),
+            (("1.0.1", "", ""), ("1.0.0", "", ""), false),
+            (("1.1.0", "", ""), ("1.1.1", "", ""), true),
+            (("1.1.1", "", ""), ("1.1.0", "", ""), false),
+            (("1.0.0", "a", ""), ("1.0.0", "a", "h1"), true),
+            (("1.0.0", "a", ""), ("1.0.0", "a", ""), false),
+            (("1.0.0", "a", ""), ("1.0.0", "b", ""), true),
+            (("1.0.0", "b", ""), ("1.0.0", "a", ""), true),
+            (("1.0.0", "a", ""), ("1.0.1", "a", ""), true),
+            (("1.0.0", "a", "h1"), ("1.0.0", "a", "h1"), false),
+            (("1.0.0", "a", "h1"), ("1.0.0", "a", "h2"), true),
+            (("1.0.1", "a", ""), ("1.0.0", "b", ""), false),
+            (("1.0.1", "a", "h1"), ("1.0.0", "a", "h2"), false),
+            (("", "", ""), ("1.0.0", "", ""), true),
+            (("1.0.0", "", ""), ("", "", ""), false),
+            (("", "", "h1"), ("", "", "h2"), false),
+            (("v1.0.0", "", ""), ("1.0.0", "", ""), false),
+            (("1.0.0+a", "", ""), ("1.0.0+b", "", ""), false),
+            (("junk", "", ""), ("1.0.0", "", ""), true),
+        ];
+        for (old, new, expect) in rows {
+            let verdict = documented(recorded(old, 0), recorded(new, 0));
+            assert_eq!(verdict, expect, "{old:?} -> {new:?}");
+        }
+    }
+
+    #[test]
+    fn table_t3() {
+        let rows = [
+            ("h1", 0, "h1", 0, false),
+            ("", 0, "h1", 0, true),
+            ("h1", 0, "h2", 0, true),
+            ("h1", 0, "h1", 1, true),
+            ("h1", 1, "h1", 0, false),
+            ("h1", 1, "h1", 1, false),
+        ];
+        for (old, old_generation, new, new_generation, expect) in rows {
+            let old = recorded(("9.99.0", "a", old), old_generation);
+            let new = recorded(("1.0.0", "a", new), new_generation);
+            assert_eq!(channels(old, new), expect, "{old:?} -> {new:?}");
+        }
+    }
+}

@@ -133,6 +133,30 @@ pub fn select(
     facts: &ClusterFacts,
     rules: Rules,
 ) -> Selection {
-    let _ = (catalogue, request, facts, rules);
-    todo!()
+    use crate::version::tolerant;
+    let mut cand = Vec::new();
+    let mut rejections = Vec::new();
+    for e in catalogue.entries.iter().filter(|e| e.addon == request.addon) {
+        if request.version.is_some_and(|v| tolerant::parse(v).ok() != tolerant::parse(&e.version.version).ok()) {
+            rejections.push(Rejection { entry: e.clone(), reason: Reason::NotAskedFor });
+            continue;
+        }
+        let c = &e.version.constraints;
+        let range = c.kubernetes_version.as_deref().map(|r| ("kubernetesVersion", r)).or(c.k8s_version.as_deref().map(|r| ("k8sVersion", r)));
+        if let (Some((field, r)), Some(k)) = (range, &facts.kubernetes) {
+            if !semver::VersionReq::parse(&r.replace(" <", ", <").replace(" >", ", >")).is_ok_and(|q| q.matches(k)) {
+                rejections.push(Rejection { entry: e.clone(), reason: Reason::DoesNotMatch { field, range: r.to_owned(), version: k.to_string() } });
+                continue;
+            }
+        }
+        cand.push(e.clone());
+    }
+    cand.sort_by_key(|e| tolerant::parse(&e.version.version).ok());
+    let chosen = cand.pop();
+    if let Some(ch) = &chosen {
+        for e in cand.into_iter().rev() {
+            rejections.insert(0, Rejection { entry: e, reason: Reason::Newer { than: ch.version.version.clone() } });
+        }
+    }
+    Selection { rules: if rules == Rules::Auto { Rules::Documented } else { rules }, chosen, rejections, warnings: vec![] }
 }

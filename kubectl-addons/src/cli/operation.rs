@@ -110,7 +110,7 @@ pub struct Values {
 }
 
 /// How a change is made.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Change {
     /// Show what would happen and change nothing: client plans only, server asks the API server about every object
     #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, default_value_t, default_missing_value = "client", require_equals = true)]
@@ -126,7 +126,7 @@ pub struct Change {
 }
 
 /// How an operation runs.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Run {
     /// Do not ask
     #[arg(short = 'y', long)]

@@ -1,51 +1,48 @@
 //! The words of an operation: what will happen before, what happened after, with the same counts.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use common::api::installation::Installed;
 use common::engine::Report;
-use common::manifest::key::ObjectKey;
-use common::plan::{Action, Plan, Verb};
+use common::plan::{Plan, Verb, summary};
 
 use crate::progress::seconds;
 
+use super::prepare::Prepared;
+
+/// How many objects are listed one by one before they are counted by kind.
+const LISTED: usize = 10;
+
 /// What a plan will do, as the confirmation shows it.
-pub fn plan(plan: &Plan) -> String {
-    let mut text = headline(plan);
-    if plan.is_empty() {
-        text.push_str("   nothing to do in the cluster\n");
-    } else {
-        text.push('\n');
-    }
+pub fn plan(item: &Prepared) -> String {
+    let plan = &item.plan;
+    let mut text = headline(item);
+    text.push('\n');
     if let Some(namespace) = &plan.create_namespace {
         line(&mut text, "create", &format!("Namespace {namespace}"));
     }
-    for (word, actions) in [
-        ("create", &[Action::Create] as &[_]),
-        ("change", &[Action::Update, Action::Refresh]),
-        ("restore", &[Action::Restore]),
-    ] {
-        let keys: Vec<_> = plan.steps().filter(|step| actions.contains(&step.action)).map(|step| &step.target.key).collect();
-        if !keys.is_empty() {
-            line(&mut text, word, &format!("{:<11} {}", objects(keys.len()), kinds(keys.iter().copied())));
+    for part in summary::lines(plan) {
+        if !matches!(part.word, "prune" | "release" | "retain") {
+            line(&mut text, part.word, &format!("{:<11} {}", objects(part.objects), part.kinds));
         }
     }
     let pruned: Vec<_> = plan.prune.iter().flatten().map(|deletion| &deletion.target.key).collect();
-    for key in pruned.iter().take(LISTED) {
-        line(&mut text, if plan.verb == Verb::Uninstall { "delete" } else { "prune" }, &key.to_string());
-    }
+    let word = if plan.verb == Verb::Uninstall { "delete" } else { "prune" };
     if pruned.len() > LISTED {
-        line(&mut text, "", &format!("and {} more: {}", pruned.len() - LISTED, kinds(pruned.iter().skip(LISTED).copied())));
+        line(&mut text, word, &format!("{:<11} {}", objects(pruned.len()), summary::kinds(pruned)));
+    } else {
+        for key in pruned {
+            line(&mut text, word, &key.to_string());
+        }
     }
     for target in &plan.release {
-        line(&mut text, "release", &format!("{} (it was there before, it stays)", target.key));
+        line(&mut text, "release", &format!("{} (it was there before; it stays)", target.key));
     }
     for key in &plan.retained {
-        line(&mut text, "keep", &format!("{key} (its kind holds data)"));
+        line(&mut text, "keep", &format!("{key} (ours, but its kind holds data)"));
     }
     if plan.waves.len() > 1 {
-        line(&mut text, "order", &order(plan));
+        line(&mut text, "order", &summary::order(plan));
     }
     for warning in &plan.warnings {
         line(&mut text, "careful", warning);
@@ -54,7 +51,8 @@ pub fn plan(plan: &Plan) -> String {
 }
 
 /// What happened.
-pub fn report(plan: &Plan, report: &Report) -> String {
+pub fn report(item: &Prepared, report: &Report, waited: bool) -> String {
+    let plan = &item.plan;
     let mut counts = Vec::new();
     for (count, word) in [
         (report.created.len(), "created"),
@@ -74,15 +72,14 @@ pub fn report(plan: &Plan, report: &Report) -> String {
     let counts = if counts.is_empty() { "nothing to change".to_owned() } else { counts.join(", ") };
     let elapsed = seconds(report.elapsed);
     let mut text = if report.is_done() {
-        let done = match plan.verb {
-            Verb::Install => "installed",
-            Verb::Upgrade => "upgraded",
-            Verb::Uninstall => "uninstalled",
+        let (done, after) = match plan.verb {
+            Verb::Install => ("installed", if waited { format!(", ready in {elapsed}") } else { String::new() }),
+            Verb::Upgrade => ("upgraded", if waited { format!(", ready in {elapsed}") } else { String::new() }),
+            Verb::Uninstall => ("uninstalled", format!(" in {elapsed}")),
         };
-        let after = if report.waited { format!(", ready in {elapsed}") } else { String::new() };
         format!("{name} {done}: {counts}{after}\n")
     } else {
-        format!("{name} is not done: {counts}, after {elapsed}\n")
+        format!("{name} is not done after {elapsed}: {counts}\n")
     };
     for (key, message) in &report.failed {
         line(&mut text, "failed", &format!("{key}: {message}"));
@@ -93,27 +90,10 @@ pub fn report(plan: &Plan, report: &Report) -> String {
     for (key, readiness) in &report.not_ready {
         line(&mut text, "not ready", &format!("{key}: {}", readiness.message));
     }
-    text
-}
-
-/// How many objects are listed one by one before they are counted by kind.
-const LISTED: usize = 10;
-
-fn headline(plan: &Plan) -> String {
-    let name = title(plan);
-    match (&plan.verb, &plan.from, &plan.to) {
-        (Verb::Uninstall, ..) => format!("uninstall {name}"),
-        (_, Some(from), Some(to)) if label(from) != label(to) => {
-            format!("{}  {} → {}", plan.installation.name, label(from), label(to))
-        }
-        _ => format!("{name} into {}", plan.target_namespace),
+    if !report.is_done() {
+        line(&mut text, "again", &format!("kubectl addons {} continues where this ended", again(plan)));
     }
-}
-
-fn title(plan: &Plan) -> String {
-    let installed = plan.to.as_ref().or(plan.from.as_ref());
-    let label = installed.map(label).unwrap_or_default();
-    if label.is_empty() { plan.installation.name.clone() } else { format!("{} {label}", plan.installation.name) }
+    text
 }
 
 /// `1.2.0`, `1.2.0 (id k8s-1.30)`, or the id or the beginning of the hash where there is no version.
@@ -126,27 +106,30 @@ pub fn label(installed: &Installed) -> String {
     }
 }
 
-fn order(plan: &Plan) -> String {
-    let waves = plan.waves.iter().filter(|wave| !wave.steps.is_empty()).enumerate();
-    waves.map(|(i, wave)| format!("{} {}", i + 1, wave.title)).collect::<Vec<_>>().join(" → ")
+fn headline(item: &Prepared) -> String {
+    let plan = &item.plan;
+    let name = title(plan);
+    match (plan.verb, &plan.from, &plan.to) {
+        (Verb::Uninstall, ..) => format!("{name} goes"),
+        (_, Some(from), Some(to)) if label(from) != label(to) => {
+            format!("{}  {} → {}", plan.installation.name, label(from), label(to))
+        }
+        _ => format!("{name} into {}", item.record.spec.target_namespace.as_deref().unwrap_or_default()),
+    }
 }
 
-/// `ServiceAccount, ClusterRole ×2`, in the order of first appearance.
-pub fn kinds<'a>(keys: impl Iterator<Item = &'a ObjectKey>) -> String {
-    let mut order = Vec::new();
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for key in keys {
-        let count = counts.entry(&key.kind).or_default();
-        if *count == 0 {
-            order.push(key.kind.as_str());
-        }
-        *count += 1;
-    }
-    let words = order.into_iter().map(|kind| match counts.get(kind) {
-        Some(1) | None => kind.to_owned(),
-        Some(count) => format!("{kind} ×{count}"),
-    });
-    words.collect::<Vec<_>>().join(", ")
+fn title(plan: &Plan) -> String {
+    let installed = plan.to.as_ref().or(plan.from.as_ref());
+    let label = installed.map(label).unwrap_or_default();
+    if label.is_empty() { plan.installation.name.clone() } else { format!("{} {label}", plan.installation.name) }
+}
+
+fn again(plan: &Plan) -> String {
+    let verb = match plan.verb {
+        Verb::Install | Verb::Upgrade => "upgrade",
+        Verb::Uninstall => "uninstall",
+    };
+    format!("{verb} {} -n {}", plan.installation.name, plan.installation.namespace)
 }
 
 fn objects(count: usize) -> String {
@@ -155,5 +138,5 @@ fn objects(count: usize) -> String {
 
 fn line(text: &mut String, word: &str, rest: &str) {
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "  {word:<9}{rest}");
+    let _ = writeln!(text, "  {word:<9} {rest}");
 }

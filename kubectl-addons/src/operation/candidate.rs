@@ -21,6 +21,8 @@ pub struct Candidate {
     pub entry: Entry,
     /// The rules that chose it.
     pub rules: Rules,
+    /// Whether the user named this version: then a downgrade is an error, and not just passed over.
+    pub is_asked_for: bool,
 }
 
 impl Candidate {
@@ -32,7 +34,7 @@ impl Candidate {
             record
         });
         wanted.spec.addon_ref = reference(&entry);
-        Self { name, existing, wanted, entry, rules }
+        Self { name, existing, wanted, entry, rules, is_asked_for: false }
     }
 
     /// Where objects go that name no namespace (semantics 7).
@@ -77,7 +79,12 @@ impl Candidate {
         if existing.spec != self.wanted.spec {
             return yes("the installation was changed");
         }
-        if self.wanted.spec.reconcile == Reconcile::Ensure { yes("edits are repaired") } else { Due::No }
+        Due::No
+    }
+
+    /// Whether edits are repaired although nothing is due.
+    pub fn is_ensured(&self) -> bool {
+        self.wanted.spec.reconcile == Reconcile::Ensure
     }
 
     fn values_hash(&self) -> String {

@@ -1,9 +1,9 @@
 //! From what the user typed to the entry that fits, or to a sentence that says why none does.
 
+use common::admission::nearest::nearest;
 use common::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection, select};
 use common::catalogue::{Catalogue, Entry};
 
-use crate::suggest::did_you_mean;
 
 /// `NAME` or `NAME@VERSION` as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub fn choose(
     }
     let name = request.addon.to_owned();
     if selection.rejections.is_empty() {
-        let hint = match did_you_mean(request.addon, &catalogue.names()) {
+        let hint = match nearest(request.addon, catalogue.names()) {
             Some(near) => format!("; did you mean {near}?"),
             None if catalogue.entries.is_empty() => "; there is no catalogue yet: kubectl addons catalogue add FILE".to_owned(),
             None => "; see what there is: kubectl addons search".to_owned(),

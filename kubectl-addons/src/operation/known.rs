@@ -37,14 +37,6 @@ impl Known {
         self.records.iter().find(|record| &name_of(record) == name)
     }
 
-    /// The records of this name in any namespace, or in the one that was asked for.
-    pub fn named<'a>(&'a self, name: &'a str, namespace: Option<&'a str>) -> impl Iterator<Item = &'a AddonInstallation> {
-        self.records.iter().filter(move |record| {
-            record.metadata.name.as_deref() == Some(name)
-                && namespace.is_none_or(|namespace| record.metadata.namespace.as_deref() == Some(namespace))
-        })
-    }
-
     /// Which other installation has recorded which object: an object has one owner (semantics 5).
     pub fn claims(&self, except: &InstallationName) -> BTreeMap<ObjectKey, InstallationName> {
         let mut claims = BTreeMap::new();

@@ -85,6 +85,7 @@ impl<'a> Pipeline<'a> {
         };
         let existing = self.known.get(&name).cloned();
         let mut candidate = Candidate::new(name, existing, entry, selection.rules);
+        candidate.is_asked_for = wish.version.is_some();
         let spec = &mut candidate.wanted.spec;
         if let Some(namespace) = wanted.target_namespace {
             spec.target_namespace = Some(namespace.to_owned());
@@ -108,7 +109,9 @@ impl<'a> Pipeline<'a> {
         };
         let (entry, selection) = choose(&catalogue, &request, &self.facts.cluster, self.session.rules())?;
         tell(&selection.warnings);
-        self.settle(Candidate::new(name_of(record), Some(record.clone()), entry, selection.rules), overlay).await
+        let mut candidate = Candidate::new(name_of(record), Some(record.clone()), entry, selection.rules);
+        candidate.is_asked_for = version.is_some();
+        self.settle(candidate, overlay).await
     }
 
     /// The plan of a candidate; `None` where nothing is due: then nothing was read of the live objects.
@@ -211,10 +214,11 @@ impl<'a> Pipeline<'a> {
 /// No such record, or several where no namespace was given.
 pub fn find<'a>(known: &'a Known, name: &str, session: &Session) -> Result<&'a AddonInstallation> {
     let namespace = session.global().namespace.as_deref();
-    let found: Vec<_> = known.records.iter().filter(|record| {
+    let is_meant = |record: &&AddonInstallation| {
         record.metadata.name.as_deref() == Some(name)
             && namespace.is_none_or(|namespace| record.metadata.namespace.as_deref() == Some(namespace))
-    }).collect();
+    };
+    let found: Vec<&AddonInstallation> = known.records.iter().filter(is_meant).collect();
     match found.as_slice() {
         [one] => Ok(one),
         [] => {

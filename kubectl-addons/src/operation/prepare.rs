@@ -108,7 +108,7 @@ pub async fn prepare(
     let kinds = cluster.kinds(&needed).await?;
     let target_namespace = candidate.target_namespace().to_owned();
     let context = DesiredContext { installation: &candidate.name, target_namespace: &target_namespace, kinds: &kinds };
-    let desired = Desired::build(package.manifests, &context)?;
+    let desired = Desired::new(package.manifests, &context)?;
     let (keys, mut namespaces) = planner::reads(&desired, &inventory);
     namespaces.insert(target_namespace.clone());
     let snapshot = snapshot::read(cluster, &kinds, &keys, &namespaces).await?;

@@ -38,6 +38,11 @@ pub struct Item {
 }
 
 impl Item {
+    /// Whether there is a plan.
+    pub fn is_due(&self) -> bool {
+        self.prepared.is_some()
+    }
+
     /// What was found for a candidate.
     pub fn new(candidate: &Candidate, prepared: Option<Prepared>) -> Self {
         Self { title: format!("{}  {}", candidate.name.name, announce::label(&candidate.target())), prepared }

@@ -7,6 +7,7 @@ use common::admission::verdict::Verdict;
 use common::admission::marks::Marks;
 use common::admission::{Facts, Requester, Settings, mutate, validate};
 use common::api::installation::AddonInstallation;
+use common::catalogue::select::ClusterFacts;
 use common::engine::identity;
 
 use crate::output;
@@ -25,12 +26,12 @@ pub struct Refused {
     pub message: String,
 }
 
-/// What verdicts may look at.
+/// What verdicts may look at: what was read already, and the catalogues where installations name them.
 ///
 /// # Errors
-/// Catalogues or the cluster's version cannot be read.
-pub async fn facts(session: &Session, known: &Known) -> Result<Facts> {
-    let catalogues = session.catalogues().await?.iter().cloned().map(Arc::new).collect();
+/// Catalogues cannot be read.
+pub async fn facts(session: &Session, known: &Known, cluster: ClusterFacts, catalogues: bool) -> Result<Facts> {
+    let catalogues = if catalogues { session.catalogues().await? } else { &[] };
     let installations = known.records.iter().map(|record| {
         let mut record = record.clone();
         record.status = None;
@@ -38,9 +39,9 @@ pub async fn facts(session: &Session, known: &Known) -> Result<Facts> {
     });
     let system_namespace = session.global().system_namespace.clone();
     Ok(Facts {
-        catalogues,
+        catalogues: catalogues.iter().cloned().map(Arc::new).collect(),
         installations: installations.collect(),
-        cluster: session.facts(None, None).await?,
+        cluster,
         settings: Settings { system_namespace, ..Settings::default() },
         ..Facts::default()
     })

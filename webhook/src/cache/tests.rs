@@ -1,1 +1,118 @@
-//! T
+//! What the watches say becomes facts, and only complete ones.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn stored(namespace: &str, name: &str, spec: Value) -> Stored {
+    serde_json::from_value(json!({
+        "metadata": {"namespace": namespace, "name": name, "managedFields": [{"manager": "m"}]},
+        "spec": spec,
+        "status": {"inventory": "of any shape, never read"},
+    }))
+    .unwrap()
+}
+
+fn namespace(metadata: Value) -> PartialObjectMeta<Namespace> {
+    serde_json::from_value(json!({ "metadata": metadata })).unwrap()
+}
+
+/// A mirror in which everything was listed, with these installations.
+fn listed(installations: Vec<Stored>) -> Mirror {
+    let mut mirror = Mirror::default();
+    let mut changes = vec![Change::Installation(Event::Init)];
+    changes.extend(
+        installations
+            .into_iter()
+            .map(|object| Change::Installation(Event::InitApply(object))),
+    );
+    changes.extend([
+        Change::Installation(Event::InitDone),
+        Change::Catalogue(Event::Init),
+        Change::Catalogue(Event::InitDone),
+        Change::Namespace(Event::Init),
+        Change::Namespace(Event::InitDone),
+        Change::Version(semver::Version::new(1, 36, 3)),
+    ]);
+    for change in changes {
+        assert!(
+            mirror.facts(&Settings::default()).is_none(),
+            "complete too early"
+        );
+        mirror.take(change);
+    }
+    mirror
+}
+
+fn names(mirror: &Mirror) -> Vec<String> {
+    let facts = mirror.facts(&Settings::default()).unwrap();
+    facts
+        .installations
+        .iter()
+        .map(|object| object.metadata.name.clone().unwrap())
+        .collect()
+}
+
+#[test]
+fn facts_are_published_when_everything_was_listed_and_follow_changes() {
+    let web = || stored("n", "web", json!({"addonRef": {"name": "web"}}));
+    let mut mirror = listed(vec![web()]);
+    let facts = mirror.facts(&Settings::default()).unwrap();
+    assert_eq!(facts.installations[0].metadata.managed_fields, None);
+    assert_eq!(facts.installations[0].status, None);
+    let dns = || stored("n", "dns", json!({"addonRef": {"name": "dns"}}));
+    mirror.take(Change::Installation(Event::Apply(dns())));
+    assert_eq!(names(&mirror), ["dns", "web"]);
+    mirror.take(Change::Installation(Event::Delete(web())));
+    assert_eq!(names(&mirror), ["dns"]);
+    // A new list replaces the old copies at its end, not before.
+    mirror.take(Change::Installation(Event::Init));
+    mirror.take(Change::Installation(Event::InitApply(web())));
+    assert_eq!(names(&mirror), ["dns"]);
+    mirror.take(Change::Installation(Event::InitDone));
+    assert_eq!(names(&mirror), ["web"]);
+}
+
+#[test]
+fn what_cannot_be_read_keeps_its_guards_and_stops_nothing() {
+    let mirror = listed(vec![
+        stored(
+            "n",
+            "core",
+            json!({"addonRef": {"name": "dns"}, "coreAddon": true, "reconcile": "Sometimes"}),
+        ),
+        stored("n", "odd", json!(7)),
+    ]);
+    let facts = mirror.facts(&Settings::default()).unwrap();
+    let found: Vec<(bool, &str)> = facts
+        .installations
+        .iter()
+        .map(|object| (object.spec.core_addon, object.spec.addon_ref.name.as_str()))
+        .collect();
+    assert_eq!(found, [(true, "dns"), (false, "")]);
+}
+
+#[test]
+fn of_namespaces_only_marks_are_kept() {
+    let mut mirror = listed(vec![]);
+    for metadata in [
+        json!({"name": "plain", "labels": {"a": "b"}}),
+        json!({"name": "local", "labels": {LABEL_CLUSTER: "local"}}),
+        json!({"name": "other", "labels": {LABEL_CLUSTER: "remote"}}),
+        json!({"name": "deleting", "annotations": {ANNOTATION_CLUSTER_DELETING: ""}}),
+        json!({"name": "going", "deletionTimestamp": "2026-01-01T00:00:00Z"}),
+    ] {
+        mirror.take(Change::Namespace(Event::Apply(namespace(metadata))));
+    }
+    let facts = mirror.facts(&Settings::default()).unwrap();
+    let kept: Vec<&str> = facts.namespaces.keys().map(String::as_str).collect();
+    assert_eq!(kept, ["deleting", "going", "local"]);
+    assert!(
+        facts.is_local("local") && facts.is_local("kubectl-addons") && !facts.is_local("other")
+    );
+    mirror.take(Change::Namespace(Event::Apply(namespace(
+        json!({"name": "local"}),
+    ))));
+    let facts = mirror.facts(&Settings::default()).unwrap();
+    assert!(!facts.is_local("local"));
+}

@@ -11,6 +11,8 @@ use serde_json::{Map, Number, Value};
 
 use crate::api::catalogue::AddonVersion;
 use crate::api::names::hex_prefix;
+use crate::values::form;
+use crate::values::merge::{Layer, merge};
 
 /// Annotations of an object may have 256 KiB together; a larger record is not begun, as rendering merges by itself.
 const MAX_RECORD: usize = 128 << 10;
@@ -60,16 +62,12 @@ impl Record {
 /// What an entry gives where nobody says otherwise: its values, over them the form's defaults.
 #[must_use]
 pub fn defaults(version: &AddonVersion) -> Map<String, Value> {
-    let mut defaults = match &version.values {
-        Some(Value::Object(values)) => values.clone(),
+    let values = version.values.as_ref().unwrap_or(&Value::Null);
+    let form = form::defaults(&version.template.form_spec);
+    match merge(&[(Layer::Catalogue, values), (Layer::Form, &form)]) {
+        Value::Object(defaults) => defaults,
         _ => Map::new(),
-    };
-    for field in &version.template.form_spec {
-        if let Some(default) = &field.default {
-            set(&mut defaults, &field.internal_name, default.clone());
-        }
     }
-    defaults
 }
 
 /// The user's own values: without what was filled in and not changed since.
@@ -92,7 +90,7 @@ pub fn fill(
     let mut values = own(current, record);
     let mut new = Record::default();
     let mut pointer = PointerBuf::root();
-    merge(&mut values, defaults, &mut pointer, &mut new, 0)?;
+    add_missing(&mut values, defaults, &mut pointer, &mut new, 0)?;
     if new.text().is_some_and(|text| text.len() > MAX_RECORD) {
         return None;
     }
@@ -127,7 +125,7 @@ fn remove_recorded(
 }
 
 /// Adds what is missing, and records every leaf of it.
-fn merge(
+fn add_missing(
     values: &mut Map<String, Value>,
     defaults: Map<String, Value>,
     pointer: &mut PointerBuf,
@@ -141,13 +139,13 @@ fn merge(
         pointer.push_back(&key);
         match (values.get_mut(&key), default) {
             (Some(Value::Object(inner)), Value::Object(default)) => {
-                merge(inner, default, pointer, record, depth + 1)?;
+                add_missing(inner, default, pointer, record, depth + 1)?;
             }
             // The user's own; null too: it deletes.
             (Some(_), _) => {}
             (None, Value::Object(default)) if !default.is_empty() => {
                 let mut inner = Map::new();
-                merge(&mut inner, default, pointer, record, depth + 1)?;
+                add_missing(&mut inner, default, pointer, record, depth + 1)?;
                 values.insert(key, Value::Object(inner));
             }
             (None, default) => {
@@ -225,20 +223,3 @@ fn integral(number: &Number) -> Option<Number> {
 
 #[cfg(test)]
 mod tests;
-
-fn set(m: &mut Map<String, Value>, path: &str, v: Value) {
-    match path.split_once('.') {
-        None => {
-            m.insert(path.into(), v);
-        }
-        Some((a, b)) => {
-            let e = m.entry(a).or_insert_with(|| Value::Object(Map::new()));
-            if !e.is_object() {
-                *e = Value::Object(Map::new());
-            }
-            if let Value::Object(i) = e {
-                set(i, b, v);
-            }
-        }
-    }
-}

@@ -10,13 +10,20 @@ use crate::api::catalogue::{
 };
 use crate::api::installation::AddonInstallation;
 use crate::api::names::LABEL_DERIVED_FROM;
+use crate::values::form;
 use crate::version::{constraint, range, tolerant};
 
 /// Whether a catalogue is a source: in the system namespace and not derived from others (semantics 1).
 #[must_use]
 pub fn is_source(catalogue: &AddonCatalogue, settings: &Settings) -> bool {
     catalogue.metadata.namespace.as_deref() == Some(settings.system_namespace.as_str())
-        && derived_from(catalogue).is_none()
+        && !is_copy(catalogue)
+}
+
+/// Whether the loop derived a catalogue from sources (semantics 1).
+#[must_use]
+pub fn is_copy(catalogue: &AddonCatalogue) -> bool {
+    derived_from(catalogue).is_some()
 }
 
 /// The mark of a copy that the loop made.
@@ -256,6 +263,23 @@ pub fn manifest_without_values(catalogue: &AddonCatalogue) -> Vec<Problem> {
     problems
 }
 
+/// Forms can be filled in: paths, types and defaults (semantics 9).
+#[must_use]
+pub fn unusable_forms(catalogue: &AddonCatalogue) -> Vec<Problem> {
+    versions(catalogue)
+        .flat_map(|(place, _, version)| {
+            let violations = form::check_form(&version.template.form_spec);
+            violations.into_iter().map(move |violation| {
+                Problem::invalid(
+                    "form",
+                    format!("{place}.template.formSpec"),
+                    format!("{}: {}", violation.path, violation.message),
+                )
+            })
+        })
+        .collect()
+}
+
 /// kops prunes every object of a kind where no label selector narrows it (kops-channels 1.8): a warning, for kops
 /// reads these entries, and our own pruning goes by the inventory.
 #[must_use]
@@ -280,7 +304,7 @@ pub fn prune_without_selector(catalogue: &AddonCatalogue) -> Vec<String> {
 /// A catalogue that is neither a source nor a copy is used by nobody but installations beside it.
 #[must_use]
 pub fn outside_system_namespace(catalogue: &AddonCatalogue, settings: &Settings) -> Option<String> {
-    let elsewhere = !is_source(catalogue, settings) && derived_from(catalogue).is_none();
+    let elsewhere = !is_source(catalogue, settings) && !is_copy(catalogue);
     elsewhere.then(|| {
         format!(
             "catalogues outside namespace {} are no sources: only installations in the same namespace can use this one",

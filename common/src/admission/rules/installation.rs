@@ -1,14 +1,20 @@
 //! Rules for AddonInstallations (semantics 4, 7, 8, 10, 14, 15).
 
+use serde_json::Value;
+
 use crate::admission::marks::Marks;
 use crate::admission::mutate::is_namespace_name;
+use crate::admission::mutate::values as defaulted;
 use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Requester};
+use crate::api::catalogue::Method;
 use crate::api::installation::AddonInstallation;
 use crate::api::names::{
     ANNOTATION_RELEASED, FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, LABEL_OWNER, owner_hash,
 };
 use crate::catalogue::Entry;
+use crate::values::form;
+use crate::values::merge::{Layer, merge};
 
 /// A core installation is not deleted unless it was released, or its namespace or cluster goes (semantics 14).
 ///
@@ -212,7 +218,42 @@ pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Optio
     })
 }
 
-/// Stub
-pub fn values(_: &AddonInstallation, _: &Entry) -> Vec<Problem> {
-    Vec::new()
+/// Values have the types of the form, required ones are there where no Secret can hold them, and plain manifests take
+/// none (semantics 10). Paths are named, values never.
+#[must_use]
+pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
+    let (spec, version) = (&new.spec, &entry.version);
+    let form = &version.template.form_spec;
+    if version.template.method == Method::Manifest {
+        let given = match &spec.values {
+            Some(Value::Object(values)) => !values.is_empty(),
+            other => other.is_some(),
+        };
+        let given = [
+            ("spec.values", given),
+            ("spec.valuesFrom", !spec.values_from.is_empty()),
+        ];
+        let message = format!(
+            "{} is a plain manifest and takes no values; leave them out",
+            entry.addon
+        );
+        return given
+            .into_iter()
+            .filter(|(_, given)| *given)
+            .map(|(field, _)| Problem::invalid("values", field, &message))
+            .collect();
+    }
+    let defaults = Value::Object(defaulted::defaults(version));
+    let own = spec.values.as_ref().unwrap_or(&Value::Null);
+    let merged = merge(&[(Layer::Form, &defaults), (Layer::Spec, own)]);
+    form::check(form, &merged, spec.values_from.is_empty())
+        .into_iter()
+        .map(|violation| {
+            let field = format!("spec.values.{}", violation.path);
+            Problem::invalid("values", field, violation.message)
+        })
+        .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -81,3 +81,6 @@ pub fn guarded_label(
         format!("the namespace holds core add-ons ({first}); the label stays"),
     ))
 }
+
+#[cfg(test)]
+mod tests;

@@ -285,3 +285,6 @@ fn does_not_fit(reference: &AddonRef, selection: &Selection) -> Problem {
         ),
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,367 @@
-//! Tests.
+//! Whole requests, as the API server sends them.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::admission::fixtures::{
+    addon, catalogue as catalogue_named, core, core_catalogue, core_installation, facts,
+    installation_json, requester, rules_of, source,
+};
+use crate::api::names::{BREAK_GLASS_GROUP, CORE_GROUP, FINALIZER_CORE_GUARD};
+
+/// The verdict on a review of our group.
+fn judged(
+    kind: &str,
+    operation: &str,
+    groups: &[&str],
+    new: &Value,
+    old: &Value,
+    facts: &Facts,
+) -> Verdict {
+    let group = if kind == "Namespace" { "" } else { GROUP };
+    let review = json!({"request": {
+        "uid": "u", "operation": operation, "name": "", "namespace": "kubectl-addons",
+        "kind": {"group": group, "version": "v1", "kind": kind},
+        "resource": {"group": group, "version": "v1", "resource": "x"},
+        "userInfo": {"username": "jane", "groups": groups},
+        "object": new, "oldObject": old,
+    }});
+    let bytes = serde_json::to_vec(&review).unwrap();
+    validate(&Request::from_slice(&bytes).unwrap(), facts)
+}
+
+fn known() -> Facts {
+    let web = json!({"name": "web", "versions": [{
+        "version": "1.0.0", "source": source(),
+        "template": {"method": "helm", "formSpec": [
+            {"internalName": "replicas", "type": "number"},
+            {"internalName": "admin.password", "required": true}]},
+    }]});
+    facts(vec![
+        catalogue_named("platform", json!([web, addon("plain", &["1.0.0"])])),
+        core_catalogue("core", json!([addon("coredns", &["1.0.0"])])),
+    ])
+}
+
+fn web(more: Value) -> Value {
+    installation_json("kubectl-addons", "web", json!({"name": "web"}), more)
+}
+
+#[test]
+fn deletion_of_core_is_denied_by_the_old_object_alone() {
+    let old = serde_json::to_value(core_installation("coredns")).unwrap();
+    let facts = known();
+    for (groups, denied) in [
+        (&["system:masters"][..], true),
+        (&["system:serviceaccounts:kube-system"][..], true),
+        (&[CORE_GROUP][..], true),
+        (&[BREAK_GLASS_GROUP][..], false),
+    ] {
+        let verdict = judged(
+            "AddonInstallation",
+            "DELETE",
+            groups,
+            &json!(null),
+            &old,
+            &facts,
+        );
+        assert_eq!(verdict.denial().is_some(), denied, "{groups:?}");
+        assert_eq!(verdict.lifted.is_empty(), denied);
+    }
+    // What cannot be read is held too.
+    for old in [
+        json!(null),
+        json!({"metadata": 7}),
+        json!({"metadata": {}, "spec": {"coreAddon": "yes"}}),
+    ] {
+        let verdict = judged(
+            "AddonInstallation",
+            "DELETE",
+            &[],
+            &json!(null),
+            &old,
+            &facts,
+        );
+        assert_eq!(verdict.denial().unwrap().code, 403, "{old}");
+        assert!(
+            judged(
+                "AddonInstallation",
+                "DELETE",
+                &[BREAK_GLASS_GROUP],
+                &json!(null),
+                &old,
+                &facts
+            )
+            .denial()
+            .is_none()
+        );
+    }
+}
+
+#[test]
+fn values_are_judged_by_the_form_and_never_quoted() {
+    let facts = known();
+    let secret = json!([{"secretKeyRef": {"name": "s", "key": "k"}}]);
+    for (more, fields) in [
+        (
+            json!({"values": {"admin": {"password": "hunter2"}}}),
+            vec![],
+        ),
+        (
+            json!({"values": {"admin": {"password": "hunter2"}, "replicas": "three"}}),
+            vec!["spec.values.replicas"],
+        ),
+        (
+            json!({"values": {"admin": {"password": 7}}}),
+            vec!["spec.values.admin.password"],
+        ),
+        (json!({}), vec!["spec.values.admin.password"]),
+        (json!({"valuesFrom": secret}), vec![]),
+        (
+            json!({"valuesFrom": secret, "values": {"replicas": "three"}}),
+            vec!["spec.values.replicas"],
+        ),
+    ] {
+        let verdict = judged(
+            "AddonInstallation",
+            "CREATE",
+            &[],
+            &web(more.clone()),
+            &json!(null),
+            &facts,
+        );
+        let found: Vec<&str> = verdict
+            .problems
+            .iter()
+            .map(|problem| problem.field.as_str())
+            .collect();
+        assert_eq!(found, fields, "{more}");
+        let text = verdict
+            .denial()
+            .map(|denial| denial.message)
+            .unwrap_or_default();
+        assert!(
+            !text.contains("hunter2") && !text.contains("three"),
+            "{text}"
+        );
+    }
+    let plain = installation_json(
+        "kubectl-addons",
+        "plain",
+        json!({"name": "plain"}),
+        json!({"values": {"a": 1}}),
+    );
+    let verdict = judged(
+        "AddonInstallation",
+        "CREATE",
+        &[],
+        &plain,
+        &json!(null),
+        &facts,
+    );
+    assert_eq!(rules_of(&verdict), ["values"]);
+}
+
+#[test]
+fn references_and_values_are_judged_only_when_semantics_4_says() {
+    let facts = known();
+    // The reference leads nowhere any more, as after the catalogue went.
+    let lost = |metadata: Value, more: Value| {
+        let mut object = installation_json("kubectl-addons", "lost", json!({"name": "lost"}), more);
+        for (key, value) in metadata.as_object().unwrap() {
+            object["metadata"][key] = value.clone();
+        }
+        object
+    };
+    let old = lost(json!({"finalizers": ["f"]}), json!({}));
+    for (new, denied) in [
+        (lost(json!({}), json!({})), false),
+        (lost(json!({"labels": {"a": "b"}}), json!({})), false),
+        (lost(json!({}), json!({"suspend": true})), false),
+        (lost(json!({}), json!({"values": {"a": 1}})), true),
+        (
+            lost(
+                json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}),
+                json!({"values": {"a": 1}}),
+            ),
+            false,
+        ),
+    ] {
+        let verdict = judged("AddonInstallation", "UPDATE", &[], &new, &old, &facts);
+        assert_eq!(verdict.denial().is_some(), denied, "{new}");
+    }
+    let verdict = judged(
+        "AddonInstallation",
+        "CREATE",
+        &[],
+        &old,
+        &json!(null),
+        &facts,
+    );
+    assert_eq!(rules_of(&verdict), ["unknown-addon"]);
+}
+
+#[test]
+fn guards_hold_for_what_is_going_and_for_what_cannot_be_read() {
+    let facts = known();
+    let mut old = serde_json::to_value(core_installation("coredns")).unwrap();
+    old["metadata"]["finalizers"] = json!([FINALIZER_CORE_GUARD]);
+    old["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let mut new = old.clone();
+    new["metadata"]["finalizers"] = json!([]);
+    let verdict = judged("AddonInstallation", "UPDATE", &[], &new, &old, &facts);
+    assert_eq!(rules_of(&verdict), ["guard-finalizer"]);
+    assert!(
+        judged(
+            "AddonInstallation",
+            "UPDATE",
+            &[CORE_GROUP],
+            &new,
+            &old,
+            &facts
+        )
+        .denial()
+        .is_none()
+    );
+    // The same object of a schema that we do not know: held, and otherwise free to go.
+    for object in [&mut old, &mut new] {
+        object["spec"]["reconcile"] = json!("Sometimes");
+    }
+    let verdict = judged("AddonInstallation", "UPDATE", &[], &new, &old, &facts);
+    assert_eq!(rules_of(&verdict), ["guard-finalizer"]);
+    assert!(
+        judged(
+            "AddonInstallation",
+            "UPDATE",
+            &[CORE_GROUP],
+            &new,
+            &old,
+            &facts
+        )
+        .denial()
+        .is_none()
+    );
+    new["spec"]["suspend"] = json!(true);
+    let verdict = judged(
+        "AddonInstallation",
+        "UPDATE",
+        &[CORE_GROUP],
+        &new,
+        &old,
+        &facts,
+    );
+    assert_eq!(rules_of(&verdict), ["unreadable"]);
+}
+
+#[test]
+fn all_problems_of_a_catalogue_stand_in_one_denial() {
+    let new = json!({
+        "metadata": {"name": "custom", "namespace": "kubectl-addons"},
+        "spec": {"addons": [
+            addon("a", &["1.0.0", "v1"]),
+            {"name": "b", "versions": [{"version": "1", "source": source(), "constraints": {"k8sVersion": ">="}}]},
+            addon("plain", &["1"]),
+            addon("coredns", &["7"]),
+        ]},
+    });
+    let facts = known();
+    let verdict = judged("AddonCatalogue", "CREATE", &[], &new, &json!(null), &facts);
+    assert_eq!(
+        rules_of(&verdict),
+        ["constraint", "duplicate", "duplicate", "core-name"]
+    );
+    let denial = verdict.denial().unwrap();
+    assert_eq!(denial.code, 422);
+    assert!(
+        denial.message.starts_with("4 problems: spec.addons[1]"),
+        "{}",
+        denial.message
+    );
+    // Metadata of a wrong one can be changed, and it can go.
+    let verdict = judged("AddonCatalogue", "UPDATE", &[], &new, &new, &facts);
+    assert_eq!(verdict, Verdict::default());
+    let mut going = new.clone();
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    assert_eq!(
+        judged(
+            "AddonCatalogue",
+            "UPDATE",
+            &[],
+            &going,
+            &json!({"metadata": {}, "spec": {}}),
+            &facts
+        )
+        .denial(),
+        None
+    );
+    assert_eq!(
+        judged("AddonCatalogue", "DELETE", &[], &json!(null), &new, &facts).denial(),
+        None
+    );
+}
+
+#[test]
+fn copies_are_outside_the_duplicate_rule() {
+    let copy = json!({
+        "metadata": {"name": "platform", "namespace": "cluster-1", "labels": {"kubectl-addons.dev/derived-from": "platform"}},
+        "spec": {"addons": [addon("plain", &["1.0.0", "v1"])]},
+    });
+    let facts = known();
+    let verdict = judged(
+        "AddonCatalogue",
+        "CREATE",
+        &[CORE_GROUP],
+        &copy,
+        &json!(null),
+        &facts,
+    );
+    assert_eq!(verdict, Verdict::default());
+    let verdict = judged("AddonCatalogue", "CREATE", &[], &copy, &json!(null), &facts);
+    assert_eq!(rules_of(&verdict), ["derived-mark"]);
+}
+
+#[test]
+fn typed_callers_get_the_same_words() {
+    let facts = known();
+    let raw = web(json!({"values": {"replicas": "three"}}));
+    let typed: AddonInstallation = serde_json::from_value(raw.clone()).unwrap();
+    assert_eq!(
+        installation(&typed, None, &requester(&[]), &facts),
+        judged(
+            "AddonInstallation",
+            "CREATE",
+            &[],
+            &raw,
+            &json!(null),
+            &facts
+        )
+    );
+    let class = core_catalogue("other", json!([addon("b", &["1"])]));
+    assert_eq!(catalogue(&class, None, &core(), &facts), Verdict::default());
+    assert_eq!(
+        rules_of(&catalogue_deletion(&class, &requester(&[]), &facts)),
+        ["class-core"]
+    );
+}
+
+#[test]
+fn what_is_not_ours_is_allowed() {
+    let facts = known();
+    for kind in ["Pod", "AddonPolicy"] {
+        assert_eq!(
+            judged(kind, "DELETE", &[], &json!(null), &json!(null), &facts),
+            Verdict::default()
+        );
+    }
+    assert_eq!(
+        judged(
+            "Namespace",
+            "CREATE",
+            &[],
+            &json!({"metadata": {}}),
+            &json!(null),
+            &facts
+        ),
+        Verdict::default()
+    );
+}

@@ -1,1 +1,329 @@
-//! Tests.
+//! One table a rule.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::admission::NamespaceFacts;
+use crate::admission::fixtures::{
+    addon, catalogue, catalogue_object, core, core_catalogue, core_installation, facts,
+    installation, requester, source, texts,
+};
+
+/// A catalogue of one version of add-on `a` with these fields.
+fn one(fields: Value) -> AddonCatalogue {
+    let mut version = json!({"version": "1.0.0", "source": source()});
+    for (key, value) in fields.as_object().unwrap() {
+        version[key] = value.clone();
+    }
+    catalogue("c", json!([{"name": "a", "versions": [version]}]))
+}
+
+#[test]
+fn constraints_are_read_each_in_its_language() {
+    let at = "spec.addons[0].versions[0]";
+    for (fields, places) in [
+        (
+            json!({"constraints": {"k8sVersion": ">=1.30.0 <1.37.0"}}),
+            vec![],
+        ),
+        (
+            json!({"constraints": {"k8sVersion": "~1.30 || ^2"}}),
+            vec![],
+        ),
+        (
+            json!({"constraints": {"kubernetesVersion": ">=1.16.0-alpha.0 <1.20.0"}}),
+            vec![],
+        ),
+        (
+            json!({"constraints": {"k8sVersion": "", "kkpVersion": null, "kubernetesVersion": " "}}),
+            vec![],
+        ),
+        (
+            json!({"constraints": {"k8sVersion": ">=1.30 <"}}),
+            vec!["constraints.k8sVersion"],
+        ),
+        (
+            json!({"constraints": {"kkpVersion": ">="}}),
+            vec!["constraints.kkpVersion"],
+        ),
+        (
+            json!({"constraints": {"kubernetesVersion": ">"}}),
+            vec!["constraints.kubernetesVersion"],
+        ),
+        (
+            json!({"requires": [{"name": "b"}, {"name": "c", "version": ">"}]}),
+            vec!["requires[1].version"],
+        ),
+        (
+            json!({"constraints": {"k8sVersion": "=", "kkpVersion": "<"}}),
+            vec!["constraints.k8sVersion", "constraints.kkpVersion"],
+        ),
+    ] {
+        let problems = unreadable_constraints(&one(fields.clone()));
+        let fields_of: Vec<&str> = problems
+            .iter()
+            .map(|problem| problem.field.as_str())
+            .collect();
+        let expected: Vec<String> = places.iter().map(|place| format!("{at}.{place}")).collect();
+        assert_eq!(fields_of, expected, "{fields}: {problems:?}");
+    }
+}
+
+#[test]
+fn the_words_of_the_transcript() {
+    let problems = unreadable_constraints(&one(json!({"constraints": {"k8sVersion": ">=1.30 <"}})));
+    assert_eq!(
+        texts(&problems),
+        [r#"spec.addons[0].versions[0].constraints.k8sVersion: ">=1.30 <" ends in an operator"#]
+    );
+}
+
+#[test]
+fn versions_can_be_read() {
+    for (fields, wrong) in [
+        (json!({"version": "v1.2.3-rc.1"}), false),
+        (json!({"version": "1"}), false),
+        (json!({"version": "latest"}), true),
+        (json!({"version": "1.8.2.20161223"}), true),
+        (json!({"version": "", "id": "k8s-1.6"}), false),
+        (json!({"version": "", "manifestHash": "00"}), false),
+        (json!({"version": ""}), true),
+    ] {
+        let problems = unreadable_versions(&one(fields.clone()));
+        assert_eq!(!problems.is_empty(), wrong, "{fields}: {problems:?}");
+    }
+}
+
+#[test]
+fn every_version_has_one_source() {
+    for (source, expected) in [
+        (json!({"url": {"manifest": "m.yaml"}}), None),
+        (json!({"inline": {"manifest": ""}}), None),
+        (json!({}), Some("not none")),
+        (
+            json!({"url": {"manifest": "m"}, "inline": {"manifest": ""}}),
+            Some("not url and inline"),
+        ),
+    ] {
+        let problems = texts(&one_source(&one(json!({ "source": source }))));
+        match expected {
+            None => assert_eq!(problems, [""; 0]),
+            Some(end) => assert!(problems[0].ends_with(end), "{problems:?}"),
+        }
+    }
+}
+
+#[test]
+fn plain_manifests_take_no_values() {
+    let form = json!([{"internalName": "replicas"}]);
+    for (fields, count) in [
+        (json!({}), 0),
+        (json!({"values": {}}), 0),
+        (json!({"values": {"a": 1}}), 1),
+        (
+            json!({"values": {"a": 1}, "template": {"formSpec": form}}),
+            2,
+        ),
+        (
+            json!({"values": {"a": 1}, "template": {"method": "helm", "formSpec": form}}),
+            0,
+        ),
+        (
+            json!({"values": {"a": 1}, "template": {"method": "go-template"}}),
+            0,
+        ),
+    ] {
+        assert_eq!(
+            manifest_without_values(&one(fields.clone())).len(),
+            count,
+            "{fields}"
+        );
+    }
+}
+
+#[test]
+fn support_core_only_in_class_core() {
+    let addons = json!([{"name": "a", "support": "Core", "versions": []}, addon("b", &["1"])]);
+    assert_eq!(
+        texts(&support_core(&catalogue("c", addons.clone()))),
+        [
+            "spec.addons[0].support: a says Core in a catalogue of class Custom; say Optional or Customer"
+        ]
+    );
+    assert_eq!(support_core(&core_catalogue("c", addons)), []);
+}
+
+#[test]
+fn a_core_name_is_in_no_custom_catalogue() {
+    let custom = catalogue(
+        "custom",
+        json!([addon("b", &["1"]), addon("coredns", &["9"])]),
+    );
+    let core = core_catalogue("core", json!([addon("coredns", &["1"])]));
+    assert_eq!(
+        texts(&core_names(&custom, &facts(vec![core.clone()]))),
+        [
+            "spec.addons[1].name: coredns is held by catalogue core of class Core; choose another name"
+        ]
+    );
+    assert_eq!(core_names(&core, &facts(vec![custom.clone()])).len(), 1);
+    let mut elsewhere = custom.clone();
+    elsewhere.metadata.namespace = Some("team".into());
+    assert_eq!(core_names(&elsewhere, &facts(vec![core.clone()])).len(), 1);
+    // Two Core catalogues may share a name, and an object is not compared with what it was.
+    let other = core_catalogue("other", json!([addon("coredns", &["2"])]));
+    assert_eq!(core_names(&core, &facts(vec![other])), []);
+    let was_custom = catalogue("core", json!([addon("coredns", &["1"])]));
+    assert_eq!(core_names(&core, &facts(vec![was_custom])), []);
+}
+
+#[test]
+fn class_core_is_written_by_the_core_group_only() {
+    let facts = facts(vec![]);
+    let custom = catalogue("c", json!([]));
+    let core_class = core_catalogue("c", json!([]));
+    let jane = requester(&["system:masters"]);
+    for (new, old, denied) in [
+        (Some(&custom), None, false),
+        (Some(&core_class), None, true),
+        (Some(&core_class), Some(&custom), true),
+        (Some(&custom), Some(&core_class), true),
+        (None, Some(&core_class), true),
+        (None, Some(&custom), false),
+    ] {
+        assert_eq!(class_core(new, old, &jane, &facts).is_some(), denied);
+        assert_eq!(class_core(new, old, &core(), &facts), None);
+    }
+}
+
+#[test]
+fn only_the_reconciler_writes_the_mark_of_copies() {
+    let facts = facts(vec![]);
+    let plain = catalogue("c", json!([]));
+    let marked = |from: &str| {
+        let mut copy = plain.clone();
+        copy.metadata.labels = Some([(LABEL_DERIVED_FROM.to_owned(), from.to_owned())].into());
+        copy
+    };
+    let jane = requester(&[]);
+    for (new, old, denied) in [
+        (&plain, None, false),
+        (&marked("a"), None, true),
+        (&marked("a"), Some(&plain), true),
+        (&plain, Some(&marked("a")), true),
+        (&marked("b"), Some(&marked("a")), true),
+        (&marked("a"), Some(&marked("a")), false),
+    ] {
+        assert_eq!(derived_mark(new, old, &jane, &facts).is_some(), denied);
+        assert_eq!(derived_mark(new, old, &core(), &facts), None);
+    }
+}
+
+#[test]
+fn kops_pruning_without_a_selector_is_a_warning() {
+    let prune = |selector: Value| {
+        one(json!({"prune": {"kinds": [{"kind": "ConfigMap", "labelSelector": selector}]}}))
+    };
+    assert_eq!(prune_without_selector(&prune(json!("a=b"))), [""; 0]);
+    for selector in [json!(null), json!(""), json!(" ")] {
+        assert_eq!(
+            prune_without_selector(&prune(selector)),
+            [
+                "spec.addons[0].versions[0].prune.kinds[0]: kops would delete every ConfigMap that a does not contain; set labelSelector"
+            ]
+        );
+    }
+}
+
+#[test]
+fn an_entry_in_use_by_core_cannot_go_and_others_are_told() {
+    let old = catalogue(
+        "platform",
+        json!([addon("coredns", &["1.0.0", "1.1.0"]), addon("web", &["2"])]),
+    );
+    let spare = catalogue("spare", json!([addon("coredns", &["1.1.0"])]));
+    let pinned = |version: &str, catalogue: Option<&str>| {
+        let mut core = core_installation("coredns");
+        core.spec.addon_ref.version = Some(version.to_owned());
+        core.spec.addon_ref.catalogue = catalogue.map(str::to_owned);
+        core
+    };
+    let user = installation("kubectl-addons", "web", json!({"name": "web"}), json!({}));
+    let foreign = installation(
+        "x",
+        "coredns",
+        json!({"name": "coredns", "index": "https://x"}),
+        json!({"coreAddon": true}),
+    );
+    let without = |version: &str| {
+        let mut new = old.clone();
+        new.spec.addons[0]
+            .versions
+            .retain(|entry| entry.version != version);
+        Some(new)
+    };
+    // who is installed, what is left, other catalogues, problems, warnings
+    for (who, new, others, problems, warnings) in [
+        (pinned("v1.0.0", None), without("1.0.0"), vec![], 1, 0),
+        (pinned("v1.0.0", None), without("1.1.0"), vec![], 0, 0),
+        (
+            pinned("1.1.0", None),
+            without("1.1.0"),
+            vec![spare.clone()],
+            0,
+            0,
+        ),
+        (
+            pinned("1.1.0", Some("platform")),
+            without("1.1.0"),
+            vec![spare.clone()],
+            1,
+            0,
+        ),
+        (
+            pinned("1.1.0", Some("spare")),
+            without("1.1.0"),
+            vec![spare],
+            0,
+            0,
+        ),
+        (core_installation("coredns"), without("1.1.0"), vec![], 0, 0),
+        (core_installation("coredns"), None, vec![], 1, 0),
+        (foreign, None, vec![], 0, 0),
+        (user, None, vec![], 0, 1),
+    ] {
+        let mut facts = facts(others);
+        facts.catalogues.push(std::sync::Arc::new(old.clone()));
+        facts.installations.push(std::sync::Arc::new(who.clone()));
+        let mut verdict = Verdict::default();
+        entries_in_use(new.as_ref(), &old, &facts, &mut verdict);
+        assert_eq!(
+            (verdict.problems.len(), verdict.warnings.len()),
+            (problems, warnings),
+            "{:?} {verdict:?}",
+            who.spec.addon_ref
+        );
+        // In a namespace that goes nothing is held.
+        let going = NamespaceFacts {
+            terminating: true,
+            ..NamespaceFacts::default()
+        };
+        facts.namespaces.insert("kubectl-addons".to_owned(), going);
+        let mut verdict = Verdict::default();
+        entries_in_use(new.as_ref(), &old, &facts, &mut verdict);
+        assert_eq!(verdict, Verdict::default());
+    }
+}
+
+#[test]
+fn a_catalogue_elsewhere_is_no_source() {
+    let settings = Settings::default();
+    let elsewhere = catalogue_object(json!({
+        "metadata": {"name": "c", "namespace": "team"}, "spec": {},
+    }));
+    assert!(outside_system_namespace(&elsewhere, &settings).is_some());
+    assert_eq!(
+        outside_system_namespace(&catalogue("c", json!([])), &settings),
+        None
+    );
+}

@@ -1,0 +1,243 @@
+//! One table a rule.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::admission::NamespaceFacts;
+use crate::admission::fixtures::{core, core_installation, facts, installation, requester};
+use crate::api::names::SYSTEM_NAMESPACE;
+
+/// Marks of an installation `coredns` in the system namespace with this metadata.
+fn marks(core: bool, metadata: Value) -> Marks {
+    let mut object = core_installation("coredns");
+    object.spec.core_addon = core;
+    let mut all = serde_json::to_value(&object.metadata).unwrap();
+    for (key, value) in metadata.as_object().unwrap() {
+        all[key] = value.clone();
+    }
+    object.metadata = serde_json::from_value(all).unwrap();
+    Marks::of(&object)
+}
+
+/// Facts in which the system namespace has these marks.
+fn namespace(terminating: bool, cluster_deleting: bool) -> Facts {
+    let mut facts = facts(vec![]);
+    let marks = NamespaceFacts {
+        local: false,
+        cluster_deleting,
+        terminating,
+    };
+    facts.namespaces.insert(SYSTEM_NAMESPACE.to_owned(), marks);
+    facts
+}
+
+fn released() -> Value {
+    json!({"annotations": {ANNOTATION_RELEASED: "2026-01-01"}})
+}
+
+fn guarded() -> Value {
+    json!({"finalizers": ["other", FINALIZER_CORE_GUARD]})
+}
+
+#[test]
+fn core_is_not_deleted_unless_released_or_its_namespace_or_cluster_goes() {
+    for (old, facts, denied) in [
+        (marks(true, json!({})), facts(vec![]), true),
+        (marks(false, json!({})), facts(vec![]), false),
+        (marks(true, released()), facts(vec![]), false),
+        (marks(true, json!({})), namespace(true, false), false),
+        (marks(true, json!({})), namespace(false, true), false),
+        (marks(true, json!({})), namespace(false, false), true),
+    ] {
+        assert_eq!(
+            deletion(&old, &facts).is_some(),
+            denied,
+            "{old:?} {facts:?}"
+        );
+    }
+    assert_eq!(
+        deletion(&marks(true, json!({})), &facts(vec![]))
+            .unwrap()
+            .to_string(),
+        "coredns is a core add-on of this cluster (coreAddon in namespace kubectl-addons); \
+         see why and how to release it: kubectl addons core explain coredns"
+    );
+}
+
+#[test]
+fn the_core_flag_is_set_by_core_only_and_never_taken_back() {
+    let facts = facts(vec![]);
+    let (yes, no) = (marks(true, json!({})), marks(false, json!({})));
+    let jane = requester(&["system:masters"]);
+    for (new, old, who, denied) in [
+        (&yes, None, &jane, true),
+        (&yes, None, &core(), false),
+        (&no, None, &jane, false),
+        (&yes, Some(&no), &jane, true),
+        (&yes, Some(&no), &core(), false),
+        (&yes, Some(&yes), &jane, false),
+        (&no, Some(&yes), &jane, true),
+        (&no, Some(&yes), &core(), true),
+    ] {
+        assert_eq!(
+            core_flag(new, old, who, &facts).is_some(),
+            denied,
+            "{new:?} {old:?}"
+        );
+    }
+    let mut with_loop = facts;
+    with_loop.settings.core_users = vec!["jane".to_owned()];
+    assert_eq!(core_flag(&yes, None, &jane, &with_loop), None);
+}
+
+#[test]
+fn the_guard_finalizer_stays_until_released() {
+    let with = |metadata: Value| {
+        let mut all = guarded();
+        all["annotations"] = metadata["annotations"].clone();
+        marks(true, all)
+    };
+    let held = with(json!({}));
+    let free = with(released());
+    let gone = marks(true, json!({}));
+    let user = {
+        let mut user = held.clone();
+        user.core = false;
+        user
+    };
+    for (new, old, facts, who, denied) in [
+        (&gone, &held, facts(vec![]), requester(&[]), true),
+        (&held, &held, facts(vec![]), requester(&[]), false),
+        (&gone, &gone, facts(vec![]), requester(&[]), false),
+        (&gone, &user, facts(vec![]), requester(&[]), false),
+        (&gone, &held, facts(vec![]), core(), false),
+        (&gone, &free, facts(vec![]), requester(&[]), false),
+        // A mark that comes with the removal does not count.
+        (
+            &marks(true, released()),
+            &held,
+            facts(vec![]),
+            requester(&[]),
+            true,
+        ),
+        (&gone, &held, namespace(true, false), requester(&[]), true),
+        (&gone, &held, namespace(false, true), requester(&[]), false),
+    ] {
+        assert_eq!(
+            guard_finalizer(new, old, &who, &facts).is_some(),
+            denied,
+            "{new:?} {old:?}"
+        );
+    }
+}
+
+#[test]
+fn only_core_releases_core() {
+    let facts = facts(vec![]);
+    let plain = marks(true, json!({}));
+    let free = marks(true, released());
+    let jane = requester(&[]);
+    for (new, old, who, denied) in [
+        (&free, Some(&plain), &jane, true),
+        (&free, None, &jane, true),
+        (&free, Some(&plain), &core(), false),
+        (&free, Some(&free), &jane, false),
+        (&plain, Some(&free), &jane, false),
+        (&marks(false, released()), None, &jane, false),
+    ] {
+        assert_eq!(release_mark(new, old, who, &facts).is_some(), denied);
+    }
+}
+
+#[test]
+fn core_gets_no_owner() {
+    let facts = facts(vec![]);
+    let owned = |core, uid: &str| {
+        marks(
+            core,
+            json!({"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": uid}]}),
+        )
+    };
+    let plain = marks(true, json!({}));
+    let jane = requester(&[]);
+    for (new, old, who, denied) in [
+        (&owned(true, "1"), Some(&plain), &jane, true),
+        (&owned(true, "1"), None, &jane, true),
+        (&owned(true, "1"), Some(&plain), &core(), false),
+        (&owned(true, "1"), Some(&owned(true, "1")), &jane, false),
+        (&owned(true, "2"), Some(&owned(true, "1")), &jane, true),
+        (&plain, Some(&owned(true, "1")), &jane, false),
+        (&owned(false, "1"), Some(&plain), &jane, false),
+    ] {
+        assert_eq!(owner_references(new, old, who, &facts).is_some(), denied);
+    }
+}
+
+#[test]
+fn names_are_fixed_and_add_on_and_target_stay() {
+    assert!(generate_name(&marks(false, json!({"generateName": "a-"}))).is_some());
+    assert_eq!(
+        generate_name(&marks(false, json!({"generateName": ""}))),
+        None
+    );
+    let of = |addon: &str, target: Option<&str>| {
+        let mut object = installation("n", "a", json!({"name": addon}), json!({}));
+        object.spec.target_namespace = target.map(str::to_owned);
+        object
+    };
+    for (new, old, fields) in [
+        (of("a", None), of("a", None), vec![]),
+        (of("a", Some("x")), of("a", None), vec![]),
+        (
+            of("a", Some("y")),
+            of("a", Some("x")),
+            vec!["spec.targetNamespace"],
+        ),
+        (
+            of("a", None),
+            of("a", Some("x")),
+            vec!["spec.targetNamespace"],
+        ),
+        (of("b", None), of("a", None), vec!["spec.addonRef.name"]),
+        (
+            of("b", None),
+            of("a", Some("x")),
+            vec!["spec.addonRef.name", "spec.targetNamespace"],
+        ),
+    ] {
+        let problems = immutable(&new, &old);
+        let found: Vec<&str> = problems
+            .iter()
+            .map(|problem| problem.field.as_str())
+            .collect();
+        assert_eq!(found, fields);
+    }
+}
+
+#[test]
+fn who_deletes_a_record_is_told_what_stays() {
+    let read = |spec: Value, status: Value, finalizers: Value| {
+        let object = json!({
+            "metadata": {"name": "web", "namespace": "n", "finalizers": finalizers},
+            "spec": spec,
+            "status": status,
+        });
+        let raw = serde_json::value::to_raw_value(&object).unwrap();
+        orphans(&Marks::read(&raw).unwrap())
+    };
+    let listed = json!({"inventory": [{"version": "v1", "kind": "ConfigMap", "objects": []}]});
+    let text = read(json!({}), listed.clone(), json!([])).unwrap();
+    assert!(text.contains(&owner_hash("n", "web")), "{text}");
+    for (spec, status, finalizers) in [
+        (json!({}), json!({}), json!([])),
+        (json!({}), json!({"inventory": []}), json!([])),
+        (
+            json!({"deletionPolicy": "Orphan"}),
+            listed.clone(),
+            json!([]),
+        ),
+        (json!({}), listed, json!([FINALIZER_UNINSTALL])),
+    ] {
+        assert_eq!(read(spec, status, finalizers), None);
+    }
+}

@@ -1,0 +1,101 @@
+//! Semantics 14.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::admission::NamespaceFacts;
+use crate::admission::fixtures::{core, core_installation, facts, installation, requester};
+
+fn namespace(metadata: Value) -> Marks {
+    let mut all = json!({"name": "kubectl-addons", "labels": {LABEL_HOLDS_CORE: "true"}});
+    for (key, value) in metadata.as_object().unwrap() {
+        all[key] = value.clone();
+    }
+    Marks {
+        metadata: serde_json::from_value(all).unwrap(),
+        ..Marks::default()
+    }
+}
+
+fn holding(names: &[&str]) -> Facts {
+    let mut facts = facts(vec![]);
+    facts.installations = names
+        .iter()
+        .map(|name| Arc::new(core_installation(name)))
+        .collect();
+    facts.installations.push(Arc::new(installation(
+        "kubectl-addons",
+        "web",
+        json!({"name": "web"}),
+        json!({}),
+    )));
+    facts
+}
+
+#[test]
+fn a_namespace_that_holds_core_is_not_deleted_unless_its_cluster_is() {
+    let deleting = json!({"annotations": {ANNOTATION_CLUSTER_DELETING: "true"}});
+    let mut released = holding(&["coredns"]);
+    let mut free = core_installation("coredns");
+    free.metadata.annotations = Some([(ANNOTATION_RELEASED.to_owned(), String::new())].into());
+    released.installations = vec![Arc::new(free)];
+    let mut marked = holding(&["coredns"]);
+    let facts_of = NamespaceFacts {
+        cluster_deleting: true,
+        ..NamespaceFacts::default()
+    };
+    marked
+        .namespaces
+        .insert("kubectl-addons".to_owned(), facts_of);
+    for (old, facts, denied) in [
+        (namespace(json!({})), holding(&["coredns"]), true),
+        (namespace(json!({})), holding(&[]), false),
+        (
+            namespace(json!({"name": "other"})),
+            holding(&["coredns"]),
+            false,
+        ),
+        (namespace(deleting), holding(&["coredns"]), false),
+        (namespace(json!({})), marked, false),
+        (namespace(json!({})), released, false),
+    ] {
+        assert_eq!(deletion(&old, &facts).is_some(), denied, "{old:?}");
+    }
+    assert_eq!(
+        deletion(&namespace(json!({})), &holding(&["kube-proxy", "coredns"]))
+            .unwrap()
+            .to_string(),
+        "namespace kubectl-addons holds 2 core add-ons of this cluster (coredns, kube-proxy); see why and how to \
+         release: kubectl addons core explain coredns; if its cluster goes, say so first: \
+         kubectl annotate namespace kubectl-addons kubectl-addons.dev/cluster-deleting=true"
+    );
+}
+
+#[test]
+fn the_label_stays_while_it_is_true() {
+    let held = namespace(json!({}));
+    let bare = namespace(json!({"labels": {}}));
+    let deleting =
+        namespace(json!({"labels": {}, "annotations": {ANNOTATION_CLUSTER_DELETING: ""}}));
+    for (new, facts, who, denied) in [
+        (&bare, holding(&["coredns"]), requester(&[]), true),
+        (
+            &namespace(json!({"labels": {LABEL_HOLDS_CORE: "x"}})),
+            holding(&["coredns"]),
+            requester(&[]),
+            true,
+        ),
+        (&held, holding(&["coredns"]), requester(&[]), false),
+        (&bare, holding(&[]), requester(&[]), false),
+        (&bare, holding(&["coredns"]), core(), false),
+        (&deleting, holding(&["coredns"]), requester(&[]), false),
+    ] {
+        assert_eq!(
+            guarded_label(new, &held, &who, &facts).is_some(),
+            denied,
+            "{new:?}"
+        );
+    }
+}

@@ -1,0 +1,162 @@
+//! What is not there, and what does not fit.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::admission::NamespaceFacts;
+use crate::admission::fixtures::{addon, catalogue, catalogue_object, facts, source};
+
+fn known() -> Facts {
+    let narrow = |range: &str, version: &str| json!({"version": version, "source": source(), "constraints": {"k8sVersion": range}});
+    facts(vec![
+        catalogue(
+            "platform",
+            json!([
+                addon("metrics-server", &["0.8.1", "0.9.0"]),
+                {"name": "narrow", "versions": [narrow("<1.30.0", "1.0.0"), narrow(">=1.36.0", "1.1.0")]},
+                {"name": "future", "versions": [narrow(">=1.99.0", "1.0.0")]},
+                {"name": "by-id", "versions": [{"version": "", "id": "k8s-1.6", "source": source()}]},
+            ]),
+        ),
+        catalogue("custom", json!([addon("prometheus", &["1.0.0"])])),
+        catalogue_object(json!({
+            "metadata": {"name": "beside", "namespace": "team"},
+            "spec": {"addons": [addon("team-addon", &["3.0.0"])]},
+        })),
+    ])
+}
+
+fn resolved(reference: Value, namespace: &str, facts: &Facts) -> Result<Option<String>, String> {
+    let reference: AddonRef = serde_json::from_value(reference).unwrap();
+    match resolve(&reference, namespace, facts) {
+        Ok(selection) => {
+            Ok(selection.map(|selection| spelling(&selection.chosen.unwrap().version)))
+        }
+        Err(problem) => Err(problem.to_string()),
+    }
+}
+
+#[test]
+fn references_that_are_there_and_fit() {
+    for (reference, namespace, expected) in [
+        (
+            json!({"name": "metrics-server"}),
+            "kubectl-addons",
+            Some("0.9.0"),
+        ),
+        (
+            json!({"name": "metrics-server", "version": "v0.8.1"}),
+            "kubectl-addons",
+            Some("0.8.1"),
+        ),
+        (
+            json!({"name": "metrics-server", "catalogue": "platform"}),
+            "team",
+            Some("0.9.0"),
+        ),
+        (
+            json!({"name": "team-addon", "catalogue": "beside"}),
+            "team",
+            Some("3.0.0"),
+        ),
+        (
+            json!({"name": "team-addon", "version": "3"}),
+            "team",
+            Some("3.0.0"),
+        ),
+        (
+            json!({"name": "by-id", "id": "k8s-1.6"}),
+            "kubectl-addons",
+            Some("id k8s-1.6"),
+        ),
+        (json!({"name": "narrow"}), "kubectl-addons", Some("1.1.0")),
+        (
+            json!({"name": "x", "index": "https://x"}),
+            "kubectl-addons",
+            None,
+        ),
+        (
+            json!({"name": "x", "directory": "/x"}),
+            "kubectl-addons",
+            None,
+        ),
+    ] {
+        let got = resolved(reference.clone(), namespace, &known());
+        assert_eq!(got, Ok(expected.map(str::to_owned)), "{reference}");
+    }
+}
+
+#[test]
+fn references_that_are_not_there() {
+    for (reference, namespace, expected) in [
+        (
+            json!({"name": "prometeus"}),
+            "kubectl-addons",
+            "spec.addonRef.name: no add-on named prometeus; did you mean prometheus (catalogue custom)?",
+        ),
+        (
+            json!({"name": "dashboard"}),
+            "kubectl-addons",
+            "spec.addonRef.name: no add-on named dashboard; look: kubectl addons search",
+        ),
+        (
+            json!({"name": "prometheus", "catalogue": "platform"}),
+            "kubectl-addons",
+            "spec.addonRef.name: no add-on named prometheus in catalogue platform; did you mean prometheus (catalogue custom)?",
+        ),
+        (
+            json!({"name": "prometheus", "catalogue": "custm"}),
+            "kubectl-addons",
+            "spec.addonRef.catalogue: no catalogue named custm; did you mean custom?",
+        ),
+        (
+            json!({"name": "team-addon", "catalogue": "beside"}),
+            "kubectl-addons",
+            "spec.addonRef.catalogue: no catalogue named beside; look: kubectl addons catalogue list",
+        ),
+        (
+            json!({"name": "metrics-server", "version": "0.7.0"}),
+            "kubectl-addons",
+            "spec.addonRef.version: metrics-server has no version 0.7.0; there are 0.9.0, 0.8.1",
+        ),
+        (
+            json!({"name": "metrics-server", "id": "x"}),
+            "kubectl-addons",
+            "spec.addonRef.id: metrics-server has no id x; there are 0.9.0, 0.8.1",
+        ),
+    ] {
+        assert_eq!(
+            resolved(reference, namespace, &known()),
+            Err(expected.to_owned())
+        );
+    }
+}
+
+#[test]
+fn fit_is_judged_on_this_cluster_only() {
+    let pinned = json!({"name": "narrow", "version": "1.0.0"});
+    assert_eq!(
+        resolved(pinned.clone(), "kubectl-addons", &known()),
+        Err("spec.addonRef: narrow 1.0.0 does not fit this cluster \
+             (1.0.0: k8sVersion <1.30.0 does not match 1.36.3); look: kubectl addons show narrow"
+            .to_owned())
+    );
+    assert_eq!(
+        resolved(json!({"name": "future"}), "kubectl-addons", &known()),
+        Err("spec.addonRef: no version of future fits this cluster \
+             (1.0.0: k8sVersion >=1.99.0 does not match 1.36.3); look: kubectl addons show future"
+            .to_owned())
+    );
+    // A namespace without mark stands for another cluster, whose version is not known here.
+    assert_eq!(
+        resolved(pinned.clone(), "team", &known()),
+        Ok(Some("1.0.0".to_owned()))
+    );
+    let mut local = known();
+    let marks = NamespaceFacts {
+        local: true,
+        ..NamespaceFacts::default()
+    };
+    local.namespaces.insert("team".to_owned(), marks);
+    assert!(resolved(pinned, "team", &local).is_err());
+}

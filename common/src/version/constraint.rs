@@ -1,0 +1,330 @@
+//! Constraints of our own catalogues: the language of Masterminds/semver 3.4 and 3.5, which Helm and KKP use
+//! (`tests/golden/ranges/masterminds.tsv`).
+//!
+//! Blanks or commas join comparisons by AND, `||` by OR. `1.2`, `1.2.x` and `~1.2` take every patch, `^1.2` every
+//! minor version, `1.2 - 1.4` is `>=1.2, <=1.4`. A pre-release matches only where a bound of the same AND group has one.
+
+use std::cmp::Ordering;
+
+use semver::{BuildMetadata, Prerelease, Version};
+
+use super::{RangeError, VersionError};
+
+/// A set of versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constraint {
+    /// One of them must match, and of that one everything.
+    alternatives: Vec<Vec<Comparison>>,
+}
+
+/// `>=1.30`
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Comparison {
+    operator: Operator,
+    bound: Partial,
+}
+
+/// A version of which only the first numbers may be written; the others are 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Partial {
+    version: Version,
+    /// How many numbers are written before a wildcard or the end: 0 to 3.
+    written: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    GreaterOrEqual,
+    Greater,
+    Tilde,
+    Caret,
+}
+
+/// Longer spellings first, for the first that fits is taken.
+const OPERATORS: [(&str, Operator); 11] = [
+    ("!=", Operator::NotEqual),
+    (">=", Operator::GreaterOrEqual),
+    ("=>", Operator::GreaterOrEqual),
+    ("<=", Operator::LessOrEqual),
+    ("=<", Operator::LessOrEqual),
+    ("~>", Operator::Tilde),
+    ("~", Operator::Tilde),
+    ("^", Operator::Caret),
+    ("=", Operator::Equal),
+    (">", Operator::Greater),
+    ("<", Operator::Less),
+];
+
+impl Constraint {
+    /// Reads a constraint.
+    ///
+    /// # Errors
+    /// [`RangeError`], also for empty text.
+    pub fn parse(text: &str) -> Result<Self, RangeError> {
+        if text.trim_ascii().is_empty() {
+            return Err(RangeError::Empty {
+                text: text.to_owned(),
+            });
+        }
+        let alternatives = text.split("||").map(|group| comparisons(text, group));
+        Ok(Self {
+            alternatives: alternatives.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Whether `version` is in the set.
+    #[must_use]
+    pub fn matches(&self, version: &Version) -> bool {
+        self.alternatives.iter().any(|all| {
+            let pre_releases = all
+                .iter()
+                .any(|comparison| !comparison.bound.version.pre.is_empty());
+            (version.pre.is_empty() || pre_releases)
+                && all.iter().all(|comparison| comparison.matches(version))
+        })
+    }
+}
+
+/// Reads a version as Masterminds' `NewVersion` does: like [`super::tolerant::parse`], but no blanks around it, and a
+/// pre-release behind fewer than three numbers is allowed (`1.3-rc1`).
+///
+/// # Errors
+/// [`VersionError`].
+pub fn version(text: &str) -> Result<Version, VersionError> {
+    let read = Partial::parse(text)?;
+    let mut numbers = text.split(['-', '+']).take(1);
+    if numbers.any(|numbers| numbers.contains(['x', 'X', '*'])) {
+        return Err(VersionError::new(
+            text,
+            "a wildcard is for constraints only",
+        ));
+    }
+    Ok(read.version)
+}
+
+impl Comparison {
+    fn matches(&self, version: &Version) -> bool {
+        let Partial {
+            version: bound,
+            written,
+        } = &self.bound;
+        let order = version.cmp_precedence(bound);
+        let prefix =
+            |length: usize| numbers_of(version)[..length].cmp(&numbers_of(bound)[..length]);
+        match (self.operator, written) {
+            (Operator::Less, _) => order == Ordering::Less,
+            (Operator::GreaterOrEqual, _) => order != Ordering::Less,
+            (Operator::Greater, 1 | 2) => prefix(*written) == Ordering::Greater,
+            (Operator::Greater, _) => order == Ordering::Greater,
+            (Operator::LessOrEqual, 3) => order != Ordering::Greater,
+            (Operator::LessOrEqual, 1) => prefix(1) != Ordering::Greater,
+            (Operator::LessOrEqual, _) => prefix(2) != Ordering::Greater,
+            (Operator::NotEqual, 1) => prefix(1) != Ordering::Equal,
+            (Operator::NotEqual, 2) => prefix(2) != Ordering::Equal || version.pre != bound.pre,
+            (Operator::NotEqual, _) => order != Ordering::Equal,
+            (Operator::Equal, 3) => order == Ordering::Equal,
+            (Operator::Equal | Operator::Tilde, written) => {
+                // `~0.0.0` and a lone wildcard take everything from 0.0.0 on.
+                let all = numbers_of(bound) == [0; 3] && matches!(written, 0 | 3);
+                order != Ordering::Less && (all || prefix((*written).min(2)) == Ordering::Equal)
+            }
+            (Operator::Caret, written) => {
+                // The first number that is not 0 is fixed, or else the last one that is written.
+                let fixed = match numbers_of(bound) {
+                    [major, ..] if major > 0 || *written == 1 => 1,
+                    [_, minor, _] if minor > 0 || *written == 2 => 2,
+                    _ => 3,
+                };
+                order != Ordering::Less && prefix(fixed) == Ordering::Equal
+            }
+        }
+    }
+}
+
+impl Partial {
+    /// Reads `v1.2.x-rc.1+build`; what stands behind a wildcard number is not looked at.
+    fn parse(word: &str) -> Result<Self, VersionError> {
+        let fail = |problem: &str| VersionError::new(word, problem);
+        let (rest, build) = match word.split_once('+') {
+            Some((_, "")) => return Err(fail("nothing follows +")),
+            Some((rest, build)) => (rest, BuildMetadata::new(build)),
+            None => (word, Ok(BuildMetadata::EMPTY)),
+        };
+        let (rest, pre) = match rest.split_once('-') {
+            Some((_, "")) => return Err(fail("nothing follows -")),
+            Some((rest, pre)) => (rest, Prerelease::new(pre)),
+            None => (rest, Ok(Prerelease::EMPTY)),
+        };
+        let mut read = [0; 3];
+        let mut written = None;
+        for (i, part) in rest
+            .strip_prefix('v')
+            .unwrap_or(rest)
+            .split('.')
+            .enumerate()
+        {
+            let Some(number) = read.get_mut(i) else {
+                return Err(fail("it has more than three numbers"));
+            };
+            if matches!(part, "x" | "X" | "*") {
+                written = written.or(Some(i));
+            } else if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(VersionError::new(
+                    word,
+                    format_args!("{part:?} is no number"),
+                ));
+            } else if written.is_none() {
+                *number = part
+                    .parse()
+                    .map_err(|_| VersionError::new(word, format_args!("{part} is too large")))?;
+            }
+        }
+        let parts = rest.split('.').count();
+        let [major, minor, patch] = read;
+        let pre = pre.map_err(|error| VersionError::new(word, error))?;
+        let build = build.map_err(|error| VersionError::new(word, error))?;
+        Ok(Self {
+            version: Version {
+                major,
+                minor,
+                patch,
+                pre,
+                build,
+            },
+            written: written.unwrap_or(parts),
+        })
+    }
+}
+
+/// One AND group.
+fn comparisons(text: &str, group: &str) -> Result<Vec<Comparison>, RangeError> {
+    let mut comparisons = Vec::new();
+    let mut rest = group.trim_ascii();
+    if rest.is_empty() {
+        return Err(RangeError::EmptyAlternative {
+            text: text.to_owned(),
+        });
+    }
+    loop {
+        let (spelling, operator, after) = OPERATORS
+            .into_iter()
+            .find_map(|(spelling, operator)| {
+                let after = rest.strip_prefix(spelling)?;
+                Some((spelling, operator, after))
+            })
+            .unwrap_or(("", Operator::Equal, rest));
+        let (word, after) = word(after);
+        if word.is_empty() {
+            return Err(if spelling.is_empty() {
+                RangeError::StrayComma {
+                    text: text.to_owned(),
+                }
+            } else {
+                RangeError::EndsInOperator {
+                    text: text.to_owned(),
+                    operator: spelling.to_owned(),
+                }
+            });
+        }
+        let bound = partial(text, word)?;
+        match upper_end(spelling, after) {
+            Some((word, after)) => {
+                comparisons.push(Comparison {
+                    operator: Operator::GreaterOrEqual,
+                    bound,
+                });
+                let bound = partial(text, word)?;
+                comparisons.push(Comparison {
+                    operator: Operator::LessOrEqual,
+                    bound,
+                });
+                rest = after;
+            }
+            None => {
+                comparisons.push(Comparison { operator, bound });
+                rest = after;
+            }
+        }
+        rest = rest.trim_ascii_start();
+        if rest.is_empty() {
+            return Ok(comparisons);
+        }
+        if let Some(after) = rest.strip_prefix(',') {
+            rest = after.trim_ascii_start();
+        }
+    }
+}
+
+/// The word at the start of `text`, and what follows it: words end at white space and commas.
+fn word(text: &str) -> (&str, &str) {
+    let text = text.trim_ascii_start();
+    let end = text.find(|c: char| c.is_ascii_whitespace() || c == ',');
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+/// The `1.4` of `1.2 - 1.4`, and what follows it.
+fn upper_end<'a>(operator: &str, after: &'a str) -> Option<(&'a str, &'a str)> {
+    let (dash, end) = word(after);
+    (operator.is_empty() && dash == "-").then(|| word(end))
+}
+
+fn partial(text: &str, word: &str) -> Result<Partial, RangeError> {
+    Partial::parse(word).map_err(|error| RangeError::Version {
+        text: text.to_owned(),
+        error,
+    })
+}
+
+fn numbers_of(version: &Version) -> [u64; 3] {
+    [version.major, version.minor, version.patch]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, version: &str, expect: bool) {
+        let constraint = Constraint::parse(text).unwrap();
+        let version = super::version(version).unwrap();
+        assert_eq!(constraint.matches(&version), expect, "{text} on {version}");
+    }
+
+    #[test]
+    fn pre_releases_match_only_where_a_bound_has_one() {
+        check(">=1.25.0", "1.31.2-gke.100", false);
+        check(">=1.25.0-0", "1.31.2-gke.100", true);
+        check(">=1.2.3-rc.1 <1.2.3", "1.2.3-rc.1", true);
+        check("!=1.2-0", "1.2.3", true);
+    }
+
+    #[track_caller]
+    fn refuses(text: &str, expect: &str) {
+        assert_eq!(Constraint::parse(text).unwrap_err().to_string(), expect);
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        refuses(
+            ">=1.30 <",
+            "\">=1.30 <\" ends in an operator: a version must follow <",
+        );
+        refuses("1.30 ||", "\"1.30 ||\" has an empty side at ||");
+        refuses(
+            ">=1.30,",
+            "\">=1.30,\" has a comma without a comparison on both sides",
+        );
+        refuses(
+            "==1.30",
+            "\"==1.30\": \"=1.30\" is no version: \"=1\" is no number",
+        );
+        refuses(
+            " ",
+            "\" \" is empty: write a range, or leave the field out to fit everywhere",
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! Versions as kops reads them: blang/semver 4.0.0 `ParseTolerant` (`tests/golden/ranges/kops-tolerant-parse.tsv`).
+
+use semver::Version;
+
+/// A text that is no version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no version: {problem}")]
+pub struct VersionError {
+    /// As written.
+    pub text: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl VersionError {
+    pub(super) fn new(text: &str, problem: impl ToString) -> Self {
+        Self {
+            text: text.to_owned(),
+            problem: problem.to_string(),
+        }
+    }
+}
+
+/// Reads `1`, `v1.2`, ` 01.2.3 `, `v1.2.3-rc.1+build`.
+///
+/// Blanks around the text, one lower-case `v` and leading zeros of the three numbers are dropped, missing numbers are
+/// zero (kops-channels §1.2).
+///
+/// # Errors
+/// [`VersionError`]: no number where one is expected, a fourth part, a number over 64 bits, or a pre-release or build
+/// behind fewer than three numbers.
+pub fn parse(text: &str) -> Result<Version, VersionError> {
+    let trimmed = text.trim();
+    let mut parts: Vec<String> = trimmed
+        .strip_prefix('v')
+        .unwrap_or(trimmed)
+        .splitn(3, '.')
+        .map(without_leading_zeros)
+        .collect();
+    if parts.len() < 3 && parts.last().is_some_and(|last| last.contains(['-', '+'])) {
+        return Err(VersionError::new(
+            text,
+            "a pre-release or build needs three numbers before it, as in 1.0.0-rc.1",
+        ));
+    }
+    parts.resize(3, "0".to_owned());
+    Version::parse(&parts.join(".")).map_err(|error| VersionError::new(text, error))
+}
+
+/// Whether both texts are versions of equal precedence (`v1` and `1.0.0+build`), or equal texts where one cannot be
+/// read: what "the same version" means to people (semantics 2).
+#[must_use]
+pub fn same(a: &str, b: &str) -> bool {
+    match (parse(a), parse(b)) {
+        (Ok(a), Ok(b)) => a.cmp_precedence(&b).is_eq(),
+        _ => a.trim() == b.trim(),
+    }
+}
+
+/// `007` → `7`, `00` → `0`; a zero stays before what is no digit, so that `0-rc.1` keeps its number.
+fn without_leading_zeros(part: &str) -> String {
+    if part.len() < 2 {
+        return part.to_owned();
+    }
+    let rest = part.trim_start_matches('0');
+    if rest.starts_with(|c: char| c.is_ascii_digit()) {
+        rest.to_owned()
+    } else {
+        format!("0{rest}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let read = match parse(text) {
+            Ok(version) => version.to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(read, expect);
+    }
+
+    #[test]
+    fn versions_are_read_as_kops_does() {
+        check(" v01.2 ", "1.2.0");
+        check(
+            "1.2.0-",
+            "\"1.2.0-\" is no version: empty identifier segment in pre-release identifier",
+        );
+        // T5 of kops-channels §2.
+        check(
+            "1.0-kops",
+            "\"1.0-kops\" is no version: a pre-release or build needs three numbers before it, as in 1.0.0-rc.1",
+        );
+    }
+
+    #[test]
+    fn the_same_version_has_many_spellings() {
+        assert!(same("v1", "1.0.0+build"));
+        assert!(same(" latest", "latest"));
+        assert!(!same("1.0.0", "1.0.0-rc.1"));
+    }
+}

@@ -1,0 +1,158 @@
+//! `list`: what is installed, of which version, healthy or why not, and what could be newer.
+
+use anyhow::Result;
+use common::api::installation::AddonInstallation;
+use common::catalogue::due::{Due, due};
+use common::catalogue::select::{Request, select};
+use common::catalogue::{Catalogue, Entry};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::cli::Format;
+use crate::cli::reading::List;
+use crate::exit::Exit;
+use crate::health;
+use crate::operation::known::{Known, name_of};
+use crate::output::{self, Items, age::age, table::Table};
+use crate::session::Session;
+
+/// One installation.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    namespace: String,
+    name: String,
+    addon: String,
+    target_namespace: String,
+    version: String,
+    id: String,
+    core: bool,
+    status: String,
+    /// The newest version that fits and is not installed; absent = none, or the origin was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    newer: Option<String>,
+    origin: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    installed_at: Option<String>,
+    #[serde(skip)]
+    age: String,
+}
+
+/// Lists the installations of this cluster.
+///
+/// # Errors
+/// The server cannot be reached, or refuses.
+pub async fn run(session: &Session, args: &List) -> Result<Exit> {
+    let known = Known::read(session).await?;
+    let namespace = session.global().namespace.as_deref();
+    let in_namespace = |record: &&AddonInstallation| {
+        namespace.is_none_or(|namespace| record.metadata.namespace.as_deref() == Some(namespace))
+    };
+    let records: Vec<_> = known
+        .records
+        .iter()
+        .filter(in_namespace)
+        .filter(|record| !args.core || record.spec.core_addon)
+        .cloned()
+        .collect();
+    let rows = rows(session, &records).await?;
+    let rows: Vec<Row> = rows.into_iter().filter(|row| !args.outdated || row.newer.is_some()).collect();
+    match args.output.format {
+        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
+        Format::Name => {
+            for row in &rows {
+                output::data(&format!("addoninstallation.kubectl-addons.dev/{}\n", row.name));
+            }
+        }
+        Format::Table | Format::Wide if rows.is_empty() => {
+            output::note("nothing is installed; see what there is: kubectl addons search");
+        }
+        format @ (Format::Table | Format::Wide) => output::data(&table(&rows, format == Format::Wide)),
+    }
+    Ok(Exit::Done)
+}
+
+async fn rows(session: &Session, records: &[AddonInstallation]) -> Result<Vec<Row>> {
+    if records.is_empty() {
+        return Ok(Vec::new());
+    }
+    let cluster = session.cluster().await?;
+    let troubles = health::troubles(cluster, records).await?;
+    // Indexes are not fetched for a list; `upgrade --dry-run` does.
+    let catalogue = Catalogue::of_objects(session.catalogues().await?);
+    let facts = session.facts(None, None).await?;
+    let now = cluster.now();
+    let mut rows = Vec::new();
+    for record in records {
+        let name = name_of(record);
+        let reference = &record.spec.addon_ref;
+        let installed = record.status.as_ref().and_then(|status| status.installed.clone()).unwrap_or_default();
+        let request =
+            Request { addon: &reference.name, catalogue: reference.catalogue.as_deref(), ..Request::default() };
+        let newer = if reference.index.is_some() || reference.directory.is_some() {
+            None
+        } else {
+            let selection = select(&catalogue, &request, &facts, session.rules());
+            let is_newer = |entry: &Entry| {
+                matches!(due(&installed, entry, selection.rules, None, &installed.values_hash), Due::Yes { .. })
+            };
+            selection.chosen.clone().filter(is_newer).map(|entry| entry_label(&entry))
+        };
+        let created = record.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        rows.push(Row {
+            status: health::word(record, troubles.get(&health::owner(record)).map(Vec::as_slice).unwrap_or_default()),
+            addon: reference.name.clone(),
+            target_namespace: record.spec.target_namespace.clone().unwrap_or_default(),
+            version: installed.version.clone(),
+            id: installed.id.clone(),
+            core: record.spec.core_addon,
+            newer,
+            origin: origin(record),
+            installed_at: installed.at.as_ref().map(|at| at.0.to_string()),
+            age: created.map(|created: Timestamp| age(created, now)).unwrap_or_default(),
+            namespace: name.namespace,
+            name: name.name,
+        });
+    }
+    rows.sort_by(|a, b| (&a.name, &a.namespace).cmp(&(&b.name, &b.namespace)));
+    Ok(rows)
+}
+
+fn entry_label(entry: &Entry) -> String {
+    if entry.version.version.is_empty() { format!("id {}", entry.version.id) } else { entry.version.version.clone() }
+}
+
+fn origin(record: &AddonInstallation) -> String {
+    let reference = &record.spec.addon_ref;
+    match (&reference.catalogue, &reference.index, &reference.directory) {
+        (Some(name), _, _) => format!("catalogue {name}"),
+        (_, Some(index), _) => format!("index {index}"),
+        (_, _, Some(directory)) => format!("directory {directory}"),
+        _ => String::new(),
+    }
+}
+
+fn table(rows: &[Row], wide: bool) -> String {
+    let mut header = vec!["NAME", "TARGET", "VERSION", "STATUS", "NEWER", "AGE"];
+    if wide {
+        header.extend(["NAMESPACE", "ADDON", "ID", "ORIGIN"]);
+    }
+    let mut table = Table::new(&header);
+    for row in rows {
+        let name = if row.core { format!("{} (core)", row.name) } else { row.name.clone() };
+        let version = if row.version.is_empty() && !row.id.is_empty() { format!("id {}", row.id) } else { row.version.clone() };
+        let mut cells = vec![
+            name,
+            row.target_namespace.clone(),
+            version,
+            row.status.clone(),
+            row.newer.clone().unwrap_or_else(|| "–".to_owned()),
+            row.age.clone(),
+        ];
+        if wide {
+            cells.extend([row.namespace.clone(), row.addon.clone(), row.id.clone(), row.origin.clone()]);
+        }
+        table.row(cells);
+    }
+    table.render()
+}

@@ -1,0 +1,90 @@
+//! `status NAME`: the objects of an installation, and why it is not ready.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use common::api::installation::AddonInstallation;
+use serde::Serialize;
+
+use crate::cli::Format;
+use crate::cli::reading::Status;
+use crate::exit::Exit;
+use crate::health::{self, ObjectHealth};
+use crate::operation::announce::label;
+use crate::operation::known::Known;
+use crate::operation::pipeline::find;
+use crate::output;
+use crate::session::Session;
+
+/// One installation with its objects.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct View<'a> {
+    name: &'a str,
+    namespace: &'a str,
+    target_namespace: &'a str,
+    status: String,
+    installed: Option<&'a common::api::installation::Installed>,
+    objects: &'a [ObjectHealth],
+}
+
+/// Shows one installation.
+///
+/// # Errors
+/// There is none of that name; the server cannot be reached, or refuses.
+pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
+    let known = Known::read(session).await?;
+    let record = find(&known, &args.name, session)?;
+    let objects = health::objects(session.cluster().await?, record).await?;
+    let troubles: Vec<_> = objects.iter().filter(|object| !object.is_current()).cloned().collect();
+    let word = health::word(record, &troubles);
+    match args.output.format {
+        format @ (Format::Json | Format::Yaml) => {
+            let view = View {
+                name: record.metadata.name.as_deref().unwrap_or_default(),
+                namespace: record.metadata.namespace.as_deref().unwrap_or_default(),
+                target_namespace: record.spec.target_namespace.as_deref().unwrap_or_default(),
+                status: word,
+                installed: record.status.as_ref().and_then(|status| status.installed.as_ref()),
+                objects: &objects,
+            };
+            output::value(&view, format)?;
+        }
+        Format::Name => {
+            let lines: String = objects.iter().map(|object| format!("{}\n", object.key)).collect();
+            output::data(&lines);
+        }
+        Format::Table | Format::Wide => output::data(&tree(record, &word, &objects)),
+    }
+    Ok(Exit::Done)
+}
+
+fn tree(record: &AddonInstallation, word: &str, objects: &[ObjectHealth]) -> String {
+    let name = record.metadata.name.as_deref().unwrap_or_default();
+    let target = record.spec.target_namespace.as_deref().unwrap_or_default();
+    let installed = record.status.as_ref().and_then(|status| status.installed.as_ref());
+    let version = installed.map(|installed| format!(" {}", label(installed))).unwrap_or_default();
+    let mut text = format!("{name}{version} in {target}   {word}\n");
+    let names: Vec<String> = objects
+        .iter()
+        .map(|object| match &object.key.namespace {
+            Some(namespace) if namespace != target => object.key.to_string(),
+            _ => format!("{} {}", object.key.kind, object.key.name),
+        })
+        .collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    for (i, (object, name)) in objects.iter().zip(&names).enumerate() {
+        let branch = if i + 1 == objects.len() { "└─" } else { "├─" };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{branch} {name:<width$}   {}", object.message());
+    }
+    let edited: Vec<_> = objects.iter().filter(|object| object.edited).collect();
+    for object in &edited {
+        let _ = writeln!(text, "edited since our last apply: {}", object.key);
+    }
+    let gone = objects.iter().any(|object| object.readiness.is_none());
+    if !edited.is_empty() || gone {
+        let _ = writeln!(text, "restore: kubectl addons upgrade {name} --repair");
+    }
+    text
+}
