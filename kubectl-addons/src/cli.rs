@@ -3,10 +3,15 @@
 pub mod operation;
 pub mod reading;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::builder::Styles;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
+
+use crate::completion;
 
 /// Manages the add-ons of a cluster from versioned catalogues.
 #[derive(Parser, Debug)]
@@ -19,6 +24,20 @@ pub struct Cli {
     #[command(subcommand)]
     #[expect(missing_docs, reason = "the subcommands have their own help texts")]
     pub command: Command,
+}
+
+/// Reads the command line. Help calls the program `kubectl addons`, or by its own name where kubectl could not find it by
+/// that.
+///
+/// # Errors
+/// Help and version, which are printed, and mistakes; [`clap::Error::exit_code`] tells them apart.
+pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let mut command = Cli::command();
+    let name = args.first().and_then(|program| Path::new(program).file_name()?.to_str());
+    if let Some(name) = name.filter(|name| !name.starts_with("kubectl-")) {
+        command = command.bin_name(name.to_owned());
+    }
+    Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)
 }
 
 /// One verb.
@@ -69,7 +88,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     pub kubeconfig: Option<String>,
     /// Context of the kubeconfig
-    #[arg(long, global = true)]
+    #[arg(long, global = true, add = ArgValueCandidates::new(completion::contexts))]
     pub context: Option<String>,
     /// Cluster of the kubeconfig
     #[arg(long, global = true)]
@@ -125,6 +144,9 @@ pub struct Global {
     /// Which rules choose between versions
     #[arg(long, global = true, value_enum, default_value_t)]
     pub rules: Rules,
+    /// Verbosity as of kubectl: from 6 on every request is told on stderr
+    #[arg(short = 'v', long = "v", global = true, value_name = "LEVEL", default_value_t = 0)]
+    pub verbosity: u8,
 }
 
 /// `--rules`.

@@ -12,11 +12,12 @@ impl Table {
         Self { rows: vec![header.iter().map(|cell| (*cell).to_owned()).collect()] }
     }
 
-    /// Adds a row. A line break in a cell becomes a blank; an empty cell becomes `-`.
+    /// Adds a row. A line break in a cell becomes a blank; an empty cell becomes `–`.
     pub fn row(&mut self, cells: Vec<String>) {
         let clean = |cell: String| {
             let cell = cell.split_whitespace().collect::<Vec<_>>().join(" ");
-            if cell.is_empty() { "-".to_owned() } else { cell }
+            let cell = super::plain(&cell);
+            if cell.is_empty() { "–".to_owned() } else { cell }
         };
         self.rows.push(cells.into_iter().map(clean).collect());
     }
@@ -51,6 +52,6 @@ mod tests {
         table.row(vec!["größer".into(), "1.0.0".into()]);
         table.row(vec!["a".into(), String::new()]);
         table.row(vec!["two\nlines".into(), "2".into()]);
-        assert_eq!(table.render(), "NAME        VERSION\ngrößer      1.0.0\na           -\ntwo lines   2\n");
+        assert_eq!(table.render(), "NAME        VERSION\ngrößer      1.0.0\na           –\ntwo lines   2\n");
     }
 }
