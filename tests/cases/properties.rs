@@ -1,3 +1,6 @@
-//! Laws, tried on random inputs.
+//! Laws that hold for every input.
 
+mod admission;
 mod plan;
+mod values;
+mod yaml;

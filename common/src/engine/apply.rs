@@ -10,17 +10,16 @@ use futures::stream;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use crate::api::installation::ObjectState;
 use crate::api::names;
+use crate::plan::inventory::Answer;
 use crate::plan::{Action, Step};
 
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::{Metadata, Partial};
-use super::request::{APPLY_PATCH, Call, METADATA};
+use super::meta::Partial;
+use super::request::{self, APPLY_PATCH, Call, METADATA};
 use super::snapshot::read_one;
-use super::status::Applied;
 
 /// How often a creation is tried whose fate is not known.
 const TRIES: usize = 5;
@@ -30,6 +29,8 @@ const WEBHOOK_PAUSE: Duration = Duration::from_millis(500);
 
 /// A shorter value would blot out harmless words.
 const SHORTEST_SECRET: usize = 4;
+
+type Applied = request::Answer<Partial>;
 
 /// Who applies, and until when.
 #[derive(Clone, Debug)]
@@ -45,7 +46,7 @@ pub(super) struct Applier {
 /// What became of one step.
 pub(super) struct Outcome<'a> {
     pub(super) step: &'a Step,
-    pub(super) result: Result<Applied, EngineError>,
+    pub(super) result: Result<Answer, EngineError>,
     pub(super) terminating: bool,
     pub(super) warnings: Vec<String>,
 }
@@ -68,68 +69,60 @@ impl Applier {
 
     async fn step<'a>(&self, cluster: &Cluster, step: &'a Step) -> Outcome<'a> {
         let patience = (Instant::now() + PATIENCE_WITH_WEBHOOKS).min(self.deadline);
-        let mut warnings = Vec::new();
-        let result = loop {
+        let applied = loop {
             match self.apply(cluster, step).await {
-                Ok((metadata, state, said)) => {
-                    warnings = said;
-                    break Ok((metadata, state));
-                }
+                Ok(applied) => break applied,
                 Err(error) if is_silent_webhook(&error) && Instant::now() < patience => {
                     sleep(WEBHOOK_PAUSE).await;
                 }
-                Err(error) => break Err(explain(error, step)),
+                Err(error) => {
+                    return Outcome {
+                        step,
+                        result: Err(explain(error, step)),
+                        terminating: false,
+                        warnings: Vec::new(),
+                    };
+                }
             }
         };
+        let metadata = applied.object.metadata;
         Outcome {
             step,
-            terminating: matches!(&result, Ok((metadata, _)) if metadata.deletion_timestamp.is_some()),
-            result: result.map(|(metadata, state)| Applied::new(&metadata, state)),
-            warnings,
+            terminating: metadata.deletion_timestamp.is_some(),
+            result: Ok(Answer {
+                created: applied.created,
+                uid: metadata.uid,
+                generation: metadata.generation,
+                resource_version: metadata.resource_version,
+            }),
+            warnings: applied.warnings,
         }
     }
 
     /// One apply. For a planned creation it matters whether the object is ours: 201 says so, 200 that somebody was
     /// faster. Where the answer got lost, the label of the live object decides before the next try.
-    async fn apply(
-        &self,
-        cluster: &Cluster,
-        step: &Step,
-    ) -> Result<(Metadata, Option<ObjectState>, Vec<String>), EngineError> {
+    async fn apply(&self, cluster: &Cluster, step: &Step) -> Result<Applied, EngineError> {
         if step.action != Action::Create {
-            let answer = cluster.send::<Partial>(self.call(step)?).await?;
-            return Ok((answer.object.metadata, None, answer.warnings));
+            return cluster.send(self.call(step)?).await;
         }
-        let mut error = None;
-        for _ in 0..TRIES {
-            match cluster.send::<Partial>(self.call(step)?.once()).await {
-                Ok(answer) => {
-                    let state = match answer.created {
-                        true => ObjectState::Owned,
-                        false => ObjectState::Preexisting,
-                    };
-                    return Ok((answer.object.metadata, Some(state), answer.warnings));
-                }
-                Err(lost) if lost.is_uncertain() && !is_silent_webhook(&lost) => error = Some(lost),
-                Err(refused) => return Err(refused),
-            }
+        let mut tries = 1;
+        loop {
+            let lost = match cluster.send::<Partial>(self.call(step)?.once()).await {
+                Err(lost) if lost.is_uncertain() && !is_silent_webhook(&lost) => lost,
+                answer => return answer,
+            };
             let collection = Collection::of(&step.target);
-            let Some(live) = read_one(cluster, &collection, &step.target.key.name).await? else {
-                continue;
-            };
-            let ours = live.labels.get(names::LABEL_OWNER) == Some(&self.owner);
-            let state = match ours {
-                true => ObjectState::Owned,
-                false => ObjectState::Preexisting,
-            };
-            let answer = cluster.send::<Partial>(self.call(step)?).await?;
-            return Ok((answer.object.metadata, Some(state), answer.warnings));
+            if let Some(live) = read_one(cluster, &collection, &step.target.key.name).await? {
+                let ours = live.labels.get(names::LABEL_OWNER) == Some(&self.owner);
+                let mut answer = cluster.send::<Partial>(self.call(step)?).await?;
+                answer.created = ours;
+                return Ok(answer);
+            }
+            if tries == TRIES {
+                return Err(lost);
+            }
+            tries += 1;
         }
-        Err(error.unwrap_or_else(|| EngineError::Api {
-            what: step.target.key.to_string(),
-            message: "it was never tried".to_owned(),
-            code: 0,
-        }))
     }
 
     fn call(&self, step: &Step) -> Result<Call, EngineError> {

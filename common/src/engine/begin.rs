@@ -38,6 +38,7 @@ pub(super) async fn begin(
     let mut known = wanted.clone();
     let mut stored = match wanted.resource_version() {
         Some(_) => lock::reread(cluster, wanted).await?,
+        None if plan.verb == Verb::Uninstall => return Err(lock::stale(wanted, lock::UNINSTALLED)),
         None => {
             let (made, found) = create(cluster, wanted).await?;
             if made {

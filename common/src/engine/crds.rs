@@ -11,7 +11,6 @@ use tokio::time::Instant;
 use crate::api::names;
 use crate::manifest::key::ObjectKey;
 
-use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::{Metadata, Partial};
@@ -82,12 +81,7 @@ async fn install_one(
             message: "this is no CustomResourceDefinition with a name".to_owned(),
             code: 0,
         })?;
-    let collection = Collection::known(
-        "apiextensions.k8s.io/v1",
-        &key.kind,
-        "customresourcedefinitions",
-        None,
-    );
+    let collection = served::collection();
     let live = read_one(cluster, &collection, &key.name).await?;
     if let Some(version) = live.as_ref().and_then(|live| newer(live, object)) {
         return Ok((key, Installed::Newer { version }));

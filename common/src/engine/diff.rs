@@ -100,7 +100,7 @@ async fn diff_step(
         }
         // Its namespace or its definition comes with the same plan.
         (None, Err(error)) if error.code() == Some(404) => {}
-        (_, Err(error)) => change.error = Some(explain(error, step).to_string()),
+        (_, Err(error)) => change.error = Some(explain(error, step).words()),
         (None, Ok(_)) => {}
     }
     Ok(change)

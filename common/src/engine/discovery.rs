@@ -5,8 +5,6 @@ mod cache;
 
 pub(super) use cache::Cache;
 
-use std::collections::BTreeSet;
-
 use futures::StreamExt as _;
 use futures::stream;
 use serde::Deserialize;
@@ -17,6 +15,7 @@ use crate::manifest::kinds::{KindInfo, KindTable};
 use super::address::group_version_path;
 use super::cluster::Cluster;
 use super::error::EngineError;
+use super::meta::or_default;
 use super::request::{Call, JSON};
 
 /// Newest first, plain discovery last: an old server answers with what it knows.
@@ -26,40 +25,33 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 
 /// Asks the server for every served kind.
 pub(super) async fn discover(cluster: &Cluster) -> Result<KindTable, EngineError> {
-    let (core, groups) = futures::try_join!(
-        cluster.send::<Document>(Call::path("/api", AGGREGATED)),
-        cluster.send::<Document>(Call::path("/apis", AGGREGATED)),
-    )?;
+    let (core, groups) = futures::try_join!(read(cluster, "/api"), read(cluster, "/apis"))?;
     let mut table = KindTable::default();
-    for document in [core.object, groups.object] {
-        match document {
-            Document::Aggregated { items } => insert_aggregated(&mut table, items),
-            Document::Core { versions } => {
-                let versions = versions.into_iter().map(|version| (String::new(), version));
-                insert_each(cluster, &mut table, versions.collect()).await;
-            }
-            Document::Groups { groups } => {
-                insert_each(cluster, &mut table, preferred_first(groups)).await;
-            }
-        }
-    }
+    insert(cluster, &mut table, core).await;
+    insert(cluster, &mut table, groups).await;
     Ok(table)
 }
 
-/// Plural names in the discovery document of a group version; none where it is not served.
-pub(super) async fn served(
-    cluster: &Cluster,
-    group: &str,
-    version: &str,
-) -> Result<BTreeSet<String>, EngineError> {
-    let call = Call::path(group_version_path(group, version), JSON);
-    match cluster.send::<ResourceList>(call).await {
-        Ok(answer) => {
-            let resources = answer.object.resources.into_iter();
-            Ok(resources.map(|resource| resource.name).collect())
+/// Asks the server for the served kinds of all named groups: those of definitions among them.
+pub(super) async fn discover_groups(cluster: &Cluster) -> Result<KindTable, EngineError> {
+    let mut table = KindTable::default();
+    insert(cluster, &mut table, read(cluster, "/apis").await?).await;
+    Ok(table)
+}
+
+async fn read(cluster: &Cluster, path: &str) -> Result<Document, EngineError> {
+    Ok(cluster.send(Call::path(path, AGGREGATED)).await?.object)
+}
+
+async fn insert(cluster: &Cluster, table: &mut KindTable, document: Document) {
+    match document {
+        Document::Aggregated { items } => insert_aggregated(table, items),
+        Document::Core { versions } => {
+            let versions = versions.into_iter();
+            let versions = versions.map(|version| (String::new(), version)).collect();
+            insert_each(cluster, table, versions).await;
         }
-        Err(error) if error.code() == Some(404) => Ok(BTreeSet::new()),
-        Err(error) => Err(error),
+        Document::Groups { groups } => insert_each(cluster, table, preferred_first(groups)).await,
     }
 }
 
@@ -69,7 +61,7 @@ pub(super) async fn served(
 enum Document {
     #[serde(rename = "APIGroupDiscoveryList")]
     Aggregated {
-        #[serde(default)]
+        #[serde(default, deserialize_with = "or_default")]
         items: Vec<GroupDiscovery>,
     },
     #[serde(rename = "APIVersions")]
@@ -82,7 +74,7 @@ enum Document {
 struct GroupDiscovery {
     #[serde(default)]
     metadata: Named,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     versions: Vec<VersionDiscovery>,
 }
 
@@ -96,7 +88,7 @@ struct Named {
 #[derive(Deserialize)]
 struct VersionDiscovery {
     version: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     resources: Vec<ResourceDiscovery>,
 }
 
@@ -108,7 +100,7 @@ struct ResourceDiscovery {
     response_kind: Option<ResponseKind>,
     #[serde(default)]
     scope: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     verbs: Vec<String>,
 }
 
@@ -122,7 +114,7 @@ struct ResponseKind {
 #[serde(rename_all = "camelCase")]
 struct Group {
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     versions: Vec<GroupVersion>,
     preferred_version: Option<GroupVersion>,
 }
@@ -134,7 +126,7 @@ struct GroupVersion {
 
 #[derive(Deserialize)]
 struct ResourceList {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     resources: Vec<Resource>,
 }
 
@@ -144,7 +136,7 @@ struct Resource {
     kind: String,
     #[serde(default)]
     namespaced: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     verbs: Vec<String>,
 }
 

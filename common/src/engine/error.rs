@@ -124,6 +124,17 @@ impl EngineError {
         matches!(self, Self::Api { code: 409, .. } | Self::Conflict { .. })
     }
 
+    /// The words of the error for a list that names the object already, with what caused it.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Api { message, .. }
+            | Self::Conflict { message, .. }
+            | Self::Denied { message, .. } => message.clone(),
+            Self::Unreachable { source, .. } => format!("{self}: {source}"),
+            other => other.to_string(),
+        }
+    }
+
     /// Whether it is not known what the server did with the request.
     pub(super) fn is_uncertain(&self) -> bool {
         matches!(

@@ -75,11 +75,11 @@ pub enum Event {
         /// The object.
         key: ObjectKey,
     },
-    /// The server warned about a write that succeeded.
+    /// Something that succeeded, or was left, with a warning.
     Warning {
         /// The object.
         key: ObjectKey,
-        /// The server's words.
+        /// The server's words, or why a namespace stays.
         message: String,
     },
     /// One object failed.
@@ -208,7 +208,7 @@ async fn run(
         }
     };
     if plan.verb == Verb::Uninstall && report.is_done() {
-        remove_namespace(cluster, &mut lock, options.wait.then_some(deadline), report).await?;
+        remove_namespace(cluster, &mut lock, plan, events, report).await?;
         return delete_record(cluster, lock).await;
     }
     finish(cluster, &mut lock, plan, options, &worked, report).await?;
@@ -238,7 +238,7 @@ async fn finish(
         status::end(
             status,
             plan,
-            &worked.results,
+            &worked.recorded,
             &ending,
             generation,
             &options.holder,
@@ -282,7 +282,8 @@ fn take_pending(report: &mut Report, pending: Vec<(ObjectKey, Readiness)>) {
 async fn remove_namespace(
     cluster: &Cluster,
     lock: &mut Lock,
-    deadline: Option<Instant>,
+    plan: &Plan,
+    events: &(dyn Fn(Event) + Send + Sync),
     report: &mut Report,
 ) -> Result<(), EngineError> {
     let created = lock.record.status.as_ref();
@@ -290,22 +291,34 @@ async fn remove_namespace(
         return Ok(());
     };
     let record = lock.record.clone();
+    let key = namespace::key(&created.name);
+    let deletions = plan.prune.iter().flatten();
+    let deleted = deletions.map(|deletion| deletion.uid.clone()).collect();
     let removal = {
-        let removing = std::pin::pin!(namespace::remove(cluster, &created, &record, deadline));
+        let removing = std::pin::pin!(namespace::remove(cluster, &created, &record, deleted));
         let keeping = std::pin::pin!(lock.keep(cluster));
         match select(removing, keeping).await {
             Either::Left((removal, _)) => removal,
             Either::Right((lost, _)) => return Err(lost),
         }
     };
-    match removal {
-        Ok(Removal::Removed) => report.pruned.push(namespace::key(&created.name)),
-        // An empty namespace left behind is no reason to keep the record; who may not look may not delete either.
-        Ok(Removal::Kept(_)) | Err(EngineError::Forbidden { .. } | EngineError::Denied { .. }) => {
-            report.retained.push(namespace::key(&created.name));
+    // An empty namespace left behind is no reason to keep the record; who may not look may not delete either.
+    let why = match removal {
+        Ok(Removal::Removed) => {
+            report.pruned.push(key);
+            return Ok(());
+        }
+        Ok(Removal::Kept(why)) => why,
+        Err(error @ (EngineError::Forbidden { .. } | EngineError::Denied { .. })) => {
+            error.to_string()
         }
         Err(error) => return Err(error),
-    }
+    };
+    events(Event::Warning {
+        key: key.clone(),
+        message: format!("the namespace stays: {why}"),
+    });
+    report.retained.push(key);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::ListMetadata;
+use super::meta::{ListMetadata, or_default};
 use super::request::{Call, JSON};
 
 /// Objects of one page.
@@ -19,9 +19,11 @@ pub(super) async fn all<T: DeserializeOwned>(
     selector: Option<&str>,
 ) -> Result<Vec<T>, EngineError> {
     #[derive(Deserialize)]
+    #[serde(bound = "T: DeserializeOwned")]
     struct Page<T> {
         #[serde(default)]
         metadata: ListMetadata,
+        #[serde(default = "Vec::new", deserialize_with = "or_default")]
         items: Vec<T>,
     }
     let mut found = Vec::new();

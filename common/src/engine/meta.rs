@@ -2,7 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+
+/// A value that Go writes as `null` where it is empty.
+pub(super) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
 
 /// An object of which only the metadata was asked for.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -16,7 +23,7 @@ pub(super) struct Partial {
 pub(super) struct PartialList {
     #[serde(default)]
     pub(super) metadata: ListMetadata,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) items: Vec<Partial>,
 }
 
@@ -32,7 +39,13 @@ pub(super) struct Metadata {
     pub(super) annotations: BTreeMap<String, String>,
     pub(super) deletion_timestamp: Option<String>,
     pub(super) finalizers: Vec<String>,
-    pub(super) owner_references: Vec<serde::de::IgnoredAny>,
+    pub(super) owner_references: Vec<OwnerReference>,
+}
+
+/// What an object goes with.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct OwnerReference {
+    pub(super) uid: String,
 }
 
 /// Metadata of a list.

@@ -14,18 +14,19 @@ use crate::api::installation::{AddonInstallation, CreatedNamespace};
 use crate::api::names;
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::plan::InstallationName;
+use crate::readiness::{Readiness, Status};
 
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::{Metadata, Partial, PartialList};
-use super::request::{Call, METADATA, METADATA_LIST};
-use super::snapshot::{namespace_collection, read_one};
+use super::execute::Event;
+use super::meta::{Metadata, Partial};
+use super::request::{Call, METADATA};
+use super::snapshot::{namespace_collection, read_all, read_one};
+use super::wait::teller;
 use super::{prune, record};
 
 const PAUSE: Duration = Duration::from_secs(1);
-/// Enough to see one object more than what every namespace has.
-const LOOKED_AT: &str = "10";
 /// What every namespace has, and what controllers take away by themselves.
 const HARMLESS: &[(&str, &str, Option<&str>)] = &[
     ("", "ConfigMap", Some("kube-root-ca.crt")),
@@ -60,6 +61,7 @@ pub(super) async fn create(
     name: &str,
     installation: &InstallationName,
     deadline: Instant,
+    events: &(dyn Fn(Event) + Send + Sync),
 ) -> Result<Option<String>, EngineError> {
     let owner = names::owner_hash(&installation.namespace, &installation.name);
     let object = json!({
@@ -71,6 +73,7 @@ pub(super) async fn create(
             "annotations": {names::ANNOTATION_INSTALLATION: installation.to_string()},
         },
     });
+    let tell = teller(events);
     loop {
         if let Some(created) = post(cluster, name, &object).await? {
             return Ok(Some(created.uid));
@@ -89,7 +92,14 @@ pub(super) async fn create(
                     code: 409,
                 });
             }
-            Some(_) => sleep(PAUSE).await,
+            Some(_) => {
+                let readiness = Readiness {
+                    status: Status::Terminating,
+                    message: "the one of that name is still being deleted".to_owned(),
+                };
+                tell(&key(name), &readiness);
+                sleep(PAUSE).await;
+            }
             None => {}
         }
     }
@@ -127,13 +137,13 @@ pub(super) enum Removal {
     Kept(String),
 }
 
-/// Removes the namespace that we created, where nobody else uses it and nothing foreign is left in it. What is on its way
-/// out is waited for until `deadline` (`None` = one look).
+/// Removes the namespace that we created, where nobody else uses it and nothing is left in it but what goes with the
+/// objects that were just deleted (`deleted`: their uids): pods of a Deployment need not be waited for.
 pub(super) async fn remove(
     cluster: &Cluster,
     created: &CreatedNamespace,
     record: &AddonInstallation,
-    deadline: Option<Instant>,
+    deleted: BTreeSet<String>,
 ) -> Result<Removal, EngineError> {
     let name = &created.name;
     let namespace = record.namespace().unwrap_or_default();
@@ -150,32 +160,17 @@ pub(super) async fn remove(
         return Ok(Removal::Kept("it was made by somebody else".to_owned()));
     }
     if *name == namespace {
-        return Ok(Removal::Kept(
-            "it holds the record of the installation".to_owned(),
-        ));
+        let why = "it holds the record of the installation";
+        return Ok(Removal::Kept(why.to_owned()));
     }
     if let Some(user) = other_user(cluster, name, record).await? {
         return Ok(Removal::Kept(format!("{user} is installed into it")));
     }
-    loop {
-        let left = leftovers(cluster, name).await?;
-        if left.is_empty() {
-            prune::delete(cluster, &collection, name, &found.uid).await?;
-            return Ok(Removal::Removed);
-        }
-        if let Some(stays) = left.iter().find(|left| !left.is_going) {
-            return Ok(Removal::Kept(format!("{} is in it", stays.object)));
-        }
-        let later = Instant::now() + PAUSE;
-        if deadline.is_none_or(|deadline| later > deadline) {
-            let objects: Vec<&str> = left.iter().map(|left| left.object.as_str()).collect();
-            return Ok(Removal::Kept(format!(
-                "{} is still going",
-                objects.join(", ")
-            )));
-        }
-        sleep(PAUSE).await;
+    if let Some(object) = foreign(leftovers(cluster, name).await?, deleted) {
+        return Ok(Removal::Kept(format!("{object} is in it")));
     }
+    prune::delete(cluster, &collection, name, &found.uid).await?;
+    Ok(Removal::Removed)
 }
 
 /// Another installation that has to do with a namespace.
@@ -203,13 +198,34 @@ async fn other_user(
         .map(record::display_name))
 }
 
+/// An object that is left in a namespace.
+#[derive(Clone, Debug)]
 struct Leftover {
     object: String,
-    /// Whether it is being deleted, or the garbage collector will.
-    is_going: bool,
+    metadata: Metadata,
 }
 
-/// What is in a namespace but for what every namespace has: one small LIST for every kind that it can hold.
+/// The first leftover that will not go by itself: neither being deleted, nor owned by what was deleted or goes too.
+fn foreign(mut left: Vec<Leftover>, mut gone: BTreeSet<String>) -> Option<String> {
+    loop {
+        let before = left.len();
+        left.retain(|leftover| {
+            let metadata = &leftover.metadata;
+            let mut owners = metadata.owner_references.iter();
+            let goes = metadata.deletion_timestamp.is_some()
+                || owners.any(|owner| gone.contains(&owner.uid));
+            if goes {
+                gone.insert(metadata.uid.clone());
+            }
+            !goes
+        });
+        if left.len() == before {
+            return left.into_iter().next().map(|leftover| leftover.object);
+        }
+    }
+}
+
+/// What is in a namespace but for what every namespace has: one metadata LIST for every kind that it can hold.
 async fn leftovers(cluster: &Cluster, name: &str) -> Result<Vec<Leftover>, EngineError> {
     // A kind that came since the table was cached could hide somebody's objects.
     cluster.forget_kinds().await;
@@ -230,19 +246,13 @@ async fn leftovers(cluster: &Cluster, name: &str) -> Result<Vec<Leftover>, Engin
 }
 
 async fn left_in(cluster: &Cluster, collection: &Collection) -> Result<Vec<Leftover>, EngineError> {
-    let call = Call::list(collection, METADATA_LIST).query("limit", LOOKED_AT);
-    let list = match cluster.send::<PartialList>(call).await {
-        Ok(answer) => answer.object,
-        Err(error) if error.code() == Some(404) => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let metadata = list.items.into_iter().map(|item| item.metadata);
-    Ok(metadata
+    let found = read_all(cluster, collection).await?.unwrap_or_default();
+    Ok(found
+        .into_iter()
         .filter(|metadata| !is_harmless(&collection.gvk, Some(&metadata.name)))
         .map(|metadata| Leftover {
             object: collection.object(&metadata.name),
-            is_going: metadata.deletion_timestamp.is_some()
-                || !metadata.owner_references.is_empty(),
+            metadata,
         })
         .collect())
 }
@@ -251,4 +261,42 @@ fn is_harmless(gvk: &Gvk, name: Option<&str>) -> bool {
     HARMLESS
         .iter()
         .any(|(group, kind, only)| *group == gvk.group && *kind == gvk.kind && *only == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::meta::OwnerReference;
+
+    fn leftover(uid: &str, owner: Option<&str>, going: bool) -> Leftover {
+        Leftover {
+            object: uid.to_owned(),
+            metadata: Metadata {
+                uid: uid.to_owned(),
+                owner_references: owner
+                    .map(|uid| OwnerReference {
+                        uid: uid.to_owned(),
+                    })
+                    .into_iter()
+                    .collect(),
+                deletion_timestamp: going.then(|| "2026-01-01T00:00:00Z".to_owned()),
+                ..Metadata::default()
+            },
+        }
+    }
+
+    #[test]
+    fn only_what_goes_with_ours_may_be_left() {
+        let deleted = || BTreeSet::from(["deployment".to_owned()]);
+        let pod = leftover("pod", Some("set"), false);
+        let set = leftover("set", Some("deployment"), false);
+        assert_eq!(foreign(vec![pod.clone(), set.clone()], deleted()), None);
+        assert_eq!(foreign(vec![leftover("old", None, true)], deleted()), None);
+        let users = leftover("users", None, false);
+        assert_eq!(
+            foreign(vec![set, users, pod.clone()], deleted()).as_deref(),
+            Some("users")
+        );
+        assert_eq!(foreign(vec![pod], deleted()).as_deref(), Some("pod"));
+    }
 }

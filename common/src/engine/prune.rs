@@ -122,7 +122,7 @@ async fn delete_group<'a>(
                 pruned.deleted.push(key);
             }
             Err(error) => {
-                let message = error.to_string();
+                let message = error.words();
                 events(Event::Failed {
                     key: key.clone(),
                     message: message.clone(),
@@ -229,7 +229,7 @@ pub(super) async fn release(cluster: &Cluster, plan: &Plan) -> Vec<(ObjectKey, S
             let result = release_one(cluster, target, uid, &manager).await;
             result
                 .err()
-                .map(|error| (target.key.clone(), error.to_string()))
+                .map(|error| (target.key.clone(), error.words()))
         })
         .buffer_unordered(cluster.concurrency())
         .collect()

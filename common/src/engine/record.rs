@@ -1,6 +1,6 @@
 //! The record of an installation: lock, journal and inventory in one write (semantics 13).
 //!
-//! The spec is written by [`create`] and [`replace`], the status only by `put_status`: one whole-object PUT with
+//! The spec is written by `create` and `replace`, the status only by `put_status`: one whole-object PUT with
 //! resourceVersion, never a patch, never server-side apply.
 
 use kube::ResourceExt as _;
@@ -96,17 +96,18 @@ pub(super) async fn delete(
     if !dry_run {
         preconditions["resourceVersion"] = json!(record.resource_version());
     }
-    let options = json!({
+    let mut options = json!({
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "preconditions": preconditions,
         "propagationPolicy": "Background",
     });
-    let mut call = Call::delete(&collection(Some(&namespace)), &record.name_any())
-        .body(options.to_string().into_bytes());
     if dry_run {
-        call = call.query("dryRun", "All");
+        // In the body: the API server ignores the query of a DELETE that has one, and would delete.
+        options["dryRun"] = json!(["All"]);
     }
+    let call = Call::delete(&collection(Some(&namespace)), &record.name_any())
+        .body(options.to_string().into_bytes());
     match cluster.send::<serde::de::IgnoredAny>(call).await {
         Ok(_) => Ok(()),
         Err(error) if error.is_not_found() => Ok(()),

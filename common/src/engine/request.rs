@@ -339,7 +339,8 @@ fn warnings(headers: &HeaderMap) -> Vec<String> {
         .iter()
         .filter_map(|value| {
             let (_, quoted) = value.to_str().ok()?.split_once('"')?;
-            Some(quoted.trim_end_matches('"').replace("\\\"", "\""))
+            let text = quoted.strip_suffix('"').unwrap_or(quoted);
+            Some(text.replace("\\\"", "\""))
         })
         .collect()
 }

@@ -1,23 +1,21 @@
-//! Waits until definitions are served: established, and in the discovery document of their group and version.
+//! Waits until definitions are served: established, and in discovery.
 //!
-//! Discovery lists a custom resource only after its definition is established, so the document answers both questions. It
-//! cannot be watched; but it is small, whereas a watch on definitions with their status carries a megabyte. So it is
-//! asked, after growing pauses; the definitions themselves are read only where the answer stays out.
+//! Discovery lists a custom resource only after its definition is established, so one document answers both questions for
+//! all definitions. It cannot be watched; but it is small, whereas a watch on definitions with their status carries a
+//! megabyte. So it is asked, after growing pauses; the definitions themselves are read only where the answer stays out.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use crate::manifest::key::ObjectKey;
+use crate::manifest::key::{Gvk, ObjectKey};
+use crate::manifest::kinds::KindTable;
 use crate::readiness::{Readiness, Status, assess};
 
-use super::address::{Collection, group_version_path};
+use super::address::Collection;
 use super::cluster::Cluster;
 use super::discovery;
-use super::error::EngineError;
 use super::request::{Call, JSON};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -31,18 +29,25 @@ pub(super) struct Definition {
     pub(super) key: ObjectKey,
     group: String,
     plural: String,
-    /// Served versions; empty = not known here, one is enough.
-    versions: Vec<String>,
+    /// The kind in its served versions; empty = not known here, one is enough.
+    kinds: Vec<Gvk>,
 }
 
 impl Definition {
     /// Of the definition as it was applied; `None` where it is none.
     pub(super) fn of(object: &Value) -> Option<Self> {
         let mut definition = Self::named(&ObjectKey::of(object)?)?;
+        let kind = object.pointer("/spec/names/kind")?.as_str()?;
         let versions = object.pointer("/spec/versions")?.as_array()?.iter();
-        definition.versions = versions
+        definition.kinds = versions
             .filter(|version| version.get("served").and_then(Value::as_bool) == Some(true))
-            .filter_map(|version| Some(version.get("name")?.as_str()?.to_owned()))
+            .filter_map(|version| {
+                Some(Gvk {
+                    group: definition.group.clone(),
+                    version: version.get("name")?.as_str()?.to_owned(),
+                    kind: kind.to_owned(),
+                })
+            })
             .collect();
         Some(definition)
     }
@@ -57,14 +62,33 @@ impl Definition {
             key: key.clone(),
             group: group.to_owned(),
             plural: plural.to_owned(),
-            versions: Vec::new(),
+            kinds: Vec::new(),
         })
+    }
+
+    /// Whether it is in the table.
+    fn is_in(&self, table: &KindTable) -> bool {
+        if self.kinds.is_empty() {
+            let mut kinds = table.iter();
+            return kinds.any(|(gvk, info)| gvk.group == self.group && info.plural == self.plural);
+        }
+        self.kinds.iter().all(|gvk| table.get(gvk).is_some())
     }
 }
 
 /// Whether an object is a CustomResourceDefinition.
 pub(super) fn is_definition(key: &ObjectKey) -> bool {
     key.group == "apiextensions.k8s.io" && key.kind == "CustomResourceDefinition"
+}
+
+/// Definitions themselves.
+pub(super) fn collection() -> Collection {
+    Collection::known(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        None,
+    )
 }
 
 /// Waits until every definition is served; returns those that are not at the deadline, or never will be.
@@ -78,27 +102,29 @@ pub(super) async fn wait(
     let mut pause = FIRST_PAUSE;
     let mut failed = Vec::new();
     while !pending.is_empty() {
-        match unserved(cluster, &pending).await {
-            Ok(missing) => pending.retain(|definition| {
-                let is_missing = missing.contains(&definition.key);
-                if !is_missing {
+        if Instant::now() + pause > deadline {
+            let reason = readiness(Status::InProgress, "not served yet");
+            let late = pending.drain(..);
+            failed.extend(late.map(|definition| (definition.key, reason.clone())));
+            break;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        match discovery::discover_groups(cluster).await {
+            Ok(table) => pending.retain(|definition| {
+                let is_served = definition.is_in(&table);
+                if is_served {
                     tell(&definition.key, &readiness(Status::Current, "served"));
                 }
-                is_missing
+                !is_served
             }),
             // A server that does not answer now is asked again.
             Err(error) if error.is_uncertain() => {}
             Err(error) => {
                 let reason = readiness(Status::Failed, &error.to_string());
-                failed.extend(
-                    pending
-                        .drain(..)
-                        .map(|definition| (definition.key, reason.clone())),
-                );
+                let unseen = pending.drain(..);
+                failed.extend(unseen.map(|definition| (definition.key, reason.clone())));
             }
-        }
-        if pending.is_empty() {
-            break;
         }
         if begun.elapsed() > LOOK_CLOSER {
             let mut still = Vec::new();
@@ -112,88 +138,13 @@ pub(super) async fn wait(
             }
             pending = still;
         }
-        if Instant::now() + pause > deadline {
-            let reason = readiness(Status::InProgress, "not served yet");
-            failed.extend(
-                pending
-                    .drain(..)
-                    .map(|definition| (definition.key, reason.clone())),
-            );
-            break;
-        }
-        sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
     }
     failed
 }
 
-/// Which definitions are not served; one request a group and version.
-async fn unserved(
-    cluster: &Cluster,
-    definitions: &[Definition],
-) -> Result<BTreeSet<ObjectKey>, EngineError> {
-    let mut documents: BTreeMap<(&str, String), Vec<&Definition>> = BTreeMap::new();
-    let mut missing = BTreeSet::new();
-    for definition in definitions {
-        let versions = if definition.versions.is_empty() {
-            preferred_version(cluster, &definition.group).await?
-        } else {
-            definition.versions.clone()
-        };
-        if versions.is_empty() {
-            missing.insert(definition.key.clone());
-        }
-        for version in versions {
-            let document = (definition.group.as_str(), version);
-            documents.entry(document).or_default().push(definition);
-        }
-    }
-    let answers = documents
-        .iter()
-        .map(async |((group, version), definitions)| {
-            let served = discovery::served(cluster, group, version).await?;
-            let missing = definitions.iter();
-            let missing = missing.filter(|definition| !served.contains(&definition.plural));
-            Ok::<_, EngineError>(
-                missing
-                    .map(|definition| definition.key.clone())
-                    .collect::<Vec<_>>(),
-            )
-        });
-    for keys in futures::future::try_join_all(answers).await? {
-        missing.extend(keys);
-    }
-    Ok(missing)
-}
-
-/// The version that a group prefers, as a list of one; none where the group is not served.
-async fn preferred_version(cluster: &Cluster, group: &str) -> Result<Vec<String>, EngineError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Group {
-        preferred_version: Preferred,
-    }
-    #[derive(Deserialize)]
-    struct Preferred {
-        version: String,
-    }
-    let call = Call::path(group_version_path(group, ""), JSON);
-    match cluster.send::<Group>(call).await {
-        Ok(answer) => Ok(vec![answer.object.preferred_version.version]),
-        Err(error) if error.code() == Some(404) => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
-}
-
 /// What the definition itself says.
 async fn reason(cluster: &Cluster, definition: &Definition) -> Readiness {
-    let collection = Collection::known(
-        "apiextensions.k8s.io/v1",
-        &definition.key.kind,
-        "customresourcedefinitions",
-        None,
-    );
-    let call = Call::get(&collection, &definition.key.name, JSON);
+    let call = Call::get(&collection(), &definition.key.name, JSON);
     match cluster.send::<Value>(call).await {
         Ok(answer) => match assess(&answer.object) {
             Readiness {
@@ -221,26 +172,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_definition_is_served_in_its_served_versions() {
-        let crd = json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "issuers.cert-manager.io"},
-            "spec": {"versions": [{"name": "v1", "served": true}, {"name": "v1alpha2", "served": false}]},
-        });
-        let definition = Definition::of(&crd).unwrap();
-        assert_eq!(
-            (
-                definition.plural.as_str(),
-                definition.group.as_str(),
-                definition.versions.len()
-            ),
-            ("issuers", "cert-manager.io", 1)
-        );
-        assert_eq!(
-            Definition::of(
-                &json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a.b"}})
-            ),
-            None
-        );
+    fn a_definition_is_served_in_all_its_served_versions() {
+        let crd = |versions: Value| {
+            json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": {"name": "issuers.cert-manager.io"},
+                "spec": {"group": "cert-manager.io", "names": {"kind": "Issuer", "plural": "issuers"},
+                    "scope": "Namespaced", "versions": versions},
+            })
+        };
+        let wanted = Definition::of(&crd(json!([
+            {"name": "v1", "served": true}, {"name": "v1beta1", "served": true}, {"name": "v1alpha2", "served": false},
+        ])))
+        .unwrap();
+        let named = Definition::named(&wanted.key).unwrap();
+        let mut table = KindTable::default();
+        assert!(!wanted.is_in(&table) && !named.is_in(&table));
+        table.insert_crd(&crd(json!([{"name": "v1", "served": true}])));
+        assert!(!wanted.is_in(&table) && named.is_in(&table));
+        table.insert_crd(&crd(json!([{"name": "v1beta1", "served": true}])));
+        assert!(wanted.is_in(&table));
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a.b"}});
+        assert_eq!(Definition::of(&pod), None);
     }
 }

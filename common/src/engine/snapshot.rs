@@ -68,7 +68,10 @@ pub async fn read(
             continue;
         };
         for metadata in found {
-            if group.is_empty() && kind == "Namespace" && namespaces.contains(&metadata.name) {
+            // One that is being deleted has to be waited for and made anew: for the plan it is not there.
+            let stays = metadata.deletion_timestamp.is_none();
+            let is_asked = namespaces.contains(&metadata.name);
+            if group.is_empty() && kind == "Namespace" && is_asked && stays {
                 snapshot.namespaces.insert(metadata.name.clone());
             }
             let key = ObjectKey {

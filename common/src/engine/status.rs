@@ -1,59 +1,21 @@
 //! What is written into a status when an operation begins and when it ends: values only, no requests.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::api::conditions::{self, Condition};
 use crate::api::installation::{
-    AddonInstallationStatus, CreatedNamespace, Installed, InventoryGroup, ObjectState, Phase,
-    Revision,
+    AddonInstallationStatus, CreatedNamespace, Installed, Phase, Revision,
 };
-use crate::manifest::key::ObjectKey;
 use crate::plan::inventory::Inventory;
 use crate::plan::{Plan, Verb};
 
 use super::error::EngineError;
-use super::meta::Metadata;
 
-/// Bytes of inventory in a record (semantics 13: 5,000 objects in 0.8 MB).
-const LARGEST_INVENTORY: usize = 800_000;
-/// What uid and generation add to an object that has none yet.
-const BYTES_OF_A_UID: usize = 64;
 /// Ended operations that are kept.
 const LONGEST_HISTORY: usize = 10;
-
-/// What the requests of an operation told about single objects.
-#[derive(Debug, Default)]
-pub(super) struct Results {
-    /// Applied objects.
-    pub(super) applied: BTreeMap<ObjectKey, Applied>,
-    /// Objects that are gone, or no longer ours.
-    pub(super) gone: BTreeSet<ObjectKey>,
-}
-
-/// An applied object as the server answered.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Applied {
-    pub(super) uid: String,
-    pub(super) generation: Option<i64>,
-    pub(super) resource_version: String,
-    /// For a planned creation: whether it was one.
-    pub(super) state: Option<ObjectState>,
-}
-
-impl Applied {
-    /// Of an answer.
-    pub(super) fn new(metadata: &Metadata, state: Option<ObjectState>) -> Self {
-        Self {
-            uid: metadata.uid.clone(),
-            generation: metadata.generation,
-            resource_version: metadata.resource_version.clone(),
-            state,
-        }
-    }
-}
 
 /// How an operation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +41,7 @@ pub(super) fn begun(
     now: Timestamp,
 ) -> AddonInstallationStatus {
     let mut status = stored.cloned().unwrap_or_default();
-    status.inventory = groups(&plan.union);
+    status.inventory = plan.union.to_groups();
     status.phase = Some(match plan.verb {
         Verb::Uninstall => Phase::Uninstalling,
         Verb::Install | Verb::Upgrade => Phase::Progressing,
@@ -116,21 +78,22 @@ pub(super) fn begun(
     status
 }
 
-/// Ends an operation: lock and journal go, the inventory says what there is now.
+/// Ends an operation: lock and journal go, the inventory says what there is now. `recorded` = the union inventory with
+/// every answer written into it; after a failure nothing of it is forgotten.
 pub(super) fn end(
     status: &mut AddonInstallationStatus,
     plan: &Plan,
-    results: &Results,
+    recorded: &Inventory,
     ending: &Ending,
     generation: Option<i64>,
     by: &str,
     now: Timestamp,
 ) {
-    let inventory = match ending {
-        Ending::Done { .. } => exact(plan, results),
-        Ending::Failed { .. } => known(plan, results),
-    };
-    status.inventory = groups(&inventory);
+    let mut inventory = recorded.clone();
+    if let Ending::Done { .. } = ending {
+        inventory.close(&plan.exact, &BTreeSet::new());
+    }
+    status.inventory = inventory.to_groups();
     status.operation = None;
     let mut installed = plan.to.clone().or_else(|| plan.from.clone());
     if let Some(installed) = &mut installed {
@@ -205,23 +168,14 @@ pub(super) fn is_same_target(one: &Installed, other: &Installed) -> bool {
 
 /// The error for an inventory that would not fit into the record, before anything is written.
 pub(super) fn check_size(plan: &Plan) -> Result<(), EngineError> {
-    for inventory in [&plan.union, &plan.exact] {
-        let objects = inventory.objects.len();
-        let without_uid = inventory.objects.values();
-        let without_uid = without_uid
-            .filter(|item| item.object.uid.is_empty())
-            .count();
-        let bytes = serde_json::to_vec(&groups(inventory)).map_or(usize::MAX, |json| json.len());
-        let bytes = bytes.saturating_add(without_uid * BYTES_OF_A_UID);
-        if bytes > LARGEST_INVENTORY {
-            return Err(EngineError::TooLarge {
-                objects,
-                bytes,
-                limit: LARGEST_INVENTORY,
-            });
-        }
-    }
-    Ok(())
+    let check = |inventory: &Inventory| inventory.check_budget();
+    check(&plan.union)
+        .and_then(|()| check(&plan.exact))
+        .map_err(|error| EngineError::TooLarge {
+            objects: error.objects,
+            bytes: error.bytes,
+            limit: error.limit,
+        })
 }
 
 /// The verb as records spell it.
@@ -231,79 +185,6 @@ pub(super) fn verb(verb: Verb) -> &'static str {
         Verb::Upgrade => "upgrade",
         Verb::Uninstall => "uninstall",
     }
-}
-
-/// The exact inventory, with what the server answered.
-fn exact(plan: &Plan, results: &Results) -> Inventory {
-    let mut inventory = plan.exact.clone();
-    inventory
-        .objects
-        .retain(|key, _| !results.gone.contains(key));
-    for (key, applied) in &results.applied {
-        if let Some(item) = inventory.objects.get_mut(key) {
-            learn(&mut item.object, applied);
-        }
-    }
-    inventory
-}
-
-/// After a failure: the union, exact in what was applied or is gone.
-fn known(plan: &Plan, results: &Results) -> Inventory {
-    let mut inventory = plan.union.clone();
-    inventory
-        .objects
-        .retain(|key, _| !results.gone.contains(key));
-    for (key, applied) in &results.applied {
-        if let Some(item) = plan.exact.objects.get(key) {
-            let mut item = item.clone();
-            learn(&mut item.object, applied);
-            inventory.objects.insert(key.clone(), item);
-        }
-    }
-    inventory
-}
-
-fn learn(object: &mut crate::api::installation::InventoryObject, applied: &Applied) {
-    object.uid.clone_from(&applied.uid);
-    object.generation = applied.generation;
-    object.resource_version = match applied.generation {
-        Some(_) => None,
-        None => Some(applied.resource_version.clone()),
-    };
-    match applied.state {
-        Some(state) => object.state = state,
-        // Planned by an operation that was cut off, and taken as ours by the plan.
-        None if object.state == ObjectState::Planned => object.state = ObjectState::Owned,
-        None => {}
-    }
-}
-
-// STAND-IN: the merge replaces it by the conversion of plan/inventory.rs.
-fn groups(inventory: &Inventory) -> Vec<InventoryGroup> {
-    let mut groups: Vec<InventoryGroup> = Vec::new();
-    let mut places: BTreeMap<(&str, &str, &str, Option<&str>), usize> = BTreeMap::new();
-    for (key, item) in &inventory.objects {
-        let place = (
-            key.group.as_str(),
-            item.version.as_str(),
-            key.kind.as_str(),
-            key.namespace.as_deref(),
-        );
-        let index = *places.entry(place).or_insert_with(|| {
-            groups.push(InventoryGroup {
-                group: key.group.clone(),
-                version: item.version.clone(),
-                kind: key.kind.clone(),
-                namespace: key.namespace.clone(),
-                objects: Vec::new(),
-            });
-            groups.len() - 1
-        });
-        if let Some(group) = groups.get_mut(index) {
-            group.objects.push(item.object.clone());
-        }
-    }
-    groups
 }
 
 fn reason(verb: Verb) -> &'static str {

@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::{EngineError, classify};
-use super::meta::ListMetadata;
+use super::meta::{ListMetadata, or_default};
 use super::request::{Call, JSON};
 
 /// The server ends a watch after this, so that a dead connection is noticed soon after.
@@ -76,7 +76,7 @@ pub(super) async fn follow(
 #[derive(Deserialize)]
 struct List {
     metadata: ListMetadata,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     items: Vec<Value>,
 }
 

@@ -9,13 +9,17 @@
 
 mod build;
 mod error;
+mod indent;
 mod map;
 mod scalar;
+mod section;
 mod text;
 
 use std::collections::VecDeque;
 
 use serde_json::Value;
+
+use section::Section;
 
 pub use error::{YamlError, YamlProblem};
 
@@ -79,7 +83,7 @@ pub fn documents<'a>(bytes: &'a [u8], options: &YamlOptions) -> Documents<'a> {
         rest: Some(bytes),
         line: 1,
         read: VecDeque::new(),
-        budget: build::Budget::default(),
+        budget: section::Budget::default(),
         options: *options,
     }
 }
@@ -93,7 +97,7 @@ pub struct Documents<'a> {
     line: usize,
     /// Documents of a section that are not handed out yet: more than one only where `...` stands between them.
     read: VecDeque<Document>,
-    budget: build::Budget,
+    budget: section::Budget,
     options: YamlOptions,
 }
 
@@ -113,7 +117,7 @@ impl Iterator for Documents<'_> {
                 Ok(section) => section,
                 Err(error) => return Some(Err(error)),
             };
-            match build::section(&section, &self.options, &mut self.budget) {
+            match section::read(&section, &self.options, &mut self.budget) {
                 Ok(documents) => self.read.extend(documents),
                 Err(error) => {
                     if error.problem == YamlProblem::TooManyNodes {
@@ -124,13 +128,6 @@ impl Iterator for Documents<'_> {
             }
         }
     }
-}
-
-/// A part of the stream between two separator lines.
-struct Section<'a> {
-    bytes: &'a [u8],
-    /// Line of its first byte in the stream.
-    line: usize,
 }
 
 impl<'a> Documents<'a> {

@@ -147,15 +147,16 @@ async fn one(session: &Session, item: &Prepared, run: &Run) -> Result<Report> {
     Ok(outcome?)
 }
 
-/// Failures of objects are 1, what was not ready in time is 3; a failure that no time would have mended counts as 1
-/// (semantics 17).
+/// Failures of objects are 1, what was not ready in time is 3 (semantics 17); what was skipped was so because of one of them.
 fn of_report(report: &Report) -> Exit {
-    if !report.failed.is_empty() || !report.skipped.is_empty() {
+    if !report.failed.is_empty() {
         Exit::Failed
-    } else if report.not_ready.is_empty() {
+    } else if !report.not_ready.is_empty() {
+        Exit::TimedOut
+    } else if report.is_done() {
         Exit::Done
     } else {
-        Exit::TimedOut
+        Exit::Failed
     }
 }
 

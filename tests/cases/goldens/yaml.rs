@@ -44,7 +44,7 @@ fn is_expected(line: &str, document: Result<&Value, ()>) -> bool {
         (None, Ok(value)) => match serde_json::from_str::<Value>(line) {
             Ok(expected) => *value == expected,
             // Nested deeper than serde_json reads.
-            Err(_) => value.to_string() == line,
+            Err(_) => serde_json::to_string(value).is_ok_and(|text| text == line),
         },
     }
 }

@@ -94,9 +94,9 @@ async fn install_upgrade_prune_uninstall() -> Result<()> {
 
     // One object changes, two are gone from the manifest.
     stage.index("index.yaml", &[("web", "1.1.0", &second)])?;
-    let shown = stage.run(&format!("diff web --channel {index}")).await?.ended(1)?;
+    let shown = stage.run(&format!("diff web -n {namespace} --channel {index}")).await?.ended(1)?;
     ensure!(shown.stdout.contains("1 changed") && shown.stdout.contains("2 pruned"), "{}", shown.stdout);
-    let upgraded = stage.run(&format!("upgrade web --channel {index} --yes")).await?.done()?;
+    let upgraded = stage.run(&format!("upgrade web -n {namespace} --channel {index} --yes")).await?.done()?;
     ensure!(upgraded.stderr.contains("1 changed, 2 pruned"), "{}", upgraded.stderr);
     ensure!(stage.get("configmap", "dropped-a").await?.is_none(), "dropped-a is still there");
     ensure!(stage.get("configmap", "dropped-b").await?.is_none(), "dropped-b is still there");

@@ -20,7 +20,7 @@ async fn one_changed_object_is_one_patch() -> Result<()> {
 
     stage.index("index.yaml", &[("set", "1.0.1", &set(60, "after"))])?;
     let mark = stage.cluster.audit().mark()?;
-    stage.run(&format!("upgrade set --channel {index} --yes")).await?.done()?;
+    stage.run(&format!("upgrade set -n {} --channel {index} --yes", stage.namespace)).await?.done()?;
     let requests = stage.cluster.audit().since(mark)?;
     ensure!(requests.count("patch", "kubectl-addons") == 1, "{:?}", requests.by_verb("kubectl-addons"));
     ensure!(requests.total("kubectl-addons") <= 10, "{:?}", requests.by_verb("kubectl-addons"));

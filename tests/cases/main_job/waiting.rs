@@ -13,7 +13,7 @@ async fn never_ready_ends_with_3_and_the_reason_and_prunes_nothing() -> Result<(
     stage.run(&format!("install web --channel {index} --yes")).await?.done()?;
 
     stage.index("index.yaml", &[("web", "2.0.0", &deployment("web", 1, Some("nowhere")))])?;
-    let timed_out = stage.run(&format!("upgrade web --channel {index} --yes --timeout 3s")).await?.ended(3)?;
+    let timed_out = stage.run(&format!("upgrade web -n {namespace} --channel {index} --yes --timeout 3s")).await?.ended(3)?;
     ensure!(timed_out.stderr.contains("Deployment web"), "{}", timed_out.stderr);
     ensure!(timed_out.stderr.contains("node"), "the reason (no node fits) is missing: {}", timed_out.stderr);
     ensure!(stage.get("configmap", "old").await?.is_some(), "pruned although the new version never worked");

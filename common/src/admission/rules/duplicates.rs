@@ -11,7 +11,7 @@ use crate::version::tolerant;
 
 /// A version as duplicates compare it: `v1`, `1` and `1.0.0` are equal, build metadata is ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum VersionKey {
+enum VersionKey {
     /// A readable version.
     Version(Version),
     /// Any other text, or none.
@@ -19,8 +19,7 @@ pub enum VersionKey {
 }
 
 /// The key of a version as it is written.
-#[must_use]
-pub fn version_key(version: &str) -> VersionKey {
+fn version_key(version: &str) -> VersionKey {
     match tolerant::parse(version) {
         Ok(mut version) => {
             version.build = BuildMetadata::EMPTY;

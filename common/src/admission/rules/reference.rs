@@ -95,18 +95,13 @@ pub fn can_mean(
 fn is_asked_for(reference: &AddonRef, version: &AddonVersion) -> bool {
     let same_version = match reference.version.as_deref() {
         None | Some("") => true,
-        Some(wanted) => same_version(wanted, &version.version),
+        Some(wanted) => tolerant::same(wanted, &version.version),
     };
     let same_id = match reference.id.as_deref() {
         None | Some("") => true,
         Some(wanted) => wanted == version.id,
     };
     same_version && same_id
-}
-
-/// Equal as versions (semantics 2), or, where one cannot be read, as text.
-fn same_version(a: &str, b: &str) -> bool {
-    super::duplicates::version_key(a) == super::duplicates::version_key(b)
 }
 
 /// The catalogues that are meant: one by name, or all that the namespace can use.

@@ -7,13 +7,13 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::api::names;
 use crate::manifest::key::ObjectKey;
+use crate::plan::inventory::Inventory;
 use crate::plan::{Action, Plan, Step, Target, Wave};
 use crate::readiness::{Readiness, Status};
 
 use super::super::apply::{Applier, Outcome};
 use super::super::cluster::Cluster;
 use super::super::served::{self, Definition, is_definition};
-use super::super::status::Results;
 use super::super::{namespace, prune, wait};
 use super::{Event, ExecuteOptions, Report, take_pending};
 
@@ -29,9 +29,10 @@ pub(super) struct Work<'a> {
 }
 
 /// What is to be recorded.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Worked {
-    pub(super) results: Results,
+    /// The union inventory with every answer written into it.
+    pub(super) recorded: Inventory,
     /// uid of the target namespace, where we created it.
     pub(super) namespace_uid: Option<String>,
 }
@@ -39,7 +40,10 @@ pub(super) struct Worked {
 impl Work<'_> {
     /// Does it all, as far as it goes.
     pub(super) async fn run(&self, report: &mut Report) -> Worked {
-        let mut worked = Worked::default();
+        let mut worked = Worked {
+            recorded: self.plan.union.clone(),
+            namespace_uid: None,
+        };
         self.create_namespace(report, &mut worked).await;
         // Definitions that a barrier waited for are not waited for again.
         let mut ready = BTreeSet::new();
@@ -66,9 +70,10 @@ impl Work<'_> {
         let Some(name) = &self.plan.create_namespace else {
             return;
         };
-        let created =
-            namespace::create(self.cluster, name, &self.plan.installation, self.deadline).await;
-        match created {
+        let installation = &self.plan.installation;
+        let creating =
+            namespace::create(self.cluster, name, installation, self.deadline, self.events);
+        match creating.await {
             Ok(uid) => {
                 if uid.is_some() {
                     (self.events)(Event::Applied {
@@ -78,7 +83,7 @@ impl Work<'_> {
                 }
                 worked.namespace_uid = uid;
             }
-            Err(error) => self.fail(report, namespace::key(name), error.to_string()),
+            Err(error) => self.fail(report, namespace::key(name), error.words()),
         }
     }
 
@@ -131,7 +136,9 @@ impl Work<'_> {
         let key = &outcome.step.target.key;
         match outcome.result {
             Ok(applied) => {
-                worked.results.applied.insert(key.clone(), applied);
+                if let Some(exact) = self.plan.exact.objects.get(key) {
+                    worked.recorded.applied(key, exact, &applied);
+                }
                 match outcome.step.action {
                     Action::Create => report.created.push(key.clone()),
                     Action::Update | Action::Restore | Action::Refresh => {
@@ -149,7 +156,7 @@ impl Work<'_> {
                     });
                 }
             }
-            Err(error) => self.fail(report, key.clone(), error.to_string()),
+            Err(error) => self.fail(report, key.clone(), error.words()),
         }
     }
 
@@ -181,6 +188,10 @@ impl Work<'_> {
                 others.push(step.target.clone());
             }
         }
+        if !definitions.is_empty() {
+            // The kinds that were cached before are no longer all there are.
+            self.cluster.forget_kinds().await;
+        }
         let tell = wait::teller(self.events);
         let (unserved, pending) = futures::join!(
             served::wait(self.cluster, definitions, self.deadline, &tell),
@@ -208,8 +219,9 @@ impl Work<'_> {
         let pruned = prune::prune(self.cluster, &self.plan.prune, self.deadline, self.events).await;
         let held: BTreeSet<&ObjectKey> = pruned.held.iter().map(|(key, _)| key).collect();
         let gone = pruned.deleted.iter().filter(|key| !held.contains(key));
-        worked.results.gone.extend(gone.cloned());
-        worked.results.gone.extend(pruned.foreign);
+        for key in gone.chain(&pruned.foreign) {
+            worked.recorded.remove(key);
+        }
         report.pruned.extend(pruned.deleted);
         report.failed.extend(pruned.failed);
         report.skipped.extend(pruned.skipped);
@@ -222,8 +234,9 @@ impl Work<'_> {
         }
         let failed: BTreeSet<&ObjectKey> = report.failed.iter().map(|(key, _)| key).collect();
         let released = self.plan.release.iter().map(|target| &target.key);
-        let released = released.filter(|key| !failed.contains(key)).cloned();
-        worked.results.gone.extend(released);
+        for key in released.filter(|key| !failed.contains(key)) {
+            worked.recorded.remove(key);
+        }
     }
 
     /// Why nothing further may begin.

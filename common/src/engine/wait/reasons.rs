@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::super::address::{Collection, query_value};
 use super::super::cluster::Cluster;
+use super::super::meta::or_default;
 use super::super::request::{Call, JSON};
 
 /// Pods and events that are read.
@@ -18,7 +19,7 @@ const LONGEST: usize = 300;
 
 #[derive(Deserialize)]
 struct List {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     items: Vec<Value>,
 }
 

@@ -3,64 +3,20 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
 use serde_json::Value;
 
 use super::error::{YamlError, YamlProblem};
+use super::indent::Indented;
 use super::map::{Key, OpenMap, Position};
 use super::scalar::{ScalarTag, key_of, resolve};
-use super::text::{is_line_separator, text_of};
-use super::{Document, DuplicateKeys, MAX_COPIED, MAX_DEPTH, MAX_NODES, Section, YamlOptions};
-
-/// What a stream has used up.
-#[derive(Debug, Default)]
-pub(super) struct Budget {
-    nodes: usize,
-    /// Bytes of scalars.
-    bytes: usize,
-    /// Bytes that anchors and aliases copied.
-    copied: usize,
-}
-
-/// The documents of a section: one, but where `...` stands between several, and a null where there is none.
-pub(super) fn section(
-    section: &Section<'_>,
-    options: &YamlOptions,
-    budget: &mut Budget,
-) -> Result<Vec<Document>, YamlError> {
-    let text = text_of(section)?;
-    let mut parser_options = granit_parser::Options::default();
-    parser_options.set_emit_comments(false);
-    let mut parser = Parser::new_from_str_with_options(text, parser_options);
-    let mut builder = Builder {
-        text,
-        line: section.line,
-        is_json: text.trim_start().starts_with(['{', '[']),
-        has_line_separators: !text.is_ascii() && text.contains(is_line_separator),
-        has_tab_after_dash: text.contains("-\t"),
-        options,
-        budget,
-        frames: Vec::new(),
-        anchors: HashMap::new(),
-        root: None,
-        item_lines: Vec::new(),
-    };
-    let mut documents = Vec::new();
-    while let Some(event) = parser.next_event() {
-        match event {
-            Ok((Event::DocumentEnd, _)) => documents.push(builder.take_document()),
-            Ok((event, span)) => builder.event(event, &span)?,
-            Err(error) => return Err(builder.scan_error(&error)),
-        }
-    }
-    if documents.is_empty() {
-        documents.push(builder.take_document());
-    }
-    Ok(documents)
-}
+use super::section::{Budget, Failure};
+use super::text::is_line_separator;
+use super::{Document, DuplicateKeys, MAX_COPIED, MAX_DEPTH, MAX_NODES, YamlOptions};
 
 /// Builds one document after the other. `'t` is the text of the section.
-struct Builder<'t, 'o> {
+pub(super) struct Builder<'t, 'o> {
+    indented: &'t Indented<'t>,
     text: &'t str,
     /// Line of the section in the stream.
     line: usize,
@@ -99,7 +55,56 @@ struct Anchored {
     bytes: usize,
 }
 
-impl<'t> Builder<'t, '_> {
+impl<'t, 'o> Builder<'t, 'o> {
+    pub(super) fn new(
+        indented: &'t Indented<'t>,
+        line: usize,
+        options: &'o YamlOptions,
+        budget: &'o mut Budget,
+    ) -> Self {
+        let text = indented.text();
+        Self {
+            indented,
+            text,
+            line,
+            is_json: text.trim_start().starts_with(['{', '[']),
+            has_line_separators: !text.is_ascii() && text.contains(is_line_separator),
+            has_tab_after_dash: text.contains("-\t"),
+            options,
+            budget,
+            frames: Vec::new(),
+            anchors: HashMap::new(),
+            root: None,
+            item_lines: Vec::new(),
+        }
+    }
+
+    pub(super) fn documents(mut self) -> Result<Vec<Document>, Failure> {
+        let mut options = granit_parser::Options::default();
+        options.set_emit_comments(false);
+        let mut parser = Parser::new_from_str_with_options(self.text, options);
+        let mut documents = Vec::new();
+        while let Some(event) = parser.next_event() {
+            match event {
+                Ok((Event::DocumentEnd, _)) => documents.push(self.take_document()),
+                Ok((event, span)) => self.event(event, &span)?,
+                Err(error) => {
+                    let mistake = self.scan_error(&error);
+                    return Err(match error.kind() {
+                        ErrorKind::InvalidQuotedScalarIndent => {
+                            Failure::UnderIndented(*error.marker(), mistake)
+                        }
+                        _ => Failure::Mistake(mistake),
+                    });
+                }
+            }
+        }
+        if documents.is_empty() {
+            documents.push(self.take_document());
+        }
+        Ok(documents)
+    }
+
     fn event(&mut self, event: Event<'t>, span: &Span) -> Result<(), YamlError> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -357,7 +362,7 @@ impl<'t> Builder<'t, '_> {
     fn position(&self, span: &Span) -> Position {
         Position {
             line: self.line + span.start.line().saturating_sub(1),
-            column: span.start.col() + 1,
+            column: self.indented.column(&span.start),
         }
     }
 

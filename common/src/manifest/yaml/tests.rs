@@ -143,3 +143,19 @@ fn what_is_read_is_bounded() {
     let long = format!("a: &a {}\nb: [{}]", "x".repeat(1 << 20), "*a,".repeat(20));
     assert_eq!(error(long).problem, YamlProblem::TooManyCopies);
 }
+
+/// go-yaml and libyaml take it, and controller-gen wrote it: `addon-manager/release-1.30/volumesnapshots` of the corpus.
+#[test]
+fn quoted_text_needs_no_indentation() {
+    let text = "a:\n  b: 'one\n  two\n\n  it''s\nfour'\n  c: \"x\n  y\\\n  z \\\" w\"\n  d: 1\n";
+    assert_eq!(
+        read(text)[0].value,
+        json!({"a": {"b": "one two\nit's four", "c": "x yz \" w", "d": 1}})
+    );
+    let wrong = error(format!("{text}  e: 'v\n  w' x\n"));
+    assert_eq!((wrong.line, wrong.column), (12, 6));
+    assert!(matches!(
+        error("a:\n  b: 'one\n  two\n").problem,
+        YamlProblem::Syntax(_)
+    ));
+}

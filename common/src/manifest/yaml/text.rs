@@ -1,7 +1,7 @@
 //! From bytes to text: UTF-8 without a byte order mark and control characters.
 
-use super::Section;
 use super::error::{YamlError, YamlProblem};
+use super::section::Section;
 
 /// The text of a section.
 pub(super) fn text_of<'a>(section: &Section<'a>) -> Result<&'a str, YamlError> {

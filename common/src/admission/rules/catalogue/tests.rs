@@ -74,7 +74,9 @@ fn the_words_of_the_transcript() {
     let problems = unreadable_constraints(&one(json!({"constraints": {"k8sVersion": ">=1.30 <"}})));
     assert_eq!(
         texts(&problems),
-        [r#"spec.addons[0].versions[0].constraints.k8sVersion: ">=1.30 <" ends in an operator"#]
+        [
+            r#"spec.addons[0].versions[0].constraints.k8sVersion: ">=1.30 <" ends in an operator: a version must follow <"#
+        ]
     );
 }
 

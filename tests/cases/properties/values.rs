@@ -1,0 +1,73 @@
+//! Laws of merging and of paths.
+
+use common::values::merge::{Layer, merge};
+use common::values::path::Path;
+use common::values::set_from_flag;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::yaml::json;
+
+fn map() -> impl Strategy<Value = Value> {
+    prop::collection::hash_map("[a-z.~/]{1,3}", json(), 0..5)
+        .prop_map(|map| Value::Object(map.into_iter().collect()))
+}
+
+/// The same without nulls, which take away instead of setting.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(map) => map
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(key, value)| (key, without_nulls(value)))
+            .collect::<Map<_, _>>()
+            .into(),
+        other => other,
+    }
+}
+
+proptest! {
+    #[test]
+    fn an_empty_layer_changes_nothing(values in map()) {
+        let empty = json!({});
+        prop_assert_eq!(&merge(&[(Layer::Package, &values), (Layer::Spec, &empty)]), &values);
+        let full = without_nulls(values);
+        prop_assert_eq!(&merge(&[(Layer::Package, &empty), (Layer::Spec, &full)]), &full);
+    }
+
+    #[test]
+    fn merging_twice_is_merging_once(first in map(), second in map()) {
+        let once = merge(&[(Layer::Package, &first), (Layer::Spec, &second)]);
+        prop_assert_eq!(&merge(&[(Layer::Package, &once), (Layer::Spec, &second)]), &once);
+    }
+
+    #[test]
+    fn merging_is_associative_without_nulls(a in map(), b in map(), c in map()) {
+        let (a, b, c) = (without_nulls(a), without_nulls(b), without_nulls(c));
+        let left = merge(&[(Layer::Package, &merge(&[(Layer::Package, &a), (Layer::Spec, &b)])), (Layer::Spec, &c)]);
+        let right = merge(&[(Layer::Package, &a), (Layer::Spec, &merge(&[(Layer::Package, &b), (Layer::Spec, &c)]))]);
+        prop_assert_eq!(left, right);
+    }
+
+    #[test]
+    fn what_is_set_at_a_path_is_there_and_can_be_removed(mut values in map(), keys in prop::collection::vec("[a-z.\\\\]{1,3}", 1..4), value in json()) {
+        let text = keys.iter().map(|key| key.replace('\\', "\\\\").replace('.', "\\.")).collect::<Vec<_>>().join(".");
+        let path = Path::parse(&text).unwrap();
+        prop_assert_eq!(path.keys(), keys.as_slice());
+        prop_assert_eq!(path.to_string(), text);
+        if path.set(&mut values, value.clone()).is_ok() {
+            prop_assert_eq!(path.get(&values), Some(&value));
+            prop_assert_eq!(values.pointer(&path.pointer()), Some(&value));
+            prop_assert_eq!(path.remove(&mut values), Some(value));
+            prop_assert_eq!(path.get(&values), None);
+        }
+    }
+
+    #[test]
+    fn any_flag_is_set_or_refused(flag in any::<String>(), mut values in map()) {
+        let before = values.clone();
+        if set_from_flag(&mut values, &flag).is_err() {
+            prop_assert_eq!(values, before);
+        }
+    }
+}
