@@ -11,6 +11,8 @@ use clap::builder::Styles;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 
+use common::version::tolerant;
+
 use crate::completion;
 
 /// Manages the add-ons of a cluster from versioned catalogues.
@@ -32,7 +34,11 @@ pub struct Cli {
 /// # Errors
 /// Help and version, which are printed, and mistakes; [`clap::Error::exit_code`] tells them apart.
 pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut command = Cli::command();
+    // The short help of a command tells its own flags; `--help` tells the global ones as well.
+    let mut command = Cli::command().mut_args(|arg| {
+        let global = arg.is_global_set();
+        arg.hide_short_help(global)
+    });
     let name = args.first().and_then(|program| Path::new(program).file_name()?.to_str());
     if let Some(name) = name.filter(|name| !name.starts_with("kubectl-")) {
         command = command.bin_name(name.to_owned());
@@ -130,7 +136,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "NAME")]
     pub tls_server_name: Option<String>,
     /// Bound of one request, e.g. 30s
-    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, global = true, value_name = "DURATION", value_parser = bound)]
     pub request_timeout: Option<Duration>,
     /// Folder for what is kept between runs
     #[arg(long, global = true, value_name = "DIR", env = "KUBECTL_ADDONS_CACHE_DIR")]
@@ -185,10 +191,29 @@ pub struct Output {
     pub format: Format,
 }
 
+/// A duration, or kubectl's `0`.
+fn bound(text: &str) -> Result<Duration, String> {
+    if matches!(text, "0" | "0s") {
+        Ok(Duration::ZERO)
+    } else {
+        duration(text)
+    }
+}
+
+/// A version, read tolerantly; it stays as it was typed.
+pub fn version(text: &str) -> Result<String, String> {
+    match tolerant::parse(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// `90s`, `5m`, `1h30m`, `500ms`, or a number of seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is no duration; write it as 90s, 5m or 1h30m");
-    if let Ok(seconds) = text.parse::<u32>() {
+    if let Ok(seconds) = text.parse::<u32>()
+        && seconds > 0
+    {
         return Ok(Duration::from_secs(seconds.into()));
     }
     let mut total = Duration::ZERO;
@@ -210,4 +235,33 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         rest = tail;
     }
     if total.is_zero() { Err(wrong()) } else { Ok(total) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations() {
+        let seconds = |text| duration(text).map(|duration| duration.as_secs_f64());
+        for (text, expected) in [
+            ("90s", 90.0),
+            ("90", 90.0),
+            ("5m", 300.0),
+            ("1h30m", 5400.0),
+            ("500ms", 0.5),
+            ("1m0s", 60.0),
+        ] {
+            assert_eq!(seconds(text), Ok(expected), "{text}");
+        }
+        for text in ["", "0", "0s", "m", "5d", "-5s", "5 m", "1.5h", "99999999999h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!(bound("0"), Ok(Duration::ZERO));
+    }
 }

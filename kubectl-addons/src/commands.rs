@@ -15,6 +15,7 @@ pub mod upgrade;
 pub mod version;
 
 use anyhow::{Context as _, Result};
+use common::catalogue::Origin;
 use common::catalogue::select::ClusterFacts;
 
 use crate::cli::reading::Fit;
@@ -50,5 +51,17 @@ async fn facts(session: &Session, fit: &Fit) -> Result<ClusterFacts> {
     match fit.k8s {
         Some(_) => facts,
         None => facts.context("cannot tell what fits; without a cluster, name a version with --k8s"),
+    }
+}
+
+/// An origin in a column: the name of a catalogue, the last two segments of an index's location.
+fn short(origin: &Origin) -> String {
+    match origin {
+        Origin::Catalogue { name, .. } => name.clone(),
+        Origin::Index { location } => {
+            let mut segments: Vec<&str> = location.rsplit('/').take(2).collect();
+            segments.reverse();
+            segments.join("/")
+        }
     }
 }

@@ -17,6 +17,7 @@ use kube::config::Kubeconfig;
 
 use crate::cli::operation::Source;
 use crate::cli::{Cli, Global};
+use crate::output::plain;
 use crate::session::Session;
 
 /// Set by the shell's script: which shell asks.
@@ -63,11 +64,11 @@ fn for_kubectl(words: &[OsString]) -> String {
         if candidate.is_hide_set() || (value.starts_with('-') && !is_flag) {
             continue;
         }
-        text.push_str(&value);
+        text.push_str(&plain(&value));
         let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
         if let Some(first) = help.lines().next().filter(|line| !line.is_empty()) {
             text.push('\t');
-            text.push_str(first);
+            text.push_str(&plain(first));
         }
         text.push('\n');
     }

@@ -93,10 +93,10 @@ pub struct CatalogueValidate {
 #[derive(Args, Debug, Default)]
 pub struct Fit {
     /// Kubernetes version to fit, instead of the cluster's
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = super::version)]
     pub k8s: Option<String>,
     /// KKP version to fit
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = super::version)]
     pub kkp: Option<String>,
 }
 

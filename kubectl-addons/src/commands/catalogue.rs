@@ -36,6 +36,17 @@ fn name(object: &AddonCatalogue) -> &str {
     object.metadata.name.as_deref().unwrap_or_default()
 }
 
+/// `3 add-ons, 1 version`
+fn counts(object: &AddonCatalogue) -> String {
+    let count = |count: usize, one: &str| match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {one}s"),
+    };
+    let addons = &object.spec.addons;
+    let versions = addons.iter().map(|addon| addon.versions.len()).sum();
+    format!("{}, {}", count(addons.len(), "add-on"), count(versions, "version"))
+}
+
 /// The catalogue of this name.
 fn named<'a>(objects: &'a [AddonCatalogue], wanted: &str) -> Result<&'a AddonCatalogue> {
     let found = objects.iter().find(|object| name(object) == wanted);

@@ -119,16 +119,12 @@ fn table(rows: &[Row], wide: bool) -> Table {
     header.push("DESCRIPTION");
     let mut table = Table::new(&header);
     for row in rows {
-        let catalogue = match &row.origin {
-            Origin::Catalogue { name, .. } => name,
-            Origin::Index { location } => location,
-        };
         let support = row.support.map(|support| format!("{support:?}")).unwrap_or_default();
         let mut cells = vec![
             row.name.clone(),
             row.version.clone().unwrap_or_default(),
             if row.fits { "yes" } else { "no" }.to_owned(),
-            catalogue.clone(),
+            super::short(&row.origin),
             support,
         ];
         if wide {

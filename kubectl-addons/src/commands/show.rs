@@ -26,6 +26,9 @@ use crate::session::Session;
 #[serde(rename_all = "camelCase")]
 struct Shown {
     name: String,
+    /// The version that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked_for: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -128,7 +131,7 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     for warning in selection.warnings.iter().chain(package.iter().flat_map(|package| &package.warnings)) {
         output::note(&format!("careful: {warning}"));
     }
-    let shown = Shown::new(&wish.name, &facts, &selection, package);
+    let shown = Shown::new(wish, &facts, &selection, package);
     match args.output.format {
         Format::Json | Format::Yaml => output::value(&shown, args.output.format)?,
         Format::Name => output::names("addon", std::iter::once(shown.name.as_str())),
@@ -148,12 +151,13 @@ fn is_readable(entry: &Entry) -> bool {
 }
 
 impl Shown {
-    fn new(name: &str, facts: &ClusterFacts, selection: &Selection, package: Option<Package>) -> Self {
+    fn new(wish: Wish, facts: &ClusterFacts, selection: &Selection, package: Option<Package>) -> Self {
         let best = selection.rejections.first().map(|rejection| &rejection.entry);
         let known = selection.chosen.as_ref().or(best);
         let has_hash = selection.chosen.as_ref().and_then(|entry| entry.version.manifest_hash.as_ref());
         Self {
-            name: name.to_owned(),
+            name: wish.name,
+            asked_for: wish.version,
             description: known.and_then(|entry| entry.description.clone()),
             support: known.and_then(|entry| entry.support),
             cluster: Cluster {

@@ -108,8 +108,5 @@ fn done(object: &AddonCatalogue, written: Written) -> String {
         Written::Replaced => "replaced",
         Written::Unchanged => return format!("catalogue {} is as it was", super::name(object)),
     };
-    let count = |count: usize, one: &str| if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") };
-    let versions = object.spec.addons.iter().map(|addon| addon.versions.len()).sum();
-    let (addons, versions) = (count(object.spec.addons.len(), "add-on"), count(versions, "version"));
-    format!("catalogue {} {word}: {addons}, {versions}", super::name(object))
+    format!("catalogue {} {word}: {}", super::name(object), super::counts(object))
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
-use common::catalogue::{Catalogue, Entry, Origin};
+use common::catalogue::{Catalogue, Entry};
 
 use crate::cli::Format;
 use crate::cli::reading::{CatalogueShow, CatalogueView};
@@ -76,10 +76,7 @@ fn table(catalogue: &Catalogue, origins: bool) -> Table {
             needs(entry),
         ];
         if origins {
-            cells.push(match entry.origin.as_ref() {
-                Origin::Catalogue { name, .. } => name.clone(),
-                Origin::Index { location } => location.clone(),
-            });
+            cells.push(crate::commands::short(&entry.origin));
         }
         table.row(cells);
     }

@@ -38,8 +38,7 @@ pub async fn run(args: &CatalogueValidate) -> Result<Exit> {
                 output::note(&format!("error: {location}: {problem}"));
             }
             if verdict.problems.is_empty() {
-                let versions: usize = object.spec.addons.iter().map(|addon| addon.versions.len()).sum();
-                output::note(&format!("{location}: {} add-ons, {versions} versions, no problems", object.spec.addons.len()));
+                output::note(&format!("{location}: no problems in {}", super::counts(&object)));
             } else {
                 worst = worst.max(Exit::Failed);
             }

@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 
 use common::api::catalogue::{FieldType, FormField, Requirement};
+use common::catalogue::Origin;
 use common::plan::summary::kinds;
 use serde_json::Value;
 
 use super::{Content, PassedOver, Shown, ShownEntry};
+use crate::commands::short;
 use crate::output::plain;
 
 /// Digits of a hash that are shown.
@@ -18,11 +20,17 @@ pub fn text(shown: &Shown) -> String {
     let cluster = cluster(shown);
     match &shown.entry {
         Some(entry) => {
-            let head = format!("{} ({}{})", label(&shown.name, &entry.version), entry.origin, id(", id ", &entry.id));
+            let origin = match &entry.origin {
+                Origin::Catalogue { .. } => "catalogue",
+                Origin::Index { .. } => "index",
+            };
+            let origin = format!("{origin} {}", short(&entry.origin));
+            let head = format!("{} ({origin}{})", label(&shown.name, &entry.version), id(", id ", &entry.id));
             let _ = writeln!(text, "{head:<64} fits {cluster}");
         }
         None => {
-            let _ = writeln!(text, "{}   no version fits {cluster}", shown.name);
+            let version = shown.asked_for.as_deref().unwrap_or_default();
+            let _ = writeln!(text, "{}   {} fits {cluster}", shown.name, label("no version", version));
         }
     }
     if let Some(description) = &shown.description {
