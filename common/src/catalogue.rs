@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use self::replaces::Recorded;
 use crate::api::catalogue::{
     AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, Support,
 };
@@ -61,6 +62,18 @@ pub struct Entry {
     pub base_url: Option<String>,
     /// `spec.addons[3].versions[1]`.
     pub place: String,
+}
+
+impl Entry {
+    /// What the rules of replacement look at.
+    #[must_use]
+    pub fn recorded(&self) -> Recorded<'_> {
+        Recorded::of(
+            &self.version.version,
+            &self.version.id,
+            self.version.manifest_hash.as_deref().unwrap_or_default(),
+        )
+    }
 }
 
 /// All entries that can be chosen from, in the order of their sources.

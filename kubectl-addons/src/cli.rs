@@ -39,7 +39,9 @@ pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
         let global = arg.is_global_set();
         arg.hide_short_help(global)
     });
-    let name = args.first().and_then(|program| Path::new(program).file_name()?.to_str());
+    let name = args
+        .first()
+        .and_then(|program| Path::new(program).file_name()?.to_str());
     if let Some(name) = name.filter(|name| !name.starts_with("kubectl-")) {
         command = command.bin_name(name.to_owned());
     }
@@ -139,7 +141,12 @@ pub struct Global {
     #[arg(long, global = true, value_name = "DURATION", value_parser = bound)]
     pub request_timeout: Option<Duration>,
     /// Folder for what is kept between runs
-    #[arg(long, global = true, value_name = "DIR", env = "KUBECTL_ADDONS_CACHE_DIR")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "KUBECTL_ADDONS_CACHE_DIR"
+    )]
     pub cache_dir: Option<std::path::PathBuf>,
     /// Requests in flight at most
     #[arg(long, global = true, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -151,7 +158,13 @@ pub struct Global {
     #[arg(long, global = true, value_enum, default_value_t)]
     pub rules: Rules,
     /// Verbosity as of kubectl: from 6 on every request is told on stderr
-    #[arg(short = 'v', long = "v", global = true, value_name = "LEVEL", default_value_t = 0)]
+    #[arg(
+        short = 'v',
+        long = "v",
+        global = true,
+        value_name = "LEVEL",
+        default_value_t = 0
+    )]
     pub verbosity: u8,
 }
 
@@ -222,7 +235,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
         let (number, tail) = rest.split_at(digits);
         let number: u32 = number.parse().map_err(|_| wrong())?;
-        let letters = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+        let letters = tail
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(tail.len());
         let (unit, tail) = tail.split_at(letters);
         let unit = match unit {
             "ms" => Duration::from_millis(1),
@@ -231,10 +246,17 @@ pub fn duration(text: &str) -> Result<Duration, String> {
             "h" => Duration::from_secs(3600),
             _ => return Err(wrong()),
         };
-        total = unit.checked_mul(number).and_then(|part| total.checked_add(part)).ok_or_else(wrong)?;
+        total = unit
+            .checked_mul(number)
+            .and_then(|part| total.checked_add(part))
+            .ok_or_else(wrong)?;
         rest = tail;
     }
-    if total.is_zero() { Err(wrong()) } else { Ok(total) }
+    if total.is_zero() {
+        Err(wrong())
+    } else {
+        Ok(total)
+    }
 }
 
 #[cfg(test)]
@@ -259,7 +281,17 @@ mod tests {
         ] {
             assert_eq!(seconds(text), Ok(expected), "{text}");
         }
-        for text in ["", "0", "0s", "m", "5d", "-5s", "5 m", "1.5h", "99999999999h"] {
+        for text in [
+            "",
+            "0",
+            "0s",
+            "m",
+            "5d",
+            "-5s",
+            "5 m",
+            "1.5h",
+            "99999999999h",
+        ] {
             assert!(duration(text).is_err(), "{text}");
         }
         assert_eq!(bound("0"), Ok(Duration::ZERO));

@@ -50,7 +50,9 @@ async fn facts(session: &Session, fit: &Fit) -> Result<ClusterFacts> {
     let facts = session.facts(fit.k8s.as_deref(), fit.kkp.as_deref()).await;
     match fit.k8s {
         Some(_) => facts,
-        None => facts.context("cannot tell what fits; without a cluster, name a version with --k8s"),
+        None => {
+            facts.context("cannot tell what fits; without a cluster, name a version with --k8s")
+        }
     }
 }
 

@@ -42,7 +42,9 @@ pub fn answer(args: &[OsString]) -> Option<String> {
     if std::env::var_os(VARIABLE).is_some() {
         remember(words);
         // It prints by itself.
-        let _ = CompleteEnv::with_factory(Cli::command).var(VARIABLE).try_complete(args, None);
+        let _ = CompleteEnv::with_factory(Cli::command)
+            .var(VARIABLE)
+            .try_complete(args, None);
         return Some(String::new());
     }
     None
@@ -56,7 +58,9 @@ fn for_kubectl(words: &[OsString]) -> String {
         args.push(OsString::new());
     }
     let last = args.len() - 1;
-    let is_flag = args.last().is_some_and(|word| word.to_string_lossy().starts_with('-'));
+    let is_flag = args
+        .last()
+        .is_some_and(|word| word.to_string_lossy().starts_with('-'));
     let candidates = complete(&mut Cli::command(), args, last, None).unwrap_or_default();
     let mut text = String::new();
     for candidate in candidates {
@@ -65,7 +69,10 @@ fn for_kubectl(words: &[OsString]) -> String {
             continue;
         }
         text.push_str(&plain(&value));
-        let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
+        let help = candidate
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
         if let Some(first) = help.lines().next().filter(|line| !line.is_empty()) {
             text.push('\t');
             text.push_str(&plain(first));
@@ -78,7 +85,10 @@ fn for_kubectl(words: &[OsString]) -> String {
 }
 
 fn remember(words: &[OsString]) {
-    let words = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words = words
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     // Set once: this process answers one request.
     let _ = WORDS.set(words);
 }
@@ -86,14 +96,20 @@ fn remember(words: &[OsString]) {
 /// Names of add-ons that can be installed, as the flags typed so far say.
 pub fn addons() -> Vec<CompletionCandidate> {
     ask(async |session| {
-        let source = Source { channel: value_of("--channel"), catalogue: value_of("--catalogue") };
+        let source = Source {
+            channel: value_of("--channel"),
+            catalogue: value_of("--catalogue"),
+        };
         let mut catalogue = session.catalogue(&source).await?;
-        catalogue.entries.retain(|entry| has("--core") || entry.class != CatalogueClass::Core);
+        catalogue
+            .entries
+            .retain(|entry| has("--core") || entry.class != CatalogueClass::Core);
         let description = |name: &str| {
             let mut entries = catalogue.entries.iter().filter(|entry| entry.addon == name);
             entries.find_map(|entry| entry.description.clone())
         };
-        let candidate = |name: &&str| CompletionCandidate::new(*name).help(description(name).map(Into::into));
+        let candidate =
+            |name: &&str| CompletionCandidate::new(*name).help(description(name).map(Into::into));
         Ok(catalogue.names().iter().map(candidate).collect())
     })
 }
@@ -101,9 +117,18 @@ pub fn addons() -> Vec<CompletionCandidate> {
 /// Names of installations.
 pub fn installations() -> Vec<CompletionCandidate> {
     ask(async |session| {
-        let records = record::list(session.cluster().await?, session.global().namespace.as_deref()).await?;
-        let visible = records.iter().filter(|record| has("--core") || !record.spec.core_addon);
-        Ok(visible.filter_map(|record| record.metadata.name.as_ref()).map(CompletionCandidate::new).collect())
+        let records = record::list(
+            session.cluster().await?,
+            session.global().namespace.as_deref(),
+        )
+        .await?;
+        let visible = records
+            .iter()
+            .filter(|record| has("--core") || !record.spec.core_addon);
+        Ok(visible
+            .filter_map(|record| record.metadata.name.as_ref())
+            .map(CompletionCandidate::new)
+            .collect())
     })
 }
 
@@ -111,8 +136,12 @@ pub fn installations() -> Vec<CompletionCandidate> {
 pub fn catalogues() -> Vec<CompletionCandidate> {
     ask(async |session| {
         let objects = session.catalogues().await?.iter();
-        let visible = objects.filter(|object| has("--core") || object.spec.class != CatalogueClass::Core);
-        Ok(visible.filter_map(|object| object.metadata.name.as_ref()).map(CompletionCandidate::new).collect())
+        let visible =
+            objects.filter(|object| has("--core") || object.spec.class != CatalogueClass::Core);
+        Ok(visible
+            .filter_map(|object| object.metadata.name.as_ref())
+            .map(CompletionCandidate::new)
+            .collect())
     })
 }
 
@@ -122,32 +151,58 @@ pub fn contexts() -> Vec<CompletionCandidate> {
         Some(path) => Kubeconfig::read_from(path),
         None => Kubeconfig::read(),
     };
-    let contexts = read.map(|kubeconfig| kubeconfig.contexts).unwrap_or_default();
-    contexts.into_iter().map(|context| CompletionCandidate::new(context.name)).collect()
+    let contexts = read
+        .map(|kubeconfig| kubeconfig.contexts)
+        .unwrap_or_default();
+    contexts
+        .into_iter()
+        .map(|context| CompletionCandidate::new(context.name))
+        .collect()
 }
 
 fn ask(
     question: impl AsyncFnOnce(&Session) -> anyhow::Result<Vec<CompletionCandidate>>,
 ) -> Vec<CompletionCandidate> {
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    else {
         return Vec::new();
     };
     let session = Session::new(global());
-    let answer = runtime.block_on(async { tokio::time::timeout(TIMEOUT, question(&session)).await });
+    let answer =
+        runtime.block_on(async { tokio::time::timeout(TIMEOUT, question(&session)).await });
     answer.ok().and_then(Result::ok).unwrap_or_default()
 }
 
 /// The global flags typed so far; what is unfinished or of another command is passed over.
 fn global() -> Global {
     #[derive(clap::Parser)]
-    #[command(ignore_errors = true, disable_help_flag = true, disable_version_flag = true)]
+    #[command(
+        ignore_errors = true,
+        disable_help_flag = true,
+        disable_version_flag = true
+    )]
     struct Only {
         #[command(flatten)]
         global: Global,
     }
     const FLAGS: [&str; 16] = [
-        "--kubeconfig", "--context", "--cluster", "--user", "--namespace", "-n", "--as", "--as-group", "--as-uid",
-        "--server", "-s", "--token", "--certificate-authority", "--client-certificate", "--client-key",
+        "--kubeconfig",
+        "--context",
+        "--cluster",
+        "--user",
+        "--namespace",
+        "-n",
+        "--as",
+        "--as-group",
+        "--as-uid",
+        "--server",
+        "-s",
+        "--token",
+        "--certificate-authority",
+        "--client-certificate",
+        "--client-key",
         "--system-namespace",
     ];
     let mut args = vec!["kubectl-addons".to_owned()];
@@ -160,7 +215,9 @@ fn global() -> Global {
     if has("--insecure-skip-tls-verify") {
         args.push("--insecure-skip-tls-verify".to_owned());
     }
-    Only::try_parse_from(args).map(|only| only.global).unwrap_or_default()
+    Only::try_parse_from(args)
+        .map(|only| only.global)
+        .unwrap_or_default()
 }
 
 fn words() -> &'static [String] {

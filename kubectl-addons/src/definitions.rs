@@ -43,7 +43,10 @@ pub async fn initialise(session: &Session, init: Init) -> Result<()> {
 /// # Errors
 /// What the server refuses; a definition that is not served in time.
 pub async fn install(session: &Session) -> Result<Vec<String>> {
-    let definitions: Result<Vec<Value>, _> = FILES.iter().map(|text| serde_saphyr::from_str(text)).collect();
+    let definitions: Result<Vec<Value>, _> = FILES
+        .iter()
+        .map(|text| serde_saphyr::from_str(text))
+        .collect();
     let definitions = definitions.context("the built-in definitions cannot be read")?;
     let cluster = session.cluster().await?;
     let mut lines = Vec::new();
@@ -52,7 +55,9 @@ pub async fn install(session: &Session) -> Result<Vec<String>> {
             crds::Installed::Created => format!("{key} created"),
             crds::Installed::Updated => format!("{key} updated"),
             crds::Installed::Unchanged => format!("{key} unchanged"),
-            crds::Installed::Newer { version } => format!("{key} is of the newer version {version} and stays"),
+            crds::Installed::Newer { version } => {
+                format!("{key} is of the newer version {version} and stays")
+            }
         });
     }
     namespace::ensure(cluster, &session.global().system_namespace).await?;

@@ -113,7 +113,10 @@ mod tests {
         };
         for (error, code) in [
             (anyhow!("anything"), Exit::Failed),
-            (anyhow::Error::from(denied).context("while adding"), Exit::Denied),
+            (
+                anyhow::Error::from(denied).context("while adding"),
+                Exit::Denied,
+            ),
             (conflict.into(), Exit::Conflict),
             (misfit.into(), Exit::DoesNotFit),
             (EngineError::NotInitialised.into(), Exit::Failed),

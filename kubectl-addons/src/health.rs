@@ -48,19 +48,30 @@ pub async fn troubles(
     cluster: &Cluster,
     records: &[AddonInstallation],
 ) -> Result<BTreeMap<String, Vec<ObjectHealth>>, EngineError> {
-    let inventories = records.iter().map(|record| (owner(record), inventory(record)));
+    let inventories = records
+        .iter()
+        .map(|record| (owner(record), inventory(record)));
     let wanted: BTreeMap<String, Inventory> = inventories.collect();
     let selections: BTreeSet<Selection> = wanted
         .values()
         .flat_map(|inventory| inventory.objects.keys())
         .filter(|key| TELLING.contains(&(key.group.as_str(), key.kind.as_str())))
-        .map(|key| Selection { group: key.group.clone(), kind: key.kind.clone(), namespace: None })
+        .map(|key| Selection {
+            group: key.group.clone(),
+            kind: key.kind.clone(),
+            namespace: None,
+        })
         .collect();
     let live = read(cluster, &selections, None).await?;
     let mut troubles: BTreeMap<String, Vec<ObjectHealth>> = BTreeMap::new();
     for (owner, inventory) in &wanted {
-        let telling = inventory.objects.keys().filter(|key| TELLING.contains(&(key.group.as_str(), key.kind.as_str())));
-        let broken = telling.map(|key| health(key, inventory, live.get(key), owner)).filter(|health| !health.is_current());
+        let telling = inventory
+            .objects
+            .keys()
+            .filter(|key| TELLING.contains(&(key.group.as_str(), key.kind.as_str())));
+        let broken = telling
+            .map(|key| health(key, inventory, live.get(key), owner))
+            .filter(|health| !health.is_current());
         troubles.insert(owner.clone(), broken.collect());
     }
     Ok(troubles)
@@ -70,7 +81,10 @@ pub async fn troubles(
 ///
 /// # Errors
 /// What the server refuses, but for lists that we may not read.
-pub async fn objects(cluster: &Cluster, record: &AddonInstallation) -> Result<Vec<ObjectHealth>, EngineError> {
+pub async fn objects(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+) -> Result<Vec<ObjectHealth>, EngineError> {
     let (owner, inventory) = (owner(record), inventory(record));
     let selections = inventory.objects.keys().map(|key| Selection {
         group: key.group.clone(),
@@ -78,7 +92,11 @@ pub async fn objects(cluster: &Cluster, record: &AddonInstallation) -> Result<Ve
         namespace: key.namespace.clone(),
     });
     let live = read(cluster, &selections.collect(), Some(&owner)).await?;
-    Ok(inventory.objects.keys().map(|key| health(key, &inventory, live.get(key), &owner)).collect())
+    Ok(inventory
+        .objects
+        .keys()
+        .map(|key| health(key, &inventory, live.get(key), &owner))
+        .collect())
 }
 
 /// `Ready`, `Degraded: Deployment web 1/2 ready`, or what the record says of an operation.
@@ -88,14 +106,27 @@ pub fn word(record: &AddonInstallation, troubles: &[ObjectHealth]) -> String {
         return format!("Progressing: {} by {}", operation.verb, operation.holder);
     }
     if let Some(trouble) = troubles.first() {
-        let more = if troubles.len() > 1 { format!(" and {} more", troubles.len() - 1) } else { String::new() };
-        return format!("Degraded: {} {} {}{more}", trouble.key.kind, trouble.key.name, trouble.message());
+        let more = if troubles.len() > 1 {
+            format!(" and {} more", troubles.len() - 1)
+        } else {
+            String::new()
+        };
+        return format!(
+            "Degraded: {} {} {}{more}",
+            trouble.key.kind,
+            trouble.key.name,
+            trouble.message()
+        );
     }
     match status.and_then(|status| status.phase) {
         None | Some(Phase::Pending) => "Pending".to_owned(),
         Some(Phase::Failed) => {
-            let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
-            let stalled = conditions.iter().find(|condition| condition.r#type == "Stalled" && condition.status == "True");
+            let conditions = status
+                .map(|status| status.conditions.as_slice())
+                .unwrap_or_default();
+            let stalled = conditions
+                .iter()
+                .find(|condition| condition.r#type == "Stalled" && condition.status == "True");
             match stalled {
                 Some(condition) => format!("Failed: {}", condition.message),
                 None => "Failed".to_owned(),
@@ -110,12 +141,16 @@ pub fn word(record: &AddonInstallation, troubles: &[ObjectHealth]) -> String {
 impl ObjectHealth {
     /// Whether it is there and works.
     pub fn is_current(&self) -> bool {
-        self.readiness.as_ref().is_some_and(|readiness| readiness.status == Status::Current)
+        self.readiness
+            .as_ref()
+            .is_some_and(|readiness| readiness.status == Status::Current)
     }
 
     /// How it is, for people.
     pub fn message(&self) -> &str {
-        self.readiness.as_ref().map_or("is gone", |readiness| readiness.message.as_str())
+        self.readiness
+            .as_ref()
+            .map_or("is gone", |readiness| readiness.message.as_str())
     }
 }
 
@@ -124,18 +159,36 @@ async fn read(
     selections: &BTreeSet<Selection>,
     owner: Option<&str>,
 ) -> Result<BTreeMap<ObjectKey, Value>, EngineError> {
-    let needed = selections.iter().map(|selection| (selection.group.clone(), selection.kind.clone())).collect();
+    let needed = selections
+        .iter()
+        .map(|selection| (selection.group.clone(), selection.kind.clone()))
+        .collect();
     let kinds = cluster.kinds(&needed).await?;
     let live = live::owned(cluster, &kinds, selections, owner).await?;
-    Ok(live.into_iter().filter_map(|object| Some((ObjectKey::of(&object)?, object))).collect())
+    Ok(live
+        .into_iter()
+        .filter_map(|object| Some((ObjectKey::of(&object)?, object)))
+        .collect())
 }
 
-fn health(key: &ObjectKey, inventory: &Inventory, live: Option<&Value>, owner: &str) -> ObjectHealth {
+fn health(
+    key: &ObjectKey,
+    inventory: &Inventory,
+    live: Option<&Value>,
+    owner: &str,
+) -> ObjectHealth {
     let label = |object: &&Value| object["metadata"]["labels"][LABEL_OWNER] == *owner;
     let Some(live) = live.filter(label) else {
-        return ObjectHealth { key: key.clone(), readiness: None, edited: false };
+        return ObjectHealth {
+            key: key.clone(),
+            readiness: None,
+            edited: false,
+        };
     };
-    let recorded = inventory.objects.get(key).and_then(|item| item.object.generation);
+    let recorded = inventory
+        .objects
+        .get(key)
+        .and_then(|item| item.object.generation);
     let generation = live["metadata"]["generation"].as_i64();
     ObjectHealth {
         key: key.clone(),
@@ -145,7 +198,11 @@ fn health(key: &ObjectKey, inventory: &Inventory, live: Option<&Value>, owner: &
 }
 
 fn inventory(record: &AddonInstallation) -> Inventory {
-    record.status.as_ref().map(|status| Inventory::from_groups(&status.inventory)).unwrap_or_default()
+    record
+        .status
+        .as_ref()
+        .map(|status| Inventory::from_groups(&status.inventory))
+        .unwrap_or_default()
 }
 
 /// The owner hash of a record, by which [`troubles`] are found.

@@ -40,9 +40,14 @@ pub fn main() -> ExitCode {
     };
     output::trace_requests(cli.global.verbosity);
     // One thread: the API server is the limit, and start-up and memory are part of every run.
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
-        Err(error) => return output::failure(&anyhow::Error::from(error).context("cannot start")).into(),
+        Err(error) => {
+            return output::failure(&anyhow::Error::from(error).context("cannot start")).into();
+        }
     };
     let session = Session::new(cli.global);
     let exit: Exit = match runtime.block_on(commands::run(&session, &cli.command)) {

@@ -161,11 +161,19 @@ mod tests {
     #[test]
     fn fields_that_would_be_lost_are_named() {
         for (version, expected) in [
-            (json!({"version": "1", "source": {"url": {"manifest": "a"}}}), None),
-            (json!({"source": {"url": {"manifest": "a"}, "git": null}, "needsPKI": false}), None),
+            (
+                json!({"version": "1", "source": {"url": {"manifest": "a"}}}),
+                None,
+            ),
+            (
+                json!({"source": {"url": {"manifest": "a"}, "git": null}, "needsPKI": false}),
+                None,
+            ),
             (
                 json!({"source": {"url": {"manifest": "a", "sha": "1"}}, "hash": "2"}),
-                Some("unknown field spec.addons[0].versions[0].hash, spec.addons[0].versions[0].source.url.sha"),
+                Some(
+                    "unknown field spec.addons[0].versions[0].hash, spec.addons[0].versions[0].source.url.sha",
+                ),
             ),
         ] {
             let read = typed(document(version.clone()));

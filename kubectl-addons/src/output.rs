@@ -22,7 +22,10 @@ pub struct Items<'a, T> {
 /// Prints data. A reader that went away (`| head`) ends the program quietly with 0; a full disk ends it with 1.
 pub fn data(text: &str) {
     let mut stdout = anstream::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => {
@@ -70,7 +73,9 @@ pub fn plain(text: &str) -> String {
 /// Prints a question on stderr and leaves the cursor behind it.
 pub fn ask(text: &str) {
     let mut stderr = anstream::stderr().lock();
-    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    let _ = stderr
+        .write_all(text.as_bytes())
+        .and_then(|()| stderr.flush());
 }
 
 /// Prints an error with its chain, once, and tells its exit code.
@@ -97,7 +102,11 @@ fn error_text(error: &anyhow::Error) -> String {
 pub fn usage(error: &clap::Error) -> Exit {
     // clap prints on the right stream by itself; a closed one is no reason for another exit code.
     let _ = error.print();
-    if error.use_stderr() { Exit::Usage } else { Exit::Done }
+    if error.use_stderr() {
+        Exit::Usage
+    } else {
+        Exit::Done
+    }
 }
 
 /// From level 6 on, as kubectl: every request on stderr.
@@ -110,9 +119,14 @@ pub fn trace_requests(verbosity: u8) {
     }
     // Other targets may hold headers, and with them tokens.
     let targets = Targets::new().with_target("kube_client", LevelFilter::DEBUG);
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false);
     // It fails only where one was installed before.
-    let _ = tracing_subscriber::registry().with(lines).with(targets).try_init();
+    let _ = tracing_subscriber::registry()
+        .with(lines)
+        .with(targets)
+        .try_init();
 }
 
 /// Whether stderr is a terminal that can move its cursor.
@@ -144,7 +158,10 @@ mod tests {
 
     #[test]
     fn yaml_quotes_what_kubernetes_would_read_as_something_else() {
-        for text in ["yes", "on", "y", "No", "null", "~", "1_000", "0644", "1.30", "1e3", "0x1f", "", "- a", "a: b", "#"] {
+        for text in [
+            "yes", "on", "y", "No", "null", "~", "1_000", "0644", "1.30", "1e3", "0x1f", "", "- a",
+            "a: b", "#",
+        ] {
             let yaml = serde_saphyr::to_string(&serde_json::json!({ "value": text })).unwrap();
             let read = common::manifest::yaml::documents(yaml.as_bytes(), &Default::default());
             let value = read.into_iter().next().unwrap().unwrap().value;

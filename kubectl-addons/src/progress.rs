@@ -36,13 +36,23 @@ struct WaveLine {
 impl Progress {
     /// `live`: whether stderr is a terminal that can move its cursor.
     pub fn new(live: bool) -> Self {
-        let state = State { began: Instant::now(), live: live.then(MultiProgress::new), wave: None, waiting: BTreeMap::new() };
-        Self { state: Mutex::new(state) }
+        let state = State {
+            began: Instant::now(),
+            live: live.then(MultiProgress::new),
+            wave: None,
+            waiting: BTreeMap::new(),
+        };
+        Self {
+            state: Mutex::new(state),
+        }
     }
 
     /// Shows one event.
     pub fn show(&self, event: &Event) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).show(event);
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .show(event);
     }
 
     /// Ends the live list; what is unsettled is told by the report.
@@ -58,11 +68,19 @@ impl Progress {
 impl State {
     fn show(&mut self, event: &Event) {
         match event {
-            Event::WaitingForLock { holder } => self.line(&format!("… waiting for {holder} to finish")),
+            Event::WaitingForLock { holder } => {
+                self.line(&format!("… waiting for {holder} to finish"))
+            }
             Event::Wave { title, steps } => {
                 self.end_wave();
                 let bar = self.bar();
-                self.wave = Some(WaveLine { title, steps: *steps, done: 0, began: Instant::now(), bar });
+                self.wave = Some(WaveLine {
+                    title,
+                    steps: *steps,
+                    done: 0,
+                    began: Instant::now(),
+                    bar,
+                });
             }
             Event::Applied { .. } => self.applied(),
             Event::Waiting { key, readiness } => self.waiting(key, readiness),
@@ -94,8 +112,18 @@ impl State {
         if let Some(bar) = &wave.bar {
             bar.finish_and_clear();
         }
-        let mark = if wave.done >= wave.steps { '✓' } else { '✗' };
-        self.line(&format!("{mark} {:<40} {}/{}  {}", wave.title, wave.done, wave.steps, seconds(wave.began.elapsed())));
+        let mark = if wave.done >= wave.steps {
+            '✓'
+        } else {
+            '✗'
+        };
+        self.line(&format!(
+            "{mark} {:<40} {}/{}  {}",
+            wave.title,
+            wave.done,
+            wave.steps,
+            seconds(wave.began.elapsed())
+        ));
     }
 
     fn waiting(&mut self, key: &ObjectKey, readiness: &Readiness) {
@@ -129,7 +157,11 @@ impl State {
 
     fn bar(&self) -> Option<ProgressBar> {
         let style = ProgressStyle::with_template("  {wide_msg}").ok()?;
-        Some(self.live.as_ref()?.add(ProgressBar::new_spinner().with_style(style)))
+        Some(
+            self.live
+                .as_ref()?
+                .add(ProgressBar::new_spinner().with_style(style)),
+        )
     }
 
     fn line(&self, text: &str) {
@@ -145,5 +177,9 @@ impl State {
 /// `0.1s`, `12.3s`, `2m5s`: as long as somebody waited.
 pub fn seconds(elapsed: Duration) -> String {
     let total = elapsed.as_secs();
-    if total < 60 { format!("{:.1}s", elapsed.as_secs_f64()) } else { format!("{}m{}s", total / 60, total % 60) }
+    if total < 60 {
+        format!("{:.1}s", elapsed.as_secs_f64())
+    } else {
+        format!("{}m{}s", total / 60, total % 60)
+    }
 }

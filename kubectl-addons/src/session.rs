@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use common::api::catalogue::AddonCatalogue;
 use common::api::names;
-use common::catalogue::select::{self, ClusterFacts};
 use common::catalogue::Catalogue;
+use common::catalogue::select::{self, ClusterFacts};
 use common::engine::{Cluster, EngineError, catalogues};
 use common::version::{kubernetes, tolerant};
 use tokio::sync::{Mutex, OnceCell};
@@ -26,7 +26,12 @@ pub struct Session {
 impl Session {
     /// Nothing is read yet.
     pub fn new(global: Global) -> Self {
-        Self { global, cluster: OnceCell::new(), catalogues: OnceCell::new(), indexes: Mutex::new(BTreeMap::new()) }
+        Self {
+            global,
+            cluster: OnceCell::new(),
+            catalogues: OnceCell::new(),
+            indexes: Mutex::new(BTreeMap::new()),
+        }
     }
 
     /// The flags that every command takes.
@@ -64,11 +69,17 @@ impl Session {
             Some(typed) => kubernetes::parse(typed).with_context(|| format!("--k8s {typed}"))?,
             None => {
                 let version = self.cluster().await?.kubernetes_version().await?;
-                kubernetes::parse(&version).with_context(|| format!("the server's version {version}"))?
+                kubernetes::parse(&version)
+                    .with_context(|| format!("the server's version {version}"))?
             }
         };
-        let kkp = kkp.map(|typed| tolerant::parse(typed).with_context(|| format!("--kkp {typed}"))).transpose()?;
-        Ok(ClusterFacts { kubernetes: Some(kubernetes), kkp })
+        let kkp = kkp
+            .map(|typed| tolerant::parse(typed).with_context(|| format!("--kkp {typed}")))
+            .transpose()?;
+        Ok(ClusterFacts {
+            kubernetes: Some(kubernetes),
+            kkp,
+        })
     }
 
     /// The AddonCatalogue objects of the system namespace; none where our definitions are missing.
@@ -94,9 +105,18 @@ impl Session {
             return self.index(location).await;
         }
         let all = self.catalogues().await?;
-        let Some(name) = &from.catalogue else { return Ok(Catalogue::of_objects(all)) };
-        let named: Vec<_> = all.iter().filter(|object| object.metadata.name.as_ref() == Some(name)).cloned().collect();
-        anyhow::ensure!(!named.is_empty(), "no catalogue named {name}; see what there is: kubectl addons catalogue list --core");
+        let Some(name) = &from.catalogue else {
+            return Ok(Catalogue::of_objects(all));
+        };
+        let named: Vec<_> = all
+            .iter()
+            .filter(|object| object.metadata.name.as_ref() == Some(name))
+            .cloned()
+            .collect();
+        anyhow::ensure!(
+            !named.is_empty(),
+            "no catalogue named {name}; see what there is: kubectl addons catalogue list --core"
+        );
         Ok(Catalogue::of_objects(&named))
     }
 
@@ -121,9 +141,17 @@ impl Session {
     /// Who holds a lock of ours, as others will read it.
     pub fn holder(&self) -> String {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let user = variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "somebody".to_owned());
-        let host = variable("HOSTNAME").or_else(hostname).unwrap_or_else(|| "unknown-host".to_owned());
-        format!("{user}@{host} ({}, pid {})", names::CLIENT, std::process::id())
+        let user = variable("USER")
+            .or_else(|| variable("LOGNAME"))
+            .unwrap_or_else(|| "somebody".to_owned());
+        let host = variable("HOSTNAME")
+            .or_else(hostname)
+            .unwrap_or_else(|| "unknown-host".to_owned());
+        format!(
+            "{user}@{host} ({}, pid {})",
+            names::CLIENT,
+            std::process::id()
+        )
     }
 }
 

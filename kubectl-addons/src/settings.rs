@@ -45,18 +45,29 @@ fn known_context(global: &Global, kubeconfig: &Kubeconfig) -> Result<()> {
     let Some(wanted) = &global.context else {
         return Ok(());
     };
-    let names: Vec<&str> = kubeconfig.contexts.iter().map(|context| context.name.as_str()).collect();
+    let names: Vec<&str> = kubeconfig
+        .contexts
+        .iter()
+        .map(|context| context.name.as_str())
+        .collect();
     if names.contains(&wanted.as_str()) {
         return Ok(());
     }
-    bail!("--context {wanted}: the kubeconfig has no such context; it has: {}", names.join(", "))
+    bail!(
+        "--context {wanted}: the kubeconfig has no such context; it has: {}",
+        names.join(", ")
+    )
 }
 
 /// Reads one file. Of a parser's error only the first line is told: the rest shows the file, and in it credentials.
 fn read(path: &Path) -> Result<Kubeconfig> {
     Kubeconfig::read_from(path).map_err(|error| {
         let text = error.to_string();
-        anyhow!("kubeconfig {}: {}", path.display(), text.lines().next().unwrap_or_default())
+        anyhow!(
+            "kubeconfig {}: {}",
+            path.display(),
+            text.lines().next().unwrap_or_default()
+        )
     })
 }
 
@@ -77,11 +88,16 @@ fn kubeconfig(global: &Global) -> Result<Option<Kubeconfig>> {
         let next = read(path)?;
         merged = Some(match merged {
             None => next,
-            Some(first) => first.merge(next).with_context(|| format!("kubeconfig {}", path.display()))?,
+            Some(first) => first
+                .merge(next)
+                .with_context(|| format!("kubeconfig {}", path.display()))?,
         });
     }
     if merged.is_none() && !listed.is_empty() && global.server.is_none() {
-        bail!("KUBECONFIG names no file that exists: {}", listed.to_string_lossy());
+        bail!(
+            "KUBECONFIG names no file that exists: {}",
+            listed.to_string_lossy()
+        );
     }
     Ok(merged)
 }
@@ -98,7 +114,8 @@ fn override_by_flags(config: &mut Config, global: &Global) -> Result<()> {
     if let Some(path) = &global.certificate_authority {
         let pem = std::fs::read(path).with_context(|| format!("--certificate-authority {path}"))?;
         config.root_cert_file = None;
-        config.root_cert = Some(certificates(&pem).with_context(|| format!("--certificate-authority {path}"))?);
+        config.root_cert =
+            Some(certificates(&pem).with_context(|| format!("--certificate-authority {path}"))?);
     }
     if global.insecure_skip_tls_verify {
         config.accept_invalid_certs = true;
@@ -133,7 +150,9 @@ fn override_by_flags(config: &mut Config, global: &Global) -> Result<()> {
 }
 
 fn uri(server: &str) -> Result<http::Uri> {
-    server.parse().with_context(|| format!("--server {server}: not a URL"))
+    server
+        .parse()
+        .with_context(|| format!("--server {server}: not a URL"))
 }
 
 fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>> {
@@ -141,8 +160,14 @@ fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>> {
     use rustls::pki_types::pem::PemObject as _;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let certificates = certificates.context("not a PEM certificate")?;
-    anyhow::ensure!(!certificates.is_empty(), "there is no PEM certificate in it");
-    Ok(certificates.into_iter().map(|certificate| certificate.to_vec()).collect())
+    anyhow::ensure!(
+        !certificates.is_empty(),
+        "there is no PEM certificate in it"
+    );
+    Ok(certificates
+        .into_iter()
+        .map(|certificate| certificate.to_vec())
+        .collect())
 }
 
 /// How the engine talks.
@@ -150,7 +175,10 @@ pub fn cluster_options(global: &Global) -> ClusterOptions {
     ClusterOptions {
         cache_dir: cache_dir(global),
         // kubectl's 0 is "no bound"; ours is always finite.
-        request_timeout: global.request_timeout.filter(|bound| !bound.is_zero()).unwrap_or(REQUEST_TIMEOUT),
+        request_timeout: global
+            .request_timeout
+            .filter(|bound| !bound.is_zero())
+            .unwrap_or(REQUEST_TIMEOUT),
         concurrency: global.concurrency.into(),
     }
 }
@@ -160,7 +188,12 @@ fn cache_dir(global: &Global) -> Option<PathBuf> {
     if let Some(dir) = &global.cache_dir {
         return Some(dir.clone());
     }
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let base =
+        absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
     Some(base.join("kubectl-addons"))
 }

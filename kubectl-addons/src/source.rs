@@ -29,7 +29,9 @@ pub enum SourceError {
         scheme: String,
     },
     /// User name or password in a URL.
-    #[error("{location}: a user name or password in a URL would be recorded and shown; take it out, or give a file")]
+    #[error(
+        "{location}: a user name or password in a URL would be recorded and shown; take it out, or give a file"
+    )]
     Credentials {
         /// Without them.
         location: String,
@@ -75,17 +77,23 @@ pub enum SourceError {
 pub async fn fetch(location: &str) -> Result<Fetched, SourceError> {
     match location.split_once("://") {
         None => file::read(PathBuf::from(location)),
-        Some(("file", _)) => match url::Url::parse(location).ok().and_then(|url| url.to_file_path().ok()) {
+        Some(("file", _)) => match url::Url::parse(location)
+            .ok()
+            .and_then(|url| url.to_file_path().ok())
+        {
             Some(path) => file::read(path),
             None => Err(SourceError::File {
                 location: location.to_owned(),
-                source: std::io::Error::other("a file:// URL needs an absolute path: file:///path/to/file"),
+                source: std::io::Error::other(
+                    "a file:// URL needs an absolute path: file:///path/to/file",
+                ),
             }),
         },
         Some(("http" | "https", _)) => http::get(location).await,
-        Some((scheme, _)) => {
-            Err(SourceError::Scheme { location: location.to_owned(), scheme: scheme.to_owned() })
-        }
+        Some((scheme, _)) => Err(SourceError::Scheme {
+            location: location.to_owned(),
+            scheme: scheme.to_owned(),
+        }),
     }
 }
 
@@ -98,13 +106,19 @@ pub fn absolute(location: &str) -> Result<String, SourceError> {
         let location = location.to_owned();
         return match url::Url::parse(&location) {
             Ok(url) if url.password().is_some() || !url.username().is_empty() => {
-                Err(SourceError::Credentials { location: http::without_credentials(&location) })
+                Err(SourceError::Credentials {
+                    location: http::without_credentials(&location),
+                })
             }
             _ => Ok(location),
         };
     }
-    let wrong = |source| SourceError::File { location: location.to_owned(), source };
+    let wrong = |source| SourceError::File {
+        location: location.to_owned(),
+        source,
+    };
     let path = std::path::absolute(location).map_err(wrong)?;
     let url = url::Url::from_file_path(&path);
-    url.map(String::from).map_err(|()| wrong(std::io::Error::other("not a path")))
+    url.map(String::from)
+        .map_err(|()| wrong(std::io::Error::other("not a path")))
 }

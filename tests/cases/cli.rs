@@ -75,7 +75,15 @@ fn with_program(environment: &Command, program: &Path) -> Command {
 /// Blanks separate words; `''` is an empty one.
 fn words(line: &str) -> Vec<String> {
     let words = line.split_whitespace();
-    words.map(|word| if word == "''" { String::new() } else { word.to_owned() }).collect()
+    words
+        .map(|word| {
+            if word == "''" {
+                String::new()
+            } else {
+                word.to_owned()
+            }
+        })
+        .collect()
 }
 
 fn data() -> PathBuf {
@@ -146,6 +154,10 @@ fn a_reader_that_goes_away_ends_it_quietly() -> Result<()> {
     drop(child.stdout.take());
     let output = child.wait_with_output()?;
     ensure!(output.status.success(), "{}", output.status);
-    ensure!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(())
 }

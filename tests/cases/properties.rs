@@ -2,5 +2,6 @@
 
 mod admission;
 mod plan;
+mod selection;
 mod values;
 mod yaml;

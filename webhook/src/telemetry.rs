@@ -15,7 +15,8 @@ const BUCKETS: [f64; 12] = [
 
 /// JSON lines on stderr; `RUST_LOG` chooses; by default all but the chatter of the server library.
 pub fn init() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,actix_server=warn"));
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new("info,actix_server=warn"));
     tracing_subscriber::fmt()
         .json()
         .flatten_event(true)

@@ -11,6 +11,10 @@ use serde_json::Value;
 
 use super::conditions::Condition;
 
+#[expect(
+    clippy::duplicated_attributes,
+    reason = "every printed column has a type"
+)]
 /// A catalogue of add-ons: what can be installed, in which versions, from where, on which clusters.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[kube(

@@ -1,31 +1,212 @@
-#![allow(missing_docs)]
-//! Stub.
-use crate::api::catalogue::*;
-use serde_json::Value;
-pub struct Channel { pub name: String, pub spec: AddonCatalogueSpec, pub warnings: Vec<String> }
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct ChannelError(String);
+//! kops indexes (`kind: Addons`) read into our own model (kops-channels §1.1).
+//!
+//! As in kops, unknown fields are ignored, field names may have any case (said in a warning), and only the first
+//! document counts. What kops would stumble over later is an error here that names the entry.
+
+mod entry;
+mod location;
+mod normal;
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+pub use entry::EntryProblem;
+pub use location::{LocationError, resolve_manifest};
+
+use crate::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion, Source, UrlSource};
+use crate::api::names;
+use crate::manifest::yaml::{self, DuplicateKeys, Floats, YamlError, YamlOptions};
+
+/// An index, as our own catalogue.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Channel {
+    /// `metadata.name`; empty where it is missing.
+    pub name: String,
+    /// The entries, those of one name together, in the order of the file.
+    pub spec: AddonCatalogueSpec,
+    /// Misspelled fields and unreadable ranges.
+    pub warnings: Vec<String>,
+}
+
+/// Why an index cannot be used; `location` is where it was read from.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChannelError {
+    /// No YAML.
+    #[error("{location} is neither an index nor a manifest")]
+    Yaml {
+        /// Of the index.
+        location: String,
+        /// With line and column.
+        #[source]
+        source: YamlError,
+    },
+    /// A field of the index itself has the wrong type.
+    #[error("{location}: {field} must be {expected}")]
+    Type {
+        /// Of the index.
+        location: String,
+        /// Its path, `the document` at the root.
+        field: &'static str,
+        /// A list, for example.
+        expected: &'static str,
+    },
+    /// An entry cannot be used.
+    #[error("{location}: {place}: {problem}")]
+    Entry {
+        /// Of the index.
+        location: String,
+        /// `spec.addons[2] (coredns)`.
+        place: String,
+        /// What is wrong; part of the message.
+        problem: EntryProblem,
+    },
+}
+
+/// Reads what lies at `location`.
+///
+/// `kind: Addons` without apiVersion is an index. Any other document makes the whole file one add-on,
+/// `manifest-<12 hex digits of sha256(location)>`, whose hash is that of the trimmed bytes (kops 1.36). A file without
+/// documents has no entries.
+///
+/// # Errors
+/// [`ChannelError`].
 pub fn parse(bytes: &[u8], location: &str) -> Result<Channel, ChannelError> {
-    let v: Value = serde_saphyr::from_slice(bytes).map_err(|e| ChannelError(format!("{location}: {e}")))?;
-    let name = v.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("").to_owned();
-    let mut spec = AddonCatalogueSpec::default();
-    for a in v.pointer("/spec/addons").and_then(Value::as_array).ok_or_else(|| ChannelError(format!("{location}: no spec.addons")))? {
-        let s = |k: &str| a.get(k).and_then(Value::as_str).map(str::to_owned);
-        let n = s("name").unwrap_or(name.clone());
-        let version = AddonVersion { version: s("version").unwrap_or_default(), id: s("id").unwrap_or_default(), manifest_hash: s("manifestHash"),
-            default_namespace: s("namespace"),
-            source: Source { url: Some(UrlSource { manifest: s("manifest").unwrap_or_default() }), ..Default::default() },
-            constraints: Constraints { kubernetes_version: s("kubernetesVersion"), ..Default::default() }, ..Default::default() };
-        match spec.addons.iter_mut().find(|x| x.name == n) {
-            Some(x) => x.versions.push(version),
-            None => spec.addons.push(Addon { name: n, versions: vec![version], ..Default::default() }),
+    let type_error = |field, expected| ChannelError::Type {
+        location: location.to_owned(),
+        field,
+        expected,
+    };
+    let document = first_document(bytes).map_err(|source| ChannelError::Yaml {
+        location: location.to_owned(),
+        source,
+    })?;
+    let mut channel = match document {
+        Value::Null => Channel::default(),
+        Value::Object(root) if normal::is_index(&root) => {
+            let mut warnings = Vec::new();
+            let root = normal::map(root, &mut warnings);
+            let metadata =
+                section(&root, "metadata").map_err(|()| type_error("metadata", "a map"))?;
+            let name = metadata.and_then(|metadata| metadata.get("name")?.as_str());
+            let name = name.unwrap_or_default().to_owned();
+            let spec = section(&root, "spec").map_err(|()| type_error("spec", "a map"))?;
+            let entries = match spec.and_then(|spec| spec.get("addons")) {
+                None => &[],
+                Some(Value::Array(entries)) => entries.as_slice(),
+                Some(_) => return Err(type_error("spec.addons", "a list")),
+            };
+            let addons = addons(entries, &name, location, &mut warnings)?;
+            Channel {
+                name,
+                spec: AddonCatalogueSpec {
+                    addons,
+                    ..AddonCatalogueSpec::default()
+                },
+                warnings,
+            }
+        }
+        Value::Object(_) => manifest(bytes, location),
+        _ => return Err(type_error("the document", "a map, such as kind: Addons")),
+    };
+    channel.spec.base_url = Some(location.to_owned());
+    Ok(channel)
+}
+
+/// The first document that holds anything; null where there is none. Repeated keys are tolerated, as in kops, and an
+/// unquoted `version: 1.0` is the text `1.0` (kops-channels §5).
+fn first_document(bytes: &[u8]) -> Result<Value, YamlError> {
+    let options = YamlOptions {
+        duplicate_keys: DuplicateKeys::LastWins,
+        floats: Floats::Text,
+    };
+    for document in yaml::documents(bytes, &options) {
+        let document = document?;
+        if !document.value.is_null() {
+            return Ok(document.value);
         }
     }
-    Ok(Channel { name, spec, warnings: vec![] })
+    Ok(Value::Null)
 }
-pub fn resolve_manifest(base: &str, manifest: &str) -> Result<String, ChannelError> {
-    if manifest.contains("://") { return Ok(manifest.to_owned()); }
-    let base = if base.contains("://") { base.to_owned() } else { format!("file://{base}") };
-    url::Url::parse(&base).and_then(|b| b.join(manifest)).map(String::from).map_err(|e| ChannelError(e.to_string()))
+
+fn section<'a>(
+    map: &'a Map<String, Value>,
+    field: &str,
+) -> Result<Option<&'a Map<String, Value>>, ()> {
+    match map.get(field) {
+        None => Ok(None),
+        Some(Value::Object(map)) => Ok(Some(map)),
+        Some(_) => Err(()),
+    }
 }
+
+/// The entries, those of one name together.
+fn addons(
+    entries: &[Value],
+    default_name: &str,
+    location: &str,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Addon>, ChannelError> {
+    let mut addons: Vec<Addon> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (i, value) in entries.iter().enumerate() {
+        let mut place = format!("spec.addons[{i}]");
+        if let Some(name) = value.get("name").and_then(Value::as_str) {
+            place.push_str(&format!(" ({name})"));
+        }
+        let (name, version) = match entry::read(value, default_name, &place, warnings) {
+            Ok(entry) => entry,
+            Err(problem) => {
+                return Err(ChannelError::Entry {
+                    location: location.to_owned(),
+                    place,
+                    problem,
+                });
+            }
+        };
+        let index = *places.entry(name).or_insert_with_key(|name| {
+            addons.push(Addon {
+                name: name.clone(),
+                ..Addon::default()
+            });
+            addons.len() - 1
+        });
+        if let Some(addon) = addons.get_mut(index) {
+            addon.versions.push(version);
+        }
+    }
+    Ok(addons)
+}
+
+/// A plain manifest as a channel of one add-on.
+fn manifest(bytes: &[u8], location: &str) -> Channel {
+    let text = String::from_utf8_lossy(bytes);
+    let name = format!("manifest-{}", names::hex_prefix(location.as_bytes(), 12));
+    let version = AddonVersion {
+        source: Source {
+            url: Some(UrlSource {
+                manifest: location.to_owned(),
+            }),
+            ..Source::default()
+        },
+        manifest_hash: Some(names::hex_prefix(text.trim().as_bytes(), 64)),
+        default_namespace: Some(entry::DEFAULT_NAMESPACE.to_owned()),
+        ..AddonVersion::default()
+    };
+    Channel {
+        name: name.clone(),
+        spec: AddonCatalogueSpec {
+            addons: vec![Addon {
+                name,
+                versions: vec![version],
+                ..Addon::default()
+            }],
+            ..AddonCatalogueSpec::default()
+        },
+        warnings: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

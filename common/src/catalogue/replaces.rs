@@ -18,6 +18,20 @@ pub struct Recorded<'a> {
     pub generation: u32,
 }
 
+impl<'a> Recorded<'a> {
+    /// Of our own objects, where empty text means that there is none; of the generation that prunes.
+    #[must_use]
+    pub fn of(version: &'a str, id: &'a str, manifest_hash: &'a str) -> Self {
+        let some = |text: &'a str| (!text.is_empty()).then_some(text);
+        Self {
+            version: some(version),
+            id: some(id),
+            manifest_hash: some(manifest_hash),
+            generation: 1,
+        }
+    }
+}
+
 /// Whether `new` replaces `old` by the documented rules, the code of kops 1.15 to 1.21: the version decides and never
 /// goes down; of equal versions another id or hash replaces. An unreadable version replaces nothing that has a version
 /// and is replaced by any readable one.
@@ -59,12 +73,9 @@ mod tests {
     type Columns = (&'static str, &'static str, &'static str);
 
     fn recorded((version, id, hash): Columns, generation: u32) -> Recorded<'static> {
-        let some = |text: &'static str| (!text.is_empty()).then_some(text);
         Recorded {
-            version: some(version),
-            id: some(id),
-            manifest_hash: some(hash),
             generation,
+            ..Recorded::of(version, id, hash)
         }
     }
 

@@ -5,11 +5,14 @@ use std::fmt;
 use semver::Version;
 use serde::Serialize;
 
-use super::replaces::{Recorded, channels, documented};
-use super::{Catalogue, Entry, Origin};
-use crate::version::constraint::Constraint;
-use crate::version::range::Range;
+use super::{Catalogue, Entry, Origin, replaces};
 use crate::version::tolerant;
+
+mod fit;
+mod rank;
+
+pub use fit::misfit;
+use rank::Rank;
 
 /// Which rules decide between entries, and whether an installed one is due (semantics 11).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -99,11 +102,13 @@ pub enum Reason {
         /// The better version.
         than: String,
     },
-    /// Equal version, a later entry wins the tie.
+    /// Equal version, a later entry wins the tie; by the channels rules, a later entry with another id or hash.
     LaterEntryWins {
         /// Its id, where it has one.
         id: String,
     },
+    /// By the channels rules only: an earlier entry has the same id and hash.
+    EarlierEntryWins,
 }
 
 impl fmt::Display for Reason {
@@ -121,142 +126,169 @@ impl fmt::Display for Reason {
             } => write!(f, "{field} {range:?} cannot be read: {error}"),
             Self::NotAskedFor => f.write_str("another one was asked for"),
             Self::Newer { than } => write!(f, "{than} is newer"),
-            Self::LaterEntryWins { id } if id.is_empty() => {
-                f.write_str("a later entry of the same version wins")
-            }
+            Self::LaterEntryWins { id } if id.is_empty() => f.write_str("a later entry wins"),
             Self::LaterEntryWins { id } => write!(f, "the later entry with id {id} wins"),
+            Self::EarlierEntryWins => {
+                f.write_str("an earlier entry with the same id and hash wins")
+            }
         }
+    }
+}
+
+impl Selection {
+    /// Where nothing fits: the newest entry that is for other clusters, whose reason says for which.
+    #[must_use]
+    pub fn newest_misfit(&self) -> Option<&Rejection> {
+        self.rejections
+            .iter()
+            .find(|rejection| matches!(rejection.reason, Reason::DoesNotMatch { .. }))
     }
 }
 
 /// Chooses. Independent of the order of entries but for ties, where the later entry wins (semantics 11).
 ///
-/// With [`Rules::Auto`] the documented rules hold where any fitting entry has a version: then entries without one cannot be
-/// chosen before it. Today's kops indexes carry no version at all, and the rules of kops 1.22 hold.
+/// `Auto` means the documented rules as soon as one entry that fits has a version: the chosen one then has one too.
 #[must_use]
-pub fn select(catalogue: &Catalogue, request: &Request<'_>, facts: &ClusterFacts, rules: Rules) -> Selection {
-    let mut rejections = Vec::new();
+pub fn select(
+    catalogue: &Catalogue,
+    request: &Request<'_>,
+    facts: &ClusterFacts,
+    rules: Rules,
+) -> Selection {
+    let mut fitting = Vec::new();
+    let mut rejected = Vec::new();
     let mut warnings = Vec::new();
-    let mut fitting: Vec<&Entry> = Vec::new();
-    for entry in catalogue.entries.iter().filter(|entry| entry.addon == request.addon) {
-        match misfit(entry, request, facts) {
-            None => fitting.push(entry),
+    let entries = catalogue.entries.iter().enumerate();
+    for (position, entry) in entries.filter(|(_, entry)| entry.addon == request.addon) {
+        let candidate = Candidate::new(entry, position);
+        let reason = if request.asks_for(entry) {
+            misfit(&entry.version.constraints, facts)
+        } else {
+            Some(Reason::NotAskedFor)
+        };
+        match reason {
+            None => fitting.push(candidate),
             Some(reason) => {
-                if matches!(reason, Reason::UnreadableRange { .. }) {
-                    warnings.push(format!("{} {} in {}: {reason}; it is passed over", entry.addon, entry.place, entry.origin));
+                if let Reason::UnreadableRange { .. } = reason {
+                    warnings.push(format!("{}: {}: {reason}", entry.origin, entry.place));
                 }
-                rejections.push(Rejection { entry: entry.clone(), reason });
+                rejected.push((candidate, reason));
             }
         }
     }
-    let versioned = fitting.iter().any(|entry| !entry.version.version.is_empty());
     let rules = match rules {
-        Rules::Auto if versioned => Rules::Documented,
+        Rules::Auto if fitting.iter().any(|one| one.rank > Rank::Unversioned) => Rules::Documented,
         Rules::Auto => Rules::Channels,
         forced => forced,
     };
-    let mut chosen: Option<&Entry> = None;
-    for entry in fitting {
-        let Some(best) = chosen else {
-            chosen = Some(entry);
-            continue;
-        };
-        let (old, new) = (recorded(best), recorded(entry));
-        let wins = if rules == Rules::Channels { channels(old, new) } else { documented(old, new) };
-        let (winner, loser) = if wins { (entry, best) } else { (best, entry) };
-        chosen = Some(winner);
-        let tie = rules == Rules::Documented && same_version(winner, loser);
-        if tie && wins {
-            warnings.push(format!(
-                "{} {} stands at {} and at {}; the later one is taken",
-                entry.addon, entry.version.version, best.place, entry.place
-            ));
-        }
-        let reason = if tie || rules == Rules::Channels {
-            Reason::LaterEntryWins { id: winner.version.id.clone() }
-        } else {
-            Reason::Newer { than: winner.version.version.clone() }
-        };
-        rejections.push(Rejection { entry: loser.clone(), reason });
-    }
-    // What lost against an entry that lost later itself is told against the one that won.
-    if let Some(best) = chosen {
-        for rejection in &mut rejections {
-            if let Reason::Newer { than } = &mut rejection.reason {
-                than.clone_from(&best.version.version);
-            }
-        }
-    }
-    rejections.sort_by(|a, b| order(&b.entry).cmp(&order(&a.entry)));
-    Selection { chosen: chosen.cloned(), rules, rejections, warnings }
-}
-
-/// Why an entry cannot be chosen at all.
-fn misfit(entry: &Entry, request: &Request<'_>, facts: &ClusterFacts) -> Option<Reason> {
-    let asked = |asked: Option<&str>, is: bool| asked.is_none() || is;
-    let is_version = request.version.is_some_and(|version| is_same(version, &entry.version.version));
-    let is_id = request.id == Some(entry.version.id.as_str());
-    let is_catalogue = match (&*entry.origin, request.catalogue) {
-        (Origin::Catalogue { name, .. }, Some(asked)) => name == asked,
-        _ => false,
+    let chosen = if rules == Rules::Channels {
+        fitting.iter().reduce(Candidate::later_by_channels)
+    } else {
+        // Of equal ones, max_by takes the last.
+        fitting.iter().max_by(|a, b| a.rank.cmp(&b.rank))
     };
-    if !asked(request.version, is_version) || !asked(request.id, is_id) || !asked(request.catalogue, is_catalogue) {
-        return Some(Reason::NotAskedFor);
+    let chosen = chosen.map(|chosen| (chosen.position, chosen.entry));
+    if let Some((position, best)) = chosen {
+        let best_rank = Rank::of(&best.version.version);
+        let mut ties = 0;
+        for candidate in fitting {
+            if candidate.position == position {
+                continue;
+            }
+            let later = candidate.position < position;
+            let reason = match rules {
+                Rules::Channels if later => Reason::later(best),
+                Rules::Channels => Reason::EarlierEntryWins,
+                _ if candidate.rank == best_rank => {
+                    ties += 1;
+                    Reason::later(best)
+                }
+                _ => Reason::Newer {
+                    than: best.version.version.clone(),
+                },
+            };
+            rejected.push((candidate, reason));
+        }
+        if ties > 0 {
+            warnings.push(tie(best, ties));
+        }
     }
-    let constraints = &entry.version.constraints;
-    let kubernetes = facts.kubernetes.as_ref().map(released);
-    let kkp = facts.kkp.as_ref();
-    blang("kubernetesVersion", constraints.kubernetes_version.as_deref(), kubernetes.as_ref())
-        .or_else(|| masterminds("k8sVersion", constraints.k8s_version.as_deref(), kubernetes.as_ref()))
-        .or_else(|| masterminds("kkpVersion", constraints.kkp_version.as_deref(), kkp))
-}
-
-/// The cluster's pre-release is dropped, so that 1.6.0-beta.1 matches >=1.6.0 (semantics 3).
-fn released(version: &Version) -> Version {
-    Version::new(version.major, version.minor, version.patch)
-}
-
-fn blang(field: &'static str, range: Option<&str>, version: Option<&Version>) -> Option<Reason> {
-    let (range, version) = (range.filter(|range| !range.trim().is_empty())?, version?);
-    match Range::parse(range) {
-        Ok(parsed) if parsed.matches(version) => None,
-        Ok(_) => Some(Reason::DoesNotMatch { field, range: range.to_owned(), version: version.to_string() }),
-        Err(error) => Some(Reason::UnreadableRange { field, range: range.to_owned(), error: error.to_string() }),
-    }
-}
-
-fn masterminds(field: &'static str, range: Option<&str>, version: Option<&Version>) -> Option<Reason> {
-    let (range, version) = (range.filter(|range| !range.trim().is_empty())?, version?);
-    match Constraint::parse(range) {
-        Ok(parsed) if parsed.matches(version) => None,
-        Ok(_) => Some(Reason::DoesNotMatch { field, range: range.to_owned(), version: version.to_string() }),
-        Err(error) => Some(Reason::UnreadableRange { field, range: range.to_owned(), error: error.to_string() }),
-    }
-}
-
-fn recorded(entry: &Entry) -> Recorded<'_> {
-    let version = &entry.version;
-    Recorded {
-        version: Some(version.version.as_str()).filter(|version| !version.is_empty()),
-        id: Some(&version.id),
-        manifest_hash: version.manifest_hash.as_deref(),
-        generation: 0,
+    rejected.sort_by(|(a, _), (b, _)| (&b.rank, b.position).cmp(&(&a.rank, a.position)));
+    let rejections = rejected.into_iter().map(|(candidate, reason)| Rejection {
+        entry: candidate.entry.clone(),
+        reason,
+    });
+    Selection {
+        chosen: chosen.map(|(_, entry)| entry.clone()),
+        rules,
+        rejections: rejections.collect(),
+        warnings,
     }
 }
 
-fn same_version(a: &Entry, b: &Entry) -> bool {
-    is_same(&a.version.version, &b.version.version)
+/// The warning about equal versions.
+fn tie(best: &Entry, others: usize) -> String {
+    format!(
+        "{} {}: {} entries of this version fit; the last one is taken ({}: {}); ask for an id, or give them different \
+         versions",
+        best.addon,
+        best.version.version,
+        others + 1,
+        best.origin,
+        best.place,
+    )
 }
 
-/// Equal as the duplicate rule reads versions (semantics 2): `v1`, `1` and `1.0.0` are equal.
-fn is_same(a: &str, b: &str) -> bool {
-    match (tolerant::parse(a), tolerant::parse(b)) {
-        (Ok(a), Ok(b)) => a.cmp_precedence(&b).is_eq(),
-        _ => a == b,
+impl Request<'_> {
+    /// Whether `entry` has the version, the id and the catalogue that are asked for; an empty wish is none.
+    fn asks_for(&self, entry: &Entry) -> bool {
+        let wants = |wish: Option<&str>, is_met: &dyn Fn(&str) -> bool| {
+            wish.filter(|wish| !wish.is_empty()).is_none_or(is_met)
+        };
+        wants(self.version, &|wish| {
+            tolerant::same(wish, &entry.version.version)
+        }) && wants(self.id, &|wish| wish == entry.version.id)
+            && wants(
+                self.catalogue,
+                &|wish| matches!(&*entry.origin, Origin::Catalogue { name, .. } if name == wish),
+            )
     }
 }
 
-/// Rejections are told best first: unreadable versions last.
-fn order(entry: &Entry) -> (Option<Version>, &str) {
-    (tolerant::parse(&entry.version.version).ok(), &entry.version.id)
+impl Reason {
+    fn later(winner: &Entry) -> Self {
+        Self::LaterEntryWins {
+            id: winner.version.id.clone(),
+        }
+    }
 }
+
+/// An entry of the name that is asked for.
+struct Candidate<'a> {
+    entry: &'a Entry,
+    rank: Rank,
+    /// In the catalogue.
+    position: usize,
+}
+
+impl<'a> Candidate<'a> {
+    fn new(entry: &'a Entry, position: usize) -> Self {
+        Self {
+            entry,
+            rank: Rank::of(&entry.version.version),
+            position,
+        }
+    }
+
+    /// kops-channels §1.3: the later one wins where its id or hash differs, else the first stays.
+    fn later_by_channels<'b>(&'b self, later: &'b Self) -> &'b Self {
+        if replaces::channels(self.entry.recorded(), later.entry.recorded()) {
+            later
+        } else {
+            self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -37,20 +37,35 @@ pub async fn list(cluster: &Cluster, namespace: &str) -> Result<Vec<AddonCatalog
 /// # Errors
 /// Those of the requests; [`EngineError::Denied`] where admission refuses it.
 pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, EngineError> {
-    let namespace = wanted.metadata.namespace.as_deref().unwrap_or(names::SYSTEM_NAMESPACE);
+    let namespace = wanted
+        .metadata
+        .namespace
+        .as_deref()
+        .unwrap_or(names::SYSTEM_NAMESPACE);
     let name = wanted.metadata.name.as_deref().unwrap_or_default();
     let collection = collection(namespace);
-    let live = match cluster.send::<AddonCatalogue>(Call::get(&collection, name, JSON)).await {
+    let live = match cluster
+        .send::<AddonCatalogue>(Call::get(&collection, name, JSON))
+        .await
+    {
         Ok(answer) => Some(answer.object),
         Err(error) if error.is_not_found() => None,
         Err(error) => return Err(error),
     };
     let (call, object, written) = match live {
-        None => (Call::create(&collection, name, JSON), wanted.clone(), Written::Created),
+        None => (
+            Call::create(&collection, name, JSON),
+            wanted.clone(),
+            Written::Created,
+        ),
         Some(live) if live.spec == wanted.spec => return Ok(Written::Unchanged),
         Some(mut live) => {
             live.spec = wanted.spec.clone();
-            (Call::replace(&collection, name, JSON), live, Written::Replaced)
+            (
+                Call::replace(&collection, name, JSON),
+                live,
+                Written::Replaced,
+            )
         }
     };
     let body = serde_json::to_vec(&object).map_err(|error| EngineError::Api {
@@ -68,7 +83,10 @@ pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, 
 /// # Errors
 /// Those of the request; [`EngineError::Denied`] where admission refuses it.
 pub async fn delete(cluster: &Cluster, namespace: &str, name: &str) -> Result<bool, EngineError> {
-    match cluster.send::<IgnoredAny>(Call::delete(&collection(namespace), name)).await {
+    match cluster
+        .send::<IgnoredAny>(Call::delete(&collection(namespace), name))
+        .await
+    {
         Ok(_) => Ok(true),
         Err(error) if error.is_not_found() => Ok(false),
         Err(error) => Err(error),
@@ -76,5 +94,10 @@ pub async fn delete(cluster: &Cluster, namespace: &str, name: &str) -> Result<bo
 }
 
 fn collection(namespace: &str) -> Collection {
-    Collection::known(names::API_VERSION, "AddonCatalogue", "addoncatalogues", Some(namespace))
+    Collection::known(
+        names::API_VERSION,
+        "AddonCatalogue",
+        "addoncatalogues",
+        Some(namespace),
+    )
 }

@@ -21,6 +21,12 @@ pub async fn whoami(cluster: &Cluster) -> Result<Requester, EngineError> {
     let review = json!({"apiVersion": api_version, "kind": kind});
     let call = Call::create(&collection, "", JSON).body(review.to_string().into_bytes());
     let review = cluster.send::<SelfSubjectReview>(call).await?.object;
-    let info = review.status.and_then(|status| status.user_info).unwrap_or_default();
-    Ok(Requester { user: info.username.unwrap_or_default(), groups: info.groups.unwrap_or_default() })
+    let info = review
+        .status
+        .and_then(|status| status.user_info)
+        .unwrap_or_default();
+    Ok(Requester {
+        user: info.username.unwrap_or_default(),
+        groups: info.groups.unwrap_or_default(),
+    })
 }

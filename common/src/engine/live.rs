@@ -36,14 +36,20 @@ pub async fn owned(
     selections: &BTreeSet<Selection>,
     owner: Option<&str>,
 ) -> Result<Vec<Value>, EngineError> {
-    let selector = owner.map_or_else(|| LABEL_OWNER.to_owned(), |owner| format!("{LABEL_OWNER}={owner}"));
+    let selector = owner.map_or_else(
+        || LABEL_OWNER.to_owned(),
+        |owner| format!("{LABEL_OWNER}={owner}"),
+    );
     let lists = selections.iter().filter_map(|selection| {
         let (gvk, info) = kinds.preferred(&selection.group, &selection.kind)?;
         let collection = Collection::new(gvk.clone(), info, selection.namespace.as_deref());
         let selector = selector.as_str();
         Some(async move {
             match listing::all::<Value>(cluster, &collection, Some(selector)).await {
-                Ok(objects) => Ok(objects.into_iter().map(|object| typed(object, &gvk)).collect()),
+                Ok(objects) => Ok(objects
+                    .into_iter()
+                    .map(|object| typed(object, &gvk))
+                    .collect()),
                 Err(EngineError::Forbidden { .. }) => Ok(Vec::new()),
                 Err(error) if error.is_not_found() => Ok(Vec::new()),
                 Err(error) => Err(error),

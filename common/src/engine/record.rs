@@ -12,8 +12,8 @@ use crate::api::names;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::Partial;
 use super::listing;
+use super::meta::Partial;
 use super::request::{Call, JSON, METADATA};
 
 /// One installation; `None` where there is none. [`EngineError::NotInitialised`] where our definitions are missing.

@@ -18,11 +18,14 @@ pub struct KindInfo {
     pub writable: bool,
 }
 
+/// A version of a group, and its kinds.
+type Served = (String, BTreeMap<String, KindInfo>);
+
 /// Every served kind of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindTable {
     /// group → version → kind. Versions stand in the server's order of preference.
-    groups: BTreeMap<String, Vec<(String, BTreeMap<String, KindInfo>)>>,
+    groups: BTreeMap<String, Vec<Served>>,
 }
 
 impl KindTable {

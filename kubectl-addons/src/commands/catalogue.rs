@@ -44,24 +44,35 @@ fn counts(object: &AddonCatalogue) -> String {
     };
     let addons = &object.spec.addons;
     let versions = addons.iter().map(|addon| addon.versions.len()).sum();
-    format!("{}, {}", count(addons.len(), "add-on"), count(versions, "version"))
+    format!(
+        "{}, {}",
+        count(addons.len(), "add-on"),
+        count(versions, "version")
+    )
 }
 
 /// The catalogue of this name.
 fn named<'a>(objects: &'a [AddonCatalogue], wanted: &str) -> Result<&'a AddonCatalogue> {
     let found = objects.iter().find(|object| name(object) == wanted);
     found.with_context(|| {
-        let visible = objects.iter().filter(|object| object.spec.class != CatalogueClass::Core);
+        let visible = objects
+            .iter()
+            .filter(|object| object.spec.class != CatalogueClass::Core);
         match nearest(wanted, visible.map(name)) {
             Some(near) => format!("no catalogue named {wanted}; did you mean {near}?"),
-            None => format!("no catalogue named {wanted}; see what there is: kubectl addons catalogue list"),
+            None => format!(
+                "no catalogue named {wanted}; see what there is: kubectl addons catalogue list"
+            ),
         }
     })
 }
 
 /// Who asks; the server is asked for that only where the answer decides, for core catalogues.
 async fn requester(session: &Session, objects: &[&AddonCatalogue]) -> Result<Requester> {
-    if objects.iter().all(|object| object.spec.class != CatalogueClass::Core) {
+    if objects
+        .iter()
+        .all(|object| object.spec.class != CatalogueClass::Core)
+    {
         return Ok(Requester::default());
     }
     Ok(identity::whoami(session.cluster().await?).await?)
@@ -69,7 +80,12 @@ async fn requester(session: &Session, objects: &[&AddonCatalogue]) -> Result<Req
 
 /// Puts `object` in the place of the one that has its name, for the verdicts on the next ones.
 fn replace(facts: &mut Facts, object: AddonCatalogue) {
-    let key = |object: &AddonCatalogue| (object.metadata.namespace.clone(), object.metadata.name.clone());
+    let key = |object: &AddonCatalogue| {
+        (
+            object.metadata.namespace.clone(),
+            object.metadata.name.clone(),
+        )
+    };
     facts.catalogues.retain(|other| key(other) != key(&object));
     facts.catalogues.push(object.into());
 }

@@ -15,15 +15,27 @@ use crate::session::Session;
 /// # Errors
 /// Nothing was written.
 pub async fn apply(session: &Session, args: &ChannelApply) -> Result<Exit> {
-    let source = Source { channel: Some(args.index.clone()), catalogue: None };
+    let source = Source {
+        channel: Some(args.index.clone()),
+        catalogue: None,
+    };
     let pipeline = Pipeline::new(session, &source).await?;
-    let flags = Flags { allow_prune: args.change.allow_prune, ..Flags::default() };
+    let flags = Flags {
+        allow_prune: args.change.allow_prune,
+        ..Flags::default()
+    };
     let catalogue = session.index(&args.index).await?;
     let mut items = Vec::new();
     let mut worst = Exit::Done;
     for name in catalogue.names() {
-        let wish = Wish { name: name.to_owned(), version: None };
-        let candidate = match pipeline.install(&wish, Wanted::default(), &Values::default()).await {
+        let wish = Wish {
+            name: name.to_owned(),
+            version: None,
+        };
+        let candidate = match pipeline
+            .install(&wish, Wanted::default(), &Values::default())
+            .await
+        {
             Ok(candidate) => candidate,
             // kops passes over what does not fit this cluster.
             Err(error) if matches!(error.downcast_ref(), Some(ChooseError::DoesNotFit { .. })) => {

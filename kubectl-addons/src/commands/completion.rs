@@ -20,15 +20,24 @@ pub fn run(args: &Completion) -> Result<Exit> {
         Shell::Powershell => "powershell",
     };
     let shells = Shells::builtins();
-    let completer = shells.completer(shell).with_context(|| format!("no completion for {shell}"))?;
+    let completer = shells
+        .completer(shell)
+        .with_context(|| format!("no completion for {shell}"))?;
     let mut script = format!(
         "# Completes kubectl-addons. For `kubectl addons`, kubectl {PROGRAM}:\n\
          #   ln -s \"$(command -v kubectl-addons)\" SOME-FOLDER-ON-YOUR-PATH/kubectl_complete-addons\n"
     )
     .into_bytes();
-    completer.write_registration(VARIABLE, "kubectl_addons", "kubectl-addons", "kubectl-addons", &mut script)?;
+    completer.write_registration(
+        VARIABLE,
+        "kubectl_addons",
+        "kubectl-addons",
+        "kubectl-addons",
+        &mut script,
+    )?;
     output::data(&String::from_utf8_lossy(&script));
     Ok(Exit::Done)
 }
 
-const PROGRAM: &str = "asks a program kubectl_complete-addons, which is this one under another name";
+const PROGRAM: &str =
+    "asks a program kubectl_complete-addons, which is this one under another name";

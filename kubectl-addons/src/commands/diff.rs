@@ -30,19 +30,35 @@ pub async fn run(session: &Session, args: &Diff) -> Result<Exit> {
 async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
     let pipeline = Pipeline::new(session, &args.source).await?;
     // Whatever was edited is shown, and whatever would be pruned.
-    let flags = Flags { repair: true, allow_downgrade: true, allow_prune: true };
+    let flags = Flags {
+        repair: true,
+        allow_downgrade: true,
+        allow_prune: true,
+    };
     let mut candidates = Vec::new();
     let is_new = |typed: &String| {
         let name = Wish::parse(typed).name;
-        !pipeline.known.records.iter().any(|record| record.metadata.name.as_ref() == Some(&name))
+        !pipeline
+            .known
+            .records
+            .iter()
+            .any(|record| record.metadata.name.as_ref() == Some(&name))
     };
     let (new, installed): (Vec<_>, Vec<_>) = args.addons.iter().cloned().partition(is_new);
     for typed in &new {
-        candidates.push(pipeline.install(&Wish::parse(typed), Wanted::default(), &args.values).await?);
+        candidates.push(
+            pipeline
+                .install(&Wish::parse(typed), Wanted::default(), &args.values)
+                .await?,
+        );
     }
     if !installed.is_empty() || new.is_empty() {
         for (record, version) in targets(&pipeline, &installed, session)? {
-            candidates.push(pipeline.upgrade(record, version.as_deref(), &args.values).await?);
+            candidates.push(
+                pipeline
+                    .upgrade(record, version.as_deref(), &args.values)
+                    .await?,
+            );
         }
     }
     let mut worst = Exit::Done;
@@ -101,11 +117,24 @@ fn field_line(field: &FieldChange) -> String {
         Some(Value::String(text)) if text.len() <= 60 && !text.contains('\n') => text.clone(),
         Some(value) => short(&value.to_string()),
     };
-    let owner = field.manager.as_ref().map(|manager| format!("   now owned by {manager}")).unwrap_or_default();
-    format!("{:<46} {} → {}{owner}", field.path, side(&field.old), side(&field.new))
+    let owner = field
+        .manager
+        .as_ref()
+        .map(|manager| format!("   now owned by {manager}"))
+        .unwrap_or_default();
+    format!(
+        "{:<46} {} → {}{owner}",
+        field.path,
+        side(&field.old),
+        side(&field.new)
+    )
 }
 
 fn short(text: &str) -> String {
     const LONGEST: usize = 60;
-    if text.chars().count() <= LONGEST { text.to_owned() } else { text.chars().take(LONGEST).chain("…".chars()).collect() }
+    if text.chars().count() <= LONGEST {
+        text.to_owned()
+    } else {
+        text.chars().take(LONGEST).chain("…".chars()).collect()
+    }
 }

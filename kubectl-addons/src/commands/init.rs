@@ -15,6 +15,8 @@ pub async fn run(session: &Session) -> Result<Exit> {
         output::note(&line);
     }
     // Plain init says that nothing is enforced yet (semantics 17).
-    output::note("the definitions are served; nothing is enforced yet, for no admission webhook was installed");
+    output::note(
+        "the definitions are served; nothing is enforced yet, for no admission webhook was installed",
+    );
     Ok(Exit::Done)
 }

@@ -19,13 +19,24 @@ pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
         return Err(Usage("--name goes with one add-on only".to_owned()).into());
     }
     let pipeline = Pipeline::new(session, &args.source).await?;
-    let flags = Flags { allow_prune: args.change.allow_prune, ..Flags::default() };
-    let wanted =
-        Wanted { name: args.name.as_deref(), target_namespace: args.target_namespace.as_deref(), core: args.core };
+    let flags = Flags {
+        allow_prune: args.change.allow_prune,
+        ..Flags::default()
+    };
+    let wanted = Wanted {
+        name: args.name.as_deref(),
+        target_namespace: args.target_namespace.as_deref(),
+        core: args.core,
+    };
     let mut prepared = Vec::new();
     for typed in &args.addons {
-        let candidate = pipeline.install(&Wish::parse(typed), wanted, &args.values).await?;
-        prepared.push(run::Item::new(&candidate, pipeline.plan(candidate.clone(), flags).await?));
+        let candidate = pipeline
+            .install(&Wish::parse(typed), wanted, &args.values)
+            .await?;
+        prepared.push(run::Item::new(
+            &candidate,
+            pipeline.plan(candidate.clone(), flags).await?,
+        ));
     }
     run::run(session, &pipeline.known, prepared, &args.change).await
 }

@@ -56,18 +56,26 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
         .cloned()
         .collect();
     let rows = rows(session, &records).await?;
-    let rows: Vec<Row> = rows.into_iter().filter(|row| !args.outdated || row.newer.is_some()).collect();
+    let rows: Vec<Row> = rows
+        .into_iter()
+        .filter(|row| !args.outdated || row.newer.is_some())
+        .collect();
     match args.output.format {
         Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
         Format::Name => {
             for row in &rows {
-                output::data(&format!("addoninstallation.kubectl-addons.dev/{}\n", row.name));
+                output::data(&format!(
+                    "addoninstallation.kubectl-addons.dev/{}\n",
+                    row.name
+                ));
             }
         }
         Format::Table | Format::Wide if rows.is_empty() => {
             output::note("nothing is installed; see what there is: kubectl addons search");
         }
-        format @ (Format::Table | Format::Wide) => output::data(&table(&rows, format == Format::Wide)),
+        format @ (Format::Table | Format::Wide) => {
+            output::data(&table(&rows, format == Format::Wide))
+        }
     }
     Ok(Exit::Done)
 }
@@ -86,21 +94,51 @@ async fn rows(session: &Session, records: &[AddonInstallation]) -> Result<Vec<Ro
     for record in records {
         let name = name_of(record);
         let reference = &record.spec.addon_ref;
-        let installed = record.status.as_ref().and_then(|status| status.installed.clone()).unwrap_or_default();
-        let request =
-            Request { addon: &reference.name, catalogue: reference.catalogue.as_deref(), ..Request::default() };
+        let installed = record
+            .status
+            .as_ref()
+            .and_then(|status| status.installed.clone())
+            .unwrap_or_default();
+        let request = Request {
+            addon: &reference.name,
+            catalogue: reference.catalogue.as_deref(),
+            ..Request::default()
+        };
         let newer = if reference.index.is_some() || reference.directory.is_some() {
             None
         } else {
             let selection = select(&catalogue, &request, &facts, session.rules());
             let is_newer = |entry: &Entry| {
-                matches!(due(&installed, entry, selection.rules, None, &installed.values_hash), Due::Yes { .. })
+                matches!(
+                    due(
+                        &installed,
+                        entry,
+                        selection.rules,
+                        None,
+                        &installed.values_hash
+                    ),
+                    Due::Yes { .. }
+                )
             };
-            selection.chosen.clone().filter(is_newer).map(|entry| entry_label(&entry))
+            selection
+                .chosen
+                .clone()
+                .filter(is_newer)
+                .map(|entry| entry_label(&entry))
         };
-        let created = record.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        let created = record
+            .metadata
+            .creation_timestamp
+            .as_ref()
+            .map(|time| time.0);
         rows.push(Row {
-            status: health::word(record, troubles.get(&health::owner(record)).map(Vec::as_slice).unwrap_or_default()),
+            status: health::word(
+                record,
+                troubles
+                    .get(&health::owner(record))
+                    .map(Vec::as_slice)
+                    .unwrap_or_default(),
+            ),
             addon: reference.name.clone(),
             target_namespace: record.spec.target_namespace.clone().unwrap_or_default(),
             version: installed.version.clone(),
@@ -109,7 +147,9 @@ async fn rows(session: &Session, records: &[AddonInstallation]) -> Result<Vec<Ro
             newer,
             origin: origin(record),
             installed_at: installed.at.as_ref().map(|at| at.0.to_string()),
-            age: created.map(|created: Timestamp| age(created, now)).unwrap_or_default(),
+            age: created
+                .map(|created: Timestamp| age(created, now))
+                .unwrap_or_default(),
             namespace: name.namespace,
             name: name.name,
         });
@@ -119,7 +159,11 @@ async fn rows(session: &Session, records: &[AddonInstallation]) -> Result<Vec<Ro
 }
 
 fn entry_label(entry: &Entry) -> String {
-    if entry.version.version.is_empty() { format!("id {}", entry.version.id) } else { entry.version.version.clone() }
+    if entry.version.version.is_empty() {
+        format!("id {}", entry.version.id)
+    } else {
+        entry.version.version.clone()
+    }
 }
 
 fn origin(record: &AddonInstallation) -> String {
@@ -139,8 +183,16 @@ fn table(rows: &[Row], wide: bool) -> String {
     }
     let mut table = Table::new(&header);
     for row in rows {
-        let name = if row.core { format!("{} (core)", row.name) } else { row.name.clone() };
-        let version = if row.version.is_empty() && !row.id.is_empty() { format!("id {}", row.id) } else { row.version.clone() };
+        let name = if row.core {
+            format!("{} (core)", row.name)
+        } else {
+            row.name.clone()
+        };
+        let version = if row.version.is_empty() && !row.id.is_empty() {
+            format!("id {}", row.id)
+        } else {
+            row.version.clone()
+        };
         let mut cells = vec![
             name,
             row.target_namespace.clone(),
@@ -150,7 +202,12 @@ fn table(rows: &[Row], wide: bool) -> String {
             row.age.clone(),
         ];
         if wide {
-            cells.extend([row.namespace.clone(), row.addon.clone(), row.id.clone(), row.origin.clone()]);
+            cells.extend([
+                row.namespace.clone(),
+                row.addon.clone(),
+                row.id.clone(),
+                row.origin.clone(),
+            ]);
         }
         table.row(cells);
     }

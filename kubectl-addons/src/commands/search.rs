@@ -41,9 +41,9 @@ struct Row {
 pub async fn run(session: &Session, args: &Search) -> Result<Exit> {
     let mut catalogue = session.catalogue(&args.source).await?;
     let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
-    catalogue.entries.retain(|entry| {
-        (args.core || entry.class != CatalogueClass::Core) && holds(entry, &words)
-    });
+    catalogue
+        .entries
+        .retain(|entry| (args.core || entry.class != CatalogueClass::Core) && holds(entry, &words));
     let facts = super::facts(session, &args.fit).await?;
     let rows = rows(&catalogue, &facts, session.rules());
     match args.output.format {
@@ -66,8 +66,14 @@ fn nothing(words: &[String]) -> String {
 /// Whether the name or the description holds every word (lower case).
 fn holds(entry: &Entry, words: &[String]) -> bool {
     let name = entry.addon.to_lowercase();
-    let description = entry.description.as_deref().unwrap_or_default().to_lowercase();
-    words.iter().all(|word| name.contains(word) || description.contains(word))
+    let description = entry
+        .description
+        .as_deref()
+        .unwrap_or_default()
+        .to_lowercase();
+    words
+        .iter()
+        .all(|word| name.contains(word) || description.contains(word))
 }
 
 fn rows(catalogue: &Catalogue, facts: &ClusterFacts, rules: Rules) -> Vec<Row> {
@@ -83,8 +89,12 @@ fn rows(catalogue: &Catalogue, facts: &ClusterFacts, rules: Rules) -> Vec<Row> {
 
 fn row(selection: &Selection) -> Option<Row> {
     let best = selection.rejections.first();
-    let entry = selection.chosen.as_ref().or(best.map(|rejection| &rejection.entry))?;
-    let of_chosen = |text: &str| (selection.chosen.is_some() && !text.is_empty()).then(|| text.to_owned());
+    let entry = selection
+        .chosen
+        .as_ref()
+        .or(best.map(|rejection| &rejection.entry))?;
+    let of_chosen =
+        |text: &str| (selection.chosen.is_some() && !text.is_empty()).then(|| text.to_owned());
     Some(Row {
         name: entry.addon.clone(),
         fits: selection.chosen.is_some(),
@@ -103,8 +113,16 @@ fn row(selection: &Selection) -> Option<Row> {
 /// `needs Kubernetes >=1.37.0, this is 1.36.3`
 fn needs(reason: &Reason) -> String {
     match reason {
-        Reason::DoesNotMatch { field, range, version } => {
-            let what = if *field == "kkpVersion" { "KKP" } else { "Kubernetes" };
+        Reason::DoesNotMatch {
+            field,
+            range,
+            version,
+        } => {
+            let what = if *field == "kkpVersion" {
+                "KKP"
+            } else {
+                "Kubernetes"
+            };
             format!("needs {what} {range}, this is {version}")
         }
         other => other.to_string(),
@@ -119,7 +137,10 @@ fn table(rows: &[Row], wide: bool) -> Table {
     header.push("DESCRIPTION");
     let mut table = Table::new(&header);
     for row in rows {
-        let support = row.support.map(|support| format!("{support:?}")).unwrap_or_default();
+        let support = row
+            .support
+            .map(|support| format!("{support:?}"))
+            .unwrap_or_default();
         let mut cells = vec![
             row.name.clone(),
             row.version.clone().unwrap_or_default(),

@@ -113,9 +113,12 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
         ..Request::default()
     };
     // The name is looked for first: that needs no cluster.
-    if let Err(unknown @ ChooseError::Unknown { .. }) =
-        choose(&catalogue, &request, &ClusterFacts::default(), session.rules())
-    {
+    if let Err(unknown @ ChooseError::Unknown { .. }) = choose(
+        &catalogue,
+        &request,
+        &ClusterFacts::default(),
+        session.rules(),
+    ) {
         return Err(unknown.into());
     }
     let facts = super::facts(session, &args.fit).await?;
@@ -128,7 +131,11 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
         Ok(package) => (package, None),
         Err(error) => (None, Some(error)),
     };
-    for warning in selection.warnings.iter().chain(package.iter().flat_map(|package| &package.warnings)) {
+    for warning in selection
+        .warnings
+        .iter()
+        .chain(package.iter().flat_map(|package| &package.warnings))
+    {
         output::note(&format!("careful: {warning}"));
     }
     let shown = Shown::new(wish, &facts, &selection, package);
@@ -147,14 +154,26 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
 /// Whether the objects can be shown without rendering.
 fn is_readable(entry: &Entry) -> bool {
     let source = &entry.version.source;
-    entry.version.template.method == Method::Manifest && (source.url.is_some() || source.inline.is_some())
+    entry.version.template.method == Method::Manifest
+        && (source.url.is_some() || source.inline.is_some())
 }
 
 impl Shown {
-    fn new(wish: Wish, facts: &ClusterFacts, selection: &Selection, package: Option<Package>) -> Self {
-        let best = selection.rejections.first().map(|rejection| &rejection.entry);
+    fn new(
+        wish: Wish,
+        facts: &ClusterFacts,
+        selection: &Selection,
+        package: Option<Package>,
+    ) -> Self {
+        let best = selection
+            .rejections
+            .first()
+            .map(|rejection| &rejection.entry);
         let known = selection.chosen.as_ref().or(best);
-        let has_hash = selection.chosen.as_ref().and_then(|entry| entry.version.manifest_hash.as_ref());
+        let has_hash = selection
+            .chosen
+            .as_ref()
+            .and_then(|entry| entry.version.manifest_hash.as_ref());
         Self {
             name: wish.name,
             asked_for: wish.version,
@@ -225,7 +244,10 @@ fn collect_images(value: &Value, images: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {
             for (key, value) in fields {
-                if matches!(key.as_str(), "containers" | "initContainers" | "ephemeralContainers") {
+                if matches!(
+                    key.as_str(),
+                    "containers" | "initContainers" | "ephemeralContainers"
+                ) {
                     let containers = value.as_array().into_iter().flatten();
                     let found = containers.filter_map(|container| container.get("image")?.as_str());
                     images.extend(found.map(str::to_owned));

@@ -36,7 +36,11 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
     let known = Known::read(session).await?;
     let record = find(&known, &args.name, session)?;
     let objects = health::objects(session.cluster().await?, record).await?;
-    let troubles: Vec<_> = objects.iter().filter(|object| !object.is_current()).cloned().collect();
+    let troubles: Vec<_> = objects
+        .iter()
+        .filter(|object| !object.is_current())
+        .cloned()
+        .collect();
     let word = health::word(record, &troubles);
     match args.output.format {
         format @ (Format::Json | Format::Yaml) => {
@@ -45,13 +49,19 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
                 namespace: record.metadata.namespace.as_deref().unwrap_or_default(),
                 target_namespace: record.spec.target_namespace.as_deref().unwrap_or_default(),
                 status: word,
-                installed: record.status.as_ref().and_then(|status| status.installed.as_ref()),
+                installed: record
+                    .status
+                    .as_ref()
+                    .and_then(|status| status.installed.as_ref()),
                 objects: &objects,
             };
             output::value(&view, format)?;
         }
         Format::Name => {
-            let lines: String = objects.iter().map(|object| format!("{}\n", object.key)).collect();
+            let lines: String = objects
+                .iter()
+                .map(|object| format!("{}\n", object.key))
+                .collect();
             output::data(&lines);
         }
         Format::Table | Format::Wide => output::data(&tree(record, &word, &objects)),
@@ -62,8 +72,13 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
 fn tree(record: &AddonInstallation, word: &str, objects: &[ObjectHealth]) -> String {
     let name = record.metadata.name.as_deref().unwrap_or_default();
     let target = record.spec.target_namespace.as_deref().unwrap_or_default();
-    let installed = record.status.as_ref().and_then(|status| status.installed.as_ref());
-    let version = installed.map(|installed| format!(" {}", label(installed))).unwrap_or_default();
+    let installed = record
+        .status
+        .as_ref()
+        .and_then(|status| status.installed.as_ref());
+    let version = installed
+        .map(|installed| format!(" {}", label(installed)))
+        .unwrap_or_default();
     let mut text = format!("{name}{version} in {target}   {word}\n");
     let names: Vec<String> = objects
         .iter()
@@ -72,9 +87,17 @@ fn tree(record: &AddonInstallation, word: &str, objects: &[ObjectHealth]) -> Str
             _ => format!("{} {}", object.key.kind, object.key.name),
         })
         .collect();
-    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    let width = names
+        .iter()
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or_default();
     for (i, (object, name)) in objects.iter().zip(&names).enumerate() {
-        let branch = if i + 1 == objects.len() { "└─" } else { "├─" };
+        let branch = if i + 1 == objects.len() {
+            "└─"
+        } else {
+            "├─"
+        };
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{branch} {name:<width$}   {}", object.message());
     }

@@ -17,16 +17,27 @@ use crate::session::Session;
 /// Nothing was written.
 pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
     let pipeline = Pipeline::new(session, &args.source).await?;
-    let flags =
-        Flags { repair: args.repair, allow_downgrade: args.allow_downgrade, allow_prune: args.change.allow_prune };
+    let flags = Flags {
+        repair: args.repair,
+        allow_downgrade: args.allow_downgrade,
+        allow_prune: args.change.allow_prune,
+    };
     let mut prepared = Vec::new();
     for (record, version) in targets(&pipeline, &args.addons, session)? {
         if record.spec.suspend {
-            output::note(&format!("{} is suspended", record.metadata.name.as_deref().unwrap_or_default()));
+            output::note(&format!(
+                "{} is suspended",
+                record.metadata.name.as_deref().unwrap_or_default()
+            ));
             continue;
         }
-        let candidate = pipeline.upgrade(record, version.as_deref(), &args.values).await?;
-        prepared.push(run::Item::new(&candidate, pipeline.plan(candidate.clone(), flags).await?));
+        let candidate = pipeline
+            .upgrade(record, version.as_deref(), &args.values)
+            .await?;
+        prepared.push(run::Item::new(
+            &candidate,
+            pipeline.plan(candidate.clone(), flags).await?,
+        ));
     }
     run::run(session, &pipeline.known, prepared, &args.change).await
 }
@@ -43,12 +54,22 @@ pub fn targets<'a>(
     if typed.is_empty() {
         let namespace = session.global().namespace.as_deref();
         let in_namespace = |record: &&AddonInstallation| {
-            namespace.is_none_or(|namespace| record.metadata.namespace.as_deref() == Some(namespace))
+            namespace
+                .is_none_or(|namespace| record.metadata.namespace.as_deref() == Some(namespace))
         };
-        return Ok(pipeline.known.records.iter().filter(in_namespace).map(|record| (record, None)).collect());
+        return Ok(pipeline
+            .known
+            .records
+            .iter()
+            .filter(in_namespace)
+            .map(|record| (record, None))
+            .collect());
     }
-    typed.iter().map(|typed| {
-        let wish = Wish::parse(typed);
-        Ok((pipeline.record(&wish.name)?, wish.version))
-    }).collect()
+    typed
+        .iter()
+        .map(|typed| {
+            let wish = Wish::parse(typed);
+            Ok((pipeline.record(&wish.name)?, wish.version))
+        })
+        .collect()
 }

@@ -23,23 +23,48 @@ pub fn plan(item: &Prepared) -> String {
     }
     for part in summary::lines(plan) {
         if !matches!(part.word, "prune" | "release" | "retain") {
-            line(&mut text, part.word, &format!("{:<11} {}", objects(part.objects), part.kinds));
+            line(
+                &mut text,
+                part.word,
+                &format!("{:<11} {}", objects(part.objects), part.kinds),
+            );
         }
     }
-    let pruned: Vec<_> = plan.prune.iter().flatten().map(|deletion| &deletion.target.key).collect();
-    let word = if plan.verb == Verb::Uninstall { "delete" } else { "prune" };
+    let pruned: Vec<_> = plan
+        .prune
+        .iter()
+        .flatten()
+        .map(|deletion| &deletion.target.key)
+        .collect();
+    let word = if plan.verb == Verb::Uninstall {
+        "delete"
+    } else {
+        "prune"
+    };
     if pruned.len() > LISTED {
-        line(&mut text, word, &format!("{:<11} {}", objects(pruned.len()), summary::kinds(pruned)));
+        line(
+            &mut text,
+            word,
+            &format!("{:<11} {}", objects(pruned.len()), summary::kinds(pruned)),
+        );
     } else {
         for key in pruned {
             line(&mut text, word, &key.to_string());
         }
     }
     for target in &plan.release {
-        line(&mut text, "release", &format!("{} (it was there before; it stays)", target.key));
+        line(
+            &mut text,
+            "release",
+            &format!("{} (it was there before; it stays)", target.key),
+        );
     }
     for key in &plan.retained {
-        line(&mut text, "keep", &format!("{key} (ours, but its kind holds data)"));
+        line(
+            &mut text,
+            "keep",
+            &format!("{key} (ours, but its kind holds data)"),
+        );
     }
     if plan.waves.len() > 1 {
         line(&mut text, "order", &summary::order(plan));
@@ -57,7 +82,14 @@ pub fn report(item: &Prepared, report: &Report, waited: bool) -> String {
     for (count, word) in [
         (report.created.len(), "created"),
         (report.changed.len(), "changed"),
-        (report.pruned.len(), if plan.verb == Verb::Uninstall { "deleted" } else { "pruned" }),
+        (
+            report.pruned.len(),
+            if plan.verb == Verb::Uninstall {
+                "deleted"
+            } else {
+                "pruned"
+            },
+        ),
         (report.retained.len(), "kept"),
         (report.unchanged, "unchanged"),
         (report.failed.len(), "failed"),
@@ -69,12 +101,30 @@ pub fn report(item: &Prepared, report: &Report, waited: bool) -> String {
         }
     }
     let name = title(plan);
-    let counts = if counts.is_empty() { "nothing to change".to_owned() } else { counts.join(", ") };
+    let counts = if counts.is_empty() {
+        "nothing to change".to_owned()
+    } else {
+        counts.join(", ")
+    };
     let elapsed = seconds(report.elapsed);
     let mut text = if report.is_done() {
         let (done, after) = match plan.verb {
-            Verb::Install => ("installed", if waited { format!(", ready in {elapsed}") } else { String::new() }),
-            Verb::Upgrade => ("upgraded", if waited { format!(", ready in {elapsed}") } else { String::new() }),
+            Verb::Install => (
+                "installed",
+                if waited {
+                    format!(", ready in {elapsed}")
+                } else {
+                    String::new()
+                },
+            ),
+            Verb::Upgrade => (
+                "upgraded",
+                if waited {
+                    format!(", ready in {elapsed}")
+                } else {
+                    String::new()
+                },
+            ),
             Verb::Uninstall => ("uninstalled", format!(" in {elapsed}")),
         };
         format!("{name} {done}: {counts}{after}\n")
@@ -88,10 +138,18 @@ pub fn report(item: &Prepared, report: &Report, waited: bool) -> String {
         line(&mut text, "skipped", &format!("{key}: {message}"));
     }
     for (key, readiness) in &report.not_ready {
-        line(&mut text, "not ready", &format!("{key}: {}", readiness.message));
+        line(
+            &mut text,
+            "not ready",
+            &format!("{key}: {}", readiness.message),
+        );
     }
     if !report.is_done() {
-        line(&mut text, "again", &format!("kubectl addons {} continues where this ended", again(plan)));
+        line(
+            &mut text,
+            "again",
+            &format!("kubectl addons {} continues where this ended", again(plan)),
+        );
     }
     text
 }
@@ -112,16 +170,32 @@ fn headline(item: &Prepared) -> String {
     match (plan.verb, &plan.from, &plan.to) {
         (Verb::Uninstall, ..) => format!("{name} goes"),
         (_, Some(from), Some(to)) if label(from) != label(to) => {
-            format!("{}  {} → {}", plan.installation.name, label(from), label(to))
+            format!(
+                "{}  {} → {}",
+                plan.installation.name,
+                label(from),
+                label(to)
+            )
         }
-        _ => format!("{name} into {}", item.record.spec.target_namespace.as_deref().unwrap_or_default()),
+        _ => format!(
+            "{name} into {}",
+            item.record
+                .spec
+                .target_namespace
+                .as_deref()
+                .unwrap_or_default()
+        ),
     }
 }
 
 fn title(plan: &Plan) -> String {
     let installed = plan.to.as_ref().or(plan.from.as_ref());
     let label = installed.map(label).unwrap_or_default();
-    if label.is_empty() { plan.installation.name.clone() } else { format!("{} {label}", plan.installation.name) }
+    if label.is_empty() {
+        plan.installation.name.clone()
+    } else {
+        format!("{} {label}", plan.installation.name)
+    }
 }
 
 fn again(plan: &Plan) -> String {
@@ -129,11 +203,18 @@ fn again(plan: &Plan) -> String {
         Verb::Install | Verb::Upgrade => "upgrade",
         Verb::Uninstall => "uninstall",
     };
-    format!("{verb} {} -n {}", plan.installation.name, plan.installation.namespace)
+    format!(
+        "{verb} {} -n {}",
+        plan.installation.name, plan.installation.namespace
+    )
 }
 
 fn objects(count: usize) -> String {
-    if count == 1 { "1 object".to_owned() } else { format!("{count} objects") }
+    if count == 1 {
+        "1 object".to_owned()
+    } else {
+        format!("{count} objects")
+    }
 }
 
 fn line(text: &mut String, word: &str, rest: &str) {

@@ -1,11 +1,13 @@
 //! Which record an installation should have for the chosen entry, and whether that is due.
 
-use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonRef, Installed, Phase, Reconcile};
+use common::api::installation::{
+    AddonInstallation, AddonInstallationSpec, AddonRef, Installed, Phase, Reconcile,
+};
 use common::catalogue::due::{Due, due};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
-use common::plan::InstallationName;
 use common::manifest::digest;
+use common::plan::InstallationName;
 use serde_json::json;
 
 /// One installation as it should be.
@@ -27,20 +29,47 @@ pub struct Candidate {
 
 impl Candidate {
     /// The record for `entry`: what the user did not say stays as it is.
-    pub fn new(name: InstallationName, existing: Option<AddonInstallation>, entry: Entry, rules: Rules) -> Self {
+    pub fn new(
+        name: InstallationName,
+        existing: Option<AddonInstallation>,
+        entry: Entry,
+        rules: Rules,
+    ) -> Self {
         let mut wanted = existing.clone().unwrap_or_else(|| {
-            let mut record = AddonInstallation::new(&name.name, AddonInstallationSpec { create_namespace: true, ..Default::default() });
+            let mut record = AddonInstallation::new(
+                &name.name,
+                AddonInstallationSpec {
+                    create_namespace: true,
+                    ..Default::default()
+                },
+            );
             record.metadata.namespace = Some(name.namespace.clone());
             record
         });
         wanted.spec.addon_ref = reference(&entry);
-        Self { name, existing, wanted, entry, rules, is_asked_for: false }
+        Self {
+            name,
+            existing,
+            wanted,
+            entry,
+            rules,
+            is_asked_for: false,
+        }
     }
 
     /// Where objects go that name no namespace (semantics 7).
     pub fn target_namespace(&self) -> &str {
-        let default = self.entry.version.default_namespace.as_deref().unwrap_or(&self.entry.addon);
-        self.wanted.spec.target_namespace.as_deref().unwrap_or(default)
+        let default = self
+            .entry
+            .version
+            .default_namespace
+            .as_deref()
+            .unwrap_or(&self.entry.addon);
+        self.wanted
+            .spec
+            .target_namespace
+            .as_deref()
+            .unwrap_or(default)
     }
 
     /// What will be recorded as installed; the manifest's hash is known after it was fetched.
@@ -62,14 +91,28 @@ impl Candidate {
     /// Whether there is anything to do. `manifest_hash` is the hash of the fetched manifest, where it was fetched;
     /// without it, an entry that carries no hash is judged by version and id alone.
     pub fn due(&self, manifest_hash: Option<&str>) -> Due {
-        let yes = |reason: &str| Due::Yes { reason: reason.to_owned() };
-        let Some(existing) = &self.existing else { return yes("not installed") };
-        let Some(status) = &existing.status else { return yes("not installed") };
+        let yes = |reason: &str| Due::Yes {
+            reason: reason.to_owned(),
+        };
+        let Some(existing) = &self.existing else {
+            return yes("not installed");
+        };
+        let Some(status) = &existing.status else {
+            return yes("not installed");
+        };
         if status.operation.is_some() {
             return yes("the last operation was cut off");
         }
-        let Some(installed) = &status.installed else { return yes("not installed") };
-        let verdict = due(installed, &self.entry, self.rules, manifest_hash, &self.values_hash());
+        let Some(installed) = &status.installed else {
+            return yes("not installed");
+        };
+        let verdict = due(
+            installed,
+            &self.entry,
+            self.rules,
+            manifest_hash,
+            &self.values_hash(),
+        );
         if verdict != Due::No {
             return verdict;
         }

@@ -4,7 +4,6 @@ use common::admission::nearest::nearest;
 use common::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection, select};
 use common::catalogue::{Catalogue, Entry};
 
-
 /// `NAME` or `NAME@VERSION` as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
@@ -18,8 +17,14 @@ impl Wish {
     /// Splits at the first `@`.
     pub fn parse(typed: &str) -> Self {
         match typed.split_once('@') {
-            Some((name, version)) => Self { name: name.to_owned(), version: Some(version.to_owned()) },
-            None => Self { name: typed.to_owned(), version: None },
+            Some((name, version)) => Self {
+                name: name.to_owned(),
+                version: Some(version.to_owned()),
+            },
+            None => Self {
+                name: typed.to_owned(),
+                version: None,
+            },
         }
     }
 }
@@ -63,29 +68,42 @@ pub fn choose(
     if selection.rejections.is_empty() {
         let hint = match nearest(request.addon, catalogue.names()) {
             Some(near) => format!("; did you mean {near}?"),
-            None if catalogue.entries.is_empty() => "; there is no catalogue yet: kubectl addons catalogue add FILE".to_owned(),
+            None if catalogue.entries.is_empty() => {
+                "; there is no catalogue yet: kubectl addons catalogue add FILE".to_owned()
+            }
             None => "; see what there is: kubectl addons search".to_owned(),
         };
         return Err(ChooseError::Unknown { name, hint });
     }
-    Err(ChooseError::DoesNotFit { details: details(&selection, request), name })
+    Err(ChooseError::DoesNotFit {
+        details: details(&selection, request),
+        name,
+    })
 }
 
 /// One line for each entry that could have been meant, ten at most.
 fn details(selection: &Selection, request: &Request<'_>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for rejection in &selection.rejections {
-        if rejection.reason == Reason::NotAskedFor && request.version.is_some() && lines.len() >= 10 {
+        if rejection.reason == Reason::NotAskedFor && request.version.is_some() && lines.len() >= 10
+        {
             continue;
         }
         let version = &rejection.entry.version;
-        let id = if version.id.is_empty() { String::new() } else { format!(" id {}", version.id) };
+        let id = if version.id.is_empty() {
+            String::new()
+        } else {
+            format!(" id {}", version.id)
+        };
         lines.push(format!("\n  {}{id}: {}", version.version, rejection.reason));
     }
     let more = lines.len().saturating_sub(10);
     lines.truncate(10);
     if more > 0 {
-        lines.push(format!("\n  and {more} more: kubectl addons show {}", request.addon));
+        lines.push(format!(
+            "\n  and {more} more: kubectl addons show {}",
+            request.addon
+        ));
     }
     lines.concat()
 }

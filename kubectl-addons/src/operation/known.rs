@@ -26,8 +26,14 @@ impl Known {
     /// The server cannot be reached, or refuses.
     pub async fn read(session: &Session) -> Result<Self, anyhow::Error> {
         match record::list(session.cluster().await?, None).await {
-            Ok(records) => Ok(Self { records, uninitialised: false }),
-            Err(EngineError::NotInitialised) => Ok(Self { records: Vec::new(), uninitialised: true }),
+            Ok(records) => Ok(Self {
+                records,
+                uninitialised: false,
+            }),
+            Err(EngineError::NotInitialised) => Ok(Self {
+                records: Vec::new(),
+                uninitialised: true,
+            }),
             Err(error) => Err(error.into()),
         }
     }
@@ -46,7 +52,9 @@ impl Known {
                 continue;
             }
             if let Some(status) = &record.status {
-                let keys = Inventory::from_groups(&status.inventory).objects.into_keys();
+                let keys = Inventory::from_groups(&status.inventory)
+                    .objects
+                    .into_keys();
                 claims.extend(keys.map(|key| (key, name.clone())));
             }
         }

@@ -62,26 +62,52 @@ impl<'a> Pipeline<'a> {
     pub async fn new(session: &'a Session, source: &'a Source) -> Result<Self> {
         let catalogues = async {
             // With an index nobody looks at the catalogues.
-            if source.channel.is_none() { session.catalogues().await.map(drop) } else { Ok(()) }
+            if source.channel.is_none() {
+                session.catalogues().await.map(drop)
+            } else {
+                Ok(())
+            }
         };
         let records_and_catalogues = try_join(Known::read(session), catalogues);
-        let (version, (known, ())) = try_join(session.facts(None, None), records_and_catalogues).await?;
+        let (version, (known, ())) =
+            try_join(session.facts(None, None), records_and_catalogues).await?;
         let facts = verdict::facts(session, &known, version, source.channel.is_none()).await?;
-        Ok(Self { session, source, known, facts })
+        Ok(Self {
+            session,
+            source,
+            known,
+            facts,
+        })
     }
 
     /// The candidate for a new installation, or for the one that has its name already.
     ///
     /// # Errors
     /// No such add-on, nothing fits, or the verdict is a denial.
-    pub async fn install(&self, wish: &Wish, wanted: Wanted<'_>, overlay: &Values) -> Result<Candidate> {
+    pub async fn install(
+        &self,
+        wish: &Wish,
+        wanted: Wanted<'_>,
+        overlay: &Values,
+    ) -> Result<Candidate> {
         let catalogue = self.session.catalogue(self.source).await?;
-        let request = Request { addon: &wish.name, version: wish.version.as_deref(), ..Request::default() };
-        let (entry, selection) = choose(&catalogue, &request, &self.facts.cluster, self.session.rules())?;
+        let request = Request {
+            addon: &wish.name,
+            version: wish.version.as_deref(),
+            ..Request::default()
+        };
+        let (entry, selection) = choose(
+            &catalogue,
+            &request,
+            &self.facts.cluster,
+            self.session.rules(),
+        )?;
         tell(&selection.warnings);
         let name = InstallationName {
             namespace: self.namespace_of(&entry)?,
-            name: wanted.name.map_or_else(|| names::installation_name(&entry.addon), str::to_owned),
+            name: wanted
+                .name
+                .map_or_else(|| names::installation_name(&entry.addon), str::to_owned),
         };
         let existing = self.known.get(&name).cloned();
         let mut candidate = Candidate::new(name, existing, entry, selection.rules);
@@ -98,18 +124,37 @@ impl<'a> Pipeline<'a> {
     ///
     /// # Errors
     /// As for [`Pipeline::install`]; a record whose origin cannot be read.
-    pub async fn upgrade(&self, record: &AddonInstallation, version: Option<&str>, overlay: &Values) -> Result<Candidate> {
+    pub async fn upgrade(
+        &self,
+        record: &AddonInstallation,
+        version: Option<&str>,
+        overlay: &Values,
+    ) -> Result<Candidate> {
         let reference = &record.spec.addon_ref;
         let catalogue = self.catalogue_of(record).await?;
         let request = Request {
             addon: &reference.name,
             version,
             id: None,
-            catalogue: if self.source.channel.is_none() { reference.catalogue.as_deref() } else { None },
+            catalogue: if self.source.channel.is_none() {
+                reference.catalogue.as_deref()
+            } else {
+                None
+            },
         };
-        let (entry, selection) = choose(&catalogue, &request, &self.facts.cluster, self.session.rules())?;
+        let (entry, selection) = choose(
+            &catalogue,
+            &request,
+            &self.facts.cluster,
+            self.session.rules(),
+        )?;
         tell(&selection.warnings);
-        let mut candidate = Candidate::new(name_of(record), Some(record.clone()), entry, selection.rules);
+        let mut candidate = Candidate::new(
+            name_of(record),
+            Some(record.clone()),
+            entry,
+            selection.rules,
+        );
         candidate.is_asked_for = version.is_some();
         self.settle(candidate, overlay).await
     }
@@ -131,10 +176,14 @@ impl<'a> Pipeline<'a> {
                 if candidate.is_asked_for {
                     bail!(
                         "{} {from} is installed and {to} is lower\n  look:   kubectl addons show {}\n  accept: --allow-downgrade",
-                        candidate.name.name, candidate.entry.addon
+                        candidate.name.name,
+                        candidate.entry.addon
                     );
                 }
-                output::note(&format!("careful: {} {from} is newer than {to}, the newest that fits; it stays", candidate.name.name));
+                output::note(&format!(
+                    "careful: {} {from} is newer than {to}, the newest that fits; it stays",
+                    candidate.name.name
+                ));
                 return Ok(None);
             }
             Due::No if !flags.repair && !candidate.is_ensured() => return Ok(None),
@@ -145,7 +194,10 @@ impl<'a> Pipeline<'a> {
             None => package(&candidate.entry).await?,
         };
         let due = due != Due::No || flags.repair;
-        let plan_flags = PlanFlags { due, allow_prune: flags.allow_prune };
+        let plan_flags = PlanFlags {
+            due,
+            allow_prune: flags.allow_prune,
+        };
         let prepared = prepare(self.session, &self.known, candidate, package, plan_flags).await?;
         Ok((due || !prepared.plan.is_empty()).then_some(prepared))
     }
@@ -183,7 +235,10 @@ impl<'a> Pipeline<'a> {
         }
         match (&reference.index, &reference.directory) {
             (Some(index), _) => self.session.index(index).await,
-            (None, Some(directory)) => bail!("{} comes from directory {directory}, which upgrade does not read", name_of(record)),
+            (None, Some(directory)) => bail!(
+                "{} comes from directory {directory}, which upgrade does not read",
+                name_of(record)
+            ),
             (None, None) => Ok(Catalogue::of_objects(self.session.catalogues().await?)),
         }
     }
@@ -193,7 +248,11 @@ impl<'a> Pipeline<'a> {
         let global = self.session.global();
         let own = match &*entry.origin {
             Origin::Catalogue { .. } => global.system_namespace.clone(),
-            Origin::Index { .. } => entry.version.default_namespace.clone().unwrap_or_else(|| "kube-system".to_owned()),
+            Origin::Index { .. } => entry
+                .version
+                .default_namespace
+                .clone()
+                .unwrap_or_else(|| "kube-system".to_owned()),
         };
         match &global.namespace {
             Some(asked) if *asked != own && !self.facts.is_local(asked) => Err(Usage(format!(
@@ -216,13 +275,17 @@ pub fn find<'a>(known: &'a Known, name: &str, session: &Session) -> Result<&'a A
     let namespace = session.global().namespace.as_deref();
     let is_meant = |record: &&AddonInstallation| {
         record.metadata.name.as_deref() == Some(name)
-            && namespace.is_none_or(|namespace| record.metadata.namespace.as_deref() == Some(namespace))
+            && namespace
+                .is_none_or(|namespace| record.metadata.namespace.as_deref() == Some(namespace))
     };
     let found: Vec<&AddonInstallation> = known.records.iter().filter(is_meant).collect();
     match found.as_slice() {
         [one] => Ok(one),
         [] => {
-            let names = known.records.iter().filter_map(|record| record.metadata.name.as_deref());
+            let names = known
+                .records
+                .iter()
+                .filter_map(|record| record.metadata.name.as_deref());
             let hint = match common::admission::nearest::nearest(name, names) {
                 Some(near) => format!("did you mean {near}?"),
                 None => "see what there is: kubectl addons list".to_owned(),
@@ -230,8 +293,15 @@ pub fn find<'a>(known: &'a Known, name: &str, session: &Session) -> Result<&'a A
             bail!("no installation named {name}; {hint}")
         }
         several => {
-            let namespaces: Vec<String> = several.iter().map(|record| name_of(record).namespace).collect();
-            Err(Usage(format!("{name} is installed in {}; choose one with --namespace", namespaces.join(", "))).into())
+            let namespaces: Vec<String> = several
+                .iter()
+                .map(|record| name_of(record).namespace)
+                .collect();
+            Err(Usage(format!(
+                "{name} is installed in {}; choose one with --namespace",
+                namespaces.join(", ")
+            ))
+            .into())
         }
     }
 }
@@ -243,7 +313,10 @@ fn overlaid(values: Option<serde_json::Value>, overlay: &Values) -> Result<serde
         let bytes = std::fs::read(path).with_context(|| format!("--values {name}"))?;
         layers.push(values::read(&bytes, &name)?);
     }
-    let layers: Vec<_> = layers.iter().map(|layer| (values::merge::Layer::Spec, layer)).collect();
+    let layers: Vec<_> = layers
+        .iter()
+        .map(|layer| (values::merge::Layer::Spec, layer))
+        .collect();
     let mut merged = values::merge::merge(&layers);
     for flag in &overlay.set {
         values::set_from_flag(&mut merged, flag).with_context(|| format!("--set {flag}"))?;

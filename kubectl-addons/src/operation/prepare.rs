@@ -10,10 +10,10 @@ use common::catalogue::channel::resolve_manifest;
 use common::engine::snapshot;
 use common::manifest::parse::{self, Limits};
 use common::manifest::{Manifest, digest};
+use common::plan::Plan;
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
-use common::plan::Plan;
 
 use crate::session::Session;
 use crate::source;
@@ -61,15 +61,21 @@ pub async fn package(entry: &Entry) -> Result<Package> {
             let fetched = source::fetch(&location).await.with_context(name)?;
             (fetched.bytes, fetched.location)
         }
-        (None, Some(inline)) => (inline.manifest.clone().into_bytes(), format!("{}.source.inline", entry.place)),
+        (None, Some(inline)) => (
+            inline.manifest.clone().into_bytes(),
+            format!("{}.source.inline", entry.place),
+        ),
         _ => bail!("{}: source can be url or inline only", name()),
     };
     let mut warnings = Vec::new();
     let manifest_hash = match &version.manifest_hash {
         Some(expected) => {
-            let verified = digest::verify(&bytes, expected).with_context(|| format!("{}: {location}", name()))?;
+            let verified = digest::verify(&bytes, expected)
+                .with_context(|| format!("{}: {location}", name()))?;
             if verified == digest::Verified::Unverifiable {
-                warnings.push(format!("manifestHash {expected} is neither sha256 nor sha1 and was not verified"));
+                warnings.push(format!(
+                    "manifestHash {expected} is neither sha256 nor sha1 and was not verified"
+                ));
             }
             expected.clone()
         }
@@ -77,7 +83,12 @@ pub async fn package(entry: &Entry) -> Result<Package> {
     };
     let parsed = parse::parse(&bytes, &location, &Limits::default()).with_context(name)?;
     warnings.extend(parsed.warnings);
-    Ok(Package { manifests: parsed.manifests, manifest_hash, location, warnings })
+    Ok(Package {
+        manifests: parsed.manifests,
+        manifest_hash,
+        location,
+        warnings,
+    })
 }
 
 /// What the user said about the plan.
@@ -101,20 +112,37 @@ pub async fn prepare(
     flags: PlanFlags,
 ) -> Result<Prepared> {
     let cluster = session.cluster().await?;
-    let status = candidate.existing.as_ref().and_then(|record| record.status.as_ref());
-    let inventory = status.map(|status| Inventory::from_groups(&status.inventory)).unwrap_or_default();
+    let status = candidate
+        .existing
+        .as_ref()
+        .and_then(|record| record.status.as_ref());
+    let inventory = status
+        .map(|status| Inventory::from_groups(&status.inventory))
+        .unwrap_or_default();
     let mut needed = needed_kinds(&package.manifests);
-    needed.extend(inventory.objects.keys().map(|key| (key.group.clone(), key.kind.clone())));
+    needed.extend(
+        inventory
+            .objects
+            .keys()
+            .map(|key| (key.group.clone(), key.kind.clone())),
+    );
     let kinds = cluster.kinds(&needed).await?;
     let target_namespace = candidate.target_namespace().to_owned();
-    let context = DesiredContext { installation: &candidate.name, target_namespace: &target_namespace, kinds: &kinds };
+    let context = DesiredContext {
+        installation: &candidate.name,
+        target_namespace: &target_namespace,
+        kinds: &kinds,
+    };
     let desired = Desired::new(package.manifests, &context)?;
     let (keys, mut namespaces) = planner::reads(&desired, &inventory);
     namespaces.insert(target_namespace.clone());
     let snapshot = snapshot::read(cluster, &kinds, &keys, &namespaces).await?;
 
     let spec = &candidate.wanted.spec;
-    let to = Installed { manifest_hash: package.manifest_hash, ..candidate.target() };
+    let to = Installed {
+        manifest_hash: package.manifest_hash,
+        ..candidate.target()
+    };
     let mut plan = planner::plan(&PlanInput {
         installation: &candidate.name,
         addon: &spec.addon_ref.name,
@@ -136,19 +164,30 @@ pub async fn prepare(
         delete_kinds: &BTreeSet::new(),
     })?;
     plan.warnings.extend(package.warnings);
-    Ok(Prepared { record: candidate.wanted, plan })
+    Ok(Prepared {
+        record: candidate.wanted,
+        plan,
+    })
 }
 
 /// Plans an uninstallation.
 ///
 /// # Errors
 /// What the server refuses.
-pub async fn prepare_uninstall(session: &Session, record: AddonInstallation, keep: bool) -> Result<Prepared> {
+pub async fn prepare_uninstall(
+    session: &Session,
+    record: AddonInstallation,
+    keep: bool,
+) -> Result<Prepared> {
     let cluster = session.cluster().await?;
     let name = name_of(&record);
     let status = record.status.clone().unwrap_or_default();
     let inventory = Inventory::from_groups(&status.inventory);
-    let needed = inventory.objects.keys().map(|key| (key.group.clone(), key.kind.clone())).collect();
+    let needed = inventory
+        .objects
+        .keys()
+        .map(|key| (key.group.clone(), key.kind.clone()))
+        .collect();
     let kinds = cluster.kinds(&needed).await?;
     let (keys, namespaces) = planner::reads(&Desired::default(), &inventory);
     let snapshot = snapshot::read(cluster, &kinds, &keys, &namespaces).await?;

@@ -45,7 +45,14 @@ impl Item {
 
     /// What was found for a candidate.
     pub fn new(candidate: &Candidate, prepared: Option<Prepared>) -> Self {
-        Self { title: format!("{}  {}", candidate.name.name, announce::label(&candidate.target())), prepared }
+        Self {
+            title: format!(
+                "{}  {}",
+                candidate.name.name,
+                announce::label(&candidate.target())
+            ),
+            prepared,
+        }
     }
 }
 
@@ -53,7 +60,12 @@ impl Item {
 ///
 /// # Errors
 /// Nothing was written: the user declined, there is no terminal to ask on, or the definitions are missing.
-pub async fn run(session: &Session, known: &Known, items: Vec<Item>, change: &Change) -> Result<Exit> {
+pub async fn run(
+    session: &Session,
+    known: &Known,
+    items: Vec<Item>,
+    change: &Change,
+) -> Result<Exit> {
     let mut prepared = Vec::new();
     for item in items {
         match item.prepared {
@@ -67,7 +79,9 @@ pub async fn run(session: &Session, known: &Known, items: Vec<Item>, change: &Ch
     if change.dry_run != DryRun::None {
         return dry_run(session, &prepared, change.dry_run).await;
     }
-    let init = known.uninitialised.then_some(definitions::Init { forbidden: change.no_init });
+    let init = known.uninitialised.then_some(definitions::Init {
+        forbidden: change.no_init,
+    });
     execute(session, &prepared, &change.run, init).await
 }
 
@@ -110,9 +124,13 @@ pub async fn execute(
 
 /// Namespaces that have to be there before a first record is written into them.
 fn record_namespaces(prepared: &[Prepared]) -> std::collections::BTreeSet<&str> {
-    let new = prepared.iter().filter(|item| item.record.metadata.resource_version.is_none());
+    let new = prepared
+        .iter()
+        .filter(|item| item.record.metadata.resource_version.is_none());
     // kube-system is there before anything else is.
-    new.map(|item| item.plan.installation.namespace.as_str()).filter(|name| *name != "kube-system").collect()
+    new.map(|item| item.plan.installation.namespace.as_str())
+        .filter(|name| *name != "kube-system")
+        .collect()
 }
 
 async fn dry_run(session: &Session, prepared: &[Prepared], mode: DryRun) -> Result<Exit> {
@@ -142,7 +160,10 @@ async fn one(session: &Session, item: &Prepared, run: &Run) -> Result<Report> {
         steal_lock: run.steal_lock,
     };
     let cluster = session.cluster().await?;
-    let outcome = run_plan(cluster, &item.record, &item.plan, &options, &|event| progress.show(&event)).await;
+    let outcome = run_plan(cluster, &item.record, &item.plan, &options, &|event| {
+        progress.show(&event)
+    })
+    .await;
     progress.finish();
     Ok(outcome?)
 }
@@ -178,5 +199,9 @@ fn confirm(question: &str) -> Result<(), Declined> {
     let mut answer = String::new();
     // An unreadable answer is a no.
     let _ = stdin.lock().read_line(&mut answer);
-    if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Declined::No) }
+    if matches!(answer.trim(), "y" | "Y" | "yes") {
+        Ok(())
+    } else {
+        Err(Declined::No)
+    }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use common::admission::verdict::Verdict;
 use common::admission::marks::Marks;
+use common::admission::verdict::Verdict;
 use common::admission::{Facts, Requester, Settings, mutate, validate};
 use common::api::installation::AddonInstallation;
 use common::catalogue::select::ClusterFacts;
@@ -30,8 +30,17 @@ pub struct Refused {
 ///
 /// # Errors
 /// Catalogues cannot be read.
-pub async fn facts(session: &Session, known: &Known, cluster: ClusterFacts, catalogues: bool) -> Result<Facts> {
-    let catalogues = if catalogues { session.catalogues().await? } else { &[] };
+pub async fn facts(
+    session: &Session,
+    known: &Known,
+    cluster: ClusterFacts,
+    catalogues: bool,
+) -> Result<Facts> {
+    let catalogues = if catalogues {
+        session.catalogues().await?
+    } else {
+        &[]
+    };
     let installations = known.records.iter().map(|record| {
         let mut record = record.clone();
         record.status = None;
@@ -42,7 +51,10 @@ pub async fn facts(session: &Session, known: &Known, cluster: ClusterFacts, cata
         catalogues: catalogues.iter().cloned().map(Arc::new).collect(),
         installations: installations.collect(),
         cluster,
-        settings: Settings { system_namespace, ..Settings::default() },
+        settings: Settings {
+            system_namespace,
+            ..Settings::default()
+        },
         ..Facts::default()
     })
 }
@@ -52,18 +64,30 @@ pub async fn facts(session: &Session, known: &Known, cluster: ClusterFacts, cata
 /// # Errors
 /// [`Refused`].
 pub async fn settle(session: &Session, candidate: &mut Candidate, facts: &Facts) -> Result<()> {
-    let object = serde_json::to_value(&candidate.wanted).context("the installation cannot be written as JSON")?;
+    let object = serde_json::to_value(&candidate.wanted)
+        .context("the installation cannot be written as JSON")?;
     let patch = mutate::defaults(&object, Some(&candidate.name.namespace), facts);
     if !patch.0.is_empty() {
         let mut object = object;
-        json_patch::patch(&mut object, &patch).context("the defaults do not fit the installation")?;
-        candidate.wanted = serde_json::from_value(object).context("the defaults do not fit the installation")?;
+        json_patch::patch(&mut object, &patch)
+            .context("the defaults do not fit the installation")?;
+        candidate.wanted =
+            serde_json::from_value(object).context("the defaults do not fit the installation")?;
     }
     if candidate.wanted.spec.target_namespace.is_none() {
         candidate.wanted.spec.target_namespace = Some(candidate.target_namespace().to_owned());
     }
-    let requester = if candidate.wanted.spec.core_addon { identity::whoami(session.cluster().await?).await? } else { Requester::default() };
-    let verdict = validate::installation(&candidate.wanted, candidate.existing.as_ref(), &requester, facts);
+    let requester = if candidate.wanted.spec.core_addon {
+        identity::whoami(session.cluster().await?).await?
+    } else {
+        Requester::default()
+    };
+    let verdict = validate::installation(
+        &candidate.wanted,
+        candidate.existing.as_ref(),
+        &requester,
+        facts,
+    );
     tell(&format!("installation {}", candidate.name), &verdict)
 }
 
@@ -73,11 +97,21 @@ pub async fn settle(session: &Session, candidate: &mut Candidate, facts: &Facts)
 /// [`Refused`].
 pub async fn deletion(session: &Session, record: &AddonInstallation, facts: &Facts) -> Result<()> {
     let marks = Marks::of(record);
-    let requester = if record.spec.core_addon { identity::whoami(session.cluster().await?).await? } else { Requester::default() };
+    let requester = if record.spec.core_addon {
+        identity::whoami(session.cluster().await?).await?
+    } else {
+        Requester::default()
+    };
     let mut verdict = validate::installation_deletion(&marks, &requester, facts);
     // They tell how to do what this command is about to do.
     verdict.warnings.clear();
-    tell(&format!("uninstalling {}", record.metadata.name.as_deref().unwrap_or_default()), &verdict)
+    tell(
+        &format!(
+            "uninstalling {}",
+            record.metadata.name.as_deref().unwrap_or_default()
+        ),
+        &verdict,
+    )
 }
 
 /// Prints the warnings, and makes an error of the denial.
@@ -89,7 +123,11 @@ pub fn tell(what: &str, verdict: &Verdict) -> Result<()> {
         output::note(&format!("careful: {warning}"));
     }
     match verdict.denial() {
-        Some(denial) => Err(Refused { what: what.to_owned(), message: denial.message }.into()),
+        Some(denial) => Err(Refused {
+            what: what.to_owned(),
+            message: denial.message,
+        }
+        .into()),
         None => Ok(()),
     }
 }

@@ -7,7 +7,11 @@ pub fn age(since: Timestamp, now: Timestamp) -> String {
     let seconds = now.as_second().saturating_sub(since.as_second()).max(0);
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     let with = |large: i64, unit: char, rest: i64, part: char| {
-        if rest == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{rest}{part}") }
+        if rest == 0 {
+            format!("{large}{unit}")
+        } else {
+            format!("{large}{unit}{rest}{part}")
+        }
     };
     match seconds {
         0..120 => format!("{seconds}s"),
@@ -30,8 +34,20 @@ mod tests {
     fn as_kubectl_prints_them() {
         let now = Timestamp::from_second(1_000_000_000).unwrap();
         for (seconds, text) in [
-            (-5, "0s"), (0, "0s"), (119, "119s"), (120, "2m"), (150, "2m30s"), (600, "10m"), (10_800, "3h"), (12_000, "3h20m"),
-            (28_800, "8h"), (172_799, "47h"), (172_800, "2d"), (180_000, "2d2h"), (691_200, "8d"), (63_072_000, "2y"),
+            (-5, "0s"),
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (150, "2m30s"),
+            (600, "10m"),
+            (10_800, "3h"),
+            (12_000, "3h20m"),
+            (28_800, "8h"),
+            (172_799, "47h"),
+            (172_800, "2d"),
+            (180_000, "2d2h"),
+            (691_200, "8d"),
+            (63_072_000, "2y"),
         ] {
             let since = Timestamp::from_second(1_000_000_000 - seconds).unwrap();
             assert_eq!(age(since, now), text, "{seconds} s");

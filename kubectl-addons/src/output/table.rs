@@ -9,7 +9,9 @@ pub struct Table {
 impl Table {
     /// A table with this header.
     pub fn new(header: &[&str]) -> Self {
-        Self { rows: vec![header.iter().map(|cell| (*cell).to_owned()).collect()] }
+        Self {
+            rows: vec![header.iter().map(|cell| (*cell).to_owned()).collect()],
+        }
     }
 
     /// Adds a row. A line break in a cell becomes a blank; an empty cell becomes `–`.
@@ -17,7 +19,11 @@ impl Table {
         let clean = |cell: String| {
             let cell = cell.split_whitespace().collect::<Vec<_>>().join(" ");
             let cell = super::plain(&cell);
-            if cell.is_empty() { "–".to_owned() } else { cell }
+            if cell.is_empty() {
+                "–".to_owned()
+            } else {
+                cell
+            }
         };
         self.rows.push(cells.into_iter().map(clean).collect());
     }
@@ -26,7 +32,12 @@ impl Table {
     pub fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let width = |column: usize| {
-            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or_default()
+            self.rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or_default()
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
         let mut text = String::new();
@@ -52,6 +63,9 @@ mod tests {
         table.row(vec!["größer".into(), "1.0.0".into()]);
         table.row(vec!["a".into(), String::new()]);
         table.row(vec!["two\nlines".into(), "2".into()]);
-        assert_eq!(table.render(), "NAME        VERSION\ngrößer      1.0.0\na           –\ntwo lines   2\n");
+        assert_eq!(
+            table.render(),
+            "NAME        VERSION\ngrößer      1.0.0\na           –\ntwo lines   2\n"
+        );
     }
 }

@@ -27,26 +27,41 @@ pub async fn get(url: &str) -> Result<Fetched, SourceError> {
     let mut pause = FIRST_PAUSE;
     for last in (0..TRIES).map(|attempt| attempt + 1 == TRIES) {
         match client.get(url).send().await {
-            Ok(response) if response.status().is_success() => return body(response, &location).await,
+            Ok(response) if response.status().is_success() => {
+                return body(response, &location).await;
+            }
             Ok(response) => {
                 let status = response.status();
                 let again = status.is_server_error() || status.as_u16() == 429;
                 if last || !again {
-                    return Err(SourceError::Status { location, status: status.to_string() });
+                    return Err(SourceError::Status {
+                        location,
+                        status: status.to_string(),
+                    });
                 }
             }
-            Err(error) if last || !(error.is_connect() || error.is_timeout()) => return Err(http_error(&location, error)),
+            Err(error) if last || !(error.is_connect() || error.is_timeout()) => {
+                return Err(http_error(&location, error));
+            }
             Err(_) => {}
         }
         tokio::time::sleep(pause).await;
         pause *= 2;
     }
-    Err(SourceError::Status { location, status: "no answer".to_owned() })
+    Err(SourceError::Status {
+        location,
+        status: "no answer".to_owned(),
+    })
 }
 
 async fn body(response: Response, location: &str) -> Result<Fetched, SourceError> {
-    let too_large = || SourceError::TooLarge { location: location.to_owned() };
-    if response.content_length().is_some_and(|length| length > MAX_BYTES) {
+    let too_large = || SourceError::TooLarge {
+        location: location.to_owned(),
+    };
+    if response
+        .content_length()
+        .is_some_and(|length| length > MAX_BYTES)
+    {
         return Err(too_large());
     }
     let location_after = without_credentials(response.url().as_str());
@@ -58,12 +73,18 @@ async fn body(response: Response, location: &str) -> Result<Fetched, SourceError
             return Err(too_large());
         }
     }
-    Ok(Fetched { bytes, location: location_after })
+    Ok(Fetched {
+        bytes,
+        location: location_after,
+    })
 }
 
 fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let scheme = attempt.url().scheme();
-    let same = attempt.previous().last().is_some_and(|previous| previous.scheme() == scheme);
+    let same = attempt
+        .previous()
+        .last()
+        .is_some_and(|previous| previous.scheme() == scheme);
     if attempt.previous().len() > REDIRECTS {
         attempt.error("too many redirects")
     } else if same || scheme == "https" {
@@ -74,7 +95,10 @@ fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
 }
 
 fn http_error(location: &str, source: reqwest::Error) -> SourceError {
-    SourceError::Http { location: location.to_owned(), source: source.without_url() }
+    SourceError::Http {
+        location: location.to_owned(),
+        source: source.without_url(),
+    }
 }
 
 /// The URL as it may be shown.

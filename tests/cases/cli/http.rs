@@ -31,7 +31,10 @@ impl Server {
     }
 
     fn requests(&self) -> Vec<String> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -59,7 +62,10 @@ fn answer(
 }
 
 fn ok(body: &str) -> String {
-    format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+    format!(
+        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 fn status(status: &str) -> String {
@@ -67,24 +73,41 @@ fn status(status: &str) -> String {
 }
 
 fn moved(location: &str) -> String {
-    format!("HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n")
+    format!(
+        "HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n"
+    )
 }
 
-const INDEX: &str = "kind: Addons\nspec:\n  addons:\n  - {name: web, version: 1.0.0, manifest: sub/web.yaml}\n";
+const INDEX: &str =
+    "kind: Addons\nspec:\n  addons:\n  - {name: web, version: 1.0.0, manifest: sub/web.yaml}\n";
 const MANIFEST: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n";
 
 #[test]
 fn an_index_and_its_manifest_beside_it() -> Result<()> {
     let server = Server::start(vec![
         // An overloaded server is asked again.
-        ("/a/index.yaml", vec![status("503 Service Unavailable"), moved("/b/index.yaml")]),
+        (
+            "/a/index.yaml",
+            vec![status("503 Service Unavailable"), moved("/b/index.yaml")],
+        ),
         ("/b/index.yaml", vec![ok(INDEX)]),
         ("/a/sub/web.yaml", vec![ok(MANIFEST)]),
     ])?;
-    let line = format!("kubectl-addons show web --channel {}/a/index.yaml --k8s 1.36", server.address);
+    let line = format!(
+        "kubectl-addons show web --channel {}/a/index.yaml --k8s 1.36",
+        server.address
+    );
     let (code, stdout, stderr) = User::new()?.run(&line)?;
-    ensure!(code == 0 && stderr.is_empty() && stdout.contains("1: ConfigMap"), "{code}\n{stdout}{stderr}");
-    let expected = ["/a/index.yaml", "/a/index.yaml", "/b/index.yaml", "/a/sub/web.yaml"];
+    ensure!(
+        code == 0 && stderr.is_empty() && stdout.contains("1: ConfigMap"),
+        "{code}\n{stdout}{stderr}"
+    );
+    let expected = [
+        "/a/index.yaml",
+        "/a/index.yaml",
+        "/b/index.yaml",
+        "/a/sub/web.yaml",
+    ];
     ensure!(server.requests() == expected, "{:?}", server.requests());
     Ok(())
 }
@@ -95,7 +118,12 @@ fn what_is_refused() -> Result<()> {
     let server = Server::start(vec![
         ("/loop", vec![moved("/loop")]),
         ("/elsewhere", vec![moved("file:///etc/passwd")]),
-        ("/large", vec![format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {large}\r\n\r\n")]),
+        (
+            "/large",
+            vec![format!(
+                "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {large}\r\n\r\n"
+            )],
+        ),
         ("/broken", vec![status("500 Internal Server Error")]),
     ])?;
     let user = User::new()?;
@@ -106,12 +134,22 @@ fn what_is_refused() -> Result<()> {
         ("/large", "is larger than 16 MiB", 1),
         ("/broken", "the server answers 500 Internal Server Error", 4),
     ] {
-        let line = format!("kubectl-addons search --channel {}{path} --k8s 1.36", server.address);
+        let line = format!(
+            "kubectl-addons search --channel {}{path} --k8s 1.36",
+            server.address
+        );
         let (code, stdout, stderr) = user.run(&line)?;
         ensure!(code == 1 && stdout.is_empty(), "{path}: {code} {stdout}");
-        ensure!(stderr.contains(words) && stderr.contains(path), "{path}: {stderr}");
+        ensure!(
+            stderr.contains(words) && stderr.contains(path),
+            "{path}: {stderr}"
+        );
         ensure!(stderr.lines().count() == 1, "{path}: {stderr}");
-        let seen = server.requests().iter().filter(|request| *request == path).count();
+        let seen = server
+            .requests()
+            .iter()
+            .filter(|request| *request == path)
+            .count();
         ensure!(seen == requests, "{path}: {seen} requests");
     }
     Ok(())

@@ -11,12 +11,27 @@ async fn bad_input_is_one_error_and_writes_nothing() -> Result<()> {
     let mut tally = Tally::new("main_job::bad_input");
     let stage = Stage::new("bad-input").await?;
     stage.run("init").await?.done()?;
-    let good = stage.index("good/index.yaml", &[("good", "1.0.0", &config_map("good", "1"))])?;
-    let tampered = stage.index("tampered/index.yaml", &[("tampered", "1.0.0", &config_map("a", "1"))])?;
+    let good = stage.index(
+        "good/index.yaml",
+        &[("good", "1.0.0", &config_map("good", "1"))],
+    )?;
+    let tampered = stage.index(
+        "tampered/index.yaml",
+        &[("tampered", "1.0.0", &config_map("a", "1"))],
+    )?;
     stage.write("tampered/tampered-1.0.0-0.yaml", &config_map("a", "2"))?;
-    let broken = stage.index("broken/index.yaml", &[("broken", "1.0.0", "apiVersion: v1\nkind: [\n")])?;
-    let unknown_kind =
-        stage.index("kind/index.yaml", &[("kind", "1.0.0", "apiVersion: example.test/v1\nkind: Nothing\nmetadata: {name: a}\n")])?;
+    let broken = stage.index(
+        "broken/index.yaml",
+        &[("broken", "1.0.0", "apiVersion: v1\nkind: [\n")],
+    )?;
+    let unknown_kind = stage.index(
+        "kind/index.yaml",
+        &[(
+            "kind",
+            "1.0.0",
+            "apiVersion: example.test/v1\nkind: Nothing\nmetadata: {name: a}\n",
+        )],
+    )?;
     let large = format!("{}# {}\n", config_map("large", "1"), "x".repeat(17 << 20));
     let large = stage.index("large/index.yaml", &[("large", "1.0.0", &large)])?;
     let picky = stage.write(
@@ -26,35 +41,103 @@ async fn bad_input_is_one_error_and_writes_nothing() -> Result<()> {
     let not_yaml = stage.write("not.yaml", "kind: Addons\nspec: [\n")?;
 
     let cases: Vec<(String, i32, Vec<&str>)> = vec![
-        (format!("install good --channel {tampered} --yes"), 1, vec!["no add-on named good", "tampered"]),
-        (format!("install tampered --channel {tampered} --yes"), 1, vec!["hash"]),
-        (format!("install broken --channel {broken} --yes"), 1, vec!["broken-1.0.0-0.yaml:"]),
-        (format!("install kind --channel {unknown_kind} --yes"), 1, vec!["Nothing", "example.test"]),
-        (format!("install large --channel {large} --yes"), 1, vec!["16 MiB"]),
-        (format!("install goood --channel {good} --yes"), 1, vec!["did you mean good"]),
-        (format!("install picky --channel {} --yes", picky.display()), 5, vec![">=9.0.0"]),
-        (format!("install x --channel {} --yes", not_yaml.display()), 1, vec!["not.yaml"]),
-        ("install x --channel /nowhere/index.yaml --yes".to_owned(), 1, vec!["/nowhere/index.yaml"]),
-        ("install x --channel ftp://example.test/index.yaml --yes".to_owned(), 1, vec!["ftp"]),
+        (
+            format!("install good --channel {tampered} --yes"),
+            1,
+            vec!["no add-on named good", "tampered"],
+        ),
+        (
+            format!("install tampered --channel {tampered} --yes"),
+            1,
+            vec!["hash"],
+        ),
+        (
+            format!("install broken --channel {broken} --yes"),
+            1,
+            vec!["broken-1.0.0-0.yaml:"],
+        ),
+        (
+            format!("install kind --channel {unknown_kind} --yes"),
+            1,
+            vec!["Nothing", "example.test"],
+        ),
+        (
+            format!("install large --channel {large} --yes"),
+            1,
+            vec!["16 MiB"],
+        ),
+        (
+            format!("install goood --channel {good} --yes"),
+            1,
+            vec!["did you mean good"],
+        ),
+        (
+            format!("install picky --channel {} --yes", picky.display()),
+            5,
+            vec![">=9.0.0"],
+        ),
+        (
+            format!("install x --channel {} --yes", not_yaml.display()),
+            1,
+            vec!["not.yaml"],
+        ),
+        (
+            "install x --channel /nowhere/index.yaml --yes".to_owned(),
+            1,
+            vec!["/nowhere/index.yaml"],
+        ),
+        (
+            "install x --channel ftp://example.test/index.yaml --yes".to_owned(),
+            1,
+            vec!["ftp"],
+        ),
         (format!("install good --channel {good}"), 1, vec!["--yes"]),
-        (format!("install good --channel {good} --yes --kubeconfig /nowhere"), 1, vec!["/nowhere"]),
-        (format!("install good --channel {good} --yes --server https://127.0.0.1:1"), 1, vec!["127.0.0.1:1"]),
+        (
+            format!("install good --channel {good} --yes --kubeconfig /nowhere"),
+            1,
+            vec!["/nowhere"],
+        ),
+        (
+            format!("install good --channel {good} --yes --server https://127.0.0.1:1"),
+            1,
+            vec!["127.0.0.1:1"],
+        ),
         ("install".to_owned(), 2, vec!["NAME"]),
         ("no-such-verb".to_owned(), 2, vec!["no-such-verb"]),
-        (format!("uninstall nothing -n {} --yes", stage.namespace), 1, vec!["nothing"]),
+        (
+            format!("uninstall nothing -n {} --yes", stage.namespace),
+            1,
+            vec!["nothing"],
+        ),
     ];
     let mark = stage.cluster.audit().mark()?;
     for (line, code, words) in &cases {
         let output = stage.run(line).await?;
-        ensure!(output.code == *code, "`{line}` ended with {} instead of {code}\n{}", output.code, output.stderr);
+        ensure!(
+            output.code == *code,
+            "`{line}` ended with {} instead of {code}\n{}",
+            output.code,
+            output.stderr
+        );
         for word in words {
-            ensure!(output.stderr.contains(word), "`{line}` does not say {word:?}:\n{}", output.stderr);
+            ensure!(
+                output.stderr.contains(word),
+                "`{line}` does not say {word:?}:\n{}",
+                output.stderr
+            );
         }
-        ensure!(output.stdout.is_empty(), "`{line}` wrote to stdout: {}", output.stdout);
+        ensure!(
+            output.stdout.is_empty(),
+            "`{line}` wrote to stdout: {}",
+            output.stdout
+        );
         tally.ran();
     }
-    let requests = stage.cluster.audit().since(mark)?;
-    let here: Vec<_> = requests.of("kubectl-addons").filter(|request| request.is_write()).collect();
+    let requests = stage.requests(mark)?;
+    let here: Vec<_> = requests
+        .of("kubectl-addons")
+        .filter(|request| request.is_write())
+        .collect();
     ensure!(here.is_empty(), "something was written: {here:?}");
     Ok(())
 }
@@ -66,8 +149,15 @@ async fn missing_rights_name_verb_and_resource() -> Result<()> {
     let index = stage.index("index.yaml", &[("rights", "1.0.0", &config_map("a", "1"))])?;
     let nobody = stage.cluster.user("nobody", &[])?;
     let plugin = Plugin::new(stage.cluster, &nobody.kubeconfig)?;
-    let output = plugin.run(&["install", "rights", "--channel", &index, "--yes"]).await?.ended(1)?;
-    ensure!(output.stderr.contains("addoninstallations"), "{}", output.stderr);
+    let output = plugin
+        .run(&["install", "rights", "--channel", &index, "--yes"])
+        .await?
+        .ended(1)?;
+    ensure!(
+        output.stderr.contains("addoninstallations"),
+        "{}",
+        output.stderr
+    );
     ensure!(output.stderr.contains("not allowed"), "{}", output.stderr);
     Ok(())
 }

@@ -27,13 +27,18 @@ fn rbac(name: &str) -> String {
 }
 
 fn inventory(record: &Value) -> Vec<String> {
-    let groups = record["status"]["inventory"].as_array().cloned().unwrap_or_default();
+    let groups = record["status"]["inventory"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     let mut names: Vec<String> = groups
         .iter()
         .flat_map(|group| {
             let kind = group["kind"].as_str().unwrap_or_default().to_owned();
             let objects = group["objects"].as_array().cloned().unwrap_or_default();
-            objects.into_iter().map(move |object| format!("{kind} {}", object["name"].as_str().unwrap_or_default()))
+            objects.into_iter().map(move |object| {
+                format!("{kind} {}", object["name"].as_str().unwrap_or_default())
+            })
         })
         .collect();
     names.sort();
@@ -70,55 +75,145 @@ async fn install_upgrade_prune_uninstall() -> Result<()> {
     .concat();
     let index = stage.index("index.yaml", &[("web", "1.0.0", &first)])?;
 
-    let installed = stage.run(&format!("install web --channel {index} --yes")).await?.done()?;
-    ensure!(installed.stderr.contains("web 1.0.0 installed: 9 created"), "{}", installed.stderr);
+    let installed = stage
+        .run(&format!("install web --channel {index} --yes"))
+        .await?
+        .done()?;
+    ensure!(
+        installed.stderr.contains("web 1.0.0 installed: 9 created"),
+        "{}",
+        installed.stderr
+    );
     let record = stage.record("web").await?;
     ensure!(inventory(&record).len() == 9, "{:?}", inventory(&record));
-    ensure!(record["status"]["operation"].is_null(), "the lock is still there: {}", record["status"]["operation"]);
+    ensure!(
+        record["status"]["operation"].is_null(),
+        "the lock is still there: {}",
+        record["status"]["operation"]
+    );
     ensure!(record["status"]["phase"] == "Ready", "{}", record["status"]);
-    ensure!(record["status"]["installed"]["version"] == "1.0.0", "{}", record["status"]["installed"]);
-    let live = stage.get("deployment", "web").await?.context("the Deployment")?;
-    ensure!(live["status"]["readyReplicas"] == 2, "install did not wait: {}", live["status"]);
+    ensure!(
+        record["status"]["installed"]["version"] == "1.0.0",
+        "{}",
+        record["status"]["installed"]
+    );
+    let live = stage
+        .get("deployment", "web")
+        .await?
+        .context("the Deployment")?;
+    ensure!(
+        live["status"]["readyReplicas"] == 2,
+        "install did not wait: {}",
+        live["status"]
+    );
     let label = &live["metadata"]["labels"]["kubectl-addons.dev/owner"];
-    ensure!(label.as_str().is_some_and(|label| label.len() == 16), "{label}");
+    ensure!(
+        label.as_str().is_some_and(|label| label.len() == 16),
+        "{label}"
+    );
     let foreign = config_map("foreign", "mine");
-    stage.plugin.kubectl_with_input(&["apply", "-n", &namespace, "-f", "-"], &foreign).await?.done()?;
+    stage
+        .plugin
+        .kubectl_with_input(&["apply", "-n", &namespace, "-f", "-"], &foreign)
+        .await?
+        .done()?;
 
     // Again: nothing to do, nothing written.
     let mark = stage.cluster.audit().mark()?;
-    let again = stage.run(&format!("install web --channel {index} --yes")).await?.done()?;
+    let again = stage
+        .run(&format!("install web --channel {index} --yes"))
+        .await?
+        .done()?;
     ensure!(again.stderr.contains("nothing to do"), "{}", again.stderr);
-    let requests = stage.cluster.audit().since(mark)?;
-    ensure!(requests.writes("kubectl-addons") == 0, "{:?}", requests.by_verb("kubectl-addons"));
-    ensure!(requests.total("kubectl-addons") <= 3, "{:?}", requests.by_verb("kubectl-addons"));
+    let requests = stage.requests(mark)?;
+    ensure!(
+        requests.writes("kubectl-addons") == 0,
+        "{:?}",
+        requests.by_verb("kubectl-addons")
+    );
+    ensure!(
+        requests.total("kubectl-addons") <= 3,
+        "{:?}",
+        requests.by_verb("kubectl-addons")
+    );
 
     // One object changes, two are gone from the manifest.
     stage.index("index.yaml", &[("web", "1.1.0", &second)])?;
-    let shown = stage.run(&format!("diff web -n {namespace} --channel {index}")).await?.ended(1)?;
-    ensure!(shown.stdout.contains("1 changed") && shown.stdout.contains("2 pruned"), "{}", shown.stdout);
-    let upgraded = stage.run(&format!("upgrade web -n {namespace} --channel {index} --yes")).await?.done()?;
-    ensure!(upgraded.stderr.contains("1 changed, 2 pruned"), "{}", upgraded.stderr);
-    ensure!(stage.get("configmap", "dropped-a").await?.is_none(), "dropped-a is still there");
-    ensure!(stage.get("configmap", "dropped-b").await?.is_none(), "dropped-b is still there");
-    ensure!(stage.get("configmap", "foreign").await?.is_some(), "a foreign object was deleted");
+    let shown = stage
+        .run(&format!("diff web -n {namespace} --channel {index}"))
+        .await?
+        .ended(1)?;
+    ensure!(
+        shown.stdout.contains("1 changed") && shown.stdout.contains("2 pruned"),
+        "{}",
+        shown.stdout
+    );
+    let upgraded = stage
+        .run(&format!(
+            "upgrade web -n {namespace} --channel {index} --yes"
+        ))
+        .await?
+        .done()?;
+    ensure!(
+        upgraded.stderr.contains("1 changed, 2 pruned"),
+        "{}",
+        upgraded.stderr
+    );
+    ensure!(
+        stage.get("configmap", "dropped-a").await?.is_none(),
+        "dropped-a is still there"
+    );
+    ensure!(
+        stage.get("configmap", "dropped-b").await?.is_none(),
+        "dropped-b is still there"
+    );
+    ensure!(
+        stage.get("configmap", "foreign").await?.is_some(),
+        "a foreign object was deleted"
+    );
     let kept = stage.get("configmap", "kept").await?.context("kept")?;
     ensure!(kept["data"]["key"] == "two", "{}", kept["data"]);
 
     let listed = stage.run("list -o json").await?.done()?;
     let listed: Value = serde_json::from_str(&listed.stdout)?;
     let items = listed["items"].as_array().context("items")?;
-    let row = items.iter().find(|row| row["namespace"] == *namespace && row["name"] == "web").context("web is not listed")?;
+    let row = items
+        .iter()
+        .find(|row| row["namespace"] == *namespace && row["name"] == "web")
+        .context("web is not listed")?;
     ensure!(row["version"] == "1.1.0", "{row}");
-    let status = stage.run(&format!("status web -n {namespace}")).await?.done()?;
-    ensure!(status.stdout.contains("Deployment web") && status.stdout.contains("2/2 ready"), "{}", status.stdout);
+    let status = stage
+        .run(&format!("status web -n {namespace}"))
+        .await?
+        .done()?;
+    ensure!(
+        status.stdout.contains("Deployment web") && status.stdout.contains("2/2 ready"),
+        "{}",
+        status.stdout
+    );
 
-    let gone = stage.run(&format!("uninstall web -n {namespace} --yes")).await?.done()?;
+    let gone = stage
+        .run(&format!("uninstall web -n {namespace} --yes"))
+        .await?
+        .done()?;
     ensure!(gone.stderr.contains("uninstalled"), "{}", gone.stderr);
-    ensure!(stage.get("deployment", "web").await?.is_none(), "the Deployment is still there");
-    ensure!(stage.get("addoninstallation", "web").await?.is_none(), "the record is still there");
-    ensure!(stage.get("configmap", "foreign").await?.is_some(), "a foreign object was deleted");
+    ensure!(
+        stage.get("deployment", "web").await?.is_none(),
+        "the Deployment is still there"
+    );
+    ensure!(
+        stage.get("addoninstallation", "web").await?.is_none(),
+        "the record is still there"
+    );
+    ensure!(
+        stage.get("configmap", "foreign").await?.is_some(),
+        "a foreign object was deleted"
+    );
     let crd = format!("widgets.{namespace}.example.test");
-    ensure!(stage.get("crd", &crd).await?.is_some(), "a definition was deleted without being asked for");
+    ensure!(
+        stage.get("crd", &crd).await?.is_some(),
+        "a definition was deleted without being asked for"
+    );
     Ok(())
 }
 
@@ -128,19 +223,50 @@ async fn an_edit_stays_until_the_next_version_and_repair_takes_it_back() -> Resu
     let namespace = stage.namespace.clone();
     let manifest = [config_map("edited", "ours"), config_map("deleted", "ours")].concat();
     let index = stage.index("index.yaml", &[("edits", "1.0.0", &manifest)])?;
-    stage.run(&format!("install edits --channel {index} --yes")).await?.done()?;
+    stage
+        .run(&format!("install edits --channel {index} --yes"))
+        .await?
+        .done()?;
     let patch = r#"{"data":{"key":"theirs"}}"#;
-    stage.plugin.kubectl(&["patch", "configmap", "edited", "-n", &namespace, "-p", patch]).await?.done()?;
-    stage.plugin.kubectl(&["delete", "configmap", "deleted", "-n", &namespace]).await?.done()?;
+    stage
+        .plugin
+        .kubectl(&[
+            "patch",
+            "configmap",
+            "edited",
+            "-n",
+            &namespace,
+            "-p",
+            patch,
+        ])
+        .await?
+        .done()?;
+    stage
+        .plugin
+        .kubectl(&["delete", "configmap", "deleted", "-n", &namespace])
+        .await?
+        .done()?;
 
-    stage.run(&format!("upgrade edits -n {namespace} --yes")).await?.done()?;
+    stage
+        .run(&format!("upgrade edits -n {namespace} --yes"))
+        .await?
+        .done()?;
     let edited = stage.get("configmap", "edited").await?.context("edited")?;
-    ensure!(edited["data"]["key"] == "theirs", "an edit was taken back without a new version");
+    ensure!(
+        edited["data"]["key"] == "theirs",
+        "an edit was taken back without a new version"
+    );
 
-    stage.run(&format!("upgrade edits -n {namespace} --repair --yes")).await?.done()?;
+    stage
+        .run(&format!("upgrade edits -n {namespace} --repair --yes"))
+        .await?
+        .done()?;
     let edited = stage.get("configmap", "edited").await?.context("edited")?;
     ensure!(edited["data"]["key"] == "ours", "{}", edited["data"]);
-    ensure!(stage.get("configmap", "deleted").await?.is_some(), "a deleted object was not restored");
+    ensure!(
+        stage.get("configmap", "deleted").await?.is_some(),
+        "a deleted object was not restored"
+    );
     Ok(())
 }
 
@@ -148,12 +274,29 @@ async fn an_edit_stays_until_the_next_version_and_repair_takes_it_back() -> Resu
 async fn an_object_that_is_not_ours_is_refused_before_the_first_write() -> Result<()> {
     let stage = Stage::new("foreign").await?;
     let namespace = stage.namespace.clone();
-    stage.plugin.kubectl(&["create", "configmap", "second", "-n", &namespace]).await?.done()?;
+    stage
+        .plugin
+        .kubectl(&["create", "configmap", "second", "-n", &namespace])
+        .await?
+        .done()?;
     let manifest = [config_map("first", "1"), config_map("second", "1")].concat();
     let index = stage.index("index.yaml", &[("foreign", "1.0.0", &manifest)])?;
-    let refused = stage.run(&format!("install foreign --channel {index} --yes")).await?.ended(4)?;
-    ensure!(refused.stderr.contains("ConfigMap second"), "{}", refused.stderr);
-    ensure!(stage.get("configmap", "first").await?.is_none(), "something was written");
-    ensure!(stage.get("addoninstallation", "foreign").await?.is_none(), "a record was written");
+    let refused = stage
+        .run(&format!("install foreign --channel {index} --yes"))
+        .await?
+        .ended(4)?;
+    ensure!(
+        refused.stderr.contains("ConfigMap second"),
+        "{}",
+        refused.stderr
+    );
+    ensure!(
+        stage.get("configmap", "first").await?.is_none(),
+        "something was written"
+    );
+    ensure!(
+        stage.get("addoninstallation", "foreign").await?.is_none(),
+        "a record was written"
+    );
     Ok(())
 }

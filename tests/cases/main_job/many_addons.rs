@@ -11,7 +11,11 @@ use serde_json::Value;
 use super::stage::{Stage, sha256};
 
 /// Kinds whose backends cannot run here: a webhook or aggregated API that kwok's pods do not serve (architecture.md).
-const LEFT_OUT: [&str; 3] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService"];
+const LEFT_OUT: [&str; 3] = [
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+    "APIService",
+];
 
 /// Copies an index without the objects that cannot work here; manifests and hashes are rewritten where objects left.
 fn copy(from: &Path, to: &Path, tally: &mut Tally) -> Result<Vec<String>> {
@@ -25,9 +29,14 @@ fn copy(from: &Path, to: &Path, tally: &mut Tally) -> Result<Vec<String>> {
         let kept: Vec<&str> = text
             .split("\n---\n")
             .filter(|document| {
-                let out = LEFT_OUT.iter().find(|kind| document.lines().any(|line| line == format!("kind: {kind}")));
+                let out = LEFT_OUT
+                    .iter()
+                    .find(|kind| document.lines().any(|line| line == format!("kind: {kind}")));
                 if let Some(kind) = out {
-                    tally.left_out(format!("{}: {path}: a {kind}, whose backend cannot run here", from.display()));
+                    tally.left_out(format!(
+                        "{}: {path}: a {kind}, whose backend cannot run here",
+                        from.display()
+                    ));
                 }
                 out.is_none()
             })
@@ -47,8 +56,17 @@ fn copy(from: &Path, to: &Path, tally: &mut Tally) -> Result<Vec<String>> {
 async fn owned(stage: &Stage) -> Result<Vec<String>> {
     let kinds = "configmaps,serviceaccounts,services,deployments,daemonsets,poddisruptionbudgets,roles,rolebindings,clusterroles,\
                  clusterrolebindings,customresourcedefinitions,storageclasses,csidrivers,ingressclasses,limitranges";
-    let template = "jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name}{\"\\n\"}{end}";
-    let args = ["get", kinds, "-A", "-l", "kubectl-addons.dev/owner", "-o", template];
+    let template =
+        "jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name}{\"\\n\"}{end}";
+    let args = [
+        "get",
+        kinds,
+        "-A",
+        "-l",
+        "kubectl-addons.dev/owner",
+        "-o",
+        template,
+    ];
     let output = stage.plugin.kubectl(&args).await?.done()?;
     let mut lines: Vec<String> = output.stdout.lines().map(str::to_owned).collect();
     lines.sort();
@@ -58,17 +76,26 @@ async fn owned(stage: &Stage) -> Result<Vec<String>> {
 #[tokio::test]
 async fn sixteen_addons_install_and_upgrade() -> Result<()> {
     let mut tally = Tally::new("main_job::many_addons");
-    let (Some(old), Some(new)) =
-        (shared::path("corpus/kops/many-addons-v1.30.0"), shared::path("corpus/kops/many-addons"))
-    else {
+    let (Some(old), Some(new)) = (
+        shared::path("corpus/kops/many-addons-v1.30.0"),
+        shared::path("corpus/kops/many-addons"),
+    ) else {
         tally.left_out("corpus/kops is not beside the checkout");
         return Ok(());
     };
     let stage = Stage::new("many-addons").await?;
-    let (from, to) = (stage.plugin.home().join("old"), stage.plugin.home().join("new"));
+    let (from, to) = (
+        stage.plugin.home().join("old"),
+        stage.plugin.home().join("new"),
+    );
     let names = copy(&old, &from, &mut tally)?;
     let names_new = copy(&new, &to, &mut tally)?;
-    ensure!(names.len() == 16 && names_new.len() == 16, "{} and {} add-ons", names.len(), names_new.len());
+    ensure!(
+        names.len() == 16 && names_new.len() == 16,
+        "{} and {} add-ons",
+        names.len(),
+        names_new.len()
+    );
 
     let from_index = from.join("bootstrap-channel.yaml");
     let to_index = to.join("bootstrap-channel.yaml");
@@ -79,21 +106,39 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
 
     let mark = stage.cluster.audit().mark()?;
     stage.run(&apply(&from_index)).await?.done()?;
-    let requests = stage.cluster.audit().since(mark)?;
-    ensure!(requests.writes("kubectl-addons") == 0, "a second run wrote: {:?}", requests.by_verb("kubectl-addons"));
+    let requests = stage.requests(mark)?;
+    ensure!(
+        requests.writes("kubectl-addons") == 0,
+        "a second run wrote: {:?}",
+        requests.by_verb("kubectl-addons")
+    );
 
     let upgraded = stage.run(&apply(&to_index)).await?.done()?;
     let after = owned(&stage).await?;
-    let gone: Vec<_> = before.iter().filter(|object| !after.contains(object)).collect();
+    let gone: Vec<_> = before
+        .iter()
+        .filter(|object| !after.contains(object))
+        .collect();
     // corpus/README.md: of the three objects that left, one is a definition and stays behind.
     ensure!(gone.len() == 2, "pruned: {gone:?}\n{}", upgraded.stderr);
-    ensure!(gone.iter().any(|object| object.starts_with("PodDisruptionBudget ")), "{gone:?}");
-    ensure!(gone.iter().any(|object| object.starts_with("ConfigMap ")), "{gone:?}");
+    ensure!(
+        gone.iter()
+            .any(|object| object.starts_with("PodDisruptionBudget ")),
+        "{gone:?}"
+    );
+    ensure!(
+        gone.iter().any(|object| object.starts_with("ConfigMap ")),
+        "{gone:?}"
+    );
 
     let mark = stage.cluster.audit().mark()?;
     stage.run(&apply(&to_index)).await?.done()?;
-    let requests = stage.cluster.audit().since(mark)?;
-    ensure!(requests.writes("kubectl-addons") == 0, "a second run wrote: {:?}", requests.by_verb("kubectl-addons"));
+    let requests = stage.requests(mark)?;
+    ensure!(
+        requests.writes("kubectl-addons") == 0,
+        "a second run wrote: {:?}",
+        requests.by_verb("kubectl-addons")
+    );
     for _ in names {
         tally.ran();
     }

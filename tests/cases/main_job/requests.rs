@@ -5,7 +5,14 @@ use anyhow::{Result, ensure};
 use super::stage::{Stage, config_map};
 
 fn set(count: usize, changed: &str) -> String {
-    (0..count).map(|i| config_map(&format!("object-{i}"), if i == 7 { changed } else { "same" })).collect()
+    (0..count)
+        .map(|i| {
+            config_map(
+                &format!("object-{i}"),
+                if i == 7 { changed } else { "same" },
+            )
+        })
+        .collect()
 }
 
 #[tokio::test]
@@ -13,16 +20,41 @@ async fn one_changed_object_is_one_patch() -> Result<()> {
     let stage = Stage::new("requests").await?;
     let index = stage.index("index.yaml", &[("set", "1.0.0", &set(60, "before"))])?;
     let mark = stage.cluster.audit().mark()?;
-    stage.run(&format!("install set --channel {index} --yes")).await?.done()?;
-    let requests = stage.cluster.audit().since(mark)?;
-    ensure!(requests.count("patch", "kubectl-addons") == 60, "{:?}", requests.by_verb("kubectl-addons"));
-    ensure!(requests.total("kubectl-addons") <= 60 + 15, "{:?}", requests.by_verb("kubectl-addons"));
+    stage
+        .run(&format!("install set --channel {index} --yes"))
+        .await?
+        .done()?;
+    let requests = stage.requests(mark)?;
+    ensure!(
+        requests.count("patch", "kubectl-addons") == 60,
+        "{:?}",
+        requests.by_verb("kubectl-addons")
+    );
+    ensure!(
+        requests.total("kubectl-addons") <= 60 + 15,
+        "{:?}",
+        requests.by_verb("kubectl-addons")
+    );
 
     stage.index("index.yaml", &[("set", "1.0.1", &set(60, "after"))])?;
     let mark = stage.cluster.audit().mark()?;
-    stage.run(&format!("upgrade set -n {} --channel {index} --yes", stage.namespace)).await?.done()?;
-    let requests = stage.cluster.audit().since(mark)?;
-    ensure!(requests.count("patch", "kubectl-addons") == 1, "{:?}", requests.by_verb("kubectl-addons"));
-    ensure!(requests.total("kubectl-addons") <= 10, "{:?}", requests.by_verb("kubectl-addons"));
+    stage
+        .run(&format!(
+            "upgrade set -n {} --channel {index} --yes",
+            stage.namespace
+        ))
+        .await?
+        .done()?;
+    let requests = stage.requests(mark)?;
+    ensure!(
+        requests.count("patch", "kubectl-addons") == 1,
+        "{:?}",
+        requests.by_verb("kubectl-addons")
+    );
+    ensure!(
+        requests.total("kubectl-addons") <= 10,
+        "{:?}",
+        requests.by_verb("kubectl-addons")
+    );
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use addons_tests::control_plane::ControlPlane;
+use addons_tests::control_plane::audit::{Mark, Requests};
 use addons_tests::plugin::{Output, Plugin};
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -23,9 +24,15 @@ impl Stage {
     /// A new user.
     pub async fn new(what: &str) -> Result<Self> {
         let cluster = ControlPlane::shared().await?;
-        let plugin = Plugin::admin(cluster)?;
         let namespace = cluster.namespace(what).await?;
-        Ok(Self { cluster, plugin, namespace })
+        // An administrator of their own: requests are counted by user, while other tests run.
+        let user = cluster.user(&namespace, &["system:masters"])?;
+        let plugin = Plugin::new(cluster, &user.kubeconfig)?;
+        Ok(Self {
+            cluster,
+            plugin,
+            namespace,
+        })
     }
 
     /// Writes a file into the user's home and returns its path.
@@ -43,7 +50,10 @@ impl Stage {
         let mut index = String::from("kind: Addons\nmetadata:\n  name: test\nspec:\n  addons:\n");
         for (i, (name, version, manifest)) in entries.iter().enumerate() {
             let relative = format!("{name}-{version}-{i}.yaml");
-            let folder = PathBuf::from(file).parent().map(PathBuf::from).unwrap_or_default();
+            let folder = PathBuf::from(file)
+                .parent()
+                .map(PathBuf::from)
+                .unwrap_or_default();
             self.write(&folder.join(&relative).to_string_lossy(), manifest)?;
             let hash = sha256(manifest.trim());
             let namespace = &self.namespace;
@@ -56,7 +66,16 @@ impl Stage {
 
     /// One object as JSON, `None` where there is none.
     pub async fn get(&self, kind: &str, name: &str) -> Result<Option<Value>> {
-        let args = ["get", kind, name, "-n", &self.namespace, "-o", "json", "--ignore-not-found"];
+        let args = [
+            "get",
+            kind,
+            name,
+            "-n",
+            &self.namespace,
+            "-o",
+            "json",
+            "--ignore-not-found",
+        ];
         let output = self.plugin.kubectl(&args).await?.done()?;
         if output.stdout.trim().is_empty() {
             return Ok(None);
@@ -66,28 +85,44 @@ impl Stage {
 
     /// The record of an installation.
     pub async fn record(&self, name: &str) -> Result<Value> {
-        self.get("addoninstallation", name).await?.with_context(|| format!("no installation {name}"))
+        self.get("addoninstallation", name)
+            .await?
+            .with_context(|| format!("no installation {name}"))
+    }
+
+    /// The user's requests since a mark.
+    pub fn requests(&self, since: Mark) -> Result<Requests> {
+        Ok(self.cluster.audit().since(since)?.by(&self.namespace))
     }
 
     /// Runs the plugin with the arguments separated by blanks.
     pub async fn run(&self, line: &str) -> Result<Output> {
-        self.plugin.run(&line.split_whitespace().collect::<Vec<_>>()).await
+        self.plugin
+            .run(&line.split_whitespace().collect::<Vec<_>>())
+            .await
     }
 }
 
 /// Lower-case hex sha256.
 pub fn sha256(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// A ConfigMap.
 pub fn config_map(name: &str, value: &str) -> String {
-    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{key: {value:?}}}\n---\n")
+    format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{key: {value:?}}}\n---\n"
+    )
 }
 
 /// A Deployment that kwok makes ready, unless the node selector asks for what no node has.
 pub fn deployment(name: &str, replicas: u32, node: Option<&str>) -> String {
-    let selector = node.map(|node| format!("nodeSelector: {{zone: {node}}}, ")).unwrap_or_default();
+    let selector = node
+        .map(|node| format!("nodeSelector: {{zone: {node}}}, "))
+        .unwrap_or_default();
     format!(
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}}}\nspec:\n  replicas: {replicas}\n  \
          selector: {{matchLabels: {{app: {name}}}}}\n  template:\n    metadata: {{labels: {{app: {name}}}}}\n    \

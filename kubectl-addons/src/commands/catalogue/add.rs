@@ -25,16 +25,25 @@ pub async fn run(session: &Session, args: &CatalogueAdd) -> Result<Exit> {
     let objects = read(session, args).await?;
     let known = Known::read(session).await?;
     let existing = session.catalogues().await?;
-    let requester = super::requester(session, &objects.iter().chain(existing).collect::<Vec<_>>()).await?;
+    let requester =
+        super::requester(session, &objects.iter().chain(existing).collect::<Vec<_>>()).await?;
     let mut facts = verdict::facts(session, &known, Default::default(), true).await?;
     for object in &objects {
-        let old = existing.iter().find(|old| super::name(old) == super::name(object));
+        let old = existing
+            .iter()
+            .find(|old| super::name(old) == super::name(object));
         let judged = validate::catalogue(object, old, &requester, &facts);
         verdict::tell(&format!("catalogue {}", super::name(object)), &judged)?;
         super::replace(&mut facts, object.clone());
     }
     if known.uninitialised {
-        definitions::initialise(session, Init { forbidden: args.no_init }).await?;
+        definitions::initialise(
+            session,
+            Init {
+                forbidden: args.no_init,
+            },
+        )
+        .await?;
     }
     for object in &objects {
         let written = write(session, object).await?;
@@ -49,7 +58,11 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalog
         found.extend(location::read(location).await?);
     }
     if args.name.is_some() && found.len() != 1 {
-        return Err(Usage(format!("--name goes with one catalogue only, these are {}", found.len())).into());
+        return Err(Usage(format!(
+            "--name goes with one catalogue only, these are {}",
+            found.len()
+        ))
+        .into());
     }
     let mut objects = Vec::new();
     for one in found {
@@ -57,8 +70,14 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalog
             output::note(&format!("careful: {warning}"));
         }
         let object = settle(session, args, one)?;
-        if objects.iter().any(|other| super::name(other) == super::name(&object)) {
-            bail!("two catalogues named {}; add one of them with --name", super::name(&object));
+        if objects
+            .iter()
+            .any(|other| super::name(other) == super::name(&object))
+        {
+            bail!(
+                "two catalogues named {}; add one of them with --name",
+                super::name(&object)
+            );
         }
         objects.push(object);
     }
@@ -67,13 +86,23 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalog
 
 /// Gives the object its name and namespace.
 fn settle(session: &Session, args: &CatalogueAdd, located: Located) -> Result<AddonCatalogue> {
-    let Located { mut object, location, .. } = located;
-    let name = args.name.as_deref().unwrap_or(super::name(&object)).to_owned();
+    let Located {
+        mut object,
+        location,
+        ..
+    } = located;
+    let name = args
+        .name
+        .as_deref()
+        .unwrap_or(super::name(&object))
+        .to_owned();
     if !names::is_object_name(&name) {
         let problem = if name.is_empty() {
             "the catalogue has no name".to_owned()
         } else {
-            format!("{name:?} cannot be the name of a catalogue (lower-case letters, digits, - and .)")
+            format!(
+                "{name:?} cannot be the name of a catalogue (lower-case letters, digits, - and .)"
+            )
         };
         return Err(Usage(format!("{location}: {problem}; give it one with --name")).into());
     }
@@ -108,5 +137,9 @@ fn done(object: &AddonCatalogue, written: Written) -> String {
         Written::Replaced => "replaced",
         Written::Unchanged => return format!("catalogue {} is as it was", super::name(object)),
     };
-    format!("catalogue {} {word}: {}", super::name(object), super::counts(object))
+    format!(
+        "catalogue {} {word}: {}",
+        super::name(object),
+        super::counts(object)
+    )
 }

@@ -53,8 +53,17 @@ fn row(object: &AddonCatalogue) -> Row {
         class: object.spec.class,
         base_url: object.spec.base_url.clone(),
         addons: object.spec.addons.len(),
-        versions: object.spec.addons.iter().map(|addon| addon.versions.len()).sum(),
-        created_at: object.metadata.creation_timestamp.as_ref().map(|time| time.0),
+        versions: object
+            .spec
+            .addons
+            .iter()
+            .map(|addon| addon.versions.len())
+            .sum(),
+        created_at: object
+            .metadata
+            .creation_timestamp
+            .as_ref()
+            .map(|time| time.0),
     }
 }
 
@@ -67,7 +76,9 @@ fn table(rows: &[Row]) -> Table {
             format!("{:?}", row.class),
             row.addons.to_string(),
             row.versions.to_string(),
-            row.created_at.map(|created| age(created, now)).unwrap_or_default(),
+            row.created_at
+                .map(|created| age(created, now))
+                .unwrap_or_default(),
             row.base_url.clone().unwrap_or_default(),
         ]);
     }

@@ -17,15 +17,24 @@ use crate::session::Session;
 /// No such catalogue; a core installation that needs one; what the server refuses.
 pub async fn run(session: &Session, args: &CatalogueRemove) -> Result<Exit> {
     let existing = session.catalogues().await?;
-    let objects: Result<Vec<_>> = args.names.iter().map(|name| super::named(existing, name)).collect();
+    let objects: Result<Vec<_>> = args
+        .names
+        .iter()
+        .map(|name| super::named(existing, name))
+        .collect();
     let objects = objects?;
     let known = Known::read(session).await?;
     let requester = super::requester(session, &objects).await?;
     let mut facts = verdict::facts(session, &known, Default::default(), true).await?;
     for object in &objects {
         let judged = validate::catalogue_deletion(object, &requester, &facts);
-        verdict::tell(&format!("removing catalogue {}", super::name(object)), &judged)?;
-        facts.catalogues.retain(|other| super::name(other) != super::name(object));
+        verdict::tell(
+            &format!("removing catalogue {}", super::name(object)),
+            &judged,
+        )?;
+        facts
+            .catalogues
+            .retain(|other| super::name(other) != super::name(object));
     }
     for object in objects {
         let namespace = &session.global().system_namespace;

@@ -23,7 +23,9 @@ pub async fn run(session: &Session, args: &CatalogueShow) -> Result<Exit> {
         Format::Json | Format::Yaml => output::value(&tidy(object), args.output.format)?,
         Format::Name => output::names(KIND, std::iter::once(super::name(object))),
         Format::Table | Format::Wide => {
-            output::data(&table(&Catalogue::of_objects(std::slice::from_ref(object)), false).render());
+            output::data(
+                &table(&Catalogue::of_objects(std::slice::from_ref(object)), false).render(),
+            );
         }
     }
     Ok(Exit::Done)
@@ -35,9 +37,16 @@ pub async fn run(session: &Session, args: &CatalogueShow) -> Result<Exit> {
 /// The server cannot be reached, or refuses.
 pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
     let mut catalogue = Catalogue::of_objects(session.catalogues().await?);
-    catalogue.entries.retain(|entry| args.core || entry.class != CatalogueClass::Core);
+    catalogue
+        .entries
+        .retain(|entry| args.core || entry.class != CatalogueClass::Core);
     match args.output.format {
-        Format::Json | Format::Yaml => output::value(&Items { items: &catalogue.entries }, args.output.format)?,
+        Format::Json | Format::Yaml => output::value(
+            &Items {
+                items: &catalogue.entries,
+            },
+            args.output.format,
+        )?,
         Format::Name => output::names("addon", catalogue.names().into_iter()),
         Format::Table | Format::Wide if catalogue.entries.is_empty() => {
             output::note("no entries; add a catalogue: kubectl addons catalogue add FILE");
@@ -72,7 +81,10 @@ fn table(catalogue: &Catalogue, origins: bool) -> Table {
             entry.addon.clone(),
             entry.version.version.clone(),
             entry.version.id.clone(),
-            entry.support.map(|support| format!("{support:?}")).unwrap_or_default(),
+            entry
+                .support
+                .map(|support| format!("{support:?}"))
+                .unwrap_or_default(),
             needs(entry),
         ];
         if origins {
@@ -86,8 +98,16 @@ fn table(catalogue: &Catalogue, origins: bool) -> Table {
 /// `Kubernetes >=1.30.0, KKP >=2.25`
 fn needs(entry: &Entry) -> String {
     let constraints = &entry.version.constraints;
-    let kubernetes = constraints.kubernetes_version.as_ref().or(constraints.k8s_version.as_ref());
-    let parts = [("Kubernetes", kubernetes), ("KKP", constraints.kkp_version.as_ref())];
-    let words = parts.iter().filter_map(|(what, range)| Some(format!("{what} {}", (*range)?)));
+    let kubernetes = constraints
+        .kubernetes_version
+        .as_ref()
+        .or(constraints.k8s_version.as_ref());
+    let parts = [
+        ("Kubernetes", kubernetes),
+        ("KKP", constraints.kkp_version.as_ref()),
+    ];
+    let words = parts
+        .iter()
+        .filter_map(|(what, range)| Some(format!("{what} {}", (*range)?)));
     words.collect::<Vec<_>>().join(", ")
 }

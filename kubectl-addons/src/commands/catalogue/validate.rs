@@ -18,7 +18,10 @@ pub async fn run(args: &CatalogueValidate) -> Result<Exit> {
     let mut worst = Exit::Done;
     let mut facts = Facts::default();
     // Whether the user may write core catalogues is for the cluster to say.
-    let requester = Requester { groups: vec![names::CORE_GROUP.to_owned()], ..Requester::default() };
+    let requester = Requester {
+        groups: vec![names::CORE_GROUP.to_owned()],
+        ..Requester::default()
+    };
     for location in &args.locations {
         let found = match location::read(location).await {
             Ok(found) => found,
@@ -38,7 +41,10 @@ pub async fn run(args: &CatalogueValidate) -> Result<Exit> {
                 output::note(&format!("error: {location}: {problem}"));
             }
             if verdict.problems.is_empty() {
-                output::note(&format!("{location}: no problems in {}", super::counts(&object)));
+                output::note(&format!(
+                    "{location}: no problems in {}",
+                    super::counts(&object)
+                ));
             } else {
                 worst = worst.max(Exit::Failed);
             }

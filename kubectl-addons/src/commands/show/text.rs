@@ -25,12 +25,21 @@ pub fn text(shown: &Shown) -> String {
                 Origin::Index { .. } => "index",
             };
             let origin = format!("{origin} {}", short(&entry.origin));
-            let head = format!("{} ({origin}{})", label(&shown.name, &entry.version), id(", id ", &entry.id));
+            let head = format!(
+                "{} ({origin}{})",
+                label(&shown.name, &entry.version),
+                id(", id ", &entry.id)
+            );
             let _ = writeln!(text, "{head:<64} fits {cluster}");
         }
         None => {
             let version = shown.asked_for.as_deref().unwrap_or_default();
-            let _ = writeln!(text, "{}   {} fits {cluster}", shown.name, label("no version", version));
+            let _ = writeln!(
+                text,
+                "{}   {} fits {cluster}",
+                shown.name,
+                label("no version", version)
+            );
         }
     }
     if let Some(description) = &shown.description {
@@ -50,7 +59,11 @@ pub fn text(shown: &Shown) -> String {
 }
 
 fn cluster(shown: &Shown) -> String {
-    let kubernetes = shown.cluster.kubernetes.as_deref().unwrap_or("of any version");
+    let kubernetes = shown
+        .cluster
+        .kubernetes
+        .as_deref()
+        .unwrap_or("of any version");
     match &shown.cluster.kkp {
         Some(kkp) => format!("Kubernetes {kubernetes}, KKP {kkp}"),
         None => format!("Kubernetes {kubernetes}"),
@@ -64,7 +77,11 @@ fn of_entry(text: &mut String, entry: &ShownEntry, content: Option<&Content>) {
     }
     if let Some(content) = content {
         let kinds = kinds(content.objects.iter());
-        line(text, "objects", &format!("{}: {kinds}", content.objects.len()));
+        line(
+            text,
+            "objects",
+            &format!("{}: {kinds}", content.objects.len()),
+        );
         list(text, "images", &content.images);
     }
     let requires: Vec<String> = entry.requires.iter().map(requirement).collect();
@@ -85,11 +102,19 @@ fn source(entry: &ShownEntry, content: Option<&Content>) -> String {
             40 => "sha1:",
             _ => "",
         };
-        let verified = if content.verified { "verified" } else { "not verified: the entry has no such hash" };
+        let verified = if content.verified {
+            "verified"
+        } else {
+            "not verified: the entry has no such hash"
+        };
         return format!("{}  {algorithm}{hash}… {verified}", content.location);
     }
     let source = &entry.source;
-    let path = |path: &Option<String>| path.as_ref().map(|path| format!("  {path}")).unwrap_or_default();
+    let path = |path: &Option<String>| {
+        path.as_ref()
+            .map(|path| format!("  {path}"))
+            .unwrap_or_default()
+    };
     if let Some(git) = &source.git {
         format!("git {}{}", git.remote, path(&git.path))
     } else if let Some(docker) = &source.docker {
@@ -105,7 +130,9 @@ fn source(entry: &ShownEntry, content: Option<&Content>) -> String {
 
 fn requirement(requirement: &Requirement) -> String {
     let version = requirement.version.as_deref().unwrap_or_default();
-    format!("{} {version}", requirement.name).trim_end().to_owned()
+    format!("{} {version}", requirement.name)
+        .trim_end()
+        .to_owned()
 }
 
 /// `replicas (number, default 1)  "How many pods serve metrics"`
@@ -134,22 +161,36 @@ fn passed_over(text: &mut String, entries: &[PassedOver]) {
         .iter()
         .map(|entry| {
             let label = label(&entry.version, &id(" id ", &entry.id));
-            if label.is_empty() { "no version".to_owned() } else { label }
+            if label.is_empty() {
+                "no version".to_owned()
+            } else {
+                label
+            }
         })
         .collect();
-    let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or_default();
+    let width = labels
+        .iter()
+        .map(|label| label.chars().count())
+        .max()
+        .unwrap_or_default();
     for (label, entry) in labels.iter().zip(entries) {
         let _ = writeln!(text, "    {label:<width$}   {}", entry.reason);
     }
 }
 
 fn id(before: &str, id: &str) -> String {
-    if id.is_empty() { String::new() } else { format!("{before}{id}") }
+    if id.is_empty() {
+        String::new()
+    } else {
+        format!("{before}{id}")
+    }
 }
 
 /// Both parts with one blank between them.
 fn label(first: &str, second: &str) -> String {
-    format!("{} {}", first, second.trim_start()).trim().to_owned()
+    format!("{} {}", first, second.trim_start())
+        .trim()
+        .to_owned()
 }
 
 /// A title with one item a line.

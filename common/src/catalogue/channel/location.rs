@@ -1,0 +1,119 @@
+//! Where the manifest of an entry lies.
+
+use url::Url;
+
+/// A manifest that leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("manifest {manifest:?} cannot be found beside {base:?}")]
+pub struct LocationError {
+    /// Where the index lies.
+    pub base: String,
+    /// As written.
+    pub manifest: String,
+    /// Why.
+    #[source]
+    pub source: url::ParseError,
+}
+
+/// Resolves `manifest` against the location of its index, as Go's `url.ResolveReference` does for kops.
+///
+/// A manifest with a scheme stands for itself. `base` is a URL of any scheme, or a file path, which gives a file path.
+///
+/// # Errors
+/// [`LocationError`]: `base` has a scheme and is no URL, or the manifest is no reference.
+pub fn resolve_manifest(base: &str, manifest: &str) -> Result<String, LocationError> {
+    // The second is a plain manifest, which is its own index (see `parse`).
+    if has_scheme(manifest) || manifest == base {
+        return Ok(manifest.to_owned());
+    }
+    if !has_scheme(base) {
+        return Ok(beside(base, manifest));
+    }
+    let url = Url::parse(base).and_then(|base| base.join(manifest));
+    match url {
+        Ok(url) => Ok(url.into()),
+        Err(source) => Err(LocationError {
+            base: base.to_owned(),
+            manifest: manifest.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// `s3://`, `https://`, …
+fn has_scheme(location: &str) -> bool {
+    location.split_once("://").is_some_and(|(scheme, _)| {
+        let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(inside)
+    })
+}
+
+/// The path `manifest` from the folder of the file `base`, without `.` and, where it can be, without `..`.
+fn beside(base: &str, manifest: &str) -> String {
+    let folder = match base.rsplit_once('/') {
+        Some((folder, _)) if !manifest.starts_with('/') => format!("{folder}/"),
+        _ => String::new(),
+    };
+    let path = format!("{folder}{manifest}");
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match (part, parts.last()) {
+            ("" | ".", _) => {}
+            ("..", Some(&last)) if last != ".." => {
+                parts.pop();
+            }
+            ("..", None) if path.starts_with('/') => {}
+            _ => parts.push(part),
+        }
+    }
+    let root = if path.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(base: &str, manifest: &str, expect: &str) {
+        assert_eq!(resolve_manifest(base, manifest).unwrap(), expect);
+    }
+
+    #[test]
+    fn manifests_lie_beside_their_index() {
+        check("https://h/a/index.yaml", "b/c.yaml", "https://h/a/b/c.yaml");
+        check(
+            "https://h/a/index.yaml?sig=1",
+            "../c.yaml",
+            "https://h/c.yaml",
+        );
+        check("https://h/a/index.yaml", "/c.yaml", "https://h/c.yaml");
+        check(
+            "s3://bucket/a/index.yaml",
+            "b/c.yaml",
+            "s3://bucket/a/b/c.yaml",
+        );
+        check("s3://bucket/a/index.yaml", "/c.yaml", "s3://bucket/c.yaml");
+        check("file:///a/index.yaml", "b/c.yaml", "file:///a/b/c.yaml");
+        check(
+            "https://h/index.yaml",
+            "s3://bucket/c.yaml",
+            "s3://bucket/c.yaml",
+        );
+        check("/a/index.yaml", "./b/c.yaml", "/a/b/c.yaml");
+        check("/a/index.yaml", "../../../c.yaml", "/c.yaml");
+        check("a/index.yaml", "../../c.yaml", "../c.yaml");
+        check("index.yaml", "b/c.yaml", "b/c.yaml");
+        check("a/index.yaml", "/c.yaml", "/c.yaml");
+        check("a/manifest.yaml", "a/manifest.yaml", "a/manifest.yaml");
+    }
+
+    #[test]
+    fn a_broken_base_is_named() {
+        let error = resolve_manifest("https://[h/index.yaml", "c.yaml").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "manifest \"c.yaml\" cannot be found beside \"https://[h/index.yaml\""
+        );
+    }
+}

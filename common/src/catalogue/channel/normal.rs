@@ -1,0 +1,100 @@
+//! An index in its normal form, so that the rest reads plain fields: names as kops writes them, no nulls in maps,
+//! numbers and booleans as text, as kops' loader converts them for its text fields.
+
+use serde_json::{Map, Value};
+
+/// Every field of the format (kops-channels §1.1).
+const FIELDS: [&str; 21] = [
+    "kind",
+    "apiVersion",
+    "metadata",
+    "spec",
+    "addons",
+    "name",
+    "namespace",
+    "selector",
+    "manifest",
+    "manifestHash",
+    "kubernetesVersion",
+    "id",
+    "needsRollingUpdate",
+    NEEDS_PKI,
+    "version",
+    "prune",
+    "kinds",
+    "group",
+    "namespaces",
+    "labelSelector",
+    "fieldSelector",
+];
+/// The only field that is no text, list or map.
+const NEEDS_PKI: &str = "needsPKI";
+
+/// Whether a document is an index: `kind: Addons` and no apiVersion (kops-channels §1.1).
+pub(super) fn is_index(root: &Map<String, Value>) -> bool {
+    let field = |name: &str| {
+        let mut fields = root.iter();
+        fields
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map_or(&Value::Null, |(_, value)| value)
+    };
+    field("kind") == "Addons" && matches!(field("apiVersion").as_str(), None | Some(""))
+}
+
+/// The normal form of the root; a field whose name had to be changed is named in a warning.
+pub(super) fn map(root: Map<String, Value>, warnings: &mut Vec<String>) -> Map<String, Value> {
+    fields(root, "", warnings)
+}
+
+fn fields(map: Map<String, Value>, path: &str, warnings: &mut Vec<String>) -> Map<String, Value> {
+    let mut normal = Map::new();
+    for (key, value) in map {
+        if value.is_null() {
+            continue;
+        }
+        let name = field_name(&key, path);
+        let at = if path.is_empty() {
+            key.clone()
+        } else {
+            format!("{path}.{key}")
+        };
+        if name != key {
+            warnings.push(format!("{at} is read as {name}: write it so"));
+        }
+        let value = match value {
+            Value::Bool(_) if name == NEEDS_PKI => value,
+            value => normal_value(value, &at, warnings),
+        };
+        // Where both spellings stand, the right one counts.
+        if name == key || !normal.contains_key(name) {
+            normal.insert(name.to_owned(), value);
+        }
+    }
+    normal
+}
+
+fn normal_value(value: Value, path: &str, warnings: &mut Vec<String>) -> Value {
+    match value {
+        Value::Object(map) => Value::Object(fields(map, path, warnings)),
+        Value::Array(items) => {
+            let items = items.into_iter().enumerate();
+            let items =
+                items.map(|(i, item)| normal_value(item, &format!("{path}[{i}]"), warnings));
+            Value::Array(items.collect())
+        }
+        Value::Number(_) | Value::Bool(_) => Value::String(value.to_string()),
+        Value::String(_) | Value::Null => value,
+    }
+}
+
+/// The field that `key` means; keys of a selector are labels and mean themselves.
+fn field_name<'a>(key: &'a str, path: &str) -> &'a str {
+    let parent = path.rsplit('.').next().unwrap_or(path);
+    if parent.eq_ignore_ascii_case("selector") {
+        return key;
+    }
+    FIELDS
+        .into_iter()
+        .find(|name| name.eq_ignore_ascii_case(key))
+        .unwrap_or(key)
+}

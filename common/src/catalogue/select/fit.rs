@@ -1,0 +1,62 @@
+//! Whether the constraints of an entry fit a cluster.
+
+use semver::{Prerelease, Version};
+
+use super::{ClusterFacts, Reason};
+use crate::api::catalogue::Constraints;
+use crate::version::RangeError;
+use crate::version::constraint::Constraint;
+use crate::version::range::Range;
+
+/// Why `constraints` leave the cluster out; `None` where everything fits (semantics 3).
+///
+/// Every range that is written must match; a missing or empty one, and an unknown version, match. The cluster's
+/// pre-release is dropped. A range that cannot be read fits nowhere, whatever the cluster.
+#[must_use]
+pub fn misfit(constraints: &Constraints, facts: &ClusterFacts) -> Option<Reason> {
+    let blang = |text: &str, version: Option<&Version>| {
+        let range = Range::parse(text)?;
+        Ok(version.is_none_or(|version| range.matches(version)))
+    };
+    let masterminds = |text: &str, version: Option<&Version>| {
+        let constraint = Constraint::parse(text)?;
+        Ok(version.is_none_or(|version| constraint.matches(version)))
+    };
+    let Constraints {
+        kubernetes_version,
+        k8s_version,
+        kkp_version,
+    } = constraints;
+    let (kubernetes, kkp) = (&facts.kubernetes, &facts.kkp);
+    judge("kubernetesVersion", kubernetes_version, kubernetes, blang)
+        .or_else(|| judge("k8sVersion", k8s_version, kubernetes, masterminds))
+        .or_else(|| judge("kkpVersion", kkp_version, kkp, masterminds))
+}
+
+fn judge(
+    field: &'static str,
+    range: &Option<String>,
+    version: &Option<Version>,
+    fits: impl Fn(&str, Option<&Version>) -> Result<bool, RangeError>,
+) -> Option<Reason> {
+    let range = range.as_deref().filter(|range| !range.trim().is_empty())?;
+    let version = version.clone().map(|version| Version {
+        pre: Prerelease::EMPTY,
+        ..version
+    });
+    match fits(range, version.as_ref()) {
+        Ok(true) => None,
+        Ok(false) => Some(Reason::DoesNotMatch {
+            field,
+            range: range.to_owned(),
+            version: version
+                .map(|version| version.to_string())
+                .unwrap_or_default(),
+        }),
+        Err(error) => Some(Reason::UnreadableRange {
+            field,
+            range: range.to_owned(),
+            error: error.to_string(),
+        }),
+    }
+}

@@ -1,0 +1,327 @@
+//! Selection by both rule sets (kops-channels §1.3, table T4; semantics 3, 11).
+
+use super::*;
+use crate::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion, Constraints};
+
+/// An entry: version, id, hash and kubernetesVersion.
+type Row = (&'static str, &'static str, &'static str, &'static str);
+
+fn catalogue(rows: &[Row]) -> Catalogue {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let versions = rows.iter().map(|(version, id, hash, range)| AddonVersion {
+        version: (*version).to_owned(),
+        id: (*id).to_owned(),
+        manifest_hash: some(hash),
+        constraints: Constraints {
+            kubernetes_version: some(range),
+            ..Constraints::default()
+        },
+        ..AddonVersion::default()
+    });
+    let addon = Addon {
+        name: "a".to_owned(),
+        versions: versions.collect(),
+        ..Addon::default()
+    };
+    let spec = AddonCatalogueSpec {
+        addons: vec![addon],
+        ..AddonCatalogueSpec::default()
+    };
+    let origin = Origin::Catalogue {
+        namespace: "kubectl-addons".to_owned(),
+        name: "main".to_owned(),
+    };
+    Catalogue::of_spec(&spec, origin)
+}
+
+fn facts(kubernetes: &str) -> ClusterFacts {
+    ClusterFacts {
+        kubernetes: Some(crate::version::kubernetes::parse(kubernetes).unwrap()),
+        kkp: None,
+    }
+}
+
+const ANY: Request<'_> = Request {
+    addon: "a",
+    version: None,
+    id: None,
+    catalogue: None,
+};
+
+fn run(rows: &[Row], request: &Request<'_>, rules: Rules) -> Selection {
+    select(&catalogue(rows), request, &facts("v1.30.4-eks-1"), rules)
+}
+
+/// What was chosen, and why each other one was not.
+#[track_caller]
+fn check(rows: &[Row], rules: Rules, expect: (Rules, &str), rejections: &[&str]) {
+    let selection = run(rows, &ANY, rules);
+    let name = |entry: &Entry| format!("{}/{}", entry.version.version, entry.version.id);
+    let chosen = selection.chosen.as_ref().map_or("-".to_owned(), name);
+    assert_eq!((selection.rules, chosen.as_str()), expect);
+    let reasons = selection.rejections.iter();
+    let reasons: Vec<String> = reasons
+        .map(|rejection| format!("{}: {}", name(&rejection.entry), rejection.reason))
+        .collect();
+    assert_eq!(reasons, rejections);
+}
+
+#[test]
+fn the_newest_version_that_fits_is_chosen() {
+    check(
+        &[
+            ("1.9.0", "", "", ""),
+            ("v1.10", "x", "", ">=1.30.0"),
+            ("2.0.0", "", "", "<1.30.0"),
+            ("2.1.0", "", "", "^1"),
+            ("1.2.0", "", "", ""),
+        ],
+        Rules::Auto,
+        (Rules::Documented, "v1.10/x"),
+        &[
+            "2.1.0/: kubernetesVersion \"^1\" cannot be read: \"^1\" has the unknown operator \"^\": \
+             kops knows <, <=, >, >=, =, ==, != and !",
+            "2.0.0/: kubernetesVersion <1.30.0 does not match 1.30.4",
+            "1.9.0/: v1.10 is newer",
+            "1.2.0/: v1.10 is newer",
+        ],
+    );
+}
+
+#[test]
+fn unreadable_ranges_and_ties_are_warnings() {
+    let rows = [
+        ("1.0.0", "a", "", "^1"),
+        ("v1", "b", "", ""),
+        ("1.0.0+x", "c", "", ""),
+    ];
+    let warnings = run(&rows, &ANY, Rules::Auto).warnings;
+    assert_eq!(
+        warnings,
+        [
+            "catalogue main: spec.addons[0].versions[0]: kubernetesVersion \"^1\" cannot be read: \"^1\" has the \
+             unknown operator \"^\": kops knows <, <=, >, >=, =, ==, != and !",
+            "a 1.0.0+x: 2 entries of this version fit; the last one is taken (catalogue main: \
+             spec.addons[0].versions[2]); ask for an id, or give them different versions",
+        ]
+    );
+}
+
+/// Semantics 11, kops-channels §1.3.
+#[test]
+fn of_equal_versions_the_later_entry_wins() {
+    let (a, b) = (("1.0.0", "a", "", ""), ("v1", "b", "", ""));
+    check(
+        &[a, b],
+        Rules::Auto,
+        (Rules::Documented, "v1/b"),
+        &["1.0.0/a: the later entry with id b wins"],
+    );
+    check(
+        &[b, a],
+        Rules::Auto,
+        (Rules::Documented, "1.0.0/a"),
+        &["v1/b: the later entry with id a wins"],
+    );
+    let twice = [("1.0.0", "", "g", ""), ("1.0.0", "", "h", "")];
+    check(
+        &twice,
+        Rules::Auto,
+        (Rules::Documented, "1.0.0/"),
+        &["1.0.0/: a later entry wins"],
+    );
+    let chosen = run(&twice, &ANY, Rules::Auto).chosen.unwrap();
+    assert_eq!(chosen.version.manifest_hash.as_deref(), Some("h"));
+}
+
+#[test]
+fn table_t4_merging_is_independent_of_order() {
+    let (low, high) = (
+        ("1.0.0", "k8s-1.18", "", ">=1.18.0"),
+        ("1.0.1", "k8s-1.18", "", ">=1.18.0"),
+    );
+    for rows in [[low, high], [high, low]] {
+        check(
+            &rows,
+            Rules::Auto,
+            (Rules::Documented, "1.0.1/k8s-1.18"),
+            &["1.0.0/k8s-1.18: 1.0.1 is newer"],
+        );
+    }
+}
+
+#[test]
+fn by_the_channels_rules_the_later_entry_wins_where_id_or_hash_differ() {
+    let rows = [
+        ("2.0.0", "a", "h", ""),
+        ("1.0.0", "b", "h", ""),
+        ("3.0.0", "b", "h", ""),
+    ];
+    check(
+        &rows,
+        Rules::Channels,
+        (Rules::Channels, "1.0.0/b"),
+        &[
+            "3.0.0/b: an earlier entry with the same id and hash wins",
+            "2.0.0/a: the later entry with id b wins",
+        ],
+    );
+    // Hand-written indexes without id and hash: the first one, for ever (kops-channels §1.3).
+    let rows = [("1.1.0", "", "", ""), ("1.4.0", "", "", "")];
+    check(
+        &rows,
+        Rules::Channels,
+        (Rules::Channels, "1.1.0/"),
+        &["1.4.0/: an earlier entry with the same id and hash wins"],
+    );
+}
+
+#[test]
+fn auto_reads_versions_only_where_an_entry_that_fits_has_one() {
+    let plain = ("", "a", "h", "");
+    check(&[plain], Rules::Auto, (Rules::Channels, "/a"), &[]);
+    let misfit = ("1.0.0", "b", "", "<1.30.0");
+    check(
+        &[plain, misfit],
+        Rules::Auto,
+        (Rules::Channels, "/a"),
+        &["1.0.0/b: kubernetesVersion <1.30.0 does not match 1.30.4"],
+    );
+    let versioned = ("0.0.1", "b", "", "");
+    check(
+        &[versioned, plain],
+        Rules::Auto,
+        (Rules::Documented, "0.0.1/b"),
+        &["/a: 0.0.1 is newer"],
+    );
+    check(
+        &[versioned, ("junk", "c", "", "")],
+        Rules::Auto,
+        (Rules::Documented, "0.0.1/b"),
+        &["junk/c: 0.0.1 is newer"],
+    );
+}
+
+#[test]
+fn only_what_is_asked_for() {
+    let rows = [
+        ("1.0.0", "a", "", ""),
+        ("1.0.0", "b", "", ""),
+        ("1.1.0", "b", "", ""),
+    ];
+    let chosen = |request: Request<'_>| {
+        let chosen = run(&rows, &request, Rules::Auto).chosen?;
+        Some(format!("{} {}", chosen.version.version, chosen.version.id))
+    };
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        chosen(Request {
+            version: Some("v1"),
+            ..ANY
+        }),
+        some("1.0.0 b")
+    );
+    assert_eq!(
+        chosen(Request {
+            id: Some("a"),
+            ..ANY
+        }),
+        some("1.0.0 a")
+    );
+    assert_eq!(
+        chosen(Request {
+            version: Some(""),
+            catalogue: Some("main"),
+            ..ANY
+        }),
+        some("1.1.0 b")
+    );
+    assert_eq!(
+        chosen(Request {
+            catalogue: Some("other"),
+            ..ANY
+        }),
+        None
+    );
+    assert_eq!(chosen(Request { addon: "b", ..ANY }), None);
+    let rejections = run(
+        &rows,
+        &Request {
+            version: Some("1.1"),
+            ..ANY
+        },
+        Rules::Auto,
+    )
+    .rejections;
+    assert_eq!(
+        rejections[0].reason.to_string(),
+        "another one was asked for"
+    );
+}
+
+#[test]
+fn where_nothing_fits_the_newest_entry_says_what_would() {
+    let rows = [
+        ("1.0.0", "", "", "<1.20.0"),
+        ("2.0.0", "", "", ">=1.31.0"),
+        ("3.0.0", "", "", "^2"),
+    ];
+    let selection = run(&rows, &ANY, Rules::Auto);
+    assert!(selection.chosen.is_none());
+    let newest = selection.newest_misfit().unwrap();
+    assert_eq!(newest.entry.version.version, "2.0.0");
+    assert_eq!(
+        newest.reason.to_string(),
+        "kubernetesVersion >=1.31.0 does not match 1.30.4"
+    );
+}
+
+/// Semantics 3: all that is written must match; empty and unknown match; pre-releases are dropped.
+#[test]
+fn constraints() {
+    let version = |text| Some(Version::parse(text).unwrap());
+    let known = ClusterFacts {
+        kubernetes: version("1.30.0-rc.1"),
+        kkp: version("2.31.0-beta.0"),
+    };
+    let unknown = ClusterFacts::default();
+    let some = |text: &str| Some(text.to_owned());
+    let rows = [
+        (None, None, None, "-", "-"),
+        (some(""), some(" "), some(""), "-", "-"),
+        (
+            some(">=1.30.0"),
+            some(">=1.30, <1.31"),
+            some("~2.31"),
+            "-",
+            "-",
+        ),
+        (some(">=1.30.0"), some(">1.30"), None, "k8sVersion", "-"),
+        (
+            some(">1.30.0"),
+            some(">=1.30"),
+            None,
+            "kubernetesVersion",
+            "-",
+        ),
+        (None, None, some("<2.31"), "kkpVersion", "-"),
+        (None, None, some("2.31 ||"), "kkpVersion", "kkpVersion"),
+    ];
+    for (kubernetes_version, k8s_version, kkp_version, with_facts, without) in rows {
+        let constraints = Constraints {
+            kubernetes_version,
+            k8s_version,
+            kkp_version,
+        };
+        for (facts, expect) in [(&known, with_facts), (&unknown, without)] {
+            let field = match misfit(&constraints, facts) {
+                None => "-",
+                Some(
+                    Reason::DoesNotMatch { field, .. } | Reason::UnreadableRange { field, .. },
+                ) => field,
+                Some(other) => panic!("{other}"),
+            };
+            assert_eq!(field, expect, "{constraints:?}");
+        }
+    }
+}

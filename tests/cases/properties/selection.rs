@@ -1,0 +1,143 @@
+//! Versions, ranges, indexes and selection on arbitrary input.
+
+use std::collections::BTreeSet;
+
+use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion, Constraints};
+use common::catalogue::channel::{self, resolve_manifest};
+use common::catalogue::select::{ClusterFacts, Request, Rules, Selection, select};
+use common::catalogue::{Catalogue, Origin};
+use common::version::constraint::{self, Constraint};
+use common::version::range::Range;
+use common::version::{kubernetes, tolerant};
+use proptest::prelude::*;
+use semver::Version;
+
+/// Ranges and versions of the characters that matter, or any text at all.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[0-9vxX*.<>=!~^|, +a-]{0,24}",
+        "(>=|<|=|~|\\^|)?[0-9]{1,3}(\\.[0-9x]{1,2}){0,3}(-[a-z0-9.]{0,4})?( \\|\\| | - |, | )?(>=|<|!=)?[0-9x.]{0,6}",
+        any::<String>(),
+    ]
+}
+
+fn entries() -> impl Strategy<Value = Vec<AddonVersion>> {
+    let version = "(v?[0-2](\\.[0-2]){0,2}|[0-2]\\.[0-2]\\.[0-2]-rc\\.[0-2]|junk)?";
+    let range = "((>=|<)1\\.[0-3]\\.0|\\^1)?";
+    let entry = (version, "[ab]?", "[gh]?", range);
+    let entry = entry.prop_map(|(version, id, hash, range)| AddonVersion {
+        version,
+        id,
+        manifest_hash: (!hash.is_empty()).then_some(hash),
+        constraints: Constraints {
+            kubernetes_version: (!range.is_empty()).then_some(range),
+            ..Constraints::default()
+        },
+        ..AddonVersion::default()
+    });
+    prop::collection::vec(entry, 0..8)
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    prop_oneof![
+        Just(Rules::Auto),
+        Just(Rules::Documented),
+        Just(Rules::Channels)
+    ]
+}
+
+fn choose(versions: &[AddonVersion], rules: Rules) -> Selection {
+    let addon = Addon {
+        name: "a".to_owned(),
+        versions: versions.to_vec(),
+        ..Addon::default()
+    };
+    let spec = AddonCatalogueSpec {
+        addons: vec![addon],
+        ..AddonCatalogueSpec::default()
+    };
+    let origin = Origin::Index {
+        location: "index".to_owned(),
+    };
+    let request = Request {
+        addon: "a",
+        ..Request::default()
+    };
+    let facts = ClusterFacts {
+        kubernetes: Some(Version::new(1, 2, 0)),
+        kkp: None,
+    };
+    select(&Catalogue::of_spec(&spec, origin), &request, &facts, rules)
+}
+
+/// Chosen entry and reasons, without places.
+fn summary(selection: &Selection) -> (Rules, String, BTreeSet<String>) {
+    let rejections = selection.rejections.iter();
+    (
+        selection.rules,
+        format!(
+            "{:?}",
+            selection.chosen.as_ref().map(|entry| &entry.version)
+        ),
+        rejections
+            .map(|rejection| format!("{:?}: {}", rejection.entry.version, rejection.reason))
+            .collect(),
+    )
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_parser_panic(text in text(), version in text()) {
+        let version = tolerant::parse(&version).unwrap_or(Version::new(1, 2, 3));
+        let _ = (kubernetes::parse(&text), constraint::version(&text), tolerant::same(&text, "1"));
+        if let Ok(range) = Range::parse(&text) {
+            let _ = range.matches(&version);
+        }
+        if let Ok(constraint) = Constraint::parse(&text) {
+            let _ = constraint.matches(&version);
+        }
+        if let Ok(path) = resolve_manifest(&text, "a/../b.yaml") {
+            prop_assert!(!path.is_empty());
+        }
+        let _ = (resolve_manifest("s3://bucket/index.yaml", &text), resolve_manifest("/a/b", &text));
+    }
+
+    #[test]
+    fn no_bytes_make_the_index_parser_panic(bytes in any::<Vec<u8>>(), value in text(), field in "[a-zA-Z]{2,18}") {
+        let _ = channel::parse(&bytes, "index");
+        let index = format!("kind: Addons\nspec:\n  addons:\n  - {field}: {value}\n  - {{name: {value}, {field}: {value}}}");
+        let _ = channel::parse(index.as_bytes(), "index");
+    }
+
+    /// A version that was read prints as one that reads the same.
+    #[test]
+    fn versions_survive_printing(text in text()) {
+        if let Ok(version) = tolerant::parse(&text) {
+            prop_assert_eq!(tolerant::parse(&version.to_string()), Ok(version));
+        }
+    }
+
+    /// Either the entry is chosen or it is rejected with its reason, never both.
+    #[test]
+    fn every_entry_is_accounted_for(entries in entries(), rules in rules()) {
+        let selection = choose(&entries, rules);
+        prop_assert!(selection.rules != Rules::Auto);
+        let chosen = usize::from(selection.chosen.is_some());
+        prop_assert_eq!(selection.rejections.len() + chosen, entries.len());
+    }
+
+    /// Semantics 11: independent of order but for ties, which are warned about.
+    #[test]
+    fn order_matters_for_ties_only(
+        (entries, shuffled) in entries().prop_flat_map(|entries| {
+            (Just(entries.clone()), Just(entries).prop_shuffle())
+        }),
+    ) {
+        let (one, other) = (choose(&entries, Rules::Documented), choose(&shuffled, Rules::Documented));
+        let is_tie = |warning: &String| warning.contains("the last one is taken");
+        prop_assert_eq!(one.warnings.iter().any(is_tie), other.warnings.iter().any(is_tie));
+        if !one.warnings.iter().any(is_tie) {
+            prop_assert_eq!(summary(&one), summary(&other));
+        }
+    }
+}
