@@ -1,6 +1,6 @@
 //! Names and command lines. A file of each name stands beside this one.
 
-/// Fits, offline.
+/// All cases.
 #[rustfmt::skip]
 pub const CASES: &[(&str, &str)] = &[
     // Help and mistakes.
@@ -49,6 +49,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("validate-duplicate", "kubectl-addons catalogue validate duplicate.yaml"),
     ("validate-across", "kubectl-addons catalogue validate index.yaml duplicate.yaml"),
     ("validate-misspelt", "kubectl-addons catalogue validate misspelt.yaml"),
+    ("validate-index", "kubectl-addons catalogue validate broken.yaml unclosed.yaml manifests/web-1.yaml"),
 
     // Sources.
     ("source-missing", "kubectl-addons search --channel missing.yaml --k8s 1.36.3"),
