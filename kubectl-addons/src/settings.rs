@@ -38,7 +38,20 @@ pub async fn config(global: &Global) -> Result<Config> {
         },
     };
     override_by_flags(&mut config, global)?;
+    absolute(&config.cluster_url)?;
     Ok(config)
+}
+
+/// kube's client panics where a part of the URL is missing.
+fn absolute(server: &http::Uri) -> Result<()> {
+    let scheme = server.scheme_str();
+    if matches!(scheme, Some("http" | "https")) && server.authority().is_some() {
+        return Ok(());
+    }
+    let host = server
+        .authority()
+        .map_or("HOST:PORT", |authority| authority.as_str());
+    bail!("the address of the server is {server}; it has to be a URL: https://{host}")
 }
 
 fn known_context(global: &Global, kubeconfig: &Kubeconfig) -> Result<()> {
@@ -196,4 +209,34 @@ fn cache_dir(global: &Global) -> Option<PathBuf> {
     let base =
         absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
     Some(base.join("kubectl-addons"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_whole_url() {
+        for (server, expected) in [
+            ("https://127.0.0.1:6443", Ok(())),
+            ("http://localhost:8080/cluster", Ok(())),
+            (
+                "127.0.0.1:6443",
+                Err(
+                    "the address of the server is 127.0.0.1:6443; it has to be a URL: https://127.0.0.1:6443",
+                ),
+            ),
+            (
+                "/cluster",
+                Err("the address of the server is /cluster; it has to be a URL: https://HOST:PORT"),
+            ),
+            (
+                "ftp://a",
+                Err("the address of the server is ftp://a/; it has to be a URL: https://a"),
+            ),
+        ] {
+            let judged = absolute(&server.parse().unwrap()).map_err(|error| error.to_string());
+            assert_eq!(judged, expected.map_err(str::to_owned), "{server}");
+        }
+    }
 }

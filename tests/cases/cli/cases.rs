@@ -63,6 +63,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("kubeconfig-missing", "KUBECONFIG=missing kubectl-addons list"),
     ("kubeconfig-broken", "KUBECONFIG=kubeconfig-broken kubectl-addons list"),
     ("kubeconfig-context", "KUBECONFIG=missing:kubeconfig kubectl-addons list --context elsewhere"),
+    ("kubeconfig-server", "KUBECONFIG=kubeconfig kubectl-addons list --server 127.0.0.1:1"),
 
     // Completion.
     ("complete-commands", "kubectl_complete-addons ''"),
