@@ -3,10 +3,17 @@
 pub mod operation;
 pub mod reading;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::builder::Styles;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
+
+use common::version::tolerant;
+
+use crate::completion;
 
 /// Manages the add-ons of a cluster from versioned catalogues.
 #[derive(Parser, Debug)]
@@ -19,6 +26,26 @@ pub struct Cli {
     #[command(subcommand)]
     #[expect(missing_docs, reason = "the subcommands have their own help texts")]
     pub command: Command,
+}
+
+/// Reads the command line. Help calls the program `kubectl addons`, or by its own name where kubectl could not find it by
+/// that.
+///
+/// # Errors
+/// Help and version, which are printed, and mistakes; [`clap::Error::exit_code`] tells them apart.
+pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    // The short help of a command tells its own flags; `--help` tells the global ones as well.
+    let mut command = Cli::command().mut_args(|arg| {
+        let global = arg.is_global_set();
+        arg.hide_short_help(global)
+    });
+    let name = args
+        .first()
+        .and_then(|program| Path::new(program).file_name()?.to_str());
+    if let Some(name) = name.filter(|name| !name.starts_with("kubectl-")) {
+        command = command.bin_name(name.to_owned());
+    }
+    Cli::from_arg_matches(&command.try_get_matches_from_mut(args)?)
 }
 
 /// One verb.
@@ -69,7 +96,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     pub kubeconfig: Option<String>,
     /// Context of the kubeconfig
-    #[arg(long, global = true)]
+    #[arg(long, global = true, add = ArgValueCandidates::new(completion::contexts))]
     pub context: Option<String>,
     /// Cluster of the kubeconfig
     #[arg(long, global = true)]
@@ -111,7 +138,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "NAME")]
     pub tls_server_name: Option<String>,
     /// Bound of one request, e.g. 30s
-    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, global = true, value_name = "DURATION", value_parser = bound)]
     pub request_timeout: Option<Duration>,
     /// Folder for what is kept between runs
     #[arg(
@@ -130,6 +157,15 @@ pub struct Global {
     /// Which rules choose between versions
     #[arg(long, global = true, value_enum, default_value_t)]
     pub rules: Rules,
+    /// Verbosity as of kubectl: from 6 on every request is told on stderr
+    #[arg(
+        short = 'v',
+        long = "v",
+        global = true,
+        value_name = "LEVEL",
+        default_value_t = 0
+    )]
+    pub verbosity: u8,
 }
 
 /// `--rules`.
@@ -168,10 +204,29 @@ pub struct Output {
     pub format: Format,
 }
 
+/// A duration, or kubectl's `0`.
+fn bound(text: &str) -> Result<Duration, String> {
+    if matches!(text, "0" | "0s") {
+        Ok(Duration::ZERO)
+    } else {
+        duration(text)
+    }
+}
+
+/// A version, read tolerantly; it stays as it was typed.
+pub fn version(text: &str) -> Result<String, String> {
+    match tolerant::parse(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// `90s`, `5m`, `1h30m`, `500ms`, or a number of seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is no duration; write it as 90s, 5m or 1h30m");
-    if let Ok(seconds) = text.parse::<u32>() {
+    if let Ok(seconds) = text.parse::<u32>()
+        && seconds > 0
+    {
         return Ok(Duration::from_secs(seconds.into()));
     }
     let mut total = Duration::ZERO;
@@ -201,5 +256,44 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         Err(wrong())
     } else {
         Ok(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations() {
+        let seconds = |text| duration(text).map(|duration| duration.as_secs_f64());
+        for (text, expected) in [
+            ("90s", 90.0),
+            ("90", 90.0),
+            ("5m", 300.0),
+            ("1h30m", 5400.0),
+            ("500ms", 0.5),
+            ("1m0s", 60.0),
+        ] {
+            assert_eq!(seconds(text), Ok(expected), "{text}");
+        }
+        for text in [
+            "",
+            "0",
+            "0s",
+            "m",
+            "5d",
+            "-5s",
+            "5 m",
+            "1.5h",
+            "99999999999h",
+        ] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!(bound("0"), Ok(Duration::ZERO));
     }
 }

@@ -1,9 +1,69 @@
 //! The verbs, a file each.
 
+pub mod catalogue;
 pub mod channel;
+pub mod completion;
 pub mod diff;
+pub mod init;
 pub mod install;
 pub mod list;
+pub mod search;
+pub mod show;
 pub mod status;
 pub mod uninstall;
 pub mod upgrade;
+pub mod version;
+
+use anyhow::{Context as _, Result};
+use common::catalogue::Origin;
+use common::catalogue::select::ClusterFacts;
+
+use crate::cli::reading::Fit;
+use crate::cli::{Channel, Command};
+use crate::exit::Exit;
+use crate::session::Session;
+
+/// Runs one verb.
+///
+/// # Errors
+/// Those of the verb, in its own words.
+pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
+    match command {
+        Command::Init(_) => init::run(session).await,
+        Command::Catalogue(verb) => catalogue::run(session, verb).await,
+        Command::Search(args) => search::run(session, args).await,
+        Command::Show(args) => show::run(session, args).await,
+        Command::Install(args) => install::run(session, args).await,
+        Command::Upgrade(args) => upgrade::run(session, args).await,
+        Command::Uninstall(args) => uninstall::run(session, args).await,
+        Command::List(args) => list::run(session, args).await,
+        Command::Status(args) => status::run(session, args).await,
+        Command::Diff(args) => diff::run(session, args).await,
+        Command::Channel(Channel::Apply(args)) => channel::apply(session, args).await,
+        Command::Version(args) => version::run(session, args).await,
+        Command::Completion(args) => completion::run(args),
+    }
+}
+
+/// What `search` and `show` judge by: the cluster, or the versions that were typed.
+async fn facts(session: &Session, fit: &Fit) -> Result<ClusterFacts> {
+    let facts = session.facts(fit.k8s.as_deref(), fit.kkp.as_deref()).await;
+    match fit.k8s {
+        Some(_) => facts,
+        None => {
+            facts.context("cannot tell what fits; without a cluster, name a version with --k8s")
+        }
+    }
+}
+
+/// An origin in a column: the name of a catalogue, the last two segments of an index's location.
+fn short(origin: &Origin) -> String {
+    match origin {
+        Origin::Catalogue { name, .. } => name.clone(),
+        Origin::Index { location } => {
+            let mut segments: Vec<&str> = location.rsplit('/').take(2).collect();
+            segments.reverse();
+            segments.join("/")
+        }
+    }
+}

@@ -30,48 +30,99 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The code of the first error in the chain that has one of its own.
+    /// The code of the first error in the chain that has one of its own; all others have failed.
     pub fn of(error: &anyhow::Error) -> Self {
         error.chain().find_map(Self::of_one).unwrap_or(Self::Failed)
     }
 
     fn of_one(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
         if let Some(error) = error.downcast_ref::<EngineError>() {
-            return Some(match error {
-                EngineError::Locked { .. }
-                | EngineError::Conflict { .. }
-                | EngineError::Stale { .. } => Self::Conflict,
-                EngineError::Denied { .. } => Self::Denied,
-                _ => Self::Failed,
-            });
-        }
-        if let Some(error) = error.downcast_ref::<ChooseError>() {
-            return Some(match error {
+            Some(Self::of_engine(error))
+        } else if let Some(error) = error.downcast_ref::<PlanError>() {
+            Some(Self::of_plan(error))
+        } else if let Some(error) = error.downcast_ref::<ChooseError>() {
+            Some(match error {
                 ChooseError::DoesNotFit { .. } => Self::DoesNotFit,
                 ChooseError::Unknown { .. } => Self::Failed,
-            });
+            })
+        } else if error.is::<Refused>() {
+            Some(Self::Denied)
+        } else if error.is::<Usage>() {
+            Some(Self::Usage)
+        } else {
+            None
         }
-        if let Some(error) = error.downcast_ref::<PlanError>() {
-            return Some(match error {
-                PlanError::Refused { objects }
-                    if objects
-                        .iter()
-                        .any(|object| matches!(object.reason, RefusalReason::Foreign { .. })) =>
-                {
-                    Self::Conflict
-                }
-                _ => Self::Failed,
-            });
+    }
+
+    fn of_engine(error: &EngineError) -> Self {
+        match error {
+            EngineError::Denied { .. } => Self::Denied,
+            EngineError::Locked { .. }
+            | EngineError::Conflict { .. }
+            | EngineError::Stale { .. }
+            | EngineError::Api { code: 409, .. } => Self::Conflict,
+            EngineError::Unreachable { .. }
+            | EngineError::Unauthorized { .. }
+            | EngineError::Forbidden { .. }
+            | EngineError::NotInitialised
+            | EngineError::Api { .. }
+            | EngineError::TooLarge { .. } => Self::Failed,
         }
-        if error.is::<Refused>() {
-            return Some(Self::Denied);
+    }
+
+    fn of_plan(error: &PlanError) -> Self {
+        match error {
+            PlanError::Refused { objects } => {
+                let codes = objects.iter().map(|object| match object.reason {
+                    RefusalReason::Foreign { .. } => Self::Conflict,
+                    RefusalReason::Terminating | RefusalReason::NoNamespace => Self::Failed,
+                });
+                codes.max().unwrap_or(Self::Failed)
+            }
+            PlanError::MostlyPruned { .. } | PlanError::TooLarge(_) => Self::Failed,
         }
-        error.is::<Usage>().then_some(Self::Usage)
     }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn the_code_is_that_of_the_first_error_that_has_one() {
+        let denied = EngineError::Denied {
+            object: "ConfigMap a".into(),
+            message: "no".into(),
+        };
+        let conflict = EngineError::Api {
+            what: "ConfigMap a".into(),
+            message: "the object has been modified".into(),
+            code: 409,
+        };
+        let misfit = ChooseError::DoesNotFit {
+            name: "a".into(),
+            details: String::new(),
+        };
+        for (error, code) in [
+            (anyhow!("anything"), Exit::Failed),
+            (
+                anyhow::Error::from(denied).context("while adding"),
+                Exit::Denied,
+            ),
+            (conflict.into(), Exit::Conflict),
+            (misfit.into(), Exit::DoesNotFit),
+            (EngineError::NotInitialised.into(), Exit::Failed),
+            (Usage("wrong".into()).into(), Exit::Usage),
+        ] {
+            assert_eq!(Exit::of(&error), code, "{error}");
+        }
     }
 }

@@ -5,7 +5,7 @@
 pub mod age;
 pub mod table;
 
-use std::io::{IsTerminal as _, Write};
+use std::io::{ErrorKind, IsTerminal as _, Write};
 
 use serde::Serialize;
 
@@ -19,15 +19,26 @@ pub struct Items<'a, T> {
     pub items: &'a [T],
 }
 
-/// Prints data. A reader that went away (`| head`) ends the program quietly with 0.
+/// Prints data. A reader that went away (`| head`) ends the program quietly with 0; a full disk ends it with 1.
 pub fn data(text: &str) {
     let mut stdout = anstream::stdout().lock();
-    let written = stdout
+    match stdout
         .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
-    if written.is_err() {
-        std::process::exit(0);
+        .and_then(|()| stdout.flush())
+    {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            note(&format!("error: cannot write to stdout: {error}"));
+            std::process::exit(Exit::Failed as i32);
+        }
     }
+}
+
+/// Prints `KIND/NAME`, one a line, for `-o name`.
+pub fn names<'a>(kind: &str, names: impl Iterator<Item = &'a str>) {
+    let lines: String = names.map(|name| format!("{kind}/{name}\n")).collect();
+    data(&lines);
 }
 
 /// Prints a value as JSON or YAML; the caller handles the other formats.
@@ -49,7 +60,14 @@ pub fn value<T: Serialize>(value: &T, format: Format) -> anyhow::Result<()> {
 /// Prints a note for people on stderr.
 pub fn note(text: &str) {
     // A closed stderr is no reason to stop.
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
+    let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
+}
+
+/// Text of others (a catalogue, a server) without what a terminal would obey: control characters but line breaks.
+pub fn plain(text: &str) -> String {
+    text.chars()
+        .filter(|c| *c == '\n' || !c.is_control())
+        .collect()
 }
 
 /// Prints a question on stderr and leaves the cursor behind it.
@@ -62,20 +80,97 @@ pub fn ask(text: &str) {
 
 /// Prints an error with its chain, once, and tells its exit code.
 pub fn failure(error: &anyhow::Error) -> Exit {
-    let mut text = format!("error: {error}");
-    for cause in error.chain().skip(1) {
+    note(&error_text(error));
+    Exit::of(error)
+}
+
+/// `error: WHAT: CAUSE: CAUSE`; further lines of a message (the way out) stand below its first word.
+fn error_text(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
         let cause = cause.to_string();
         // Some libraries repeat their source in their own words.
-        if !text.contains(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
+        if !text.contains(cause.trim()) {
+            text.push_str(if text.is_empty() { "error: " } else { ": " });
+            text.push_str(cause.trim());
         }
     }
-    note(&text);
-    Exit::of(error)
+    text.replace('\n', "\n       ")
+}
+
+/// Prints what clap has to say: help and version are data, mistakes end with 2.
+pub fn usage(error: &clap::Error) -> Exit {
+    // clap prints on the right stream by itself; a closed one is no reason for another exit code.
+    let _ = error.print();
+    if error.use_stderr() {
+        Exit::Usage
+    } else {
+        Exit::Done
+    }
+}
+
+/// From level 6 on, as kubectl: every request on stderr.
+pub fn trace_requests(verbosity: u8) {
+    use tracing_subscriber::filter::{LevelFilter, Targets};
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::util::SubscriberInitExt as _;
+    if verbosity < 6 {
+        return;
+    }
+    // Other targets may hold headers, and with them tokens.
+    let targets = Targets::new().with_target("kube_client", LevelFilter::DEBUG);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false);
+    // It fails only where one was installed before.
+    let _ = tracing_subscriber::registry()
+        .with(lines)
+        .with(targets)
+        .try_init();
 }
 
 /// Whether stderr is a terminal that can move its cursor.
 pub fn live() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    #[test]
+    fn a_chain_is_one_line_and_the_way_out_stands_below() {
+        let error = anyhow!("connection refused").context("the server cannot be reached");
+        assert_eq!(
+            error_text(&error),
+            "error: the server cannot be reached: connection refused"
+        );
+        let error = anyhow!("refused").context("it was refused: refused");
+        assert_eq!(error_text(&error), "error: it was refused: refused");
+        let error = anyhow!("data would be lost\nlook: kubectl addons diff a");
+        assert_eq!(
+            error_text(&error),
+            "error: data would be lost\n       look: kubectl addons diff a"
+        );
+    }
+
+    #[test]
+    fn yaml_quotes_what_kubernetes_would_read_as_something_else() {
+        for text in [
+            "yes", "on", "y", "No", "null", "~", "1_000", "0644", "1.30", "1e3", "0x1f", "", "- a",
+            "a: b", "#",
+        ] {
+            let yaml = serde_saphyr::to_string(&serde_json::json!({ "value": text })).unwrap();
+            let read = common::manifest::yaml::documents(yaml.as_bytes(), &Default::default());
+            let value = read.into_iter().next().unwrap().unwrap().value;
+            assert_eq!(value["value"], text, "{yaml}");
+        }
+    }
+
+    #[test]
+    fn a_terminal_obeys_nobody_else() {
+        assert_eq!(plain("a\u{1b}[31m\r\nb\u{9b}2J"), "a[31m\nb2J");
+    }
 }

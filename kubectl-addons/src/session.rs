@@ -130,9 +130,8 @@ impl Session {
         if let Some(catalogue) = indexes.get(&location) {
             return Ok(catalogue.clone());
         }
-        let located = location::read(&location).await?;
-        let catalogue = located.catalogue();
-        for warning in &located.warnings {
+        let (catalogue, warnings) = location::entries(&location).await?;
+        for warning in warnings {
             output::note(&format!("careful: {warning}"));
         }
         indexes.insert(location, catalogue.clone());

@@ -1,9 +1,9 @@
 //! From flags and environment to a client configuration, with kubectl's precedence: flag, kubeconfig.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow, bail};
 use common::engine::ClusterOptions;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -13,44 +13,111 @@ use crate::cli::Global;
 /// Bound of one request where `--request-timeout` does not say otherwise.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The configuration of the client.
+/// The configuration of the client: of the kubeconfig, else of `--server`, else of the pod that this runs in.
 ///
 /// # Errors
-/// An unreadable kubeconfig, an unknown context, an unreadable certificate file.
+/// An unreadable kubeconfig, an unknown context, an unreadable certificate file; nothing that names a server.
 pub async fn config(global: &Global) -> Result<Config> {
     let options = KubeConfigOptions {
         context: global.context.clone(),
         cluster: global.cluster.clone(),
         user: global.user.clone(),
     };
-    let kubeconfig = match &global.kubeconfig {
-        Some(path) => {
-            Some(Kubeconfig::read_from(path).with_context(|| format!("--kubeconfig {path}"))?)
+    let mut config = match kubeconfig(global)? {
+        Some(kubeconfig) => {
+            known_context(global, &kubeconfig)?;
+            Config::from_custom_kubeconfig(kubeconfig, &options)
+                .await
+                .context("cannot use the kubeconfig")?
         }
-        None => None,
-    };
-    let named = options.context.is_some() || options.cluster.is_some() || options.user.is_some();
-    let mut config = match kubeconfig {
-        Some(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &options)
-            .await
-            .context("cannot use the kubeconfig")?,
-        None => match Config::from_kubeconfig(&options).await {
-            Ok(config) => config,
-            // A pod has no kubeconfig, and a server may be named by flag alone.
-            Err(error) if !named => match (&global.server, Config::incluster()) {
-                (Some(server), _) => Config::new(uri(server)?),
-                (None, Ok(config)) => config,
-                (None, Err(_)) => {
-                    return Err(error).context(
-                        "no usable kubeconfig; set KUBECONFIG, or use --kubeconfig FILE or --server URL",
-                    );
-                }
-            },
-            Err(error) => return Err(error).context("cannot use the kubeconfig"),
+        None => match &global.server {
+            Some(server) => Config::new(uri(server)?),
+            None => Config::incluster().map_err(|_| {
+                anyhow!("no kubeconfig; set KUBECONFIG, or use --kubeconfig FILE or --server URL")
+            })?,
         },
     };
     override_by_flags(&mut config, global)?;
+    absolute(&config.cluster_url)?;
     Ok(config)
+}
+
+/// kube's client panics where a part of the URL is missing.
+fn absolute(server: &http::Uri) -> Result<()> {
+    let scheme = server.scheme_str();
+    if matches!(scheme, Some("http" | "https")) && server.authority().is_some() {
+        return Ok(());
+    }
+    let host = server
+        .authority()
+        .map_or("HOST:PORT", |authority| authority.as_str());
+    bail!("the address of the server is {server}; it has to be a URL: https://{host}")
+}
+
+fn known_context(global: &Global, kubeconfig: &Kubeconfig) -> Result<()> {
+    let Some(wanted) = &global.context else {
+        return Ok(());
+    };
+    let names: Vec<&str> = kubeconfig
+        .contexts
+        .iter()
+        .map(|context| context.name.as_str())
+        .collect();
+    if names.contains(&wanted.as_str()) {
+        return Ok(());
+    }
+    bail!(
+        "--context {wanted}: the kubeconfig has no such context; it has: {}",
+        names.join(", ")
+    )
+}
+
+/// Reads one file. Of a parser's error only the first line is told: the rest shows the file, and in it credentials.
+fn read(path: &Path) -> Result<Kubeconfig> {
+    Kubeconfig::read_from(path).map_err(|error| {
+        let text = error.to_string();
+        anyhow!(
+            "kubeconfig {}: {}",
+            path.display(),
+            text.lines().next().unwrap_or_default()
+        )
+    })
+}
+
+/// `--kubeconfig`, else the files of `KUBECONFIG` that exist, merged as kubectl does, else `~/.kube/config`.
+fn kubeconfig(global: &Global) -> Result<Option<Kubeconfig>> {
+    if let Some(path) = &global.kubeconfig {
+        return Ok(Some(read(Path::new(path))?));
+    }
+    let listed = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let mut paths: Vec<PathBuf> = std::env::split_paths(&listed)
+        .filter(|path| !path.as_os_str().is_empty())
+        .collect();
+    if paths.is_empty() {
+        paths.extend(home().map(|home| home.join(".kube/config")));
+    }
+    let mut merged: Option<Kubeconfig> = None;
+    for path in paths.iter().filter(|path| path.exists()) {
+        let next = read(path)?;
+        merged = Some(match merged {
+            None => next,
+            Some(first) => first
+                .merge(next)
+                .with_context(|| format!("kubeconfig {}", path.display()))?,
+        });
+    }
+    if merged.is_none() && !listed.is_empty() && global.server.is_none() {
+        bail!(
+            "KUBECONFIG names no file that exists: {}",
+            listed.to_string_lossy()
+        );
+    }
+    Ok(merged)
+}
+
+fn home() -> Option<PathBuf> {
+    let home = PathBuf::from(std::env::var_os("HOME")?);
+    home.is_absolute().then_some(home)
 }
 
 fn override_by_flags(config: &mut Config, global: &Global) -> Result<()> {
@@ -120,7 +187,11 @@ fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>> {
 pub fn cluster_options(global: &Global) -> ClusterOptions {
     ClusterOptions {
         cache_dir: cache_dir(global),
-        request_timeout: global.request_timeout.unwrap_or(REQUEST_TIMEOUT),
+        // kubectl's 0 is "no bound"; ours is always finite.
+        request_timeout: global
+            .request_timeout
+            .filter(|bound| !bound.is_zero())
+            .unwrap_or(REQUEST_TIMEOUT),
         concurrency: global.concurrency.into(),
     }
 }
@@ -138,4 +209,34 @@ fn cache_dir(global: &Global) -> Option<PathBuf> {
     let base =
         absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")))?;
     Some(base.join("kubectl-addons"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_whole_url() {
+        for (server, expected) in [
+            ("https://127.0.0.1:6443", Ok(())),
+            ("http://localhost:8080/cluster", Ok(())),
+            (
+                "127.0.0.1:6443",
+                Err(
+                    "the address of the server is 127.0.0.1:6443; it has to be a URL: https://127.0.0.1:6443",
+                ),
+            ),
+            (
+                "/cluster",
+                Err("the address of the server is /cluster; it has to be a URL: https://HOST:PORT"),
+            ),
+            (
+                "ftp://a",
+                Err("the address of the server is ftp://a/; it has to be a URL: https://a"),
+            ),
+        ] {
+            let judged = absolute(&server.parse().unwrap()).map_err(|error| error.to_string());
+            assert_eq!(judged, expected.map_err(str::to_owned), "{server}");
+        }
+    }
 }

@@ -28,6 +28,14 @@ pub enum SourceError {
         /// The scheme.
         scheme: String,
     },
+    /// User name or password in a URL.
+    #[error(
+        "{location}: a user name or password in a URL would be recorded and shown; take it out, or give a file"
+    )]
+    Credentials {
+        /// Without them.
+        location: String,
+    },
     /// The file cannot be read.
     #[error("{location}")]
     File {
@@ -92,10 +100,18 @@ pub async fn fetch(location: &str) -> Result<Fetched, SourceError> {
 /// The location as it is recorded: paths become absolute `file://` URLs, so that a later upgrade finds them from anywhere.
 ///
 /// # Errors
-/// A relative path where the working directory is gone.
+/// A relative path where the working directory is gone; a URL that holds credentials.
 pub fn absolute(location: &str) -> Result<String, SourceError> {
     if location.contains("://") {
-        return Ok(location.to_owned());
+        let location = location.to_owned();
+        return match url::Url::parse(&location) {
+            Ok(url) if url.password().is_some() || !url.username().is_empty() => {
+                Err(SourceError::Credentials {
+                    location: http::without_credentials(&location),
+                })
+            }
+            _ => Ok(location),
+        };
     }
     let wrong = |source| SourceError::File {
         location: location.to_owned(),

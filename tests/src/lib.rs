@@ -2,6 +2,7 @@
 
 pub mod binaries;
 pub mod control_plane;
+pub mod crds;
 pub mod guard;
 pub mod plugin;
 pub mod proxy;

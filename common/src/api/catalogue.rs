@@ -24,6 +24,7 @@ use super::conditions::Condition;
     namespaced,
     shortname = "acat",
     category = "addons",
+    doc = "A catalogue of add-ons: what can be installed, in which versions, from where, on which clusters.",
     status = "AddonCatalogueStatus",
     derive = "PartialEq",
     printcolumn(name = "Class", type_ = "string", json_path = ".spec.class"),
@@ -104,6 +105,10 @@ pub enum Support {
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = kube::core::Rule::new("self.version != '' || self.id != '' || has(self.manifestHash)")
     .message("a version needs a version, an id or a manifestHash"))]
+#[x_kube(validation = kube::core::Rule::new("!has(self.source.helm) || self.template.method == 'helm'")
+    .message("source.helm goes with template.method helm only"))]
+#[x_kube(validation = kube::core::Rule::new("!has(self.source.inline) || self.template.method != 'helm'")
+    .message("a chart cannot be written inline"))]
 pub struct AddonVersion {
     /// Semver, read tolerantly (`v1`, `1.2`, `v1.2.3-rc.1`); empty in today's kops indexes.
     #[serde(default)]
@@ -115,7 +120,10 @@ pub struct AddonVersion {
     pub id: String,
     /// Where the objects go that name no namespace, unless the installation says otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 63))]
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+    )]
     pub default_namespace: Option<String>,
     /// How the source becomes manifests.
     #[serde(default)]
@@ -136,6 +144,7 @@ pub struct AddonVersion {
     /// Other add-ons that must be there: checked and ordered, never solved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()]))]
     pub requires: Vec<Requirement>,
     /// kops: labels of the objects that make up the add-on (kept, not used).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,6 +169,8 @@ pub struct AddonVersion {
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = kube::core::Rule::new("self.method != 'helm' || !has(self.requiredResourceTypes)")
     .message("requiredResourceTypes does not go with method helm"))]
+#[x_kube(validation = kube::core::Rule::new("self.method == 'helm' || !has(self.helm)")
+    .message("helm goes with method helm only"))]
 pub struct Template {
     /// The rendering method.
     #[serde(default)]
@@ -174,6 +185,7 @@ pub struct Template {
     /// What a user is asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256))]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["internalName".into()]))]
     pub form_spec: Vec<FormField>,
 }
 
@@ -310,6 +322,7 @@ pub struct GitSource {
 
 /// One of the fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub struct GitRef {
     /// A branch: followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -412,9 +425,11 @@ impl Constraints {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Requirement {
     /// Name of the add-on.
+    #[schemars(length(min = 1, max = 253))]
     pub name: String,
     /// Masterminds constraint on its version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
     pub version: Option<String>,
 }
 

@@ -20,6 +20,7 @@ use super::conditions::Condition;
     namespaced,
     shortname = "ainst",
     category = "addons",
+    doc = "An installation of one add-on; its namespace says in which cluster.",
     status = "AddonInstallationStatus",
     derive = "PartialEq",
     printcolumn(name = "Addon", type_ = "string", json_path = ".spec.addonRef.name"),
@@ -50,7 +51,10 @@ pub struct AddonInstallationSpec {
     pub core_addon: bool,
     /// Where the objects go that name no namespace; set once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 63))]
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+    )]
     pub target_namespace: Option<String>,
     /// Whether a missing target namespace is created.
     #[serde(default = "yes")]
@@ -71,6 +75,7 @@ pub struct AddonInstallationSpec {
     pub conflicts: Conflicts,
     /// Whose rights the loop uses for a local installation outside the system namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
     pub service_account_name: Option<String>,
     /// What becomes of the objects when the installation is deleted.
     #[serde(default)]

@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCandidates;
+
+use crate::completion;
 
 /// Flags of `install`.
 #[derive(Args, Debug)]
 pub struct Install {
     /// Add-ons to install
-    #[arg(required = true, value_name = "NAME[@VERSION]")]
+    #[arg(required = true, value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
     /// Name of the installation (one add-on only); default: the add-on's name
     #[arg(long, value_name = "NAME")]
@@ -33,7 +36,7 @@ pub struct Install {
 #[derive(Args, Debug)]
 pub struct Upgrade {
     /// Installations to upgrade; none = all
-    #[arg(value_name = "NAME[@VERSION]")]
+    #[arg(value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::installations))]
     pub addons: Vec<String>,
     /// Upgrade every installation of this cluster
     #[arg(long, conflicts_with = "addons")]
@@ -56,7 +59,7 @@ pub struct Upgrade {
 #[derive(Args, Debug)]
 pub struct Diff {
     /// Installations or add-ons to compare with what is live; none = all installations
-    #[arg(value_name = "NAME[@VERSION]")]
+    #[arg(value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::installations))]
     pub addons: Vec<String>,
     #[command(flatten)]
     pub source: Source,
@@ -68,7 +71,7 @@ pub struct Diff {
 #[derive(Args, Debug)]
 pub struct Uninstall {
     /// Installations to uninstall
-    #[arg(required = true, value_name = "NAME")]
+    #[arg(required = true, value_name = "NAME", add = ArgValueCandidates::new(completion::installations))]
     pub names: Vec<String>,
     /// Keep the objects and forget the installation
     #[arg(long)]
@@ -94,7 +97,7 @@ pub struct Source {
     #[arg(long, value_name = "INDEX")]
     pub channel: Option<String>,
     /// Take the add-ons from this AddonCatalogue only
-    #[arg(long, value_name = "NAME", conflicts_with = "channel")]
+    #[arg(long, value_name = "NAME", conflicts_with = "channel", add = ArgValueCandidates::new(completion::catalogues))]
     pub catalogue: Option<String>,
 }
 

@@ -2,9 +2,11 @@
 #![expect(missing_docs, reason = "a flattened group has no help text of its own")]
 
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
 
 use super::Output;
 use super::operation::Source;
+use crate::completion;
 
 /// Flags of `init`.
 #[derive(Args, Debug)]
@@ -33,8 +35,8 @@ pub struct CatalogueAdd {
     /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
     #[arg(required = true, value_name = "LOCATION")]
     pub locations: Vec<String>,
-    /// Name of the catalogue; default: the one in the file
-    #[arg(long)]
+    /// Name of the catalogue (one location with one catalogue only); default: the one in the file
+    #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Never install the definitions; fail where they are missing
     #[arg(long)]
@@ -55,6 +57,7 @@ pub struct CatalogueList {
 #[derive(Args, Debug)]
 pub struct CatalogueShow {
     /// Name of the catalogue
+    #[arg(add = ArgValueCandidates::new(completion::catalogues))]
     pub name: String,
     #[command(flatten)]
     pub output: Output,
@@ -64,7 +67,7 @@ pub struct CatalogueShow {
 #[derive(Args, Debug)]
 pub struct CatalogueRemove {
     /// Names of the catalogues
-    #[arg(required = true, value_name = "NAME")]
+    #[arg(required = true, value_name = "NAME", add = ArgValueCandidates::new(completion::catalogues))]
     pub names: Vec<String>,
 }
 
@@ -90,10 +93,10 @@ pub struct CatalogueValidate {
 #[derive(Args, Debug, Default)]
 pub struct Fit {
     /// Kubernetes version to fit, instead of the cluster's
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = super::version)]
     pub k8s: Option<String>,
     /// KKP version to fit
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = super::version)]
     pub kkp: Option<String>,
 }
 
@@ -118,7 +121,7 @@ pub struct Search {
 #[derive(Args, Debug)]
 pub struct Show {
     /// The add-on
-    #[arg(value_name = "NAME[@VERSION]")]
+    #[arg(value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
     pub addon: String,
     #[command(flatten)]
     pub source: Source,
@@ -145,6 +148,7 @@ pub struct List {
 #[derive(Args, Debug)]
 pub struct Status {
     /// The installation
+    #[arg(add = ArgValueCandidates::new(completion::installations))]
     pub name: String,
     #[command(flatten)]
     pub output: Output,

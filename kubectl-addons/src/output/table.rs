@@ -14,12 +14,13 @@ impl Table {
         }
     }
 
-    /// Adds a row. A line break in a cell becomes a blank; an empty cell becomes `-`.
+    /// Adds a row. A line break in a cell becomes a blank; an empty cell becomes `–`.
     pub fn row(&mut self, cells: Vec<String>) {
         let clean = |cell: String| {
             let cell = cell.split_whitespace().collect::<Vec<_>>().join(" ");
+            let cell = super::plain(&cell);
             if cell.is_empty() {
-                "-".to_owned()
+                "–".to_owned()
             } else {
                 cell
             }
@@ -64,7 +65,7 @@ mod tests {
         table.row(vec!["two\nlines".into(), "2".into()]);
         assert_eq!(
             table.render(),
-            "NAME        VERSION\ngrößer      1.0.0\na           -\ntwo lines   2\n"
+            "NAME        VERSION\ngrößer      1.0.0\na           –\ntwo lines   2\n"
         );
     }
 }

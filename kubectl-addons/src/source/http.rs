@@ -101,7 +101,8 @@ fn http_error(location: &str, source: reqwest::Error) -> SourceError {
     }
 }
 
-fn without_credentials(url: &str) -> String {
+/// The URL as it may be shown.
+pub fn without_credentials(url: &str) -> String {
     match url::Url::parse(url) {
         Ok(mut parsed) => {
             // Both fail only where there can be none.

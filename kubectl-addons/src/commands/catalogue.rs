@@ -1,0 +1,91 @@
+//! `catalogue …`: what can be installed.
+
+mod add;
+mod list;
+mod remove;
+mod show;
+mod validate;
+
+use anyhow::{Context as _, Result};
+use common::admission::nearest::nearest;
+use common::admission::{Facts, Requester};
+use common::api::catalogue::{AddonCatalogue, CatalogueClass};
+use common::engine::identity;
+
+use crate::cli::reading::Catalogue;
+use crate::exit::Exit;
+use crate::session::Session;
+
+/// Runs one verb on catalogues.
+///
+/// # Errors
+/// Those of the verb.
+pub async fn run(session: &Session, verb: &Catalogue) -> Result<Exit> {
+    match verb {
+        Catalogue::Add(args) => add::run(session, args).await,
+        Catalogue::List(args) => list::run(session, args).await,
+        Catalogue::Show(args) => show::run(session, args).await,
+        Catalogue::Remove(args) => remove::run(session, args).await,
+        Catalogue::View(args) => show::view(session, args).await,
+        Catalogue::Validate(args) => validate::run(args).await,
+    }
+}
+
+/// Name of a catalogue; empty where it has none.
+fn name(object: &AddonCatalogue) -> &str {
+    object.metadata.name.as_deref().unwrap_or_default()
+}
+
+/// `3 add-ons, 1 version`
+fn counts(object: &AddonCatalogue) -> String {
+    let count = |count: usize, one: &str| match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {one}s"),
+    };
+    let addons = &object.spec.addons;
+    let versions = addons.iter().map(|addon| addon.versions.len()).sum();
+    format!(
+        "{}, {}",
+        count(addons.len(), "add-on"),
+        count(versions, "version")
+    )
+}
+
+/// The catalogue of this name.
+fn named<'a>(objects: &'a [AddonCatalogue], wanted: &str) -> Result<&'a AddonCatalogue> {
+    let found = objects.iter().find(|object| name(object) == wanted);
+    found.with_context(|| {
+        let visible = objects
+            .iter()
+            .filter(|object| object.spec.class != CatalogueClass::Core);
+        match nearest(wanted, visible.map(name)) {
+            Some(near) => format!("no catalogue named {wanted}; did you mean {near}?"),
+            None => format!(
+                "no catalogue named {wanted}; see what there is: kubectl addons catalogue list"
+            ),
+        }
+    })
+}
+
+/// Who asks; the server is asked for that only where the answer decides, for core catalogues.
+async fn requester(session: &Session, objects: &[&AddonCatalogue]) -> Result<Requester> {
+    if objects
+        .iter()
+        .all(|object| object.spec.class != CatalogueClass::Core)
+    {
+        return Ok(Requester::default());
+    }
+    Ok(identity::whoami(session.cluster().await?).await?)
+}
+
+/// Puts `object` in the place of the one that has its name, for the verdicts on the next ones.
+fn replace(facts: &mut Facts, object: AddonCatalogue) {
+    let key = |object: &AddonCatalogue| {
+        (
+            object.metadata.namespace.clone(),
+            object.metadata.name.clone(),
+        )
+    };
+    facts.catalogues.retain(|other| key(other) != key(&object));
+    facts.catalogues.push(object.into());
+}

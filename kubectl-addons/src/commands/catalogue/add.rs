@@ -1,0 +1,145 @@
+//! `catalogue add LOCATION…`
+
+use anyhow::{Result, bail};
+use common::admission::validate;
+use common::api::catalogue::AddonCatalogue;
+use common::api::names;
+use common::engine::catalogues::{self, Written};
+use common::engine::{EngineError, namespace};
+
+use crate::cli::reading::CatalogueAdd;
+use crate::definitions::{self, Init};
+use crate::exit::Exit;
+use crate::location::{self, Located};
+use crate::operation::known::Known;
+use crate::operation::verdict;
+use crate::output;
+use crate::session::Session;
+use crate::usage::Usage;
+
+/// Adds catalogues, or replaces those of the same name. All are read and judged before the first one is written.
+///
+/// # Errors
+/// A location that cannot be read; a verdict that is a denial; what the server refuses.
+pub async fn run(session: &Session, args: &CatalogueAdd) -> Result<Exit> {
+    let objects = read(session, args).await?;
+    let known = Known::read(session).await?;
+    let existing = session.catalogues().await?;
+    let requester =
+        super::requester(session, &objects.iter().chain(existing).collect::<Vec<_>>()).await?;
+    let mut facts = verdict::facts(session, &known, Default::default(), true).await?;
+    for object in &objects {
+        let old = existing
+            .iter()
+            .find(|old| super::name(old) == super::name(object));
+        let judged = validate::catalogue(object, old, &requester, &facts);
+        verdict::tell(&format!("catalogue {}", super::name(object)), &judged)?;
+        super::replace(&mut facts, object.clone());
+    }
+    if known.uninitialised {
+        definitions::initialise(
+            session,
+            Init {
+                forbidden: args.no_init,
+            },
+        )
+        .await?;
+    }
+    for object in &objects {
+        let written = write(session, object).await?;
+        output::note(&done(object, written));
+    }
+    Ok(Exit::Done)
+}
+
+async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalogue>> {
+    let mut found = Vec::new();
+    for location in &args.locations {
+        found.extend(location::read(location).await?);
+    }
+    if args.name.is_some() && found.len() != 1 {
+        return Err(Usage(format!(
+            "--name goes with one catalogue only, these are {}",
+            found.len()
+        ))
+        .into());
+    }
+    let mut objects = Vec::new();
+    for one in found {
+        for warning in &one.warnings {
+            output::note(&format!("careful: {warning}"));
+        }
+        let object = settle(session, args, one)?;
+        if objects
+            .iter()
+            .any(|other| super::name(other) == super::name(&object))
+        {
+            bail!(
+                "two catalogues named {}; add one of them with --name",
+                super::name(&object)
+            );
+        }
+        objects.push(object);
+    }
+    Ok(objects)
+}
+
+/// Gives the object its name and namespace.
+fn settle(session: &Session, args: &CatalogueAdd, located: Located) -> Result<AddonCatalogue> {
+    let Located {
+        mut object,
+        location,
+        ..
+    } = located;
+    let name = args
+        .name
+        .as_deref()
+        .unwrap_or(super::name(&object))
+        .to_owned();
+    if !names::is_object_name(&name) {
+        let problem = if name.is_empty() {
+            "the catalogue has no name".to_owned()
+        } else {
+            format!(
+                "{name:?} cannot be the name of a catalogue (lower-case letters, digits, - and .)"
+            )
+        };
+        return Err(Usage(format!("{location}: {problem}; give it one with --name")).into());
+    }
+    if let Some(namespace) = object.metadata.namespace.as_deref()
+        && namespace != session.global().system_namespace
+    {
+        bail!(
+            "{location}: catalogue {name} is meant for namespace {namespace}; source catalogues live in {} (--system-namespace)",
+            session.global().system_namespace
+        );
+    }
+    object.metadata.name = Some(name);
+    object.metadata.namespace = Some(session.global().system_namespace.clone());
+    Ok(object)
+}
+
+async fn write(session: &Session, object: &AddonCatalogue) -> Result<Written> {
+    let cluster = session.cluster().await?;
+    match catalogues::put(cluster, object).await {
+        // The namespace of the definitions' first use is missing.
+        Err(EngineError::Api { code: 404, .. }) => {
+            namespace::ensure(cluster, &session.global().system_namespace).await?;
+            Ok(catalogues::put(cluster, object).await?)
+        }
+        other => Ok(other?),
+    }
+}
+
+fn done(object: &AddonCatalogue, written: Written) -> String {
+    let word = match written {
+        Written::Created => "added",
+        Written::Replaced => "replaced",
+        Written::Unchanged => return format!("catalogue {} is as it was", super::name(object)),
+    };
+    format!(
+        "catalogue {} {word}: {}",
+        super::name(object),
+        super::counts(object)
+    )
+}

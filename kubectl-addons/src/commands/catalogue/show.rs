@@ -1,0 +1,113 @@
+//! `catalogue show NAME` and `catalogue view`: entries, and whole catalogues as YAML and JSON.
+
+use anyhow::Result;
+use common::api::catalogue::{AddonCatalogue, CatalogueClass};
+use common::catalogue::{Catalogue, Entry};
+
+use crate::cli::Format;
+use crate::cli::reading::{CatalogueShow, CatalogueView};
+use crate::exit::Exit;
+use crate::output::{self, Items, table::Table};
+use crate::session::Session;
+
+/// As `kubectl get -o name` writes it.
+pub const KIND: &str = "addoncatalogue.kubectl-addons.dev";
+
+/// Shows one catalogue: its entries, or the object itself, as it could be added again.
+///
+/// # Errors
+/// No such catalogue; the server cannot be reached, or refuses.
+pub async fn run(session: &Session, args: &CatalogueShow) -> Result<Exit> {
+    let object = super::named(session.catalogues().await?, &args.name)?;
+    match args.output.format {
+        Format::Json | Format::Yaml => output::value(&tidy(object), args.output.format)?,
+        Format::Name => output::names(KIND, std::iter::once(super::name(object))),
+        Format::Table | Format::Wide => {
+            output::data(
+                &table(&Catalogue::of_objects(std::slice::from_ref(object)), false).render(),
+            );
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Shows the entries of all catalogues; those of class Core only with `--core`.
+///
+/// # Errors
+/// The server cannot be reached, or refuses.
+pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
+    let mut catalogue = Catalogue::of_objects(session.catalogues().await?);
+    catalogue
+        .entries
+        .retain(|entry| args.core || entry.class != CatalogueClass::Core);
+    match args.output.format {
+        Format::Json | Format::Yaml => output::value(
+            &Items {
+                items: &catalogue.entries,
+            },
+            args.output.format,
+        )?,
+        Format::Name => output::names("addon", catalogue.names().into_iter()),
+        Format::Table | Format::Wide if catalogue.entries.is_empty() => {
+            output::note("no entries; add a catalogue: kubectl addons catalogue add FILE");
+        }
+        Format::Table | Format::Wide => output::data(&table(&catalogue, true).render()),
+    }
+    Ok(Exit::Done)
+}
+
+/// Without what only the server writes.
+fn tidy(object: &AddonCatalogue) -> AddonCatalogue {
+    let mut object = object.clone();
+    object.metadata.managed_fields = None;
+    object.metadata.resource_version = None;
+    object.metadata.uid = None;
+    object.metadata.generation = None;
+    object.status = None;
+    object
+}
+
+fn table(catalogue: &Catalogue, origins: bool) -> Table {
+    let mut header = vec!["NAME", "VERSION", "ID", "SUPPORT", "NEEDS"];
+    if origins {
+        header.push("CATALOGUE");
+    }
+    let mut table = Table::new(&header);
+    let mut entries: Vec<&Entry> = catalogue.entries.iter().collect();
+    // Stable: versions stay in the order of the catalogue.
+    entries.sort_by(|a, b| a.addon.cmp(&b.addon));
+    for entry in entries {
+        let mut cells = vec![
+            entry.addon.clone(),
+            entry.version.version.clone(),
+            entry.version.id.clone(),
+            entry
+                .support
+                .map(|support| format!("{support:?}"))
+                .unwrap_or_default(),
+            needs(entry),
+        ];
+        if origins {
+            cells.push(crate::commands::short(&entry.origin));
+        }
+        table.row(cells);
+    }
+    table
+}
+
+/// `Kubernetes >=1.30.0, KKP >=2.25`
+fn needs(entry: &Entry) -> String {
+    let constraints = &entry.version.constraints;
+    let kubernetes = constraints
+        .kubernetes_version
+        .as_ref()
+        .or(constraints.k8s_version.as_ref());
+    let parts = [
+        ("Kubernetes", kubernetes),
+        ("KKP", constraints.kkp_version.as_ref()),
+    ];
+    let words = parts
+        .iter()
+        .filter_map(|(what, range)| Some(format!("{what} {}", (*range)?)));
+    words.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,159 @@
+//! `search [WORD…]`: what can be installed, and whether it fits.
+
+use anyhow::Result;
+use common::api::catalogue::{CatalogueClass, Support};
+use common::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection, select};
+use common::catalogue::{Catalogue, Entry, Origin};
+use serde::Serialize;
+
+use crate::cli::Format;
+use crate::cli::reading::Search;
+use crate::exit::Exit;
+use crate::output::{self, Items, table::Table};
+use crate::session::Session;
+
+/// One add-on: the entry that would be installed, or why there is none.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    name: String,
+    fits: bool,
+    /// Of the entry that fits, else absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(flatten)]
+    origin: Origin,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    support: Option<Support>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    /// Why nothing fits: of the best entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// Lists the add-ons whose name or description holds every word.
+///
+/// # Errors
+/// The catalogues or the index cannot be read; without `--k8s`, the server does not answer.
+pub async fn run(session: &Session, args: &Search) -> Result<Exit> {
+    let mut catalogue = session.catalogue(&args.source).await?;
+    let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
+    catalogue
+        .entries
+        .retain(|entry| (args.core || entry.class != CatalogueClass::Core) && holds(entry, &words));
+    let facts = super::facts(session, &args.fit).await?;
+    let rows = rows(&catalogue, &facts, session.rules());
+    match args.output.format {
+        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
+        Format::Name => output::names("addon", rows.iter().map(|row| row.name.as_str())),
+        Format::Table | Format::Wide if rows.is_empty() => output::note(&nothing(&words)),
+        format => output::data(&table(&rows, format == Format::Wide).render()),
+    }
+    Ok(Exit::Done)
+}
+
+fn nothing(words: &[String]) -> String {
+    if words.is_empty() {
+        "no add-ons; add a catalogue: kubectl addons catalogue add FILE".to_owned()
+    } else {
+        format!("no add-on with {}", words.join(" "))
+    }
+}
+
+/// Whether the name or the description holds every word (lower case).
+fn holds(entry: &Entry, words: &[String]) -> bool {
+    let name = entry.addon.to_lowercase();
+    let description = entry
+        .description
+        .as_deref()
+        .unwrap_or_default()
+        .to_lowercase();
+    words
+        .iter()
+        .all(|word| name.contains(word) || description.contains(word))
+}
+
+fn rows(catalogue: &Catalogue, facts: &ClusterFacts, rules: Rules) -> Vec<Row> {
+    let of_name = |name: &&str| {
+        let request = Request {
+            addon: name,
+            ..Request::default()
+        };
+        row(&select(catalogue, &request, facts, rules))
+    };
+    catalogue.names().iter().filter_map(of_name).collect()
+}
+
+fn row(selection: &Selection) -> Option<Row> {
+    let best = selection.rejections.first();
+    let entry = selection
+        .chosen
+        .as_ref()
+        .or(best.map(|rejection| &rejection.entry))?;
+    let of_chosen =
+        |text: &str| (selection.chosen.is_some() && !text.is_empty()).then(|| text.to_owned());
+    Some(Row {
+        name: entry.addon.clone(),
+        fits: selection.chosen.is_some(),
+        version: of_chosen(&entry.version.version),
+        id: of_chosen(&entry.version.id),
+        origin: entry.origin.as_ref().clone(),
+        support: entry.support,
+        description: entry.description.clone(),
+        reason: match &selection.chosen {
+            Some(_) => None,
+            None => best.map(|rejection| needs(&rejection.reason)),
+        },
+    })
+}
+
+/// `needs Kubernetes >=1.37.0, this is 1.36.3`
+fn needs(reason: &Reason) -> String {
+    match reason {
+        Reason::DoesNotMatch {
+            field,
+            range,
+            version,
+        } => {
+            let what = if *field == "kkpVersion" {
+                "KKP"
+            } else {
+                "Kubernetes"
+            };
+            format!("needs {what} {range}, this is {version}")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn table(rows: &[Row], wide: bool) -> Table {
+    let mut header = vec!["NAME", "VERSION", "FITS", "CATALOGUE", "SUPPORT"];
+    if wide {
+        header.push("ID");
+    }
+    header.push("DESCRIPTION");
+    let mut table = Table::new(&header);
+    for row in rows {
+        let support = row
+            .support
+            .map(|support| format!("{support:?}"))
+            .unwrap_or_default();
+        let mut cells = vec![
+            row.name.clone(),
+            row.version.clone().unwrap_or_default(),
+            if row.fits { "yes" } else { "no" }.to_owned(),
+            super::short(&row.origin),
+            support,
+        ];
+        if wide {
+            cells.push(row.id.clone().unwrap_or_default());
+        }
+        let words = row.reason.as_ref().or(row.description.as_ref());
+        cells.push(words.cloned().unwrap_or_default());
+        table.row(cells);
+    }
+    table
+}

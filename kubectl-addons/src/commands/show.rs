@@ -1,0 +1,283 @@
+//! `show NAME[@VERSION]`: one add-on, and why other versions were passed over.
+
+mod text;
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use common::api::catalogue::{FormField, Method, Requirement, Source, Support};
+use common::catalogue::select::{ClusterFacts, Rejection, Request, Rules, Selection, select};
+use common::catalogue::{Entry, Origin};
+use common::manifest::Manifest;
+use common::manifest::key::ObjectKey;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::cli::Format;
+use crate::cli::reading::Show;
+use crate::exit::Exit;
+use crate::operation::choose::{ChooseError, Wish, choose};
+use crate::operation::prepare::{Package, package};
+use crate::output;
+use crate::session::Session;
+
+/// An add-on as JSON and YAML show it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown {
+    name: String,
+    /// The version that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked_for: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    support: Option<Support>,
+    /// What it was judged by.
+    cluster: Cluster,
+    /// The rules that chose.
+    rules: Rules,
+    /// The entry that fits; absent where none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<ShownEntry>,
+    /// What the manifest of the entry holds; absent where it was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Content>,
+    passed_over: Vec<PassedOver>,
+}
+
+/// Versions without their pre-release; absent = not known.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Cluster {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kubernetes: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kkp: Option<String>,
+}
+
+/// The chosen entry.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownEntry {
+    version: String,
+    id: String,
+    origin: Origin,
+    place: String,
+    method: Method,
+    source: Source,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default_namespace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    form: Vec<FormField>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    requires: Vec<Requirement>,
+}
+
+/// What a manifest holds.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Content {
+    location: String,
+    /// Of the entry, or computed where it has none.
+    manifest_hash: String,
+    /// Whether the entry has a hash that the manifest was verified with.
+    verified: bool,
+    objects: Vec<ObjectKey>,
+    images: Vec<String>,
+}
+
+/// An entry that was passed over.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PassedOver {
+    version: String,
+    id: String,
+    origin: Origin,
+    /// For people.
+    reason: String,
+}
+
+/// Shows one add-on. Where nothing fits, that is shown, and the exit code is 5.
+///
+/// # Errors
+/// No such add-on; a manifest that cannot be fetched, verified or read (after everything else was shown).
+pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
+    let wish = Wish::parse(&args.addon);
+    let catalogue = session.catalogue(&args.source).await?;
+    let request = Request {
+        addon: &wish.name,
+        version: wish.version.as_deref(),
+        ..Request::default()
+    };
+    // The name is looked for first: that needs no cluster.
+    if let Err(unknown @ ChooseError::Unknown { .. }) = choose(
+        &catalogue,
+        &request,
+        &ClusterFacts::default(),
+        session.rules(),
+    ) {
+        return Err(unknown.into());
+    }
+    let facts = super::facts(session, &args.fit).await?;
+    let selection = select(&catalogue, &request, &facts, session.rules());
+    let fetched = match &selection.chosen {
+        Some(entry) if is_readable(entry) => Some(package(entry).await),
+        _ => None,
+    };
+    let (package, failure) = match fetched.transpose() {
+        Ok(package) => (package, None),
+        Err(error) => (None, Some(error)),
+    };
+    for warning in selection
+        .warnings
+        .iter()
+        .chain(package.iter().flat_map(|package| &package.warnings))
+    {
+        output::note(&format!("careful: {warning}"));
+    }
+    let shown = Shown::new(wish, &facts, &selection, package);
+    match args.output.format {
+        Format::Json | Format::Yaml => output::value(&shown, args.output.format)?,
+        Format::Name => output::names("addon", std::iter::once(shown.name.as_str())),
+        Format::Table | Format::Wide => output::data(&text::text(&shown)),
+    }
+    match failure {
+        Some(error) => Err(error),
+        None if selection.chosen.is_none() => Ok(Exit::DoesNotFit),
+        None => Ok(Exit::Done),
+    }
+}
+
+/// Whether the objects can be shown without rendering.
+fn is_readable(entry: &Entry) -> bool {
+    let source = &entry.version.source;
+    entry.version.template.method == Method::Manifest
+        && (source.url.is_some() || source.inline.is_some())
+}
+
+impl Shown {
+    fn new(
+        wish: Wish,
+        facts: &ClusterFacts,
+        selection: &Selection,
+        package: Option<Package>,
+    ) -> Self {
+        let best = selection
+            .rejections
+            .first()
+            .map(|rejection| &rejection.entry);
+        let known = selection.chosen.as_ref().or(best);
+        let has_hash = selection
+            .chosen
+            .as_ref()
+            .and_then(|entry| entry.version.manifest_hash.as_ref());
+        Self {
+            name: wish.name,
+            asked_for: wish.version,
+            description: known.and_then(|entry| entry.description.clone()),
+            support: known.and_then(|entry| entry.support),
+            cluster: Cluster {
+                kubernetes: facts.kubernetes.as_ref().map(ToString::to_string),
+                kkp: facts.kkp.as_ref().map(ToString::to_string),
+            },
+            rules: selection.rules,
+            entry: selection.chosen.as_ref().map(ShownEntry::new),
+            content: package.map(|package| Content::new(package, has_hash.is_some())),
+            passed_over: selection.rejections.iter().map(PassedOver::new).collect(),
+        }
+    }
+}
+
+impl ShownEntry {
+    fn new(entry: &Entry) -> Self {
+        let version = entry.version.clone();
+        Self {
+            version: version.version,
+            id: version.id,
+            origin: entry.origin.as_ref().clone(),
+            place: entry.place.clone(),
+            method: version.template.method,
+            source: version.source,
+            default_namespace: version.default_namespace,
+            values: version.values,
+            form: version.template.form_spec,
+            requires: version.requires,
+        }
+    }
+}
+
+impl Content {
+    fn new(package: Package, has_hash: bool) -> Self {
+        // What is neither a sha256 nor a sha1 proves nothing.
+        let verified = has_hash && matches!(package.manifest_hash.len(), 40 | 64);
+        let mut images = BTreeSet::new();
+        for manifest in &package.manifests {
+            collect_images(&manifest.object, &mut images);
+        }
+        let key = |manifest: &Manifest| ObjectKey::of(&manifest.object);
+        Self {
+            location: package.location,
+            manifest_hash: package.manifest_hash,
+            verified,
+            objects: package.manifests.iter().filter_map(key).collect(),
+            images: images.into_iter().collect(),
+        }
+    }
+}
+
+impl PassedOver {
+    fn new(rejection: &Rejection) -> Self {
+        Self {
+            version: rejection.entry.version.version.clone(),
+            id: rejection.entry.version.id.clone(),
+            origin: rejection.entry.origin.as_ref().clone(),
+            reason: rejection.reason.to_string(),
+        }
+    }
+}
+
+/// The images of every list of containers, however deep: pod templates stand in custom resources as well.
+fn collect_images(value: &Value, images: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                if matches!(
+                    key.as_str(),
+                    "containers" | "initContainers" | "ephemeralContainers"
+                ) {
+                    let containers = value.as_array().into_iter().flatten();
+                    let found = containers.filter_map(|container| container.get("image")?.as_str());
+                    images.extend(found.map(str::to_owned));
+                }
+                collect_images(value, images);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_images(item, images)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn images_of_pods_wherever_they_stand() {
+        let object = json!({
+            "spec": {"template": {"spec": {
+                "initContainers": [{"image": "b:1"}],
+                "containers": [{"image": "a:1"}, {"image": "a:1"}, {"name": "none"}, null],
+            }}},
+            "containers": "text",
+            "image": "of something else",
+        });
+        let mut images = BTreeSet::new();
+        collect_images(&object, &mut images);
+        assert_eq!(images.into_iter().collect::<Vec<_>>(), ["a:1", "b:1"]);
+    }
+}

@@ -1,0 +1,206 @@
+//! `show` for people.
+
+use std::fmt::Write as _;
+
+use common::api::catalogue::{FieldType, FormField, Requirement};
+use common::catalogue::Origin;
+use common::plan::summary::kinds;
+use serde_json::Value;
+
+use super::{Content, PassedOver, Shown, ShownEntry};
+use crate::commands::short;
+use crate::output::plain;
+
+/// Digits of a hash that are shown.
+const HASH_DIGITS: usize = 12;
+
+/// The text. Writing to a String cannot fail.
+pub fn text(shown: &Shown) -> String {
+    let mut text = String::new();
+    let cluster = cluster(shown);
+    match &shown.entry {
+        Some(entry) => {
+            let origin = match &entry.origin {
+                Origin::Catalogue { .. } => "catalogue",
+                Origin::Index { .. } => "index",
+            };
+            let origin = format!("{origin} {}", short(&entry.origin));
+            let head = format!(
+                "{} ({origin}{})",
+                label(&shown.name, &entry.version),
+                id(", id ", &entry.id)
+            );
+            let _ = writeln!(text, "{head:<64} fits {cluster}");
+        }
+        None => {
+            let version = shown.asked_for.as_deref().unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "{}   {} fits {cluster}",
+                shown.name,
+                label("no version", version)
+            );
+        }
+    }
+    if let Some(description) = &shown.description {
+        line(&mut text, "about", description);
+    }
+    if let Some(support) = shown.support {
+        line(&mut text, "support", &format!("{support:?}"));
+    }
+    if let Some(entry) = &shown.entry {
+        of_entry(&mut text, entry, shown.content.as_ref());
+    }
+    if !shown.passed_over.is_empty() {
+        text.push_str("  passed over\n");
+        passed_over(&mut text, &shown.passed_over);
+    }
+    plain(&text)
+}
+
+fn cluster(shown: &Shown) -> String {
+    let kubernetes = shown
+        .cluster
+        .kubernetes
+        .as_deref()
+        .unwrap_or("of any version");
+    match &shown.cluster.kkp {
+        Some(kkp) => format!("Kubernetes {kubernetes}, KKP {kkp}"),
+        None => format!("Kubernetes {kubernetes}"),
+    }
+}
+
+fn of_entry(text: &mut String, entry: &ShownEntry, content: Option<&Content>) {
+    line(text, "source", &source(entry, content));
+    if let Some(namespace) = &entry.default_namespace {
+        line(text, "namespace", namespace);
+    }
+    if let Some(content) = content {
+        let kinds = kinds(content.objects.iter());
+        line(
+            text,
+            "objects",
+            &format!("{}: {kinds}", content.objects.len()),
+        );
+        list(text, "images", &content.images);
+    }
+    let requires: Vec<String> = entry.requires.iter().map(requirement).collect();
+    list(text, "requires", &requires);
+    let form: Vec<String> = entry.form.iter().map(field).collect();
+    list(text, "form", &form);
+    if let Some(Value::Object(values)) = &entry.values {
+        let values: Vec<String> = values.keys().cloned().collect();
+        line(text, "values", &values.join(", "));
+    }
+}
+
+fn source(entry: &ShownEntry, content: Option<&Content>) -> String {
+    if let Some(content) = content {
+        let hash: String = content.manifest_hash.chars().take(HASH_DIGITS).collect();
+        let algorithm = match content.manifest_hash.len() {
+            64 => "sha256:",
+            40 => "sha1:",
+            _ => "",
+        };
+        let verified = if content.verified {
+            "verified"
+        } else {
+            "not verified: the entry has no such hash"
+        };
+        return format!("{}  {algorithm}{hash}… {verified}", content.location);
+    }
+    let source = &entry.source;
+    let path = |path: &Option<String>| {
+        path.as_ref()
+            .map(|path| format!("  {path}"))
+            .unwrap_or_default()
+    };
+    if let Some(git) = &source.git {
+        format!("git {}{}", git.remote, path(&git.path))
+    } else if let Some(docker) = &source.docker {
+        format!("image {}{}", docker.image, path(&docker.path))
+    } else if let Some(helm) = &source.helm {
+        format!("chart {} of {}", helm.chart, helm.url)
+    } else if let Some(url) = &source.url {
+        url.manifest.clone()
+    } else {
+        "inline".to_owned()
+    }
+}
+
+fn requirement(requirement: &Requirement) -> String {
+    let version = requirement.version.as_deref().unwrap_or_default();
+    format!("{} {version}", requirement.name)
+        .trim_end()
+        .to_owned()
+}
+
+/// `replicas (number, default 1)  "How many pods serve metrics"`
+fn field(field: &FormField) -> String {
+    let kind = match field.r#type {
+        FieldType::Text | FieldType::String => "text",
+        FieldType::Number => "number",
+        FieldType::Boolean => "boolean",
+        FieldType::TextArea => "text-area",
+    };
+    let mut text = format!("{} ({kind}", field.internal_name);
+    if let Some(default) = &field.default {
+        let _ = write!(text, ", default {default}");
+    } else if field.required {
+        text.push_str(", required");
+    }
+    text.push(')');
+    if let Some(help) = &field.help_text {
+        let _ = write!(text, "  {help:?}");
+    }
+    text
+}
+
+fn passed_over(text: &mut String, entries: &[PassedOver]) {
+    let labels: Vec<String> = entries
+        .iter()
+        .map(|entry| {
+            let label = label(&entry.version, &id(" id ", &entry.id));
+            if label.is_empty() {
+                "no version".to_owned()
+            } else {
+                label
+            }
+        })
+        .collect();
+    let width = labels
+        .iter()
+        .map(|label| label.chars().count())
+        .max()
+        .unwrap_or_default();
+    for (label, entry) in labels.iter().zip(entries) {
+        let _ = writeln!(text, "    {label:<width$}   {}", entry.reason);
+    }
+}
+
+fn id(before: &str, id: &str) -> String {
+    if id.is_empty() {
+        String::new()
+    } else {
+        format!("{before}{id}")
+    }
+}
+
+/// Both parts with one blank between them.
+fn label(first: &str, second: &str) -> String {
+    format!("{} {}", first, second.trim_start())
+        .trim()
+        .to_owned()
+}
+
+/// A title with one item a line.
+fn list(text: &mut String, title: &str, items: &[String]) {
+    for (i, item) in items.iter().enumerate() {
+        line(text, if i == 0 { title } else { "" }, item);
+    }
+}
+
+fn line(text: &mut String, title: &str, rest: &str) {
+    let rest = rest.replace('\n', " ");
+    let _ = writeln!(text, "  {title:<9} {}", rest.trim_end());
+}

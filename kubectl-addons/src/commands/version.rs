@@ -1,0 +1,57 @@
+//! `version`: of this client and of the server.
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::cli::Format;
+use crate::cli::reading::Version;
+use crate::exit::Exit;
+use crate::output;
+use crate::session::Session;
+
+/// Both versions, in the words of kubectl.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Versions {
+    client_version: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_version: Option<String>,
+}
+
+/// Prints the versions; that of the client even where the server does not answer.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn run(session: &Session, args: &Version) -> Result<Exit> {
+    let server = if args.client {
+        None
+    } else {
+        Some(server(session).await)
+    };
+    let (server_version, failure) = match server.transpose() {
+        Ok(version) => (version, None),
+        Err(error) => (None, Some(error)),
+    };
+    let versions = Versions {
+        client_version: concat!("v", env!("CARGO_PKG_VERSION")),
+        server_version,
+    };
+    match args.output.format {
+        Format::Json | Format::Yaml => output::value(&versions, args.output.format)?,
+        Format::Table | Format::Wide | Format::Name => {
+            let mut text = format!("Client Version: {}\n", versions.client_version);
+            if let Some(server) = &versions.server_version {
+                text.push_str(&format!("Server Version: {server}\n"));
+            }
+            output::data(&text);
+        }
+    }
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(Exit::Done),
+    }
+}
+
+async fn server(session: &Session) -> Result<String> {
+    Ok(session.cluster().await?.kubernetes_version().await?)
+}

@@ -1,0 +1,166 @@
+//! Catalogues in a cluster: `init`, `catalogue …`, `search`, and completion as kubectl asks for it.
+
+use std::path::PathBuf;
+
+use addons_tests::control_plane::{ControlPlane, unique};
+use addons_tests::plugin::{Output, Plugin};
+use anyhow::{Result, ensure};
+use serde_json::Value;
+
+/// A user with a system namespace of their own.
+struct User {
+    plugin: Plugin,
+    system: String,
+}
+
+impl User {
+    async fn new() -> Result<Self> {
+        let plugin = Plugin::admin(ControlPlane::shared().await?)?;
+        Ok(Self {
+            plugin,
+            system: unique("system"),
+        })
+    }
+
+    async fn run(&self, line: &str) -> Result<Output> {
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        words.extend(["--system-namespace", &self.system]);
+        self.plugin.run(&words).await
+    }
+
+    fn write(&self, file: &str, name: &str, addon: &str, versions: &[&str]) -> Result<PathBuf> {
+        let mut text = format!(
+            "apiVersion: kubectl-addons.dev/v1alpha1\nkind: AddonCatalogue\nmetadata: {{name: {name}}}\nspec:\n  addons:\n  - name: {addon}\n    versions:\n"
+        );
+        for version in versions {
+            text.push_str(&format!(
+                "    - {{version: {version}, source: {{url: {{manifest: {addon}.yaml}}}}}}\n"
+            ));
+        }
+        let path = self.plugin.home().join(file);
+        std::fs::write(&path, text)?;
+        Ok(path)
+    }
+}
+
+#[tokio::test]
+async fn from_the_first_to_the_last() -> Result<()> {
+    let user = User::new().await?;
+    let said = user.run("init").await?.done()?;
+    ensure!(
+        said.stdout.is_empty() && said.stderr.contains("nothing is enforced yet"),
+        "{}",
+        said.stderr
+    );
+    let again = user.run("init").await?.done()?;
+    ensure!(
+        again.stderr.matches(" unchanged").count() == 2,
+        "{}",
+        again.stderr
+    );
+
+    let said = user.run("catalogue list").await?.done()?;
+    ensure!(
+        said.stdout.is_empty() && said.stderr.contains("no catalogues"),
+        "{}",
+        said.stderr
+    );
+
+    let first = user.write("first.yaml", "first", "web", &["1.0.0", "1.1.0"])?;
+    let add = format!("catalogue add {}", first.display());
+    for words in [
+        "catalogue first added: 1 add-on, 2 versions",
+        "catalogue first is as it was",
+    ] {
+        let said = user.run(&add).await?.done()?;
+        ensure!(said.stderr.trim() == words, "{}", said.stderr);
+    }
+    user.write("first.yaml", "first", "web", &["1.0.0", "1.1.0", "1.2.0"])?;
+    let said = user.run(&add).await?.done()?;
+    ensure!(
+        said.stderr.trim() == "catalogue first replaced: 1 add-on, 3 versions",
+        "{}",
+        said.stderr
+    );
+
+    // semantics 2: v1 = 1.0.0, across source catalogues; our own verdict, in the webhook's words.
+    let second = user.write("second.yaml", "second", "web", &["v1"])?;
+    let said = user
+        .run(&format!("catalogue add {}", second.display()))
+        .await?
+        .ended(6)?;
+    ensure!(
+        said.stderr
+            .contains("web v1 is already in catalogue first at spec.addons[0].versions[0] (1.0.0)"),
+        "{}",
+        said.stderr
+    );
+
+    let said = user.run("search -o json").await?.done()?;
+    let found: Value = serde_json::from_str(&said.stdout)?;
+    ensure!(
+        found.pointer("/items/0/version") == Some(&Value::from("1.2.0")),
+        "{}",
+        said.stdout
+    );
+    ensure!(found.pointer("/items/1").is_none(), "{}", said.stdout);
+
+    // What is shown can be added again.
+    let said = user.run("catalogue show first -o yaml").await?.done()?;
+    std::fs::write(user.plugin.home().join("shown.yaml"), &said.stdout)?;
+    let said = user.run("catalogue add shown.yaml").await?.done()?;
+    ensure!(
+        said.stderr.trim() == "catalogue first is as it was",
+        "{}",
+        said.stderr
+    );
+
+    let said = user.run("catalogue remove frist").await?.ended(1)?;
+    ensure!(
+        said.stderr.contains("no catalogue named frist"),
+        "{}",
+        said.stderr
+    );
+    let said = user.run("catalogue remove first").await?.done()?;
+    ensure!(
+        said.stderr.trim() == "catalogue first removed",
+        "{}",
+        said.stderr
+    );
+    let said = user.run("show web").await?.ended(1)?;
+    ensure!(
+        said.stderr
+            .contains("no add-on named web; there is no catalogue yet"),
+        "{}",
+        said.stderr
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn kubectl_asks_for_candidates() -> Result<()> {
+    let user = User::new().await?;
+    let file = user.write("catalogue.yaml", "candidates", "web", &["1.0.0"])?;
+    user.run(&format!("catalogue add {}", file.display()))
+        .await?
+        .done()?;
+    for (words, candidate) in [
+        (["catalogue", "show", ""], "candidates"),
+        (["show", "w", ""], ""),
+        (["search", "--rules", "a"], "auto"),
+    ] {
+        let system = format!("--system-namespace={}", user.system);
+        let mut args = vec!["__complete", "addons", system.as_str()];
+        args.extend(words);
+        let said = user.plugin.kubectl(&args).await?.done()?;
+        ensure!(said.stdout.contains(":4"), "{}", said.stdout);
+        ensure!(said.stdout.contains(candidate), "{}", said.stdout);
+    }
+    let said = user.plugin.kubectl(&["addons", "version"]).await?.done()?;
+    ensure!(
+        said.stdout.contains("Server Version: v1."),
+        "{}",
+        said.stdout
+    );
+    Ok(())
+}

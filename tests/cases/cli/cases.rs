@@ -1,0 +1,76 @@
+//! Names and command lines. A file of each name stands beside this one.
+
+/// All cases.
+#[rustfmt::skip]
+pub const CASES: &[(&str, &str)] = &[
+    // Help and mistakes.
+    ("help", "kubectl-addons -h"),
+    ("help-long", "kubectl-addons --help"),
+    ("help-other-name", "other-name search -h"),
+    ("help-catalogue", "kubectl-addons catalogue -h"),
+    ("help-show", "kubectl-addons show -h"),
+    ("help-install", "kubectl-addons install -h"),
+    ("no-command", "kubectl-addons"),
+    ("unknown-command", "kubectl-addons serach"),
+    ("missing-argument", "kubectl-addons show"),
+    ("unknown-format", "kubectl-addons search -o xml"),
+    ("unknown-version", "kubectl-addons search --channel index.yaml --k8s latest"),
+    ("two-sources", "kubectl-addons search --channel index.yaml --catalogue platform"),
+    ("version-client", "kubectl-addons version --client"),
+    ("version-json", "kubectl-addons version --client -o json"),
+
+    // search
+    ("search", "kubectl-addons search --channel index.yaml --k8s 1.36.3"),
+    ("search-wide", "kubectl-addons search --channel index.yaml --k8s v1.29.4-eks-1 -o wide"),
+    ("search-json", "kubectl-addons search --channel index.yaml --k8s 1.36.3 -o json"),
+    ("search-yaml", "kubectl-addons search --channel index.yaml --k8s 1.36.3 -o yaml"),
+    ("search-name", "kubectl-addons search --channel index.yaml --k8s 1.36.3 -o name"),
+    ("search-words", "kubectl-addons search --channel catalogue.yaml --k8s 1.36.3 REQUESTS limits"),
+    ("search-nothing", "kubectl-addons search --channel index.yaml --k8s 1.36.3 storage"),
+    ("search-core-hidden", "kubectl-addons search --channel catalogue.yaml --k8s 1.36.3"),
+    ("search-core", "kubectl-addons search --channel catalogue.yaml --k8s 1.36.3 --core"),
+    ("search-no-cluster", "kubectl-addons search --channel index.yaml"),
+
+    // show
+    ("show", "kubectl-addons show web --channel index.yaml --k8s 1.36.3"),
+    ("show-version", "kubectl-addons show web@1 --channel index.yaml --k8s 1.36.3"),
+    ("show-json", "kubectl-addons show web --channel index.yaml --k8s 1.36.3 -o json"),
+    ("show-inline", "kubectl-addons show limits --channel catalogue.yaml --k8s 1.36.3 -o yaml"),
+    ("show-chart", "kubectl-addons show monitoring --channel catalogue.yaml --k8s 1.36.3 --kkp 2.28"),
+    ("show-does-not-fit", "kubectl-addons show future --channel index.yaml --k8s 1.36.3"),
+    ("show-no-such-version", "kubectl-addons show web@7 --channel index.yaml --k8s 1.36.3"),
+    ("show-unknown", "kubectl-addons show webb --channel index.yaml --k8s 1.36.3"),
+    ("show-unknown-far", "kubectl-addons show kubernetes-dashboard --channel index.yaml --k8s 1.36.3"),
+    ("show-forged", "kubectl-addons show forged --channel index.yaml --k8s 1.36.3"),
+    ("show-dangling", "kubectl-addons show dangling --channel index.yaml --k8s 1.36.3"),
+
+    // catalogue
+    ("validate", "kubectl-addons catalogue validate catalogue.yaml index.yaml"),
+    ("validate-duplicate", "kubectl-addons catalogue validate duplicate.yaml"),
+    ("validate-across", "kubectl-addons catalogue validate index.yaml duplicate.yaml"),
+    ("validate-misspelt", "kubectl-addons catalogue validate misspelt.yaml"),
+    ("validate-index", "kubectl-addons catalogue validate broken.yaml unclosed.yaml manifests/web-1.yaml"),
+
+    // Sources.
+    ("source-missing", "kubectl-addons search --channel missing.yaml --k8s 1.36.3"),
+    ("source-folder", "kubectl-addons search --channel manifests --k8s 1.36.3"),
+    ("source-scheme", "kubectl-addons search --channel s3://bucket/index.yaml --k8s 1.36.3"),
+    ("source-file-url", "kubectl-addons search --channel file://index.yaml --k8s 1.36.3"),
+    ("source-credentials", "kubectl-addons search --channel https://me:secret@example.test/index.yaml --k8s 1.36.3"),
+
+    // Kubeconfigs.
+    ("kubeconfig-none", "kubectl-addons list"),
+    ("kubeconfig-missing", "KUBECONFIG=missing kubectl-addons list"),
+    ("kubeconfig-broken", "KUBECONFIG=kubeconfig-broken kubectl-addons list"),
+    ("kubeconfig-context", "KUBECONFIG=missing:kubeconfig kubectl-addons list --context elsewhere"),
+    ("kubeconfig-server", "KUBECONFIG=kubeconfig kubectl-addons list --server 127.0.0.1:1"),
+
+    // Completion.
+    ("complete-commands", "kubectl_complete-addons ''"),
+    ("complete-addons", "kubectl_complete-addons show --channel index.yaml ''"),
+    ("complete-core", "kubectl_complete-addons show --core --channel catalogue.yaml d"),
+    ("complete-core-hidden", "kubectl_complete-addons show --channel=catalogue.yaml ''"),
+    ("complete-flags", "kubectl_complete-addons search --k"),
+    ("complete-values", "kubectl_complete-addons search --rules d"),
+    ("complete-contexts", "KUBECONFIG=kubeconfig kubectl_complete-addons list --context t"),
+];
