@@ -2,6 +2,7 @@
 //!
 //! `diff`, `--dry-run`, the confirmation and the executor all take the same [`Plan`].
 
+pub mod across;
 mod decide;
 pub mod desired;
 pub mod inventory;
@@ -93,6 +94,16 @@ impl Plan {
             && self.prune.iter().all(Vec::is_empty)
             && self.release.is_empty()
             && self.create_namespace.is_none()
+    }
+
+    /// Makes the definitions of this plan a barrier: objects of another add-on need them served.
+    pub fn wait_for_definitions(&mut self) {
+        for wave in &mut self.waves {
+            wave.barrier |= wave
+                .steps
+                .iter()
+                .any(|step| order::defined_kind(&step.object).is_some());
+        }
     }
 
     /// Every step of every wave, in order.

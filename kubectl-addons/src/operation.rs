@@ -11,4 +11,5 @@ pub mod known;
 pub mod pipeline;
 pub mod prepare;
 pub mod run;
+pub mod together;
 pub mod verdict;

@@ -80,6 +80,27 @@ impl KindTable {
         }
     }
 
+    /// This table and, behind it, what it lacks of another one.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        let mut both = self.clone();
+        for (group, versions) in &other.groups {
+            for (version, kinds) in versions {
+                for (kind, info) in kinds {
+                    let gvk = Gvk {
+                        group: group.clone(),
+                        version: version.clone(),
+                        kind: kind.clone(),
+                    };
+                    if both.get(&gvk).is_none() {
+                        both.insert(&gvk, info.clone());
+                    }
+                }
+            }
+        }
+        both
+    }
+
     /// How exactly this version of a kind is served.
     #[must_use]
     pub fn get(&self, gvk: &Gvk) -> Option<&KindInfo> {

@@ -5,8 +5,9 @@ use anyhow::Result;
 use crate::cli::operation::{ChannelApply, DryRun, Source, Values};
 use crate::exit::Exit;
 use crate::operation::choose::{ChooseError, Wish};
-use crate::operation::pipeline::{Flags, Pipeline, Wanted};
+use crate::operation::pipeline::{Pipeline, Wanted};
 use crate::operation::run;
+use crate::operation::together::Flags;
 use crate::output;
 use crate::session::Session;
 
@@ -25,31 +26,32 @@ pub async fn apply(session: &Session, args: &ChannelApply) -> Result<Exit> {
         ..Flags::default()
     };
     let catalogue = session.index(&args.index).await?;
-    let mut items = Vec::new();
+    let mut candidates = Vec::new();
     let mut worst = Exit::Done;
     for name in catalogue.names() {
         let wish = Wish {
             name: name.to_owned(),
             version: None,
         };
-        let candidate = match pipeline
+        match pipeline
             .install(&wish, Wanted::default(), &Values::default())
             .await
         {
-            Ok(candidate) => candidate,
+            Ok(candidate) => candidates.push(candidate),
             // kops passes over what does not fit this cluster.
             Err(error) if matches!(error.downcast_ref(), Some(ChooseError::DoesNotFit { .. })) => {
                 output::note(&format!("{name}  does not fit this cluster"));
-                continue;
             }
-            Err(error) => {
-                worst = worst.max(output::failure(&error));
-                continue;
-            }
-        };
-        match pipeline.plan(candidate.clone(), flags).await {
+            Err(error) => worst = worst.max(output::failure(&error)),
+        }
+    }
+    let mut items = Vec::new();
+    for (candidate, outcome) in pipeline.plan(candidates, flags).await? {
+        match outcome {
             Ok(prepared) => items.push(run::Item::new(&candidate, prepared)),
-            Err(error) => worst = worst.max(output::failure(&error.context(name.to_owned()))),
+            Err(error) => {
+                worst = worst.max(output::failure(&error.context(candidate.name.to_string())))
+            }
         }
     }
     let mut change = args.change.clone();

@@ -9,8 +9,9 @@ use serde_json::Value;
 use crate::cli::operation::Diff;
 use crate::exit::Exit;
 use crate::operation::choose::Wish;
-use crate::operation::pipeline::{Flags, Pipeline, Wanted};
+use crate::operation::pipeline::{Pipeline, Wanted};
 use crate::operation::prepare::Prepared;
+use crate::operation::together::Flags;
 use crate::output;
 use crate::session::Session;
 
@@ -62,8 +63,8 @@ async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
         }
     }
     let mut worst = Exit::Done;
-    for candidate in candidates {
-        if let Some(prepared) = pipeline.plan(candidate, flags).await? {
+    for (_, outcome) in pipeline.plan(candidates, flags).await? {
+        if let Some(prepared) = outcome? {
             let changes = diff::diff(session.cluster().await?, &prepared.plan).await?;
             let (text, differs) = text(&prepared, &changes);
             output::data(&text);

@@ -5,8 +5,9 @@ use anyhow::Result;
 use crate::cli::operation::Install;
 use crate::exit::Exit;
 use crate::operation::choose::Wish;
-use crate::operation::pipeline::{Flags, Pipeline, Wanted};
+use crate::operation::pipeline::{Pipeline, Wanted};
 use crate::operation::run;
+use crate::operation::together::Flags;
 use crate::session::Session;
 use crate::usage::Usage;
 
@@ -28,15 +29,14 @@ pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
         target_namespace: args.target_namespace.as_deref(),
         core: args.core,
     };
-    let mut prepared = Vec::new();
+    let mut candidates = Vec::new();
     for typed in &args.addons {
-        let candidate = pipeline
-            .install(&Wish::parse(typed), wanted, &args.values)
-            .await?;
-        prepared.push(run::Item::new(
-            &candidate,
-            pipeline.plan(candidate.clone(), flags).await?,
-        ));
+        candidates.push(
+            pipeline
+                .install(&Wish::parse(typed), wanted, &args.values)
+                .await?,
+        );
     }
-    run::run(session, &pipeline.known, prepared, &args.change).await
+    let planned = pipeline.plan(candidates, flags).await?;
+    run::run(session, &pipeline.known, run::items(planned)?, &args.change).await
 }

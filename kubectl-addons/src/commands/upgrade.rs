@@ -6,8 +6,9 @@ use common::api::installation::AddonInstallation;
 use crate::cli::operation::Upgrade;
 use crate::exit::Exit;
 use crate::operation::choose::Wish;
-use crate::operation::pipeline::{Flags, Pipeline};
+use crate::operation::pipeline::Pipeline;
 use crate::operation::run;
+use crate::operation::together::Flags;
 use crate::output;
 use crate::session::Session;
 
@@ -22,7 +23,7 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
         allow_downgrade: args.allow_downgrade,
         allow_prune: args.change.allow_prune,
     };
-    let mut prepared = Vec::new();
+    let mut candidates = Vec::new();
     for (record, version) in targets(&pipeline, &args.addons, session)? {
         if record.spec.suspend {
             output::note(&format!(
@@ -31,15 +32,14 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
             ));
             continue;
         }
-        let candidate = pipeline
-            .upgrade(record, version.as_deref(), &args.values)
-            .await?;
-        prepared.push(run::Item::new(
-            &candidate,
-            pipeline.plan(candidate.clone(), flags).await?,
-        ));
+        candidates.push(
+            pipeline
+                .upgrade(record, version.as_deref(), &args.values)
+                .await?,
+        );
     }
-    run::run(session, &pipeline.known, prepared, &args.change).await
+    let planned = pipeline.plan(candidates, flags).await?;
+    run::run(session, &pipeline.known, run::items(planned)?, &args.change).await
 }
 
 /// The records that were named, with the versions that were asked for; all of them where none was named.

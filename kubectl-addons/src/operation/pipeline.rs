@@ -4,7 +4,6 @@ use anyhow::{Context as _, Result, bail};
 use common::admission::Facts;
 use common::api::installation::AddonInstallation;
 use common::api::names;
-use common::catalogue::due::Due;
 use common::catalogue::select::Request;
 use common::catalogue::{Catalogue, Entry, Origin};
 use common::plan::InstallationName;
@@ -20,19 +19,8 @@ use crate::usage::Usage;
 use super::candidate::Candidate;
 use super::choose::{Wish, choose};
 use super::known::{Known, name_of};
-use super::prepare::{PlanFlags, Prepared, package, prepare};
+use super::together::{self, Flags, Planned};
 use super::verdict;
-
-/// What the user said about how plans are made.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Flags {
-    /// Restore what was edited or deleted, even where no other version is due.
-    pub repair: bool,
-    /// Accept a lower version.
-    pub allow_downgrade: bool,
-    /// Accept a set that is empty, or that prunes most of what is installed.
-    pub allow_prune: bool,
-}
 
 /// What the user said about one new installation.
 #[derive(Clone, Copy, Debug, Default)]
@@ -159,47 +147,12 @@ impl<'a> Pipeline<'a> {
         self.settle(candidate, overlay).await
     }
 
-    /// The plan of a candidate; `None` where nothing is due: then nothing was read of the live objects.
+    /// The plans of candidates, in the order in which they have to be executed.
     ///
     /// # Errors
-    /// A downgrade that was not accepted, a source that cannot be read, a plan that cannot be made.
-    pub async fn plan(&self, candidate: Candidate, flags: Flags) -> Result<Option<Prepared>> {
-        let mut due = candidate.due(None);
-        let mut fetched = None;
-        if due == Due::No && candidate.entry.version.manifest_hash.is_none() {
-            let package = package(&candidate.entry).await?;
-            due = candidate.due(Some(&package.manifest_hash));
-            fetched = Some(package);
-        }
-        match &due {
-            Due::Downgrade { from, to } if !flags.allow_downgrade => {
-                if candidate.is_asked_for {
-                    bail!(
-                        "{} {from} is installed and {to} is lower\n  look:   kubectl addons show {}\n  accept: --allow-downgrade",
-                        candidate.name.name,
-                        candidate.entry.addon
-                    );
-                }
-                output::note(&format!(
-                    "careful: {} {from} is newer than {to}, the newest that fits; it stays",
-                    candidate.name.name
-                ));
-                return Ok(None);
-            }
-            Due::No if !flags.repair && !candidate.is_ensured() => return Ok(None),
-            _ => {}
-        }
-        let package = match fetched {
-            Some(package) => package,
-            None => package(&candidate.entry).await?,
-        };
-        let due = due != Due::No || flags.repair;
-        let plan_flags = PlanFlags {
-            due,
-            allow_prune: flags.allow_prune,
-        };
-        let prepared = prepare(self.session, &self.known, candidate, package, plan_flags).await?;
-        Ok((due || !prepared.plan.is_empty()).then_some(prepared))
+    /// Add-ons that need definitions of each other.
+    pub async fn plan(&self, candidates: Vec<Candidate>, flags: Flags) -> Result<Vec<Planned>> {
+        together::plan(self.session, &self.known, candidates, flags).await
     }
 
     /// Records that the user means by a name, or all of this cluster.

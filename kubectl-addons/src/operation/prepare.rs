@@ -8,12 +8,14 @@ use common::api::installation::Installed;
 use common::catalogue::Entry;
 use common::catalogue::channel::resolve_manifest;
 use common::engine::snapshot;
+use common::manifest::key::ObjectKey;
+use common::manifest::kinds::KindTable;
 use common::manifest::parse::{self, Limits};
 use common::manifest::{Manifest, digest};
-use common::plan::Plan;
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
+use common::plan::{InstallationName, Plan};
 
 use crate::session::Session;
 use crate::source;
@@ -100,6 +102,15 @@ pub struct PlanFlags {
     pub allow_prune: bool,
 }
 
+/// What other add-ons of the same command will bring.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// Kinds that they define.
+    pub kinds: KindTable,
+    /// Objects that they own.
+    pub claims: BTreeMap<ObjectKey, InstallationName>,
+}
+
 /// Plans an install or upgrade: reads the live state of the wanted and recorded objects, writes nothing.
 ///
 /// # Errors
@@ -107,6 +118,7 @@ pub struct PlanFlags {
 pub async fn prepare(
     session: &Session,
     known: &Known,
+    surroundings: &Surroundings,
     candidate: Candidate,
     package: Package,
     flags: PlanFlags,
@@ -126,7 +138,10 @@ pub async fn prepare(
             .keys()
             .map(|key| (key.group.clone(), key.kind.clone())),
     );
-    let kinds = cluster.kinds(&needed).await?;
+    // A kind that another add-on of this command will define is no reason to ask the server for it again.
+    needed.retain(|(group, kind)| surroundings.kinds.preferred(group, kind).is_none());
+    let served = cluster.kinds(&needed).await?;
+    let kinds = served.with(&surroundings.kinds);
     let target_namespace = candidate.target_namespace().to_owned();
     let context = DesiredContext {
         installation: &candidate.name,
@@ -136,7 +151,9 @@ pub async fn prepare(
     let desired = Desired::new(package.manifests, &context)?;
     let (keys, mut namespaces) = planner::reads(&desired, &inventory);
     namespaces.insert(target_namespace.clone());
-    let snapshot = snapshot::read(cluster, &kinds, &keys, &namespaces).await?;
+    let snapshot = snapshot::read(cluster, &served, &keys, &namespaces).await?;
+    let mut claims = known.claims(&candidate.name);
+    claims.extend(surroundings.claims.clone());
 
     let spec = &candidate.wanted.spec;
     let to = Installed {
@@ -160,7 +177,7 @@ pub async fn prepare(
         inventory: &inventory,
         snapshot: &snapshot,
         kinds: &kinds,
-        claims: &known.claims(&candidate.name),
+        claims: &claims,
         delete_kinds: &BTreeSet::new(),
     })?;
     plan.warnings.extend(package.warnings);

@@ -17,6 +17,7 @@ use super::announce;
 use super::candidate::Candidate;
 use super::known::Known;
 use super::prepare::Prepared;
+use super::together::Planned;
 
 /// The user did not agree, or could not be asked: nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,17 @@ impl Item {
             prepared,
         }
     }
+}
+
+/// The items of plans, where every one of them could be made.
+///
+/// # Errors
+/// The first that could not.
+pub fn items(planned: Vec<Planned>) -> Result<Vec<Item>> {
+    planned
+        .into_iter()
+        .map(|(candidate, outcome)| Ok(Item::new(&candidate, outcome?)))
+        .collect()
 }
 
 /// Announces what is due, asks and executes it; `--dry-run` only announces.

@@ -1,0 +1,145 @@
+//! Plans several candidates of one command: fetched first, ordered by who defines which kinds, then planned one after another.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use common::catalogue::due::Due;
+use common::manifest::key::ObjectKey;
+use common::manifest::kinds::KindTable;
+use common::plan::InstallationName;
+use common::plan::across::{self, Part};
+
+use crate::output;
+use crate::session::Session;
+
+use super::candidate::Candidate;
+use super::known::Known;
+use super::prepare::{Package, PlanFlags, Prepared, Surroundings, package, prepare};
+
+/// What the user said about how plans are made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Flags {
+    /// Restore what was edited or deleted, even where no other version is due.
+    pub repair: bool,
+    /// Accept a lower version.
+    pub allow_downgrade: bool,
+    /// Accept a set that is empty, or that prunes most of what is installed.
+    pub allow_prune: bool,
+}
+
+/// A candidate, and its plan; `None` where nothing is due: then nothing was read of the live objects.
+pub type Planned = (Candidate, Result<Option<Prepared>>);
+
+/// Plans candidates, in the order in which they have to be executed. The failure of one says nothing of the others.
+///
+/// # Errors
+/// Add-ons that need definitions of each other.
+pub async fn plan(
+    session: &Session,
+    known: &Known,
+    candidates: Vec<Candidate>,
+    flags: Flags,
+) -> Result<Vec<Planned>> {
+    let mut planned = Vec::new();
+    let mut loaded = Vec::new();
+    for candidate in candidates {
+        match load(&candidate, flags).await {
+            Ok(Some((package, due))) => loaded.push((candidate, package, due)),
+            Ok(None) => planned.push((candidate, Ok(None))),
+            Err(error) => planned.push((candidate, Err(error))),
+        }
+    }
+    let parts: Vec<Part<'_>> = loaded
+        .iter()
+        .map(|(candidate, package, _)| Part {
+            name: &candidate.name.name,
+            manifests: &package.manifests,
+        })
+        .collect();
+    let order = across::order(&parts)?;
+    let providers = across::providers(&parts);
+    let mut surroundings = Surroundings {
+        kinds: KindTable::default(),
+        claims: BTreeMap::new(),
+    };
+    for (_, package, _) in &loaded {
+        across::definitions(&package.manifests)
+            .for_each(|definition| surroundings.kinds.insert_crd(definition));
+    }
+    let mut loaded: Vec<_> = loaded.into_iter().map(Some).collect();
+    for index in order {
+        let Some((candidate, package, due)) = loaded.get_mut(index).and_then(Option::take) else {
+            continue;
+        };
+        let flags = PlanFlags {
+            due,
+            allow_prune: flags.allow_prune,
+        };
+        let mut outcome = prepare(
+            session,
+            known,
+            &surroundings,
+            candidate.clone(),
+            package,
+            flags,
+        )
+        .await;
+        if let Ok(prepared) = &mut outcome {
+            surroundings
+                .claims
+                .extend(claims(prepared, &candidate.name));
+            if providers.contains(&index) {
+                prepared.plan.wait_for_definitions();
+            }
+        }
+        let outcome =
+            outcome.map(|prepared| (due || !prepared.plan.is_empty()).then_some(prepared));
+        planned.push((candidate, outcome));
+    }
+    Ok(planned)
+}
+
+/// The package of a candidate, and whether it is due; `None` where there is nothing to do.
+async fn load(candidate: &Candidate, flags: Flags) -> Result<Option<(Package, bool)>> {
+    let mut due = candidate.due(None);
+    let mut fetched = None;
+    if due == Due::No && candidate.entry.version.manifest_hash.is_none() {
+        let package = package(&candidate.entry).await?;
+        due = candidate.due(Some(&package.manifest_hash));
+        fetched = Some(package);
+    }
+    match &due {
+        Due::Downgrade { from, to } if !flags.allow_downgrade => {
+            let name = &candidate.name.name;
+            if candidate.is_asked_for {
+                bail!(
+                    "{name} {from} is installed and {to} is lower\n  look:   kubectl addons show {}\n  accept: --allow-downgrade",
+                    candidate.entry.addon
+                );
+            }
+            output::note(&format!(
+                "careful: {name} {from} is newer than {to}, the newest that fits; it stays"
+            ));
+            return Ok(None);
+        }
+        Due::No if !flags.repair && !candidate.is_ensured() => return Ok(None),
+        _ => {}
+    }
+    let package = match fetched {
+        Some(package) => package,
+        None => package(&candidate.entry).await?,
+    };
+    Ok(Some((package, due != Due::No || flags.repair)))
+}
+
+fn claims<'a>(
+    prepared: &'a Prepared,
+    name: &'a InstallationName,
+) -> impl Iterator<Item = (ObjectKey, InstallationName)> + 'a {
+    prepared
+        .plan
+        .exact
+        .objects
+        .keys()
+        .map(|key| (key.clone(), name.clone()))
+}
