@@ -49,7 +49,7 @@ async fn bad_input_is_one_error_and_writes_nothing() -> Result<()> {
         (
             format!("install tampered --channel {tampered} --yes"),
             1,
-            vec!["hash"],
+            vec!["manifestHash"],
         ),
         (
             format!("install broken --channel {broken} --yes"),

@@ -17,6 +17,16 @@ const LEFT_OUT: [&str; 3] = [
     "APIService",
 ];
 
+const SECOND_NODE: &str = "apiVersion: v1
+kind: Node
+metadata:
+  name: second
+  annotations: {kwok.x-k8s.io/node: fake}
+  labels: {type: kwok, kubernetes.io/os: linux, kubernetes.io/hostname: second}
+spec: {}
+status: {allocatable: {cpu: 32, memory: 256Gi, pods: 110}, capacity: {cpu: 32, memory: 256Gi, pods: 110}}
+";
+
 /// Copies an index without the objects that cannot work here; manifests and hashes are rewritten where objects left.
 fn copy(from: &Path, to: &Path, tally: &mut Tally) -> Result<Vec<String>> {
     let mut index = fs::read_to_string(from.join("bootstrap-channel.yaml"))?;
@@ -84,7 +94,8 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
         return Ok(());
     };
     let stage = Stage::new("many-addons").await?;
-    // Some of the add-ons run on the control plane only.
+    // Some of the add-ons run on the control plane only, and a rolling update of host ports needs a second node.
+    stage.plugin.kubectl_with_input(&["apply", "-f", "-"], SECOND_NODE).await?.done()?;
     let label = [
         "label",
         "nodes",
