@@ -244,8 +244,10 @@ impl Demo {
             End::Done => output.code == 0,
             End::Code(code) => output.code == *code,
             End::Denied(words) => {
+                // kubectl words a 422 with causes as "The KIND NAME is invalid".
+                let by_server = ["denied the request", "is invalid"];
                 output.code != 0
-                    && output.stderr.contains("denied the request")
+                    && by_server.iter().any(|text| output.stderr.contains(text))
                     && output.stderr.contains(words)
             }
             End::Failed(words) => output.code != 0 && output.stderr.contains(words),
