@@ -21,6 +21,8 @@ struct State {
     began: Instant,
     /// `None` where stderr is no terminal.
     live: Option<MultiProgress>,
+    /// `pruned` or `deleted`, as the report says.
+    deleted: &'static str,
     wave: Option<WaveLine>,
     waiting: BTreeMap<ObjectKey, Option<ProgressBar>>,
 }
@@ -34,11 +36,12 @@ struct WaveLine {
 }
 
 impl Progress {
-    /// `live`: whether stderr is a terminal that can move its cursor.
-    pub fn new(live: bool) -> Self {
+    /// `live`: whether stderr is a terminal that can move its cursor; `deleted`: the word for what goes.
+    pub fn new(live: bool, deleted: &'static str) -> Self {
         let state = State {
             began: Instant::now(),
             live: live.then(MultiProgress::new),
+            deleted,
             wave: None,
             waiting: BTreeMap::new(),
         };
@@ -86,7 +89,8 @@ impl State {
             Event::Waiting { key, readiness } => self.waiting(key, readiness),
             Event::Pruned { key } => {
                 self.end_wave();
-                self.line(&format!("- {key}  pruned"));
+                let deleted = self.deleted;
+                self.line(&format!("- {key}  {deleted}"));
             }
             Event::Warning { key, message } => self.line(&format!("careful: {key}: {message}")),
             Event::Failed { key, message } => {

@@ -2,6 +2,9 @@
 //!
 //! A kops index is read into the same shape (`catalogue::channel`), so that everything behind it knows one model.
 
+mod source;
+mod template;
+
 use std::collections::BTreeMap;
 
 use kube::{CustomResource, KubeSchema};
@@ -10,6 +13,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::conditions::Condition;
+
+pub use source::{
+    Auth, DockerSource, GitRef, GitSource, HelmSource, InlineSource, SecretRef, Source, UrlSource,
+};
+pub use template::{FieldType, FormField, HelmMode, HelmTemplate, Method, ResourceType, Template};
 
 #[expect(
     clippy::duplicated_attributes,
@@ -164,235 +172,6 @@ pub struct AddonVersion {
     pub needs_pki: bool,
 }
 
-/// How a source becomes manifests.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = kube::core::Rule::new("self.method != 'helm' || !has(self.requiredResourceTypes)")
-    .message("requiredResourceTypes does not go with method helm"))]
-#[x_kube(validation = kube::core::Rule::new("self.method == 'helm' || !has(self.helm)")
-    .message("helm goes with method helm only"))]
-pub struct Template {
-    /// The rendering method.
-    #[serde(default)]
-    pub method: Method,
-    /// Only with method helm.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub helm: Option<HelmTemplate>,
-    /// Types that the cluster must serve before the objects are applied; not with helm.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
-    pub required_resource_types: Vec<ResourceType>,
-    /// What a user is asked for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 256))]
-    #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["internalName".into()]))]
-    pub form_spec: Vec<FormField>,
-}
-
-/// The rendering methods.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// Plain YAML.
-    #[default]
-    Manifest,
-    /// Go templates.
-    GoTemplate,
-    /// A Helm chart.
-    Helm,
-}
-
-/// How a chart is rendered.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HelmTemplate {
-    /// Name of the release; default: the installation's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub release_name: Option<String>,
-    /// Who applies.
-    #[serde(default)]
-    pub mode: HelmMode,
-}
-
-/// Who applies what helm renders.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum HelmMode {
-    /// Helm renders, our engine applies.
-    #[default]
-    Objects,
-    /// Helm installs a release of its own.
-    Release,
-}
-
-/// A type that the cluster serves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ResourceType {
-    /// API group, empty for core.
-    #[serde(default)]
-    pub group: String,
-    /// API version.
-    pub version: String,
-    /// Kind, plural or singular name.
-    pub kind: String,
-}
-
-/// One field that a user can fill in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FormField {
-    /// What people see.
-    #[serde(default)]
-    #[schemars(length(max = 256))]
-    pub display_name: String,
-    /// Dotted path into the values.
-    #[schemars(length(min = 1, max = 512))]
-    pub internal_name: String,
-    /// Type of the value.
-    #[serde(default)]
-    pub r#type: FieldType,
-    /// Whether a value must be there.
-    #[serde(default)]
-    pub required: bool,
-    /// Value where none is given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "any_value")]
-    pub default: Option<Value>,
-    /// Shown beside the field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 4096))]
-    pub help_text: Option<String>,
-}
-
-/// Types of form fields: primitive ones only (proposal).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FieldType {
-    /// One line of text.
-    #[default]
-    Text,
-    /// The same as text.
-    String,
-    /// Any JSON number.
-    Number,
-    /// true or false.
-    Boolean,
-    /// Several lines of text.
-    TextArea,
-}
-
-/// Where manifests come from: exactly one of the fields.
-// Properties are counted, for any CEL rule with a list costs too much for the API server in a list of 1000 × 1000.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
-pub struct Source {
-    /// A folder or file in a git repository.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub git: Option<GitSource>,
-    /// A folder or file in an image.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub docker: Option<DockerSource>,
-    /// A chart in a Helm repository.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub helm: Option<HelmSource>,
-    /// A manifest by URL.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub url: Option<UrlSource>,
-    /// A manifest right here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inline: Option<InlineSource>,
-}
-
-/// A git repository.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GitSource {
-    /// URL of the repository.
-    pub remote: String,
-    /// Branch, tag or commit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub r#ref: Option<GitRef>,
-    /// File or folder in the tree.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// Credentials.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub auth: Option<Auth>,
-}
-
-/// One of the fields.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
-pub struct GitRef {
-    /// A branch: followed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
-    /// A tag.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tag: Option<String>,
-    /// A commit: fixed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
-}
-
-/// An image that holds manifests.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DockerSource {
-    /// Image reference.
-    pub image: String,
-    /// File or folder in the image.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// Credentials.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub auth: Option<Auth>,
-}
-
-/// A Helm repository.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct HelmSource {
-    /// `http(s)://` or `oci://`.
-    pub url: String,
-    /// Name of the chart.
-    pub chart: String,
-    /// Version of the chart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// Credentials.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub auth: Option<Auth>,
-}
-
-/// A manifest by URL.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct UrlSource {
-    /// Absolute, or relative to the catalogue's own location.
-    #[schemars(length(min = 1, max = 2048))]
-    pub manifest: String,
-}
-
-/// A manifest in the catalogue itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct InlineSource {
-    /// YAML documents.
-    pub manifest: String,
-}
-
-/// Credentials by reference (semantics 16).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Auth {
-    /// A Secret in the catalogue's namespace.
-    pub secret_ref: SecretRef,
-}
-
-/// Name of a Secret.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SecretRef {
-    /// Name of the Secret.
-    pub name: String,
-}
-
 /// On which clusters a version fits. Missing or empty = any (semantics 3).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -477,9 +256,4 @@ pub struct AddonCatalogueStatus {
 /// Any JSON object, kept as it is.
 pub(crate) fn free_form(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
-}
-
-/// Any JSON value, kept as it is.
-pub(crate) fn any_value(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({"x-kubernetes-preserve-unknown-fields": true})
 }

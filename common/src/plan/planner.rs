@@ -130,11 +130,11 @@ impl fmt::Display for Refusal {
         match &self.reason {
             RefusalReason::Foreign { owner: Some(owner) } => write!(
                 f,
-                "{key} belongs to {owner}; remove it there, or take it over: kubectl addons adopt"
+                "{key} belongs to {owner}; remove it there, or take it out of this manifest"
             ),
             RefusalReason::Foreign { owner: None } => write!(
                 f,
-                "{key} exists and is not ours; delete it, or take it over: kubectl addons adopt"
+                "{key} exists and is not ours; delete it, or take it out of the manifest"
             ),
             RefusalReason::Terminating => write!(
                 f,

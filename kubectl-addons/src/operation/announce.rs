@@ -82,14 +82,7 @@ pub fn report(item: &Prepared, report: &Report, waited: bool) -> String {
     for (count, word) in [
         (report.created.len(), "created"),
         (report.changed.len(), "changed"),
-        (
-            report.pruned.len(),
-            if plan.verb == Verb::Uninstall {
-                "deleted"
-            } else {
-                "pruned"
-            },
-        ),
+        (report.pruned.len(), deleted(plan)),
         (report.retained.len(), "kept"),
         (report.unchanged, "unchanged"),
         (report.failed.len(), "failed"),
@@ -152,6 +145,14 @@ pub fn report(item: &Prepared, report: &Report, waited: bool) -> String {
         );
     }
     text
+}
+
+/// The word for objects that a plan deletes.
+pub fn deleted(plan: &Plan) -> &'static str {
+    match plan.verb {
+        Verb::Install | Verb::Upgrade => "pruned",
+        Verb::Uninstall => "deleted",
+    }
 }
 
 /// `1.2.0`, `1.2.0 (id k8s-1.30)`, or the id or the beginning of the hash where there is no version.

@@ -163,7 +163,7 @@ async fn dry_run(session: &Session, prepared: &[Prepared], mode: DryRun) -> Resu
 }
 
 async fn one(session: &Session, item: &Prepared, run: &Run) -> Result<Report> {
-    let progress = Progress::new(output::live());
+    let progress = Progress::new(output::live(), announce::deleted(&item.plan));
     let options = ExecuteOptions {
         holder: session.holder(),
         wait: run.wait,

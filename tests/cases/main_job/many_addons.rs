@@ -95,7 +95,11 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
     };
     let stage = Stage::new("many-addons").await?;
     // Some of the add-ons run on the control plane only, and a rolling update of host ports needs a second node.
-    stage.plugin.kubectl_with_input(&["apply", "-f", "-"], SECOND_NODE).await?.done()?;
+    stage
+        .plugin
+        .kubectl_with_input(&["apply", "-f", "-"], SECOND_NODE)
+        .await?
+        .done()?;
     let label = [
         "label",
         "nodes",

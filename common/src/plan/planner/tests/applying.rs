@@ -13,9 +13,9 @@ fn decisions() {
     const THEM: Option<&str> = Some("5d41402abc4b2a76");
     use Action::{Create, Refresh, Restore, Update};
     let foreign =
-        "shop/ConfigMap x exists and is not ours; delete it, or take it over: kubectl addons adopt";
+        "shop/ConfigMap x exists and is not ours; delete it, or take it out of the manifest";
     let theirs = "shop/ConfigMap x belongs to another installation (owner label 5d41402abc4b2a76); remove it there, \
-                  or take it over: kubectl addons adopt";
+                  or take it out of this manifest";
     // kind, (recorded state, digest), (owner label, uid, generation), due?, (action, state before, state after)
     #[rustfmt::skip]
     let rows: Vec<(&str, Record, Live, bool, Outcome)> = vec![
@@ -158,10 +158,10 @@ fn every_refusal_at_once() {
     world.claims.insert(key("ConfigMap", "claimed"), other);
     assert_eq!(
         world.error(),
-        "shop/ConfigMap claimed belongs to the installation kubectl-addons/scale; remove it there, or take it over: \
-         kubectl addons adopt\n\
+        "shop/ConfigMap claimed belongs to the installation kubectl-addons/scale; remove it there, or take it out of \
+         this manifest\n\
          shop/ConfigMap going is being deleted; wait until it is gone (see its finalizers), then run this again\n\
-         shop/ConfigMap helm belongs to Helm release shop/web; remove it there, or take it over: kubectl addons adopt\n\
+         shop/ConfigMap helm belongs to Helm release shop/web; remove it there, or take it out of this manifest\n\
          Namespace nowhere does not exist and objects stand in it; create it, or set createNamespace for the target namespace"
     );
 }
