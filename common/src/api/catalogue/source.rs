@@ -1,6 +1,5 @@
 //! Where the manifests of a version come from.
 
-use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
