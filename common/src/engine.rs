@@ -7,6 +7,7 @@
 //! | [`snapshot`] | live metadata of the wanted and recorded objects |
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, [`namespace`] | what an operation does |
+//! | `report` | what became of it |
 //! | [`mod@diff`] | what it would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
 //! | [`live`], [`identity`] | whole live objects of installations; who we are |
@@ -32,6 +33,7 @@ pub mod namespace;
 mod prune;
 mod random;
 pub mod record;
+mod report;
 mod request;
 mod served;
 pub mod snapshot;
@@ -41,4 +43,5 @@ mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
-pub use execute::{Event, ExecuteOptions, Report, execute};
+pub use execute::{Event, ExecuteOptions, execute};
+pub use report::{Cause, Failure, Report};

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, IsTerminal as _};
 
 use anyhow::Result;
-use common::engine::{ExecuteOptions, Report, diff, execute as run_plan};
+use common::engine::{Cause, ExecuteOptions, Report, diff, execute as run_plan};
 use common::plan::Verb;
 
 use crate::cli::operation::{Change, DryRun, Run};
@@ -168,17 +168,21 @@ async fn one(session: &Session, item: &Prepared, run: &Run) -> Result<Report> {
     Ok(outcome?)
 }
 
-/// Failures of objects are 1, what was not ready in time is 3 (semantics 17); what was skipped was so because of one of them.
+/// The highest code of what happened to the objects (semantics 17); what was skipped was so because of one of them, or
+/// because the time was over.
 fn of_report(report: &Report) -> Exit {
-    if !report.failed.is_empty() {
-        Exit::Failed
-    } else if !report.not_ready.is_empty() {
-        Exit::TimedOut
-    } else if report.is_done() {
+    let failed = report.failed.iter().map(|failure| match failure.cause {
+        Cause::Denied => Exit::Denied,
+        Cause::Conflict => Exit::Conflict,
+        Cause::Other => Exit::Failed,
+    });
+    let not_ready = report.not_ready.iter().map(|_| Exit::TimedOut);
+    let worst = failed.chain(not_ready).max();
+    worst.unwrap_or(if report.is_done() {
         Exit::Done
     } else {
-        Exit::Failed
-    }
+        Exit::TimedOut
+    })
 }
 
 fn question(prepared: &[Prepared]) -> &'static str {
