@@ -1,0 +1,90 @@
+//! One request that goes wrong: what can be tried again is, and everything else is done by the next run.
+
+use addons_tests::proxy::{Action, Fault};
+use addons_tests::tally::Tally;
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use super::crash::Operation;
+use super::rig::Rig;
+use super::seed;
+use super::state::state;
+
+/// What goes wrong, and whether the same run gets over it.
+const FAULTS: [(Action, bool); 6] = [
+    (answer(429, Some(1)), true),
+    (answer(429, None), true),
+    (answer(503, None), true),
+    (Action::Cut { delivered: true }, true),
+    (Action::Cut { delivered: false }, true),
+    // The server may answer 500 to what it will never do: this is told to the user, who runs it again.
+    (answer(500, None), false),
+];
+
+const fn answer(status: u16, retry_after: Option<u32>) -> Action {
+    Action::Answer {
+        status,
+        retry_after,
+    }
+}
+
+async fn faults(operation: Operation, name: &'static str, salt: u64) -> Result<()> {
+    let mut tally = Tally::new(name);
+    let (wanted, requests, _) = operation.undisturbed().await?;
+    for (salt, (action, gets_over_it)) in (salt..).zip(FAULTS) {
+        for request in seed::choose(requests, 1, salt) {
+            let case = format!("{operation:?}, {action:?} at request {request} of {requests}");
+            one(operation, request, &action, gets_over_it, &wanted)
+                .await
+                .with_context(|| case)?;
+            tally.ran();
+        }
+    }
+    Ok(())
+}
+
+async fn one(
+    operation: Operation,
+    request: usize,
+    action: &Action,
+    gets_over_it: bool,
+    wanted: &Value,
+) -> Result<()> {
+    let rig = Rig::new("fault").await?;
+    let line = operation.prepare(&rig).await?;
+    rig.proxy.fault(Fault::at(request, action.clone()));
+    let output = rig.run(&line).await?;
+    if gets_over_it {
+        output.done()?;
+    } else if output.code != 0 {
+        ensure!(
+            output.code == 1,
+            "exit code {}\n{}",
+            output.code,
+            output.stderr
+        );
+        ensure!(output.stderr.contains("500"), "{}", output.stderr);
+        operation.again(&rig, &line).await?;
+    }
+    let found = state(&rig.stage).await?;
+    ensure!(
+        found == *wanted,
+        "found:\n{found:#}\ninstead of:\n{wanted:#}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn install() -> Result<()> {
+    faults(Operation::Install, "engine::fault::install", 10).await
+}
+
+#[tokio::test]
+async fn upgrade_with_prune() -> Result<()> {
+    faults(Operation::Upgrade, "engine::fault::upgrade_with_prune", 20).await
+}
+
+#[tokio::test]
+async fn uninstall() -> Result<()> {
+    faults(Operation::Uninstall, "engine::fault::uninstall", 30).await
+}
