@@ -3,7 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`cluster`], `discovery` | one connection; which kinds are served |
-//! | `address`, `request`, [`error`] | where a request goes, how often it is tried, what a refusal means |
+//! | `address`, `request`, `create`, [`error`] | where a request goes, how often it is tried, what a refusal means |
 //! | [`snapshot`] | live metadata of the wanted and recorded objects |
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, [`namespace`] | what an operation does |
@@ -18,6 +18,7 @@ mod begin;
 pub mod catalogues;
 pub mod cluster;
 pub mod crds;
+mod create;
 pub mod diff;
 mod discovery;
 pub mod error;

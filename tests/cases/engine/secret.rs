@@ -39,15 +39,15 @@ async fn no_digest_no_output_and_refreshed_when_due() -> Result<()> {
     let stage = Stage::new("secret").await?;
     let namespace = stage.namespace.clone();
     let first = [addon::secret("token"), config_map("kept", "1")].concat();
-    let index = stage.index("index.yaml", &[("some", "1.0.0", &first)])?;
-    let line = format!("diff some --channel {index}");
+    let index = stage.index("index.yaml", &[("vault", "1.0.0", &first)])?;
+    let line = format!("diff vault --channel {index}");
     quiet(&stage.run(&line).await?.ended(1)?)?;
-    let line = format!("install some --channel {index} --yes");
+    let line = format!("install vault --channel {index} --yes");
     quiet(&stage.run(&line).await?.done()?)?;
-    let record = stage.record("some").await?;
+    let record = stage.record("vault").await?;
     let object = recorded(&record)?;
     ensure!(
-        object["digest"].is_null() && object["state"] == "owned",
+        object["digest"].is_null() && object["uid"].is_string(),
         "{object:#}"
     );
     leaks_nothing(&record.to_string())?;
@@ -58,9 +58,9 @@ async fn no_digest_no_output_and_refreshed_when_due() -> Result<()> {
     let edit = json!({"stringData": {"password": "another-horse"}});
     stage.patch("secret", "token", &edit).await?;
     let second = [addon::secret("token"), config_map("kept", "2")].concat();
-    let index = stage.index("index.yaml", &[("some", "2.0.0", &second)])?;
+    let index = stage.index("index.yaml", &[("vault", "2.0.0", &second)])?;
     let shown = stage
-        .run(&format!("diff some -n {namespace} --channel {index}"))
+        .run(&format!("diff vault -n {namespace} --channel {index}"))
         .await?
         .ended(1)?;
     quiet(&shown)?;
@@ -71,7 +71,7 @@ async fn no_digest_no_output_and_refreshed_when_due() -> Result<()> {
     );
     let encoded = BASE64_STANDARD.encode("another-horse");
     ensure!(!shown.stdout.contains(&encoded), "{}", shown.stdout);
-    let line = format!("upgrade some -n {namespace} --channel {index} --yes");
+    let line = format!("upgrade vault -n {namespace} --channel {index} --yes");
     quiet(&stage.run(&line).await?.done()?)?;
     let live = stage.must("secret", "token").await?;
     ensure!(
@@ -88,8 +88,8 @@ async fn a_refused_secret_is_not_quoted() -> Result<()> {
         "apiVersion: v1\nkind: Secret\nmetadata: {{name: token}}\ntype: kubernetes.io/dockerconfigjson\nstringData: \
          {{.dockerconfigjson: {PASSWORD}, '{PASSWORD} key': x}}\n"
     );
-    let index = stage.index("index.yaml", &[("some", "1.0.0", &manifest)])?;
-    let line = format!("install some --channel {index} --yes");
+    let index = stage.index("index.yaml", &[("safe", "1.0.0", &manifest)])?;
+    let line = format!("install safe --channel {index} --yes");
     let refused = stage.run(&line).await?.ended(1)?;
     quiet(&refused)?;
     ensure!(
