@@ -7,6 +7,7 @@ mod conflicts;
 mod crash;
 mod fault;
 mod lock;
+mod operation;
 mod prune;
 mod record;
 mod rig;
