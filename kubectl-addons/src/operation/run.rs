@@ -209,3 +209,51 @@ fn confirm(question: &str) -> Result<(), Declined> {
         Err(Declined::No)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use common::engine::Failure;
+    use common::manifest::key::ObjectKey;
+    use common::readiness::{Readiness, Status};
+
+    use super::*;
+
+    #[test]
+    fn the_highest_code_counts() {
+        let report = |causes: &[Cause], is_late: bool| Report {
+            failed: causes
+                .iter()
+                .map(|cause| Failure {
+                    key: ObjectKey::default(),
+                    message: String::new(),
+                    cause: *cause,
+                })
+                .collect(),
+            not_ready: is_late
+                .then(|| {
+                    let readiness = Readiness {
+                        status: Status::InProgress,
+                        message: String::new(),
+                    };
+                    (ObjectKey::default(), readiness)
+                })
+                .into_iter()
+                .collect(),
+            ..Report::default()
+        };
+        for (causes, is_late, exit) in [
+            (&[][..], false, Exit::Done),
+            (&[Cause::Other], false, Exit::Failed),
+            (&[Cause::Other], true, Exit::TimedOut),
+            (&[Cause::Other, Cause::Conflict], true, Exit::Conflict),
+            (&[Cause::Denied, Cause::Conflict], true, Exit::Denied),
+        ] {
+            assert_eq!(of_report(&report(causes, is_late)), exit, "{causes:?}");
+        }
+        let skipped = Report {
+            skipped: vec![(ObjectKey::default(), "the time is over".to_owned())],
+            ..Report::default()
+        };
+        assert_eq!(of_report(&skipped), Exit::TimedOut);
+    }
+}

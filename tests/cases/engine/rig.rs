@@ -1,7 +1,7 @@
 //! A user of the cluster who also has a proxy between them and the API server.
 
 use addons_tests::plugin::{Output, Plugin};
-use addons_tests::proxy::{Action, Fault, Proxy};
+use addons_tests::proxy::{Fault, Proxy};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
@@ -42,11 +42,9 @@ impl Rig {
         self.through.run(&words(line)).await
     }
 
-    /// Runs the plugin through the proxy, which stops it for good at a request (from 1) of those that come now; then it is
-    /// killed. Whether it came to that request.
-    pub async fn run_until(&self, line: &str, request: usize, delivered: bool) -> Result<bool> {
-        self.proxy
-            .fault(Fault::at(request, Action::Stop { delivered }));
+    /// Runs the plugin through the proxy with a fault that stops it for good; then it is killed. Whether it came to that.
+    pub async fn run_until(&self, line: &str, stop: Fault) -> Result<bool> {
+        self.proxy.fault(stop);
         let mut process = self.through.start(&words(line))?;
         let leash = process.leash();
         let mut ended = tokio::task::spawn_blocking(move || process.wait());
