@@ -3,10 +3,11 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`cluster`], `discovery` | one connection; which kinds are served |
-//! | `address`, `request`, [`error`] | where a request goes, how often it is tried, what a refusal means |
+//! | `address`, `request`, `create`, [`error`] | where a request goes, how often it is tried, what a refusal means |
 //! | [`snapshot`] | live metadata of the wanted and recorded objects |
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, [`namespace`] | what an operation does |
+//! | `report` | what became of it |
 //! | [`mod@diff`] | what it would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
 //! | [`live`], [`identity`] | whole live objects of installations; who we are |
@@ -17,6 +18,7 @@ mod begin;
 pub mod catalogues;
 pub mod cluster;
 pub mod crds;
+mod create;
 pub mod diff;
 mod discovery;
 pub mod error;
@@ -32,6 +34,7 @@ pub mod namespace;
 mod prune;
 mod random;
 pub mod record;
+mod report;
 mod request;
 mod served;
 pub mod snapshot;
@@ -41,4 +44,5 @@ mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
-pub use execute::{Event, ExecuteOptions, Report, execute};
+pub use execute::{Event, ExecuteOptions, execute};
+pub use report::{Cause, Failure, Report};

@@ -4,5 +4,5 @@ mod bad_input;
 mod lifecycle;
 mod many_addons;
 mod requests;
-mod stage;
+pub mod stage;
 mod waiting;

@@ -151,6 +151,15 @@ impl Proxy {
         self.state.stopped.send_replace(Vec::new());
     }
 
+    /// Waits until this client was stopped by a fault.
+    pub async fn stopped(&self, client: &str) {
+        let mut stopped = self.state.stopped.subscribe();
+        // The sender lives as long as the proxy.
+        let _ = stopped
+            .wait_for(|names| names.iter().any(|name| name == client))
+            .await;
+    }
+
     /// What came so far.
     #[must_use]
     pub fn requests(&self) -> Vec<Seen> {

@@ -69,6 +69,11 @@ pub(super) async fn begin(
                 }
                 Err(error) if error.is_conflict() && Instant::now() < deadline => {
                     stored = lock::reread(cluster, &stored).await?;
+                    if !differs(wanted, &stored) {
+                        // Our own write came through, only its answer was lost; or somebody wants the same.
+                        spec_written = true;
+                        known.metadata.generation = stored.metadata.generation;
+                    }
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -98,15 +103,9 @@ async fn create(
     cluster: &Cluster,
     wanted: &AddonInstallation,
 ) -> Result<(bool, AddonInstallation), EngineError> {
-    let error = match record::create(cluster, wanted).await {
-        Ok(created) => return Ok((true, created)),
-        Err(error) if error.is_conflict() || error.is_uncertain() => error,
-        Err(error) => return Err(error),
-    };
-    let namespace = wanted.namespace().unwrap_or_default();
-    match record::get(cluster, &namespace, &wanted.name_any()).await? {
-        Some(found) => Ok((false, found)),
-        None => Err(error),
+    match record::create(cluster, wanted).await? {
+        Some(created) => Ok((true, created)),
+        None => Ok((false, lock::reread(cluster, wanted).await?)),
     }
 }
 

@@ -11,13 +11,14 @@ use tokio::time::Instant;
 use crate::api::installation::{AddonInstallation, CreatedNamespace, Phase};
 use crate::manifest::key::ObjectKey;
 use crate::plan::{Action, Plan, Verb};
-use crate::readiness::{Readiness, Status};
+use crate::readiness::Readiness;
 
 use super::begin::{Begun, begin};
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::lock::{self, Lock};
 use super::namespace::{self, Removal};
+use super::report::Report;
 use super::status::{self, Ending};
 use super::{record, wait};
 use work::{Work, Worked};
@@ -91,41 +92,6 @@ pub enum Event {
     },
 }
 
-/// What happened, with the same counts that the plan announced.
-#[derive(Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Report {
-    /// Objects that were created.
-    pub created: Vec<ObjectKey>,
-    /// Objects that were changed.
-    pub changed: Vec<ObjectKey>,
-    /// Objects that were deleted.
-    pub pruned: Vec<ObjectKey>,
-    /// Objects left in place on purpose.
-    pub retained: Vec<ObjectKey>,
-    /// Objects that were as wanted.
-    pub unchanged: usize,
-    /// Objects that failed, with the reason: exit 1.
-    pub failed: Vec<(ObjectKey, String)>,
-    /// Objects that were not tried because something they need failed.
-    pub skipped: Vec<(ObjectKey, String)>,
-    /// Objects that were not ready in time, with the reason: exit 3.
-    pub not_ready: Vec<(ObjectKey, Readiness)>,
-    /// How long it took.
-    pub elapsed: Duration,
-    /// The record as it was written last; `None` after an uninstallation.
-    #[serde(skip)]
-    pub record: Option<AddonInstallation>,
-}
-
-impl Report {
-    /// Whether everything was done.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        self.failed.is_empty() && self.skipped.is_empty() && self.not_ready.is_empty()
-    }
-}
-
 /// Runs `plan` for the installation `wanted`.
 ///
 /// `wanted` is the record with the spec that the user wants (and, where there is one, the stored resourceVersion and status
@@ -167,7 +133,7 @@ pub async fn execute(
             // Installed before without waiting: this run waits, but there is nothing to write.
             if options.wait && phase(&stored) != Some(Phase::Ready) {
                 let pending = wait::wait(cluster, &plan.wait_for, deadline, events).await;
-                take_pending(&mut report, pending);
+                report.take_pending(pending);
             }
             report.record = Some(*stored);
         }
@@ -259,22 +225,12 @@ fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
         report.not_ready.first(),
         report.skipped.first(),
     ) {
-        (Some((key, message)), _, _) => failed("Failed", key, message),
+        (Some(failure), _, _) => failed("Failed", &failure.key, &failure.message),
         (_, Some((key, readiness)), _) => failed("TimedOut", key, &readiness.message),
         (_, _, Some((key, why))) => failed("TimedOut", key, why),
         (None, None, None) => Ending::Done {
             waited: options.wait,
         },
-    }
-}
-
-/// Takes over what a wait returned: what has failed is a failure, the rest was not ready in time.
-fn take_pending(report: &mut Report, pending: Vec<(ObjectKey, Readiness)>) {
-    for (key, readiness) in pending {
-        match readiness.status {
-            Status::Failed => report.failed.push((key, readiness.message)),
-            _ => report.not_ready.push((key, readiness)),
-        }
     }
 }
 

@@ -24,7 +24,7 @@ use super::meta::{Metadata, Partial};
 use super::request::{Call, METADATA};
 use super::snapshot::{namespace_collection, read_all, read_one};
 use super::wait::teller;
-use super::{prune, record};
+use super::{create, prune, record};
 
 const PAUSE: Duration = Duration::from_secs(1);
 /// What every namespace has, and what controllers take away by themselves.
@@ -114,18 +114,8 @@ async fn post(
     let call = Call::create(&namespace_collection(), name, METADATA)
         .query("fieldManager", names::CLIENT)
         .body(object.to_string().into_bytes());
-    match cluster.send::<Partial>(call).await {
-        Ok(answer) => Ok(Some(answer.object.metadata)),
-        Err(error) if error.is_conflict() => Ok(None),
-        // The answer was lost: whether it is there and ours is looked at.
-        Err(error) if error.is_uncertain() => {
-            match read_one(cluster, &namespace_collection(), name).await? {
-                Some(_) => Ok(None),
-                None => Err(error),
-            }
-        }
-        Err(error) => Err(error),
-    }
+    let created = create::create::<Partial>(cluster, &namespace_collection(), name, call).await?;
+    Ok(created.map(|created| created.metadata))
 }
 
 /// What became of a namespace that we created.

@@ -18,6 +18,7 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::execute::Event;
 use super::meta::{Metadata, Partial};
+use super::report::Failure;
 use super::request::{APPLY_PATCH, Call, MERGE_PATCH, METADATA};
 use super::snapshot::read_one;
 use super::watch::{Seen, follow};
@@ -39,7 +40,7 @@ pub(super) struct Pruned {
     /// No longer the object that was ours: forgotten.
     pub(super) foreign: Vec<ObjectKey>,
     /// Refused.
-    pub(super) failed: Vec<(ObjectKey, String)>,
+    pub(super) failed: Vec<Failure>,
     /// Not tried.
     pub(super) skipped: Vec<(ObjectKey, String)>,
     /// Deleted, but a finalizer holds them.
@@ -69,7 +70,7 @@ pub(super) async fn prune(
     let mut groups = groups.iter().filter(|group| !group.is_empty()).peekable();
     while let Some(group) = groups.next() {
         let blocked = match (pruned.failed.first(), pruned.held.first()) {
-            (Some((key, _)), _) => Some(format!("{key} could not be deleted")),
+            (Some(failure), _) => Some(format!("{} could not be deleted", failure.key)),
             (_, Some((key, _))) => Some(format!("{key} is still going")),
             _ if Instant::now() >= deadline => Some("the time is over".to_owned()),
             _ => None,
@@ -122,12 +123,12 @@ async fn delete_group<'a>(
                 pruned.deleted.push(key);
             }
             Err(error) => {
-                let message = error.words();
+                let failure = Failure::of(key, &error);
                 events(Event::Failed {
-                    key: key.clone(),
-                    message: message.clone(),
+                    key: failure.key.clone(),
+                    message: failure.message.clone(),
                 });
-                pruned.failed.push((key, message));
+                pruned.failed.push(failure);
             }
         }
     }
@@ -218,7 +219,7 @@ async fn until_gone(
 }
 
 /// Releases the fields of the plan's objects that were there before us; returns what failed.
-pub(super) async fn release(cluster: &Cluster, plan: &Plan) -> Vec<(ObjectKey, String)> {
+pub(super) async fn release(cluster: &Cluster, plan: &Plan) -> Vec<Failure> {
     let manager = names::field_manager(&plan.installation.namespace, &plan.installation.name);
     let releases = plan.release.iter().map(|target| {
         let item = plan.union.objects.get(&target.key);
@@ -229,7 +230,7 @@ pub(super) async fn release(cluster: &Cluster, plan: &Plan) -> Vec<(ObjectKey, S
             let result = release_one(cluster, target, uid, &manager).await;
             result
                 .err()
-                .map(|error| (target.key.clone(), error.words()))
+                .map(|error| Failure::of(target.key.clone(), &error))
         })
         .buffer_unordered(cluster.concurrency())
         .collect()

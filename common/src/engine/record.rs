@@ -44,18 +44,20 @@ pub async fn list(
     listing::all(cluster, &collection(namespace), None).await
 }
 
-/// Writes a new record (spec and metadata) and returns it as the server completed it. 409 where there is one already.
+/// Writes a new record (spec and metadata) and returns it as the server completed it; `None` where there is one.
 pub(super) async fn create(
     cluster: &Cluster,
     wanted: &AddonInstallation,
-) -> Result<AddonInstallation, EngineError> {
+) -> Result<Option<AddonInstallation>, EngineError> {
     let mut fresh = wanted.clone();
     fresh.status = None;
     let namespace = wanted.namespace().unwrap_or_default();
-    let call = Call::create(&collection(Some(&namespace)), &wanted.name_any(), JSON)
+    let collection = collection(Some(&namespace));
+    let name = wanted.name_any();
+    let call = Call::create(&collection, &name, JSON)
         .query("fieldManager", names::CLIENT)
         .body(body(&fresh)?);
-    Ok(cluster.send(call).await?.object)
+    super::create::create(cluster, &collection, &name, call).await
 }
 
 /// Writes spec and metadata of a record at its resourceVersion and returns it as the server completed it.

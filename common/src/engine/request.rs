@@ -35,7 +35,8 @@ pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
 const PATIENCE_BEFORE: Duration = Duration::from_secs(2);
 /// How long a server that has answered before is tried.
 const PATIENCE_AFTER: Duration = Duration::from_secs(20);
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// Before the second try; the next ones are longer.
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
 /// One request.

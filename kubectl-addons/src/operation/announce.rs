@@ -124,8 +124,12 @@ pub fn report(item: &Prepared, report: &Report, waited: bool) -> String {
     } else {
         format!("{name} is not done after {elapsed}: {counts}\n")
     };
-    for (key, message) in &report.failed {
-        line(&mut text, "failed", &format!("{key}: {message}"));
+    for failure in &report.failed {
+        line(
+            &mut text,
+            "failed",
+            &format!("{}: {}", failure.key, failure.message),
+        );
     }
     for (key, message) in report.skipped.iter().take(LISTED) {
         line(&mut text, "skipped", &format!("{key}: {message}"));

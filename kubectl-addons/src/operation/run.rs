@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, IsTerminal as _};
 
 use anyhow::Result;
-use common::engine::{ExecuteOptions, Report, diff, execute as run_plan};
+use common::engine::{Cause, ExecuteOptions, Report, diff, execute as run_plan};
 use common::plan::Verb;
 
 use crate::cli::operation::{Change, DryRun, Run};
@@ -180,17 +180,21 @@ async fn one(session: &Session, item: &Prepared, run: &Run) -> Result<Report> {
     Ok(outcome?)
 }
 
-/// Failures of objects are 1, what was not ready in time is 3 (semantics 17); what was skipped was so because of one of them.
+/// The highest code of what happened to the objects (semantics 17); what was skipped was so because of one of them, or
+/// because the time was over.
 fn of_report(report: &Report) -> Exit {
-    if !report.failed.is_empty() {
-        Exit::Failed
-    } else if !report.not_ready.is_empty() {
-        Exit::TimedOut
-    } else if report.is_done() {
+    let failed = report.failed.iter().map(|failure| match failure.cause {
+        Cause::Denied => Exit::Denied,
+        Cause::Conflict => Exit::Conflict,
+        Cause::Other => Exit::Failed,
+    });
+    let not_ready = report.not_ready.iter().map(|_| Exit::TimedOut);
+    let worst = failed.chain(not_ready).max();
+    worst.unwrap_or(if report.is_done() {
         Exit::Done
     } else {
-        Exit::Failed
-    }
+        Exit::TimedOut
+    })
 }
 
 fn question(prepared: &[Prepared]) -> &'static str {
@@ -215,5 +219,53 @@ fn confirm(question: &str) -> Result<(), Declined> {
         Ok(())
     } else {
         Err(Declined::No)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::engine::Failure;
+    use common::manifest::key::ObjectKey;
+    use common::readiness::{Readiness, Status};
+
+    use super::*;
+
+    #[test]
+    fn the_highest_code_counts() {
+        let report = |causes: &[Cause], is_late: bool| Report {
+            failed: causes
+                .iter()
+                .map(|cause| Failure {
+                    key: ObjectKey::default(),
+                    message: String::new(),
+                    cause: *cause,
+                })
+                .collect(),
+            not_ready: is_late
+                .then(|| {
+                    let readiness = Readiness {
+                        status: Status::InProgress,
+                        message: String::new(),
+                    };
+                    (ObjectKey::default(), readiness)
+                })
+                .into_iter()
+                .collect(),
+            ..Report::default()
+        };
+        for (causes, is_late, exit) in [
+            (&[][..], false, Exit::Done),
+            (&[Cause::Other], false, Exit::Failed),
+            (&[Cause::Other], true, Exit::TimedOut),
+            (&[Cause::Other, Cause::Conflict], true, Exit::Conflict),
+            (&[Cause::Denied, Cause::Conflict], true, Exit::Denied),
+        ] {
+            assert_eq!(of_report(&report(causes, is_late)), exit, "{causes:?}");
+        }
+        let skipped = Report {
+            skipped: vec![(ObjectKey::default(), "the time is over".to_owned())],
+            ..Report::default()
+        };
+        assert_eq!(of_report(&skipped), Exit::TimedOut);
     }
 }

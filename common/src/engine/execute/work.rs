@@ -13,9 +13,10 @@ use crate::readiness::{Readiness, Status};
 
 use super::super::apply::{Applier, Outcome};
 use super::super::cluster::Cluster;
+use super::super::report::{Failure, Report};
 use super::super::served::{self, Definition, is_definition};
 use super::super::{namespace, prune, wait};
-use super::{Event, ExecuteOptions, Report, take_pending};
+use super::{Event, ExecuteOptions};
 
 const TIME_IS_OVER: &str = "the time is over";
 
@@ -60,7 +61,7 @@ impl Work<'_> {
                 .collect();
             let pending = wait::wait(self.cluster, &targets, self.deadline, self.events).await;
             self.tell_failures(&pending);
-            take_pending(report, pending);
+            report.take_pending(pending);
         }
         self.prune(report, &mut worked).await;
         worked
@@ -83,7 +84,7 @@ impl Work<'_> {
                 }
                 worked.namespace_uid = uid;
             }
-            Err(error) => self.fail(report, namespace::key(name), error.words()),
+            Err(error) => self.fail(report, Failure::of(namespace::key(name), &error)),
         }
     }
 
@@ -156,7 +157,7 @@ impl Work<'_> {
                     });
                 }
             }
-            Err(error) => self.fail(report, key.clone(), error.words()),
+            Err(error) => self.fail(report, Failure::of(key.clone(), &error)),
         }
     }
 
@@ -199,7 +200,7 @@ impl Work<'_> {
         );
         for pending in [unserved, pending] {
             self.tell_failures(&pending);
-            take_pending(report, pending);
+            report.take_pending(pending);
         }
     }
 
@@ -229,10 +230,11 @@ impl Work<'_> {
         if !report.is_done() {
             return;
         }
-        for (key, message) in prune::release(self.cluster, self.plan).await {
-            self.fail(report, key, message);
+        for failure in prune::release(self.cluster, self.plan).await {
+            self.fail(report, failure);
         }
-        let failed: BTreeSet<&ObjectKey> = report.failed.iter().map(|(key, _)| key).collect();
+        let failed: BTreeSet<&ObjectKey> =
+            report.failed.iter().map(|failure| &failure.key).collect();
         let released = self.plan.release.iter().map(|target| &target.key);
         for key in released.filter(|key| !failed.contains(key)) {
             worked.recorded.remove(key);
@@ -242,19 +244,19 @@ impl Work<'_> {
     /// Why nothing further may begin.
     fn blocked(&self, report: &Report) -> Option<String> {
         match (report.failed.first(), report.not_ready.first()) {
-            (Some((key, _)), _) => Some(format!("{key} failed")),
+            (Some(failure), _) => Some(format!("{} failed", failure.key)),
             (_, Some((key, _))) => Some(format!("{key} is not ready")),
             _ if Instant::now() >= self.deadline => Some(TIME_IS_OVER.to_owned()),
             _ => None,
         }
     }
 
-    fn fail(&self, report: &mut Report, key: ObjectKey, message: String) {
+    fn fail(&self, report: &mut Report, failure: Failure) {
         (self.events)(Event::Failed {
-            key: key.clone(),
-            message: message.clone(),
+            key: failure.key.clone(),
+            message: failure.message.clone(),
         });
-        report.failed.push((key, message));
+        report.failed.push(failure);
     }
 
     fn tell_failures(&self, pending: &[(ObjectKey, Readiness)]) {

@@ -1,0 +1,93 @@
+//! Creation by POST: the second try would meet what the first one made, so a look decides whether there is one.
+
+use serde::de::DeserializeOwned;
+use tokio::time::sleep;
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::request::{Call, FIRST_PAUSE};
+use super::snapshot::read_one;
+
+/// How often a creation is tried that did nothing, as far as one can see.
+const TRIES: u32 = 5;
+
+/// Creates an object; `None` where there is one of its name: somebody was faster, or the answer to our own try was lost.
+pub(super) async fn create<T: DeserializeOwned>(
+    cluster: &Cluster,
+    collection: &Collection,
+    name: &str,
+    call: Call,
+) -> Result<Option<T>, EngineError> {
+    let mut pause = FIRST_PAUSE;
+    let mut tries = 1;
+    loop {
+        let error = match cluster.send(call.clone()).await {
+            Ok(answer) => return Ok(Some(answer.object)),
+            // A 409 can also be a quota's, which is counted by many at once.
+            Err(error) if error.is_conflict() || error.is_uncertain() => error,
+            Err(error) => return Err(error),
+        };
+        if read_one(cluster, collection, name).await?.is_some() {
+            return Ok(None);
+        }
+        if tries == TRIES {
+            return Err(error);
+        }
+        tries += 1;
+        sleep(pause).await;
+        pause *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::fake::{self, Reply};
+    use super::super::meta::Partial;
+    use super::super::namespace::key;
+    use super::super::request::METADATA;
+    use super::super::snapshot::namespace_collection;
+    use super::*;
+
+    async fn created(replies: Vec<Reply>) -> (Option<bool>, Vec<String>) {
+        let (cluster, asked) = fake::cluster(replies);
+        let collection = namespace_collection();
+        let call = Call::create(&collection, &key("a").name, METADATA).body(b"{}".to_vec());
+        let made = create::<Partial>(&cluster, &collection, "a", call).await;
+        let lines = asked.lines();
+        let verbs = lines.iter().filter_map(|line| line.split(' ').next());
+        (
+            made.ok().map(|made| made.is_some()),
+            verbs.map(str::to_owned).collect(),
+        )
+    }
+
+    fn object(code: u16) -> Reply {
+        let body = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}});
+        Some((code, &[], body))
+    }
+
+    fn missing() -> Reply {
+        let status = json!({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound",
+            "message": "namespaces \"a\" not found", "details": {"name": "a", "kind": "namespaces"}});
+        Some((404, &[], status))
+    }
+
+    #[tokio::test]
+    async fn a_lost_answer_is_looked_up() {
+        let (made, asked) = created(vec![None, object(200)]).await;
+        assert_eq!(
+            (made, asked),
+            (Some(false), vec!["POST".into(), "GET".into()])
+        );
+    }
+
+    #[tokio::test]
+    async fn what_was_not_delivered_is_sent_again() {
+        let (made, asked) = created(vec![None, missing(), object(201)]).await;
+        let wanted = ["POST", "GET", "POST"].map(str::to_owned).to_vec();
+        assert_eq!((made, asked), (Some(true), wanted));
+    }
+}

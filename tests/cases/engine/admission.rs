@@ -1,0 +1,151 @@
+//! Objects that the server refuses in the middle of a wave: exit code, what is done anyway, what is not.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use crate::main_job::stage::{Stage, config_map};
+
+/// A name that no ConfigMap key may have: 422.
+fn invalid(name: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{'not a key': x}}\n---\n"
+    )
+}
+
+/// A policy that denies ConfigMaps named `denied` in the namespace, active when this returns.
+async fn policy(stage: &Stage) -> Result<()> {
+    let namespace = &stage.namespace;
+    stage
+        .apply(&format!(
+            "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {{name: {namespace}}}\n\
+             spec:\n  failurePolicy: Fail\n  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], \
+             operations: [CREATE, UPDATE], resources: [configmaps]}}]}}\n  validations: [{{expression: \
+             \"object.metadata.name != 'denied'\", message: 'no denied here'}}]\n---\n\
+             apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\nmetadata: {{name: \
+             {namespace}}}\nspec:\n  policyName: {namespace}\n  validationActions: [Deny]\n  matchResources: \
+             {{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {namespace}}}}}}}\n"
+        ))
+        .await?;
+    let active = async {
+        let probe = [
+            "create",
+            "configmap",
+            "denied",
+            "--dry-run=server",
+            "-n",
+            namespace,
+        ];
+        while stage.plugin.kubectl(&probe).await?.code == 0 {}
+        anyhow::Ok(())
+    };
+    tokio::time::timeout(Duration::from_secs(60), active)
+        .await
+        .context("the policy never became active")?
+}
+
+async fn remove_policy(stage: &Stage) -> Result<()> {
+    let name = stage.namespace.as_str();
+    for kind in [
+        "validatingadmissionpolicybinding",
+        "validatingadmissionpolicy",
+    ] {
+        stage.kubectl(&["delete", kind, name]).await?;
+    }
+    Ok(())
+}
+
+fn versions(record: &Value) -> (&Value, &Value) {
+    let status = &record["status"];
+    (&status["installed"]["version"], &status["phase"])
+}
+
+#[tokio::test]
+async fn a_denied_object_ends_with_6_and_the_policys_words() -> Result<()> {
+    let stage = Stage::new("denied").await?;
+    policy(&stage).await?;
+    let manifest = [config_map("denied", "1"), config_map("fine", "1")].concat();
+    let index = stage.index("index.yaml", &[("some", "1.0.0", &manifest)])?;
+    let denied = stage
+        .run(&format!("install some --channel {index} --yes"))
+        .await?
+        .ended(6);
+    remove_policy(&stage).await?;
+    let denied = denied?;
+    ensure!(
+        denied.stderr.contains("ConfigMap denied") && denied.stderr.contains("no denied here"),
+        "{}",
+        denied.stderr
+    );
+    ensure!(
+        stage.has("configmap", "fine").await?,
+        "the rest of the wave was not applied"
+    );
+    let record = stage.record("some").await?;
+    ensure!(record["status"]["phase"] == "Failed", "{record:#}");
+    ensure!(record["status"]["operation"].is_null(), "{record:#}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn after_a_failed_apply_nothing_is_pruned_and_the_next_run_does() -> Result<()> {
+    let stage = Stage::new("rejected").await?;
+    let namespace = stage.namespace.clone();
+    let first = [config_map("old", "1"), config_map("kept", "1")].concat();
+    let index = stage.index("index.yaml", &[("some", "1.0.0", &first)])?;
+    stage
+        .run(&format!("install some --channel {index} --yes"))
+        .await?
+        .done()?;
+    let second = [
+        invalid("broken"),
+        config_map("kept", "2"),
+        config_map("new", "2"),
+        "apiVersion: v1\nkind: Service\nmetadata: {name: later}\nspec: {ports: [{port: 80}]}\n"
+            .to_owned(),
+    ]
+    .concat();
+    let index = stage.index("index.yaml", &[("some", "2.0.0", &second)])?;
+    let line = format!("upgrade some -n {namespace} --channel {index} --yes");
+    let failed = stage.run(&line).await?.ended(1)?;
+    ensure!(
+        failed.stderr.contains("ConfigMap broken"),
+        "{}",
+        failed.stderr
+    );
+    let kept = stage.must("configmap", "kept").await?;
+    ensure!(
+        kept["data"]["key"] == "2",
+        "the rest of the wave was not applied"
+    );
+    ensure!(
+        stage.has("configmap", "new").await?,
+        "the rest of the wave was not applied"
+    );
+    ensure!(
+        !stage.has("service", "later").await?,
+        "the next wave was applied"
+    );
+    ensure!(stage.has("configmap", "old").await?, "something was pruned");
+    let record = stage.record("some").await?;
+    let (version, phase) = versions(&record);
+    ensure!(version == "1.0.0" && phase == "Failed", "{record:#}");
+
+    let third = second.replace("not a key", "key");
+    let index = stage.index("index.yaml", &[("some", "2.0.1", &third)])?;
+    stage
+        .run(&format!(
+            "upgrade some -n {namespace} --channel {index} --yes"
+        ))
+        .await?
+        .done()?;
+    ensure!(
+        !stage.has("configmap", "old").await?,
+        "not pruned after all"
+    );
+    let record = stage.record("some").await?;
+    let (version, phase) = versions(&record);
+    ensure!(version == "2.0.1" && phase == "Ready", "{record:#}");
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! A user of the cluster who also has a proxy between them and the API server.
+
+use addons_tests::plugin::{Output, Plugin};
+use addons_tests::proxy::{Fault, Proxy};
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+
+use crate::main_job::stage::{Stage, config_map};
+
+/// Name of the rigged user at their proxy.
+const CLIENT: &str = "rigged";
+
+/// A user with a namespace of their own, directly ([`Rig::stage`]) and through a proxy ([`Rig::through`]).
+pub struct Rig {
+    /// The user at the API server.
+    pub stage: Stage,
+    /// The proxy.
+    pub proxy: Proxy,
+    /// The same user behind the proxy.
+    pub through: Plugin,
+}
+
+impl Rig {
+    /// A new user. In their namespace there is a ConfigMap `foreign` that belongs to nobody.
+    pub async fn new(what: &str) -> Result<Self> {
+        let stage = Stage::new(what).await?;
+        let proxy = Proxy::start(stage.cluster)?;
+        let user = stage.cluster.user(&stage.namespace, &["system:masters"])?;
+        let kubeconfig = proxy.client(CLIENT, &user)?;
+        let through = Plugin::new(stage.cluster, &kubeconfig)?;
+        let rig = Self {
+            stage,
+            proxy,
+            through,
+        };
+        rig.stage.apply(&config_map("foreign", "mine")).await?;
+        Ok(rig)
+    }
+
+    /// Runs the plugin through the proxy with the arguments separated by blanks.
+    pub async fn run(&self, line: &str) -> Result<Output> {
+        self.through.run(&words(line)).await
+    }
+
+    /// Runs the plugin through the proxy with a fault that stops it for good; then it is killed. Whether it came to that.
+    pub async fn run_until(&self, line: &str, stop: Fault) -> Result<bool> {
+        self.proxy.fault(stop);
+        let mut process = self.through.start(&words(line))?;
+        let leash = process.leash();
+        let mut ended = tokio::task::spawn_blocking(move || process.wait());
+        let stopped = tokio::select! {
+            () = self.proxy.stopped(CLIENT) => true,
+            ended = &mut ended => {
+                ended??;
+                false
+            }
+        };
+        drop(leash);
+        if stopped {
+            ended.await??;
+        }
+        self.proxy.heal();
+        Ok(stopped)
+    }
+}
+
+impl Stage {
+    /// Runs `kubectl ARGS -n NAMESPACE`.
+    pub async fn kubectl(&self, args: &[&str]) -> Result<Output> {
+        let args = [args, &["-n", &self.namespace]].concat();
+        self.plugin.kubectl(&args).await?.done()
+    }
+
+    /// Applies a manifest as another manager.
+    pub async fn apply(&self, manifest: &str) -> Result<()> {
+        let args = ["apply", "-n", &self.namespace, "-f", "-"];
+        let applied = self.plugin.kubectl_with_input(&args, manifest).await?;
+        applied.done().map(drop)
+    }
+
+    /// Patches an object as another manager.
+    pub async fn patch(&self, kind: &str, name: &str, patch: &Value) -> Result<()> {
+        let patch = patch.to_string();
+        let args = ["patch", kind, name, "--type=merge", "-p", &patch];
+        self.kubectl(&args).await.map(drop)
+    }
+
+    /// Writes an operation of somebody else into the record, renewed so many seconds ago.
+    pub async fn lock(&self, name: &str, holder: &str, silent_for: i64) -> Result<()> {
+        let renewed = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(silent_for);
+        let renewed = renewed.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let patch = json!({"status": {"operation": {
+            "id": "0123456789abcdef", "verb": "upgrade", "holder": holder, "startedAt": renewed,
+            "renewedAt": renewed, "leaseSeconds": 15,
+        }}});
+        let patch = patch.to_string();
+        let args = ["patch", "addoninstallation", name, "--subresource=status"];
+        let args = [&args[..], &["--type=merge", "-p", &patch]].concat();
+        self.kubectl(&args).await.map(drop)
+    }
+
+    /// Whether there is such an object.
+    pub async fn has(&self, kind: &str, name: &str) -> Result<bool> {
+        Ok(self.get(kind, name).await?.is_some())
+    }
+
+    /// An object that has to be there.
+    pub async fn must(&self, kind: &str, name: &str) -> Result<Value> {
+        let object = self.get(kind, name).await?;
+        object.with_context(|| format!("{kind} {name} is not there"))
+    }
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
