@@ -1,6 +1,7 @@
 //! `catalogue …`: what can be installed.
 
 mod add;
+mod contained;
 mod list;
 mod remove;
 mod show;

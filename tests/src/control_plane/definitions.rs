@@ -1,22 +1,30 @@
-//! Our CRDs, for tests that do not go through `kubectl addons init`.
+//! Our definitions as the project ships them, for tests that do not go through `kubectl addons init`.
 
-use anyhow::Result;
-use common::api::catalogue::AddonCatalogue;
-use common::api::installation::AddonInstallation;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::wait::{await_condition, conditions};
-use kube::{CustomResourceExt as _, ResourceExt as _};
 
 use super::ControlPlane;
 
-/// Installs the CRDs and waits until they are established; again changes nothing.
+const FILES: [&str; 2] = [
+    "addoncatalogues.kubectl-addons.dev.yaml",
+    "addoninstallations.kubectl-addons.dev.yaml",
+];
+
+/// Installs the files of `deploy/crds` and waits until they are established; again changes nothing.
 ///
 /// # Errors
-/// Of the API server.
+/// A file that cannot be read; of the API server.
 pub async fn install(cluster: &ControlPlane) -> Result<()> {
     let api = Api::<CustomResourceDefinition>::all(cluster.client().await?);
-    for definition in [AddonCatalogue::crd(), AddonInstallation::crd()] {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/crds"));
+    for file in FILES {
+        let text = std::fs::read_to_string(folder.join(file)).context(file)?;
+        let definition: CustomResourceDefinition = serde_saphyr::from_str(&text).context(file)?;
         let name = definition.name_any();
         let params = PatchParams::apply("addons-tests").force();
         api.patch(&name, &params, &Patch::Apply(&definition))

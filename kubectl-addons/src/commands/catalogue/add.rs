@@ -7,6 +7,7 @@ use common::api::names;
 use common::engine::catalogues::{self, Written};
 use common::engine::{EngineError, namespace};
 
+use super::contained::contain;
 use crate::cli::reading::CatalogueAdd;
 use crate::definitions::{self, Init};
 use crate::exit::Exit;
@@ -69,7 +70,8 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalog
         for warning in &one.warnings {
             output::note(&format!("careful: {warning}"));
         }
-        let object = settle(session, args, one)?;
+        let mut object = settle(session, args, one)?;
+        contain(&mut object).await?;
         if objects
             .iter()
             .any(|other| super::name(other) == super::name(&object))
