@@ -74,6 +74,8 @@ fn flags() -> Result<Option<Flags>> {
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
+            // `cargo demo --keep` and `cargo demo -- --keep` are the same.
+            "--" => {}
             "--keep" => flags.keep = true,
             "--index" => {
                 let file = args.next().context("--index needs a file")?;
