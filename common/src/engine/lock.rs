@@ -212,7 +212,7 @@ impl Lock {
                 }
                 Err(error) if error.is_conflict() => {
                     let found = reread(cluster, &self.record).await?;
-                    if found.status == next.status {
+                    if written(&found) == written(&next) {
                         // Our write came through, only its answer was lost.
                         self.record = found;
                         return Ok(());
@@ -238,6 +238,11 @@ impl Lock {
             None => stale(&self.record, "our lock was taken away"),
         }
     }
+}
+
+/// The status as the server keeps it: whole seconds, nothing that is empty.
+fn written(record: &AddonInstallation) -> Option<serde_json::Value> {
+    serde_json::to_value(&record.status).ok()
 }
 
 /// A new operation of ours.

@@ -96,24 +96,28 @@ async fn uninstall() -> Result<()> {
 #[tokio::test]
 async fn writes_of_the_record() -> Result<()> {
     let mut tally = Tally::new("engine::fault::writes_of_the_record");
+    let (spec, status) = (
+        "/addoninstallations/small?",
+        "/addoninstallations/small/status?",
+    );
     let writes = [
-        (Operation::Install, "POST", "/addoninstallations?"),
-        (Operation::Upgrade, "PUT", "/addoninstallations/small?"),
-        (
-            Operation::Upgrade,
-            "PUT",
-            "/addoninstallations/small/status?",
-        ),
-        (Operation::Uninstall, "DELETE", "/addoninstallations/small"),
+        (Operation::Install, 1, "POST", "/addoninstallations?"),
+        (Operation::Upgrade, 1, "PUT", spec),
+        // The lock, and the end of the operation.
+        (Operation::Upgrade, 1, "PUT", status),
+        (Operation::Upgrade, 2, "PUT", status),
+        // The dry run, and the deletion.
+        (Operation::Uninstall, 1, "DELETE", "/addoninstallations/"),
+        (Operation::Uninstall, 2, "DELETE", "/addoninstallations/"),
     ];
-    for (operation, method, path) in writes {
+    for (operation, number, method, path) in writes {
         let (wanted, ..) = operation.undisturbed().await?;
         for delivered in [true, false] {
-            let fault = Fault::at(1, Action::Cut { delivered });
+            let fault = Fault::at(number, Action::Cut { delivered });
             one(operation, fault.method(method).path(path), true, &wanted)
                 .await
                 .with_context(|| {
-                    format!("{operation:?}, {method} {path}, delivered: {delivered}")
+                    format!("{operation:?}, {method} {path} {number}, delivered: {delivered}")
                 })?;
             tally.ran();
         }
