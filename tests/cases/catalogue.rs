@@ -37,6 +37,8 @@ impl User {
                 "    - {{version: {version}, source: {{url: {{manifest: {addon}.yaml}}}}}}\n"
             ));
         }
+        let manifest = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {addon}}}\n");
+        std::fs::write(self.plugin.home().join(format!("{addon}.yaml")), manifest)?;
         let path = self.plugin.home().join(file);
         std::fs::write(&path, text)?;
         Ok(path)
@@ -107,6 +109,12 @@ async fn from_the_first_to_the_last() -> Result<()> {
 
     // What is shown can be added again.
     let said = user.run("catalogue show first -o yaml").await?.done()?;
+    // What lies on the disk of one user is nothing that a cluster can refer to (semantics 16).
+    ensure!(
+        said.stdout.contains("inline:") && !said.stdout.contains("file:"),
+        "{}",
+        said.stdout
+    );
     std::fs::write(user.plugin.home().join("shown.yaml"), &said.stdout)?;
     let said = user.run("catalogue add shown.yaml").await?.done()?;
     ensure!(
