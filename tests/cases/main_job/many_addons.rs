@@ -85,7 +85,13 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
     };
     let stage = Stage::new("many-addons").await?;
     // Some of the add-ons run on the control plane only.
-    let label = ["label", "nodes", "--all", "--overwrite", "node-role.kubernetes.io/control-plane="];
+    let label = [
+        "label",
+        "nodes",
+        "--all",
+        "--overwrite",
+        "node-role.kubernetes.io/control-plane=",
+    ];
     stage.plugin.kubectl(&label).await?.done()?;
     let (from, to) = (
         stage.plugin.home().join("old"),
