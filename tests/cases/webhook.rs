@@ -1,1 +1,10 @@
-//! Placeholder.
+//! The real webhook, registered with a real API server of its own: what it denies, fills in and lets pass, as kubectl
+//! and the plugin show it.
+
+mod catalogues;
+mod core;
+mod defaults;
+mod installations;
+mod lifecycle;
+mod plugin;
+mod scene;

@@ -8,4 +8,5 @@ pub mod plugin;
 pub mod proxy;
 pub mod shared;
 pub mod tally;
+pub mod until;
 pub mod webhook;

@@ -62,6 +62,9 @@ pub fn catalogue(
     verdict
         .problems
         .extend(rules::catalogue::manifest_without_values(new));
+    verdict
+        .problems
+        .extend(rules::catalogue::unusable_forms(new));
     verdict.problems.extend(rules::catalogue::support_core(new));
     // Copies are merged from sources that were judged (semantics 1).
     if !rules::catalogue::is_copy(new) {

@@ -8,13 +8,11 @@ use json_patch::Patch;
 use serde::Serialize;
 
 use super::{API_VERSION, KIND, Request};
-use crate::admission::verdict::{Cause, Denial, Problem, Verdict};
+use crate::admission::verdict::{Denial, Verdict};
 
 /// The API server cuts a warning at 256 characters, and all of them at 4096.
 const MAX_WARNING: usize = 256;
 const MAX_WARNINGS: usize = 4096;
-/// Problems that are listed as causes of a 422.
-const MAX_CAUSES: usize = 20;
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -49,25 +47,6 @@ struct Status {
     code: u16,
     reason: &'static str,
     message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    details: Option<Details>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct Details {
-    group: String,
-    kind: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    name: String,
-    causes: Vec<FieldCause>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct FieldCause {
-    reason: &'static str,
-    message: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    field: String,
 }
 
 impl Response {
@@ -112,7 +91,6 @@ impl Response {
             code,
             reason,
             message: printable(message),
-            details: None,
         });
         response
     }
@@ -131,7 +109,7 @@ impl Response {
         }
         if let Some(denial) = verdict.denial() {
             answer.allowed = false;
-            answer.status = Some(status(request, verdict, denial));
+            answer.status = Some(status(denial));
         }
         response
     }
@@ -156,34 +134,14 @@ impl Response {
     }
 }
 
-/// The status of a denial. Only a 422 lists causes, as kubectl prints them in place of the message.
-fn status(request: &Request<'_>, verdict: &Verdict, denial: Denial) -> Status {
-    let details = (denial.code == 422).then(|| Details {
-        group: request.kind.group.clone(),
-        kind: request.kind.kind.clone(),
-        name: request.name.clone().unwrap_or_default(),
-        causes: verdict
-            .problems
-            .iter()
-            .filter(|problem| problem.cause == Cause::Invalid)
-            .take(MAX_CAUSES)
-            .map(cause)
-            .collect(),
-    });
+/// The status of a denial, without details: where a 422 lists causes, kubectl prints them in place of the message, and
+/// nobody reads who denied it.
+fn status(denial: Denial) -> Status {
     Status {
         status: "Failure",
         code: denial.code,
         reason: denial.reason,
         message: printable(&denial.message),
-        details,
-    }
-}
-
-fn cause(problem: &Problem) -> FieldCause {
-    FieldCause {
-        reason: "FieldValueInvalid",
-        message: printable(&problem.message),
-        field: printable(&problem.field),
     }
 }
 

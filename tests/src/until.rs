@@ -1,0 +1,32 @@
+//! Waiting for what a test cannot be told of: asked for again until it is there, never longer than the deadline.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+/// How long anything may take on a busy machine.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// What `ask` finds, which says why where it is not there yet.
+///
+/// # Errors
+/// Of `ask`; the last reason where the deadline has passed.
+pub async fn until<T>(
+    what: &str,
+    mut ask: impl AsyncFnMut() -> Result<Result<T, String>>,
+) -> Result<T> {
+    let deadline = Instant::now() + DEADLINE;
+    let mut tick = interval(Duration::from_millis(50));
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        match ask().await? {
+            Ok(found) => return Ok(found),
+            Err(last) if Instant::now() > deadline => {
+                bail!("{what}: not within {} s: {last}", DEADLINE.as_secs());
+            }
+            Err(_) => {}
+        }
+    }
+}
