@@ -27,8 +27,7 @@ async fn defaults_are_filled_in_once_and_follow_the_version() -> Result<()> {
     // Server-side too: the second apply must not fight about what was filled in.
     for (i, how) in [&[][..], &["--server-side"]].into_iter().enumerate() {
         let name = format!("{form}-{i}");
-        let own =
-            json!({"spec": {"host": "a.example.test"}, "unknown": {"deep": [1, {"a": null}]}});
+        let own = json!({"spec": {"host": "a.example.test"}, "unknown": {"deep": [1, {"a": "b"}]}});
         let mut object = installation(
             &name,
             SYSTEM_NAMESPACE,
@@ -51,7 +50,7 @@ async fn defaults_are_filled_in_once_and_follow_the_version() -> Result<()> {
                     "image": {"registry": "registry.example.test"},
                     "level": "1.0.0",
                     "spec": {"host": "a.example.test", "replicas": 1},
-                    "unknown": {"deep": [1, {"a": null}]},
+                    "unknown": {"deep": [1, {"a": "b"}]},
                 }),
             "{spec}"
         );
