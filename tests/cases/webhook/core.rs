@@ -83,6 +83,16 @@ async fn core_addons_survive_deletion() -> Result<()> {
     let record = stored(&admin, &name, SYSTEM_NAMESPACE).await?;
     ensure!(record["spec"]["coreAddon"] == true, "{record}");
     tally.ran();
+    // The namespace of the records is guarded from then on.
+    let delete = format!("delete namespace {SYSTEM_NAMESPACE} --dry-run=server");
+    until("the webhook knows the core installation", async || {
+        let said = kubectl(&admin, &delete).await?;
+        let words = format!("{DENIED_NAMESPACE}namespace {SYSTEM_NAMESPACE} holds ");
+        let denied = said.stderr.contains(&words) && said.stderr.contains(&name);
+        Ok(denied.then_some(()).ok_or(said.stdout + &said.stderr))
+    })
+    .await?;
+    tally.ran();
 
     let words = format!(
         "{DENIED}{name} is a core add-on of this cluster (coreAddon in namespace {SYSTEM_NAMESPACE}); \
