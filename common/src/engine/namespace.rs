@@ -21,7 +21,7 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::execute::Event;
 use super::meta::{Metadata, Partial};
-use super::request::{Call, METADATA};
+use super::request::{Call, MERGE_PATCH, METADATA};
 use super::snapshot::{namespace_collection, read_all, read_one};
 use super::wait::teller;
 use super::{create, prune, record};
@@ -52,6 +52,19 @@ pub(super) fn key(name: &str) -> ObjectKey {
 pub async fn ensure(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
     let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     post(cluster, name, &object).await.map(|_| ())
+}
+
+/// Marks a namespace that is there as one that holds core installations: from then on its deletion is guarded
+/// (semantics 14).
+///
+/// # Errors
+/// Those of the request.
+pub async fn hold_core(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
+    let marked = json!({"metadata": {"labels": {names::LABEL_HOLDS_CORE: "true"}}});
+    let call = Call::patch(&namespace_collection(), name, MERGE_PATCH, METADATA)
+        .query("fieldManager", names::CLIENT)
+        .body(marked.to_string().into_bytes());
+    cluster.send::<Partial>(call).await.map(|_| ())
 }
 
 /// Creates the target namespace with our marks. Its uid where it is ours; `None` where somebody else was faster. One that

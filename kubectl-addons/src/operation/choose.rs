@@ -2,7 +2,7 @@
 
 use common::admission::nearest::nearest;
 use common::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection, select};
-use common::catalogue::{Catalogue, Entry};
+use common::catalogue::{Catalogue, Entry, Origin};
 
 /// `NAME` or `NAME@VERSION` as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub fn choose(
     let name = request.addon.to_owned();
     if selection.rejections.is_empty() {
         let hint = match nearest(request.addon, catalogue.names()) {
-            Some(near) => format!("; did you mean {near}?"),
+            Some(near) => format!("; did you mean {near}{}?", held_by(catalogue, near)),
             None if catalogue.entries.is_empty() => {
                 "; there is no catalogue yet: kubectl addons catalogue add FILE".to_owned()
             }
@@ -79,6 +79,17 @@ pub fn choose(
         details: details(&selection, request),
         name,
     })
+}
+
+/// ` (catalogue NAME)` where a catalogue in the cluster holds the add-on, as the webhook says it.
+fn held_by(catalogue: &Catalogue, addon: &str) -> String {
+    let mut entries = catalogue.entries.iter();
+    match entries.find(|entry| entry.addon == addon) {
+        Some(entry) if matches!(*entry.origin, Origin::Catalogue { .. }) => {
+            format!(" ({})", entry.origin)
+        }
+        _ => String::new(),
+    }
 }
 
 /// One line for each entry that could have been meant, ten at most.

@@ -120,6 +120,9 @@ pub async fn execute(
     for namespace in record_namespaces(prepared) {
         common::engine::namespace::ensure(session.cluster().await?, namespace).await?;
     }
+    for namespace in core_namespaces(prepared) {
+        common::engine::namespace::hold_core(session.cluster().await?, namespace).await?;
+    }
     let mut worst = Exit::Done;
     for item in prepared {
         let exit = match one(session, item, run).await {
@@ -142,6 +145,15 @@ fn record_namespaces(prepared: &[Prepared]) -> std::collections::BTreeSet<&str> 
     // kube-system is there before anything else is.
     new.map(|item| item.plan.installation.namespace.as_str())
         .filter(|name| *name != "kube-system")
+        .collect()
+}
+
+/// Namespaces that are to hold a first record of a core add-on: guarded before the record is there (semantics 14).
+fn core_namespaces(prepared: &[Prepared]) -> std::collections::BTreeSet<&str> {
+    let core = prepared.iter().filter(|item| {
+        item.record.metadata.resource_version.is_none() && item.record.spec.core_addon
+    });
+    core.map(|item| item.plan.installation.namespace.as_str())
         .collect()
 }
 

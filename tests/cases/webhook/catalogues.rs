@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use super::scene::{DENIED, Scene, catalogue, create, version};
 
+/// The duplicate of `cargo demo`.
+const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/demo/duplicate.yaml");
+
 fn constraint(field: &str, text: &str) -> Value {
     json!({"constraints": {field: text}})
 }
@@ -95,6 +98,14 @@ async fn what_is_wrong_with_a_catalogue_stands_in_one_denial() -> Result<()> {
         ensure!(printed.contains(&message), "{message}\n{printed}");
         tally.ran();
     }
+    // What the demo shows, in the words that it looks for.
+    let apply = ["apply", "--filename", DEMO];
+    let said = user.kubectl(&apply).await?.ended(1)?;
+    let words = format!(
+        "{DENIED}spec.addons[0].versions[1]: log-shipper v1.0.0 is already at spec.addons[0].versions[0] (1.0.0)"
+    );
+    ensure!(said.stderr.contains(&words), "{}", said.stderr);
+    tally.ran();
     // The same version in the same words is the schema's to refuse.
     let twice = json!([version("1.0.0", json!({})), version("1.0.0", json!({}))]);
     let object = catalogue(&unique("wrong"), SYSTEM_NAMESPACE, web(twice));

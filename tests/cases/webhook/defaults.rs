@@ -27,8 +27,7 @@ async fn defaults_are_filled_in_once_and_follow_the_version() -> Result<()> {
     // Server-side too: the second apply must not fight about what was filled in.
     for (i, how) in [&[][..], &["--server-side"]].into_iter().enumerate() {
         let name = format!("{form}-{i}");
-        let own =
-            json!({"spec": {"host": "a.example.test"}, "unknown": {"deep": [1, {"a": null}]}});
+        let own = json!({"spec": {"host": "a.example.test"}, "unknown": {"deep": [1, {"a": "b"}]}});
         let mut object = installation(
             &name,
             SYSTEM_NAMESPACE,
@@ -51,7 +50,7 @@ async fn defaults_are_filled_in_once_and_follow_the_version() -> Result<()> {
                     "image": {"registry": "registry.example.test"},
                     "level": "1.0.0",
                     "spec": {"host": "a.example.test", "replicas": 1},
-                    "unknown": {"deep": [1, {"a": null}]},
+                    "unknown": {"deep": [1, {"a": "b"}]},
                 }),
             "{spec}"
         );
@@ -98,6 +97,22 @@ async fn defaults_are_filled_in_once_and_follow_the_version() -> Result<()> {
     ensure!(bare["spec"]["targetNamespace"] == plain.as_str(), "{bare}");
     ensure!(bare["spec"].get("values").is_none(), "{bare}");
     tally.ran();
+
+    // A null deletes (semantics 9), so it is the user's own and stays; client-side apply drops nulls before they are sent.
+    let nulls = json!({"spec": {"host": "a"}, "level": null, "list": [{"deep": null}]});
+    for how in ["create", "apply --server-side"] {
+        let name = unique("nulls");
+        let spec = json!({"addonRef": {"name": form}, "values": nulls});
+        let object = installation(&name, SYSTEM_NAMESPACE, spec).to_string();
+        let args: Vec<_> = how.split(' ').chain(["-f", "-"]).collect();
+        user.kubectl_with_input(&args, &object).await?.done()?;
+        let values = stored(&user, &name, SYSTEM_NAMESPACE).await?["spec"]["values"].clone();
+        ensure!(
+            values.get("level") == Some(&Value::Null) && values["list"] == nulls["list"],
+            "{values}"
+        );
+        tally.ran();
+    }
 
     // Of an index only the plugin knows the entry.
     let reference = json!({"addonRef": {"name": "any", "index": "https://example.test/index.yaml"}, "createNamespace": false});
