@@ -214,6 +214,8 @@ impl Desired {
                 }
             }
         }
+        // A manifest that was copied from a cluster would claim what only the server writes.
+        ownership::strip(&mut object);
         ownership::mark(&mut object, ctx.installation);
         let secret = key.group.is_empty() && key.kind == "Secret";
         Ok(DesiredObject {

@@ -202,3 +202,16 @@ fn every_problem_at_once() {
         expected.join("\n")
     );
 }
+
+#[test]
+fn what_only_the_server_writes_is_left_out() {
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "status": {"phase": "x"}, "metadata": {
+        "name": "copied", "uid": "u", "resourceVersion": "1", "creationTimestamp": null, "managedFields": [],
+        "generation": 2, "labels": {"app": "x"}}});
+    let desired = desired(manifests([object])).unwrap();
+    let (_, copied) = desired.objects.first_key_value().unwrap();
+    let metadata = copied.object["metadata"].as_object().unwrap();
+    let fields: Vec<&str> = metadata.keys().map(String::as_str).collect();
+    assert_eq!(fields, ["annotations", "labels", "name", "namespace"]);
+    assert!(copied.object.get("status").is_none());
+}
