@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use common::api::installation::Installed;
 use common::engine::Report;
+use common::plan::prune::KeptKind;
 use common::plan::{Plan, Verb, summary};
 
 use crate::progress::seconds;
@@ -60,11 +61,11 @@ pub fn plan(item: &Prepared) -> String {
         );
     }
     for key in &plan.retained {
-        line(
-            &mut text,
-            "keep",
-            &format!("{key} (ours, but its kind holds data)"),
-        );
+        let why = match KeptKind::of(key) {
+            Some(_) => "ours, but its kind holds data",
+            None => "it stays as it is",
+        };
+        line(&mut text, "keep", &format!("{key} ({why})"));
     }
     if plan.waves.len() > 1 {
         line(&mut text, "order", &summary::order(plan));

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use common::admission::marks::Marks;
+use common::admission::rules;
 use common::admission::verdict::Verdict;
 use common::admission::{Facts, Requester, Settings, mutate, validate};
 use common::api::installation::AddonInstallation;
+use common::catalogue::Origin;
 use common::catalogue::select::ClusterFacts;
 use common::engine::identity;
 
@@ -82,12 +84,17 @@ pub async fn settle(session: &Session, candidate: &mut Candidate, facts: &Facts)
     } else {
         Requester::default()
     };
-    let verdict = validate::installation(
+    let mut verdict = validate::installation(
         &candidate.wanted,
         candidate.existing.as_ref(),
         &requester,
         facts,
     );
+    // The webhook cannot know the entries of an index; here the chosen one is at hand.
+    if matches!(*candidate.entry.origin, Origin::Index { .. }) {
+        let values = rules::installation::values(&candidate.wanted, &candidate.entry);
+        verdict.problems.extend(values);
+    }
     tell(&format!("installation {}", candidate.name), &verdict)
 }
 

@@ -67,6 +67,11 @@ async fn bad_input_is_one_error_and_writes_nothing() -> Result<()> {
             vec!["16 MiB"],
         ),
         (
+            format!("install good --channel {good} --yes --set replicas=2"),
+            6,
+            vec!["takes no values"],
+        ),
+        (
             format!("install goood --channel {good} --yes"),
             1,
             vec!["did you mean good"],
