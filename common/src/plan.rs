@@ -5,6 +5,7 @@
 pub mod across;
 mod decide;
 pub mod desired;
+pub mod graph;
 pub mod inventory;
 pub mod order;
 pub mod planner;
