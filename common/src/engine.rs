@@ -44,5 +44,5 @@ mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
-pub use execute::{Event, ExecuteOptions, execute};
+pub use execute::{Event, ExecuteOptions, Task, execute};
 pub use report::{Cause, Failure, Report};

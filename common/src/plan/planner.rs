@@ -244,7 +244,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
     plan.to = Some(wanted.to.clone());
     plan.create_namespace = creates_namespace(input, wanted);
     plan.wait_for = wait_targets(desired);
-    plan.waves = order::waves(steps);
+    plan.steps = steps;
     let kept = pruning.recorded();
     plan.exact = Inventory::union(&exact, &kept);
     // Decisions stand before the old facts: where the two differ, they know more (a new uid, a planned create).
@@ -285,7 +285,7 @@ fn empty(input: &PlanInput<'_>) -> Plan {
         from: input.from.cloned(),
         to: None,
         create_namespace: None,
-        waves: Vec::new(),
+        steps: Vec::new(),
         prune: Vec::new(),
         release: Vec::new(),
         retained: Vec::new(),

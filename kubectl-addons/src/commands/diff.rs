@@ -63,7 +63,7 @@ async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
         }
     }
     let mut worst = Exit::Done;
-    for (_, outcome) in pipeline.plan(candidates, flags).await? {
+    for (_, outcome) in pipeline.plan(candidates, flags).await {
         if let Some(prepared) = outcome? {
             let changes = diff::diff(session.cluster().await?, &prepared.plan).await?;
             let (text, differs) = text(&prepared, &changes);

@@ -38,7 +38,7 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
                 .await?,
         );
     }
-    let planned = pipeline.plan(candidates, flags).await?;
+    let planned = pipeline.plan(candidates, flags).await;
     run::run(session, &pipeline.known, run::items(planned)?, &args.change).await
 }
 

@@ -67,7 +67,7 @@ pub fn plan(item: &Prepared) -> String {
         };
         line(&mut text, "keep", &format!("{key} ({why})"));
     }
-    if plan.waves.len() > 1 {
+    if summary::steps_by_rank(plan).len() > 1 {
         line(&mut text, "order", &summary::order(plan));
     }
     for warning in &plan.warnings {

@@ -44,6 +44,8 @@ pub struct Prepared {
     pub record: AddonInstallation,
     /// What will happen.
     pub plan: Plan,
+    /// Its wanted objects: the order of the command is made of them. None for an uninstallation.
+    pub desired: Desired,
 }
 
 /// Fetches the manifest of an entry, verifies its hash and parses it. Nothing is applied from an unverified source.
@@ -184,6 +186,7 @@ pub async fn prepare(
     Ok(Prepared {
         record: candidate.wanted,
         plan,
+        desired,
     })
 }
 
@@ -219,5 +222,9 @@ pub async fn prepare_uninstall(
         claims: &BTreeMap::new(),
         delete_kinds: &BTreeSet::new(),
     })?;
-    Ok(Prepared { record, plan })
+    Ok(Prepared {
+        record,
+        plan,
+        desired: Desired::default(),
+    })
 }

@@ -64,7 +64,7 @@ fn nothing_is_left_to_do_after_a_perfect_execution() {
             let due = cluster
                 .plan(&desired, true, Reconcile::Once)
                 .expect("nothing is foreign now");
-            prop_assert!(due.steps().all(|step| step.action == Action::Refresh));
+            prop_assert!(due.steps.iter().all(|step| step.action == Action::Refresh));
             prop_assert!(due.prune.is_empty() && due.release.is_empty());
             for object in desired.objects.keys() {
                 prop_assert!(cluster.live.contains_key(object));
@@ -172,7 +172,7 @@ fn the_union_holds_old_and_new() {
             prop_assert!(cluster.record.objects.keys().all(holds));
             prop_assert!(desired.objects.keys().all(holds));
             prop_assert!(plan.exact.objects.keys().all(holds));
-            for step in plan.steps() {
+            for step in &plan.steps {
                 let state = plan.union.objects[&step.target.key].object.state;
                 prop_assert_eq!(step.action == Action::Create, state == ObjectState::Planned);
             }
@@ -311,7 +311,7 @@ fn order_of_steps_and_deletions() {
                     prop_assert!(!wave.steps.is_empty());
                     prop_assert!(wave.steps.is_sorted_by(|a, b| a.target < b.target));
                 }
-                let count = plan.steps().count();
+                let count = plan.steps.len();
                 prop_assert_eq!(count + plan.unchanged.len(), desired.objects.len());
                 // Custom resources go before what runs their controller, and that before what it needs.
                 let group = |rank: Rank| {

@@ -246,7 +246,7 @@ impl Cluster {
         self.record = plan.union.clone();
         let mut record = self.record.clone();
         let mut left = requests;
-        for step in plan.steps() {
+        for step in &plan.steps {
             if left == 0 {
                 return false;
             }

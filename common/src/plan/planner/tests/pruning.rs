@@ -246,7 +246,10 @@ fn moved_to_another_group() {
         .live(key("Deployment", "web"), Some("us"), "u1", 1);
     let plan = world.plan();
     assert_eq!(
-        plan.steps().map(|step| step.action).collect::<Vec<_>>(),
+        plan.steps
+            .iter()
+            .map(|step| step.action)
+            .collect::<Vec<_>>(),
         [Action::Update]
     );
     assert!(plan.prune.is_empty());
