@@ -1,4 +1,4 @@
-//! `cargo bench -p addons-tests --bench engine`: what an install, an upgrade without a change, one with one changed
+//! `cargo bench --bench engine`: what an install, an upgrade without a change, one with one changed
 //! object and one that prunes 65 objects take, beside `kubectl apply --server-side` and Helm.
 
 #[path = "engine/bench.rs"]
