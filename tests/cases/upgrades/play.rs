@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use addons_tests::control_plane::ControlPlane;
+use addons_tests::control_plane::audit::Mark;
 use addons_tests::plugin::Output;
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
@@ -26,6 +27,8 @@ struct Installed {
     retained: Keys,
     /// Those of them that the cluster itself deletes.
     vanished: Keys,
+    /// Whether there is a record.
+    is_recorded: bool,
 }
 
 struct Player {
@@ -102,12 +105,41 @@ pub async fn play(
     Ok(())
 }
 
+impl Installed {
+    /// What a step deletes, for good or to create it again.
+    fn deleted_by(&self, step: &Step) -> Keys {
+        if step.to.is_none() {
+            let stays = self.retained.union(&step.retained).cloned().collect();
+            return without(&without(&self.owned, &stays), &self.vanished);
+        }
+        step.pruned.union(&step.recreated).cloned().collect()
+    }
+
+    /// What is installed after a step.
+    fn follow(&mut self, step: &Step) {
+        self.retained.extend(step.retained.iter().cloned());
+        self.retained = without(&self.retained, &step.pruned);
+        if step.to.is_none() {
+            self.owned.clone_from(&self.retained);
+        }
+        self.owned.extend(step.created.iter().cloned());
+        self.owned = without(&self.owned, &step.pruned);
+        self.vanished.extend(step.vanishing.iter().cloned());
+        self.is_recorded = step.to.is_some() && !self.owned.is_empty();
+    }
+}
+
 impl Player {
     async fn step(&mut self, step: &Step) -> Result<()> {
         if !step.live.is_empty() {
-            self.stage.apply(&step.live).await?;
+            let apply = ["apply", "-f", "-"];
+            let applied = self.stage.plugin.kubectl_with_input(&apply, &step.live);
+            applied.await?.done()?;
         }
         let line = self.line(step)?;
+        if self.installed.is_recorded && step.exit == 0 && step.flags.is_empty() {
+            self.preview(step).await?;
+        }
         let mark = self.stage.cluster.audit().mark()?;
         let output = self.run(&line).await?.ended(step.exit)?;
         let told = || {
@@ -132,6 +164,24 @@ impl Player {
         Ok(())
     }
 
+    /// The counts of `diff` are those of what happens then.
+    async fn preview(&self, step: &Step) -> Result<()> {
+        let Some(index) = self.index(step)? else {
+            return Ok(());
+        };
+        let (addon, namespace) = (self.addon, &self.stage.namespace);
+        let line = format!("diff {addon} -n {namespace} --channel {index}");
+        let shown = self.run(&line).await?.ended(1)?;
+        let (changed, added, pruned) = (step.changed.len(), step.created.len(), step.pruned.len());
+        let counts = format!("{changed} changed, {added} added, {pruned} pruned");
+        ensure!(
+            shown.stdout.contains(&counts),
+            "not {counts}: {}",
+            shown.stdout
+        );
+        Ok(())
+    }
+
     fn line(&self, step: &Step) -> Result<String> {
         let (addon, namespace) = (self.addon, &self.stage.namespace);
         let flags = [
@@ -140,18 +190,25 @@ impl Player {
         ]
         .concat();
         let flags = flags.join(" ");
-        let Some(to) = &step.to else {
+        let Some(index) = self.index(step)? else {
             return Ok(format!("uninstall {addon} -n {namespace} {flags}"));
+        };
+        Ok(if self.installed.is_recorded {
+            format!("upgrade {addon} -n {namespace} --channel {index} {flags}")
+        } else {
+            format!("install {addon} --channel {index} {flags}")
+        })
+    }
+
+    /// The index with the version that a step leads to.
+    fn index(&self, step: &Step) -> Result<Option<String>> {
+        let Some(to) = &step.to else {
+            return Ok(None);
         };
         let manifest = corpus::manifest(&self.chain, to)?;
         let version = to.split(' ').next().unwrap_or_default();
-        let entry = (addon, version, manifest.text.as_str());
-        let index = self.stage.index("index.yaml", &[entry])?;
-        Ok(if self.installed.owned.is_empty() {
-            format!("install {addon} --channel {index} {flags}")
-        } else {
-            format!("upgrade {addon} -n {namespace} --channel {index} {flags}")
-        })
+        let entry = (self.addon, version, manifest.text.as_str());
+        self.stage.index("index.yaml", &[entry]).map(Some)
     }
 
     /// Runs the plugin; meanwhile load balancers get their addresses.
@@ -180,41 +237,23 @@ impl Player {
         std::future::pending().await
     }
 
-    async fn check(
-        &mut self,
-        step: &Step,
-        output: &Output,
-        mark: addons_tests::control_plane::audit::Mark,
-    ) -> Result<()> {
+    async fn check(&mut self, step: &Step, output: &Output, mark: Mark) -> Result<()> {
         let said = format!("{}{}", output.stdout, output.stderr);
         for words in &step.says {
             ensure!(said.contains(words), "it does not say {words:?}");
         }
-        let installed = &mut self.installed;
-        let mut deleted: Keys = step.pruned.union(&step.recreated).cloned().collect();
-        if step.to.is_none() {
-            installed.retained.extend(step.retained.iter().cloned());
-            let goes = installed.owned.difference(&installed.retained);
-            let gone = goes.filter(|key| !installed.vanished.contains(*key));
-            deleted.extend(gone.cloned());
-            installed.owned.clone_from(&installed.retained);
-        }
         let sent = [&step.created, &step.changed, &step.recreated, &step.refused];
         let applied: Keys = sent.into_iter().flatten().cloned().collect();
         let writes = self.kinds.writes(&self.stage, mark)?;
-        same("applied", &applied, &writes.applied)?;
-        same("deleted", &deleted, &writes.deleted)?;
+        same("applied", &applied, &writes.applied())?;
+        let deleted = self.installed.deleted_by(step);
+        same("deleted", &deleted, &writes.deleted())?;
+        let late = writes.applied_after(&step.pruned);
+        ensure!(late.is_empty(), "applied after the first prune: {late:?}");
 
-        let installed = &mut self.installed;
-        installed.owned.extend(step.created.iter().cloned());
-        installed.owned.retain(|key| !step.pruned.contains(key));
-        installed.retained.extend(step.retained.iter().cloned());
-        installed.vanished.extend(step.vanishing.iter().cloned());
-        let live: Keys = installed
-            .owned
-            .difference(&installed.vanished)
-            .cloned()
-            .collect();
+        self.installed.follow(step);
+        let installed = &self.installed;
+        let live = without(&installed.owned, &installed.vanished);
         let owner = owner_hash(&self.stage.namespace, self.addon);
         let (kinds, stage) = (&self.kinds, &self.stage);
         until("the live objects", async || {
@@ -223,7 +262,7 @@ impl Player {
         })
         .await?;
         let record = self.stage.get("addoninstallation", self.addon).await?;
-        if step.to.is_none() || installed.owned.is_empty() {
+        if !installed.is_recorded {
             ensure!(record.is_none(), "there is a record: {record:?}");
             return Ok(());
         }
@@ -233,10 +272,13 @@ impl Player {
     }
 }
 
+fn without(keys: &Keys, others: &Keys) -> Keys {
+    keys.difference(others).cloned().collect()
+}
+
 /// Two sets that have to be equal.
 fn same(what: &str, expected: &Keys, found: &Keys) -> Result<()> {
-    let missing: Vec<_> = expected.difference(found).collect();
-    let surplus: Vec<_> = found.difference(expected).collect();
+    let (missing, surplus) = (without(expected, found), without(found, expected));
     ensure!(
         missing.is_empty() && surplus.is_empty(),
         "{what}: expected and not so: {missing:?}; so and not expected: {surplus:?}"

@@ -15,13 +15,47 @@ use crate::main_job::stage::Stage;
 #[derive(Default)]
 pub struct Kinds(BTreeMap<(String, String), ApiResource>);
 
-/// The writes of one command, by what they did.
+/// The writes of one command, in the order in which they came.
 #[derive(Debug, Default)]
 pub struct Writes {
+    all: Vec<Write>,
+}
+
+#[derive(Clone, Debug)]
+enum Write {
+    Apply(String),
+    Delete(String),
+}
+
+impl Writes {
     /// Objects that were sent.
-    pub applied: Keys,
+    pub fn applied(&self) -> Keys {
+        let applied = self.all.iter().filter_map(|write| match write {
+            Write::Apply(key) => Some(key.clone()),
+            Write::Delete(_) => None,
+        });
+        applied.collect()
+    }
+
     /// Objects that were deleted.
-    pub deleted: Keys,
+    pub fn deleted(&self) -> Keys {
+        let deleted = self.all.iter().filter_map(|write| match write {
+            Write::Delete(key) => Some(key.clone()),
+            Write::Apply(_) => None,
+        });
+        deleted.collect()
+    }
+
+    /// Objects that were sent after one of these was deleted.
+    pub fn applied_after(&self, pruned: &Keys) -> Keys {
+        let is_pruned = |write: &Write| matches!(write, Write::Delete(key) if pruned.contains(key));
+        let first = self.all.iter().position(is_pruned);
+        let after = self.all.get(first.unwrap_or(self.all.len())..);
+        Self {
+            all: after.unwrap_or_default().to_vec(),
+        }
+        .applied()
+    }
 }
 
 impl Kinds {
@@ -78,11 +112,11 @@ impl Kinds {
             // The audit log gives a Namespace the namespace of its own name.
             let namespace = namespace.filter(|name| !name.is_empty() && kind != "Namespace");
             let key = key(kind, namespace, &object.name);
-            if request.verb == "delete" {
-                writes.deleted.insert(key);
+            writes.all.push(if request.verb == "delete" {
+                Write::Delete(key)
             } else {
-                writes.applied.insert(key);
-            }
+                Write::Apply(key)
+            });
         }
         Ok(writes)
     }
