@@ -279,6 +279,7 @@ mod tests {
                 owner_references: owner
                     .map(|uid| OwnerReference {
                         uid: uid.to_owned(),
+                        ..OwnerReference::default()
                     })
                     .into_iter()
                     .collect(),

@@ -1,4 +1,4 @@
-//! The order of things: which objects are applied before which, and deleted after which.
+//! The order of things: which objects are applied before which. Deletions have their own: [`super::teardown`].
 //!
 //! Ranks, not edges: few waves, for each costs a round trip. The order is the lesson of research/peers.md §5; a graph
 //! with edges between objects will replace this file.
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Deletion, Step, Wave};
+use super::{Step, Wave};
 use crate::manifest::key::ObjectKey;
 
 /// The wave of an object. Objects of one rank need no order among each other.
@@ -103,20 +103,6 @@ impl Rank {
             Self::Admission => "APIServices and webhook configurations",
         }
     }
-
-    /// Place in the order of deletion. It is the reverse, but for definitions: to delete one is to delete every object of
-    /// its kind, also those of users, and their finalizers need the controller that the workloads run.
-    fn deletion(self) -> u8 {
-        match self {
-            Self::Admission => 0,
-            Self::CustomResources => 1,
-            Self::Definitions => 2,
-            Self::Workloads => 3,
-            Self::Bindings => 4,
-            Self::Identity => 5,
-            Self::Namespaces => 6,
-        }
-    }
 }
 
 /// Steps in waves, each sorted by key. Empty waves are left out.
@@ -150,21 +136,6 @@ pub fn waves(steps: Vec<Step>) -> Vec<Wave> {
         }
     });
     waves.collect()
-}
-
-/// Deletions in groups, each sorted by key: a group begins when the one before is gone.
-#[must_use]
-pub fn deletions(deletions: Vec<Deletion>) -> Vec<Vec<Deletion>> {
-    let mut groups: BTreeMap<u8, Vec<Deletion>> = BTreeMap::new();
-    for deletion in deletions {
-        let place = Rank::of(&deletion.target.key, None).deletion();
-        groups.entry(place).or_default().push(deletion);
-    }
-    let groups = groups.into_values().map(|mut group| {
-        group.sort_by(|a, b| a.target.cmp(&b.target));
-        group
-    });
-    groups.collect()
 }
 
 /// Group and kind that a CustomResourceDefinition object defines; `None` for any other object.
@@ -291,32 +262,5 @@ mod tests {
             shape(vec![step("shop.example", "Basket", Value::Null), crd()]),
             [("definitions", false), ("custom resources", false)]
         );
-    }
-
-    #[test]
-    fn deletion_is_the_reverse_with_controllers_last() {
-        let deletion = |(group, kind): (&str, &str)| Deletion {
-            target: step(group, kind, Value::Null).target,
-            uid: String::new(),
-        };
-        let all = [
-            ("", "Namespace"),
-            ("", "ServiceAccount"),
-            ("rbac.authorization.k8s.io", "RoleBinding"),
-            ("apps", "Deployment"),
-            ("apiextensions.k8s.io", "CustomResourceDefinition"),
-            ("shop.example", "Till"),
-            (
-                "admissionregistration.k8s.io",
-                "ValidatingWebhookConfiguration",
-            ),
-        ];
-        let groups = deletions(all.map(deletion).to_vec());
-        let kinds: Vec<&str> = groups
-            .iter()
-            .map(|group| group[0].target.key.kind.as_str())
-            .collect();
-        let expected: Vec<&str> = all.iter().rev().map(|(_, kind)| *kind).collect();
-        assert_eq!(kinds, expected);
     }
 }
