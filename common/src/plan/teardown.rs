@@ -5,6 +5,8 @@
 //! whose finalizers need the controller: where there are any it goes right after the custom resources (research/peers.md §1
 //! "Uninstall cascade", §3 item 9).
 
+pub mod holder;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::crd_safety::counted;
