@@ -4,9 +4,9 @@
 //! |---|---|
 //! | [`cluster`], `discovery` | one connection; which kinds are served |
 //! | `address`, `request`, `create`, [`error`] | where a request goes, how often it is tried, what a refusal means |
-//! | [`snapshot`] | live metadata of the wanted and recorded objects |
+//! | [`snapshot`], [`definitions`] | live metadata of the wanted and recorded objects; what changed definitions do to live objects |
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
-//! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, [`namespace`] | what an operation does |
+//! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `holder`, [`namespace`] | what an operation does |
 //! | `report` | what became of it |
 //! | [`mod@diff`] | what it would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
@@ -19,12 +19,14 @@ pub mod catalogues;
 pub mod cluster;
 pub mod crds;
 mod create;
+pub mod definitions;
 pub mod diff;
 mod discovery;
 pub mod error;
 pub mod execute;
 #[cfg(test)]
 mod fake;
+mod holder;
 pub mod identity;
 mod listing;
 pub mod live;

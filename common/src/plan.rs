@@ -2,6 +2,7 @@
 //!
 //! `diff`, `--dry-run`, the confirmation and the executor all take the same [`Plan`].
 
+pub mod crd_safety;
 mod decide;
 pub mod desired;
 pub mod graph;
@@ -12,6 +13,7 @@ pub mod prune;
 pub mod schedule;
 pub mod snapshot;
 pub mod summary;
+pub mod teardown;
 
 use std::sync::Arc;
 
@@ -85,6 +87,9 @@ pub struct Plan {
     pub exact: Inventory,
     /// Things that the user should know and that stop nothing.
     pub warnings: Vec<String>,
+    /// What changed definitions do to live objects: see [`Plan::check_breakages`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub breakages: Vec<crd_safety::Breakage>,
 }
 
 impl Plan {

@@ -5,5 +5,6 @@ mod definitions;
 mod engine;
 mod harness;
 mod main_job;
+mod safety;
 mod upgrades;
 mod webhook;

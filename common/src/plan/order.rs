@@ -1,11 +1,8 @@
-//! Ranks of objects: what begins first where no edge of the [`super::graph`] decides, what people read of a plan, and what is
-//! deleted after what. The order is the lesson of research/peers.md §5.
-
-use std::collections::BTreeMap;
+//! Ranks of objects: what begins first where no edge of the [`super::graph`] decides, and what people read of a plan. The order
+//! is the lesson of research/peers.md §5; deletions have their own: [`super::teardown`].
 
 use serde_json::Value;
 
-use super::Deletion;
 use crate::manifest::key::ObjectKey;
 
 /// The rank of an object. Few objects of one rank need an order among each other.
@@ -101,35 +98,6 @@ impl Rank {
             Self::Admission => "APIServices and webhook configurations",
         }
     }
-
-    /// Place in the order of deletion. It is the reverse, but for definitions: to delete one is to delete every object of
-    /// its kind, also those of users, and their finalizers need the controller that the workloads run.
-    fn deletion(self) -> u8 {
-        match self {
-            Self::Admission => 0,
-            Self::CustomResources => 1,
-            Self::Definitions => 2,
-            Self::Workloads => 3,
-            Self::Bindings => 4,
-            Self::Identity => 5,
-            Self::Namespaces => 6,
-        }
-    }
-}
-
-/// Deletions in groups, each sorted by key: a group begins when the one before is gone.
-#[must_use]
-pub fn deletions(deletions: Vec<Deletion>) -> Vec<Vec<Deletion>> {
-    let mut groups: BTreeMap<u8, Vec<Deletion>> = BTreeMap::new();
-    for deletion in deletions {
-        let place = Rank::of(&deletion.target.key, None).deletion();
-        groups.entry(place).or_default().push(deletion);
-    }
-    let groups = groups.into_values().map(|mut group| {
-        group.sort_by(|a, b| a.target.cmp(&b.target));
-        group
-    });
-    groups.collect()
 }
 
 /// Group and kind that a CustomResourceDefinition object defines; `None` for any other object.
@@ -148,7 +116,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::plan::Target;
 
     fn key(group: &str, kind: &str) -> ObjectKey {
         ObjectKey {
@@ -210,36 +177,5 @@ mod tests {
             Rank::Bindings,
             "after its ServiceAccount"
         );
-    }
-
-    #[test]
-    fn deletion_is_the_reverse_with_controllers_last() {
-        let deletion = |(group, kind): (&str, &str)| Deletion {
-            target: Target {
-                key: key(group, kind),
-                version: "v1".to_owned(),
-                plural: String::new(),
-            },
-            uid: String::new(),
-        };
-        let all = [
-            ("", "Namespace"),
-            ("", "ServiceAccount"),
-            ("rbac.authorization.k8s.io", "RoleBinding"),
-            ("apps", "Deployment"),
-            ("apiextensions.k8s.io", "CustomResourceDefinition"),
-            ("shop.example", "Till"),
-            (
-                "admissionregistration.k8s.io",
-                "ValidatingWebhookConfiguration",
-            ),
-        ];
-        let groups = deletions(all.map(deletion).to_vec());
-        let kinds: Vec<&str> = groups
-            .iter()
-            .map(|group| group[0].target.key.kind.as_str())
-            .collect();
-        let expected: Vec<&str> = all.iter().rev().map(|(_, kind)| *kind).collect();
-        assert_eq!(kinds, expected);
     }
 }

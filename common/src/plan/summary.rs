@@ -175,6 +175,7 @@ mod tests {
             union: Inventory::default(),
             exact: Inventory::default(),
             warnings: Vec::new(),
+            breakages: Vec::new(),
         };
         let line = |word, objects, kinds: &str| Line {
             word,

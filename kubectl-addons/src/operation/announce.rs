@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use common::api::installation::Installed;
 use common::engine::Report;
+use common::plan::crd_safety::Breakage;
 use common::plan::prune::KeptKind;
 use common::plan::{Plan, Verb, summary};
 
@@ -69,6 +70,9 @@ pub fn plan(item: &Prepared) -> String {
     }
     if summary::steps_by_rank(plan).len() > 1 {
         line(&mut text, "order", &summary::order(plan));
+    }
+    for breakage in plan.breakages.iter().flat_map(Breakage::lines) {
+        line(&mut text, "careful", &breakage);
     }
     for warning in &plan.warnings {
         line(&mut text, "careful", warning);

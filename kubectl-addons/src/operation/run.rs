@@ -90,12 +90,27 @@ pub async fn run(
         return Ok(Exit::Done);
     }
     if change.dry_run != DryRun::None {
-        return dry_run(session, &prepared, change.dry_run).await;
+        let exit = dry_run(session, &prepared, change.dry_run).await?;
+        return refuse_breakages(&prepared, change).map(|()| exit);
+    }
+    if let Err(refusal) = refuse_breakages(&prepared, change) {
+        for item in &prepared {
+            output::note(announce::plan(item).trim_end());
+        }
+        return Err(refusal);
     }
     let init = known.uninitialised.then_some(definitions::Init {
         forbidden: change.no_init,
     });
     execute(session, &prepared, &change.run, init).await
+}
+
+/// Refuses definitions that break live objects; nothing was written.
+fn refuse_breakages(prepared: &[Prepared], change: &Change) -> Result<()> {
+    for item in prepared {
+        item.plan.check_breakages(change.allow_crd_breakage)?;
+    }
+    Ok(())
 }
 
 /// Announces the plans, asks, executes them, and reports. The worst outcome is the exit code (semantics 17); what fails

@@ -8,7 +8,9 @@ use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 use common::plan::InstallationName;
 use common::plan::order::defined_kind;
+use common::plan::prune::limit::PruneLimit;
 
+use crate::cli::operation::Delete;
 use crate::output;
 use crate::session::Session;
 
@@ -23,8 +25,10 @@ pub struct Flags {
     pub repair: bool,
     /// Accept a lower version.
     pub allow_downgrade: bool,
-    /// Accept a set that is empty, or that prunes most of what is installed.
-    pub allow_prune: bool,
+    /// How much of what is installed may be pruned.
+    pub allow_prune: PruneLimit,
+    /// Kinds that are deleted although they hold data.
+    pub delete: Delete,
 }
 
 /// A candidate, and its plan; `None` where nothing is due: then nothing was read of the live objects.
@@ -61,6 +65,7 @@ pub async fn plan(
         let flags = PlanFlags {
             due,
             allow_prune: flags.allow_prune,
+            delete: flags.delete,
         };
         let outcome = prepare(
             session,

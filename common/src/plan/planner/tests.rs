@@ -32,7 +32,7 @@ struct Options {
     conflicts: Conflicts,
     reconcile: Reconcile,
     due: bool,
-    allow_prune: bool,
+    allow_prune: PruneLimit,
 }
 
 fn world() -> World {
@@ -73,7 +73,7 @@ fn world() -> World {
             conflicts: Conflicts::Take,
             reconcile: Reconcile::Once,
             due: true,
-            allow_prune: false,
+            allow_prune: PruneLimit::default(),
         },
     }
 }
