@@ -78,7 +78,12 @@ fn of_container(pod: &str, status: &Value) -> Option<Blocker> {
     }
     let ended = field(status, &["state", "terminated"])?;
     let failed = field(ended, &["exitCode"]).is_some_and(|code| code != 0);
-    failed.then(|| Blocker::new(&subject(status), "", &how_it_ended(ended)))
+    let code = field(ended, &["exitCode"])?;
+    let reason = match text(ended, &["reason"]) {
+        "" => "Error",
+        reason => reason,
+    };
+    failed.then(|| Blocker::new(&subject(status), reason, &format!("exit code {code}")))
 }
 
 /// `OOMKilled, exit code 137`.

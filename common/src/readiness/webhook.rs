@@ -45,7 +45,7 @@ impl Endpoints {
         }
     }
 
-    fn has(&self, namespace: &str, service: &str) -> bool {
+    pub(super) fn has(&self, namespace: &str, service: &str) -> bool {
         let slices = self.slices.get(namespace);
         slices.is_some_and(|slices| slices.values().any(|of| of == service))
     }

@@ -1,9 +1,9 @@
 //! Pod and Job.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Status::{Current, Failed, InProgress};
-use super::{c, check};
+use super::Status::{Current, Failed, InProgress, Terminating};
+use super::{assess_gone, c, check, object};
 
 #[test]
 fn pods() {
@@ -114,5 +114,61 @@ fn jobs() {
         InProgress,
         "1/3 completed, 2 failed",
     );
-    check("batch/CronJob", json!({"status": {}}), Current, "ready");
+}
+
+/// Row Job of research/peers.md 4: one that its time to live deletes has done its work (Flux).
+#[test]
+fn jobs_that_go_by_themselves() {
+    let ended = |kind: &str| json!({"conditions": [c(kind, "True", "R", "")]});
+    let job = |ttl: Value, status: Value| {
+        object(
+            "batch/Job",
+            json!({"spec": {"ttlSecondsAfterFinished": ttl}, "status": status}),
+        )
+    };
+    let not_there = "it is not there";
+    let by_itself = "gone after its ttlSecondsAfterFinished";
+    for (last, is_final, status, message) in [
+        (job(json!(0), ended("Complete")), true, Current, "completed"),
+        (
+            job(json!(0), ended("Complete")),
+            false,
+            Current,
+            "completed",
+        ),
+        (job(json!(0), ended("Failed")), true, Failed, "failed: R"),
+        // Somebody else deleted it before its end.
+        (
+            job(json!(0), json!({"active": 1})),
+            true,
+            InProgress,
+            not_there,
+        ),
+        (
+            job(json!(0), json!({"active": 1})),
+            false,
+            Current,
+            by_itself,
+        ),
+        (
+            job(Value::Null, ended("Complete")),
+            true,
+            InProgress,
+            not_there,
+        ),
+        (object("Pod", json!({})), true, InProgress, not_there),
+    ] {
+        let verdict = assess_gone(Some(&last), is_final);
+        assert_eq!(
+            (verdict.status, verdict.message.as_str()),
+            (status, message),
+            "{last}"
+        );
+    }
+    assert_eq!(assess_gone(None, false).status, InProgress);
+    let deleted = "2026-01-01T00:00:00Z";
+    let going = json!({"metadata": {"deletionTimestamp": deleted}, "spec": {"ttlSecondsAfterFinished": 0}, "status": ended("Complete")});
+    check("batch/Job", going, Current, "completed");
+    let deleted = json!({"metadata": {"deletionTimestamp": deleted}, "status": ended("Complete")});
+    check("batch/Job", deleted, Terminating, "being deleted");
 }
