@@ -166,9 +166,7 @@ pub fn assess_in(object: &Value, ctx: &Context<'_>) -> Readiness {
         ("", "PersistentVolumeClaim") => storage::claim(object, ctx.classes),
         ("", "PersistentVolume") => storage::volume(object),
         ("", "Service") => phase::service(object),
-        ("autoscaling", "HorizontalPodAutoscaler") => {
-            generic::by_conditions(object, &["AbleToScale"], ctx)
-        }
+        ("autoscaling", "HorizontalPodAutoscaler") => phase::autoscaler(object),
         ("gateway.networking.k8s.io", "Gateway") => {
             generic::by_conditions(object, &["Programmed", "Accepted"], ctx)
         }

@@ -1,8 +1,8 @@
-//! Kinds that tell by a phase or an address: Namespace, Service.
+//! Kinds that tell by a phase, an address or a word of their own: Namespace, Service, HorizontalPodAutoscaler.
 
 use serde_json::Value;
 
-use super::fields::{field, text};
+use super::fields::{condition, field, text};
 use super::{Readiness, Status};
 
 pub(super) fn namespace(object: &Value) -> Readiness {
@@ -29,4 +29,12 @@ pub(super) fn service(object: &Value) -> Readiness {
         return Readiness::current("ready");
     }
     Readiness::current("ready, no load balancer address yet")
+}
+
+/// Argo CD's rule: it fails where it cannot find or scale its target. Without metrics it merely does nothing.
+pub(super) fn autoscaler(object: &Value) -> Readiness {
+    match condition(object, "AbleToScale") {
+        Some(able) if able.is_false() => Readiness::in_progress(format!("waiting: {}", able.why())),
+        _ => Readiness::current("ready"),
+    }
 }

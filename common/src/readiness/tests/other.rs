@@ -234,7 +234,7 @@ fn conditions_that_others_judge() {
             hpa,
             with(&[("AbleToScale", "True"), ("ScalingActive", "False")]),
             Current,
-            "abletoscale",
+            "ready",
         ),
         // A budget that allows nothing is kept, not broken.
         (
