@@ -23,6 +23,7 @@ mod storage;
 mod webhook;
 mod workload;
 
+pub use job::ended_by_events;
 pub use storage::StorageClasses;
 pub use webhook::{Endpoints, called_namespaces};
 

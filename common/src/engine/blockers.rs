@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::manifest::key::ObjectKey;
 use crate::readiness::blocker::{Blocker, is_pending, of_pod};
+use crate::readiness::{Readiness, ended_by_events};
 
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
@@ -90,14 +91,7 @@ async fn newest_warning(
     kind: &str,
     name: &str,
 ) -> Option<Blocker> {
-    // Events about cluster-scoped objects stand in the namespace default.
-    let namespace = key.namespace.as_deref().unwrap_or("default");
-    let events = Collection::known("v1", "Event", "events", Some(namespace));
-    let selector = format!("involvedObject.kind={kind},involvedObject.name={name},type=Warning");
-    let call = Call::list(&events, JSON)
-        .query("fieldSelector", &query_value(&selector))
-        .query("limit", LOOKED_AT);
-    let found = items(cluster, call).await;
+    let found = events(cluster, key, kind, name, ",type=Warning").await;
     let newest = found.iter().max_by_key(|event| time(event))?;
     let text = |name| newest.get(name).and_then(Value::as_str).unwrap_or_default();
     let subject = if kind == "Pod" {
@@ -106,6 +100,30 @@ async fn newest_warning(
         format!("{kind} {name}")
     };
     Some(Blocker::new(&subject, text("reason"), text("message")))
+}
+
+/// How a Job ended that is no longer there, where its events still tell.
+pub(super) async fn end_of_job(cluster: &Cluster, key: &ObjectKey) -> Option<Readiness> {
+    let search = events(cluster, key, &key.kind, &key.name, "");
+    ended_by_events(&timeout(BOUND, search).await.ok()?)
+}
+
+/// Events about an object that stands beside `key`.
+async fn events(
+    cluster: &Cluster,
+    key: &ObjectKey,
+    kind: &str,
+    name: &str,
+    only: &str,
+) -> Vec<Value> {
+    // Events about cluster-scoped objects stand in the namespace default.
+    let namespace = key.namespace.as_deref().unwrap_or("default");
+    let events = Collection::known("v1", "Event", "events", Some(namespace));
+    let selector = format!("involvedObject.kind={kind},involvedObject.name={name}{only}");
+    let call = Call::list(&events, JSON)
+        .query("fieldSelector", &query_value(&selector))
+        .query("limit", LOOKED_AT);
+    items(cluster, call).await
 }
 
 /// When an event happened last, as RFC 3339 in UTC sorts.

@@ -145,6 +145,11 @@ async fn keep_up(cluster: &Cluster, collection: &Collection, shared: &Shared<'_>
             let classes = facts::classes(cluster).await;
             shared.lock().facts.learn_classes(classes);
         }
+        let unseen = shared.lock().unseen_job();
+        if let Some(key) = unseen {
+            let end = blockers::end_of_job(cluster, &key).await;
+            shared.lock().end(&key, end);
+        }
         if shared.lock().judge_again(cluster.now()) {
             return;
         }

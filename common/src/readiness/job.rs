@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Readiness;
-use super::fields::{condition, field, is_true, number};
+use super::fields::{condition, field, is_true, number, text, why};
 
 pub(super) fn job(object: &Value) -> Readiness {
     if let Some(ended) = ended(object) {
@@ -36,4 +36,25 @@ pub(super) fn ended(object: &Value) -> Option<Readiness> {
 /// Whether the server deletes it by itself once it has come to its end.
 pub(super) fn is_removed_at_its_end(object: &Value) -> bool {
     field(object, &["spec", "ttlSecondsAfterFinished"]).is_some_and(Value::is_number)
+}
+
+/// How a Job ended that was gone before anybody saw it, by the events about it: the job controller writes one at its end.
+#[must_use]
+pub fn ended_by_events(events: &[Value]) -> Option<Readiness> {
+    let newest = events
+        .iter()
+        .filter(|event| text(event, &["source", "component"]) == "job-controller")
+        .max_by_key(|event| text(event, &["lastTimestamp"]))?;
+    match text(newest, &["reason"]) {
+        "Completed" => Some(Readiness::current("completed")),
+        reason @ ("BackoffLimitExceeded"
+        | "DeadlineExceeded"
+        | "PodFailurePolicy"
+        | "MaxFailedIndexesExceeded"
+        | "FailedIndexes") => {
+            let why = why(reason, text(newest, &["message"]));
+            Some(Readiness::failed(format!("failed: {why}")))
+        }
+        _ => None,
+    }
 }

@@ -83,6 +83,8 @@ pub(super) struct Entry {
     /// The object as it was seen last; `None` = never, or it was made anew since.
     pub(super) object: Option<Value>,
     is_there: bool,
+    /// Its end is known although nobody saw it.
+    has_ended: bool,
     told: bool,
     /// When it was first seen not to be ready.
     pending_since: Instant,
@@ -101,6 +103,7 @@ impl<'a> Board<'a> {
             message: assess_gone(None, false).message,
             object: None,
             is_there: false,
+            has_ended: false,
             told: false,
             pending_since: begun,
             looked: None,
@@ -191,6 +194,31 @@ impl<'a> Board<'a> {
         Some(((*key).clone(), entry.shown()))
     }
 
+    /// A Job that is not there and was never seen: its time to live may have been shorter than the way to us.
+    pub(super) fn unseen_job(&self) -> Option<ObjectKey> {
+        let mut unseen = self.entries.iter().filter(|(key, entry)| {
+            let is_job = key.group == "batch" && key.kind == "Job";
+            is_job && entry.told && entry.object.is_none() && !entry.is_settled()
+        });
+        let (key, _) = unseen.find(|(_, entry)| entry.needs_a_look())?;
+        Some((*key).clone())
+    }
+
+    /// Notes how such a Job ended, or that nobody knows.
+    pub(super) fn end(&mut self, key: &ObjectKey, end: Option<Readiness>) {
+        let Some((key, entry)) = self.entries.iter_mut().find(|(known, _)| **known == key) else {
+            return;
+        };
+        entry.looked = Some(Instant::now());
+        if let Some(end) = end
+            && entry.object.is_none()
+        {
+            entry.has_ended = true;
+            let key = *key;
+            self.judge(key, end);
+        }
+    }
+
     /// Notes why an object does not get ready, as found just now.
     pub(super) fn explain(&mut self, key: &ObjectKey, blocker: Option<Blocker>, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(key) else {
@@ -222,6 +250,9 @@ impl<'a> Board<'a> {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
+        if entry.has_ended {
+            return;
+        }
         let readiness = match &last {
             Some(last) => assess_gone(Some(last), true),
             None => assess_gone(entry.object.as_ref(), false),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Status::{Current, Failed, InProgress, Terminating};
-use super::{assess_gone, c, check, object};
+use super::{assess_gone, c, check, ended_by_events, object};
 
 #[test]
 fn pods() {
@@ -171,4 +171,28 @@ fn jobs_that_go_by_themselves() {
     check("batch/Job", going, Current, "completed");
     let deleted = json!({"metadata": {"deletionTimestamp": deleted}, "status": ended("Complete")});
     check("batch/Job", deleted, Terminating, "being deleted");
+}
+
+#[test]
+fn jobs_that_nobody_saw() {
+    let event = |component: &str, reason: &str, time: &str| json!({"reason": reason, "message": "m", "source": {"component": component}, "lastTimestamp": time});
+    let of =
+        |events: &[Value]| ended_by_events(events).map(|verdict| (verdict.status, verdict.message));
+    let started = event("job-controller", "SuccessfulCreate", "2026-01-01T00:00:00Z");
+    let completed = event("job-controller", "Completed", "2026-01-01T00:00:01Z");
+    let failed = event(
+        "job-controller",
+        "BackoffLimitExceeded",
+        "2026-01-01T00:00:02Z",
+    );
+    let other = event("somebody", "Completed", "2026-01-01T00:00:03Z");
+    assert_eq!(of(&[]), None);
+    assert_eq!(of(&[started.clone(), other.clone()]), None);
+    let done = Some((Current, "completed".to_owned()));
+    assert_eq!(of(&[started.clone(), completed.clone()]), done);
+    let failure = Some((Failed, "failed: BackoffLimitExceeded, m".to_owned()));
+    assert_eq!(of(&[failed, completed.clone(), other]), failure);
+    // Begun anew since.
+    let again = event("job-controller", "SuccessfulCreate", "2026-01-01T00:01:00Z");
+    assert_eq!(of(&[completed, again]), None);
 }
