@@ -7,6 +7,7 @@
 //! | [`snapshot`], [`definitions`] | live metadata of the wanted and recorded objects; what changed definitions do to live objects |
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `holder`, [`namespace`] | what an operation does |
+//! | [`blockers`], [`facts`] | why an object does not get ready; what its readiness depends on besides itself |
 //! | `report` | what became of it |
 //! | [`mod@diff`] | what it would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
@@ -15,6 +16,7 @@
 mod address;
 mod apply;
 mod begin;
+pub mod blockers;
 pub mod catalogues;
 pub mod cluster;
 pub mod crds;
@@ -24,6 +26,7 @@ pub mod diff;
 mod discovery;
 pub mod error;
 pub mod execute;
+pub mod facts;
 #[cfg(test)]
 mod fake;
 mod holder;

@@ -204,6 +204,7 @@ async fn until_gone(
         Seen::Listed(objects) => !objects.iter().any(is_it),
         Seen::Changed(object) => !is_it(&object),
         Seen::Deleted(object) => is_it(&object),
+        Seen::Lost(_) => false,
     });
     match timeout_at(deadline, gone).await {
         Ok(Ok(())) => None,

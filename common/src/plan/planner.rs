@@ -368,7 +368,11 @@ fn wait_targets(desired: &Desired) -> Vec<Target> {
             | ("batch", "Job")
             | ("", "Pod" | "PersistentVolumeClaim")
             | ("apiextensions.k8s.io", "CustomResourceDefinition")
-            | ("apiregistration.k8s.io", "APIService") => true,
+            | ("apiregistration.k8s.io", "APIService")
+            | (
+                "admissionregistration.k8s.io",
+                "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
+            ) => true,
             ("", "Service") => {
                 let kind = wanted.object.pointer("/spec/type");
                 kind.and_then(serde_json::Value::as_str) == Some("LoadBalancer")

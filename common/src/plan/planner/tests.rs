@@ -51,6 +51,7 @@ fn world() -> World {
             plural: format!("{}s", kind.to_lowercase()),
             namespaced,
             writable: true,
+            has_status: false,
         };
         kinds.insert(&Gvk::new(api_version, kind), info);
     }

@@ -57,6 +57,7 @@ pub(super) fn kinds() -> KindTable {
             plural: plural.to_owned(),
             namespaced,
             writable: true,
+            has_status: false,
         };
         kinds.insert(&Gvk::new(api_version, kind), info);
     }

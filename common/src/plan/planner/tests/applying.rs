@@ -195,6 +195,7 @@ fn waits_for_what_can_be_unready() {
         plural: "services".to_owned(),
         namespaced: true,
         writable: true,
+        has_status: false,
     };
     world.kinds.insert(&Gvk::new("v1", "Service"), info);
     let world = world.want([

@@ -239,6 +239,7 @@ fn moved_to_another_group() {
         plural: "deployments".to_owned(),
         namespaced: true,
         writable: true,
+        has_status: false,
     };
     world
         .kinds
