@@ -3,6 +3,7 @@
 //! `diff`, `--dry-run`, the confirmation and the executor all take the same [`Plan`].
 
 pub mod across;
+pub mod conflicts;
 mod decide;
 pub mod desired;
 pub mod graph;
@@ -10,6 +11,7 @@ pub mod inventory;
 pub mod order;
 pub mod planner;
 pub mod prune;
+pub mod recreate;
 pub mod snapshot;
 pub mod summary;
 
@@ -20,6 +22,7 @@ use serde_json::Value;
 
 use crate::api::installation::Installed;
 use crate::manifest::key::{Gvk, ObjectKey};
+use conflicts::Policy;
 use inventory::Inventory;
 
 /// Namespace and name of an installation.
@@ -111,6 +114,11 @@ impl Plan {
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.waves.iter().flat_map(|wave| &wave.steps)
     }
+
+    /// The same, to be changed before the plan is shown.
+    pub fn steps_mut(&mut self) -> impl Iterator<Item = &mut Step> {
+        self.waves.iter_mut().flat_map(|wave| &mut wave.steps)
+    }
 }
 
 /// Steps that may run at the same time.
@@ -137,8 +145,8 @@ pub struct Step {
     /// The whole object as it is sent, with namespace and ownership marks.
     #[serde(skip)]
     pub object: Arc<Value>,
-    /// Whether conflicts are forced (`conflicts: Take`).
-    pub force: bool,
+    /// What happens to fields that others changed or that cannot change.
+    pub policy: Policy,
 }
 
 /// What a step does, and why.

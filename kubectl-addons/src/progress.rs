@@ -93,6 +93,8 @@ impl State {
                 self.line(&format!("- {key}  {deleted}"));
             }
             Event::Warning { key, message } => self.line(&format!("careful: {key}: {message}")),
+            // The report lists them with both values.
+            Event::Settled(_) => {}
             Event::Failed { key, message } => {
                 self.settle(key);
                 self.line(&format!("✗ {key}  {message}"));

@@ -18,7 +18,7 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::lock::{self, Lock};
 use super::namespace::{self, Removal};
-use super::report::Report;
+use super::report::{Report, Settled};
 use super::status::{self, Ending};
 use super::{record, wait};
 use work::{Work, Worked};
@@ -83,6 +83,8 @@ pub enum Event {
         /// The server's words, or why a namespace stays.
         message: String,
     },
+    /// A field that another manager held was taken or left.
+    Settled(Settled),
     /// One object failed.
     Failed {
         /// The object.

@@ -258,7 +258,7 @@ mod tests {
             },
             action: Action::Create,
             object: Arc::new(object),
-            force: true,
+            policy: crate::plan::conflicts::Policy::default(),
         }
     }
 

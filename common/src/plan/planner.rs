@@ -9,7 +9,7 @@ use super::desired::Desired;
 use super::inventory::{Inventory, TooLarge};
 use super::prune::{KeptKind, prune};
 use super::snapshot::Snapshot;
-use super::{Action, InstallationName, Plan, Step, Target, Verb, order};
+use super::{InstallationName, Plan, Step, Target, Verb, order, recreate};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
 use crate::api::names::owner_hash;
 use crate::manifest::key::ObjectKey;
@@ -205,9 +205,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
                         target: object.target.clone(),
                         action,
                         object: Arc::clone(&object.object),
-                        // A create meets another manager only where somebody was faster than us: then the conflict
-                        // is the refusal that the snapshot could not give.
-                        force: wanted.conflicts == Conflicts::Take && action != Action::Create,
+                        policy: recreate::policy(object, wanted.conflicts, &before),
                     }),
                     None => plan.unchanged.push(key.clone()),
                 }

@@ -124,7 +124,7 @@ mod tests {
             target: target(group, kind, name),
             action: Action::Create,
             object: Arc::new(Value::Null),
-            force: false,
+            policy: crate::plan::conflicts::Policy::default(),
         };
         let steps = [
             ("apiregistration.k8s.io", "APIService", "a"),

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, IsTerminal as _};
 
 use anyhow::Result;
 use common::engine::{Cause, ExecuteOptions, Report, diff, execute as run_plan};
-use common::plan::Verb;
+use common::plan::{Plan, Verb};
 
 use crate::cli::operation::{Change, DryRun, Run};
 use crate::definitions;
@@ -42,6 +42,11 @@ impl Item {
     /// Whether there is a plan.
     pub fn is_due(&self) -> bool {
         self.prepared.is_some()
+    }
+
+    /// Its plan, to be changed before it is shown.
+    pub fn plan_mut(&mut self) -> Option<&mut Plan> {
+        Some(&mut self.prepared.as_mut()?.plan)
     }
 
     /// What was found for a candidate.

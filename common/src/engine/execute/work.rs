@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use futures::StreamExt as _;
+use futures::stream;
 use tokio::time::{Instant, timeout_at};
 
 use crate::api::names;
@@ -114,13 +116,18 @@ impl Work<'_> {
         };
         let mut ended = BTreeSet::new();
         let mut terminating = BTreeSet::new();
-        let applying = applier.wave(self.cluster, &wave.steps, |outcome| {
-            ended.insert(&outcome.step.target.key);
-            if outcome.terminating {
-                terminating.insert(&outcome.step.target.key);
+        let mut outcomes = stream::iter(&wave.steps)
+            .map(|step| applier.step(self.cluster, step))
+            .buffer_unordered(self.cluster.concurrency());
+        let applying = async {
+            while let Some(outcome) = outcomes.next().await {
+                ended.insert(&outcome.step.target.key);
+                if outcome.terminating {
+                    terminating.insert(&outcome.step.target.key);
+                }
+                self.take(outcome, report, worked);
             }
-            self.take(outcome, report, worked);
-        });
+        };
         let in_time = timeout_at(self.deadline, applying).await.is_ok();
         if !in_time {
             let missed = wave.steps.iter();
@@ -140,7 +147,12 @@ impl Work<'_> {
                 if let Some(exact) = self.plan.exact.objects.get(key) {
                     worked.recorded.applied(key, exact, &applied);
                 }
+                for settled in outcome.settled {
+                    (self.events)(Event::Settled(settled.clone()));
+                    report.settled.push(settled);
+                }
                 match outcome.step.action {
+                    _ if outcome.recreated => report.recreated.push(key.clone()),
                     Action::Create => report.created.push(key.clone()),
                     Action::Update | Action::Restore | Action::Refresh => {
                         report.changed.push(key.clone());

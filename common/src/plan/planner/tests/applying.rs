@@ -115,14 +115,21 @@ fn ensure_repairs_without_being_due() {
     assert!(world.plan().is_empty());
     world.wanted.reconcile = Reconcile::Ensure;
     let plan = world.plan();
-    let steps: Vec<_> = plan.steps().map(|step| (step.action, step.force)).collect();
+    let steps: Vec<_> = plan
+        .steps()
+        .map(|step| (step.action, step.policy.conflicts))
+        .collect();
     assert_eq!(
         steps,
-        [(Action::Restore, true)],
+        [(Action::Restore, Conflicts::Take)],
         "the Secret was not edited"
     );
     world.wanted.conflicts = Conflicts::Fail;
-    assert!(world.plan().steps().all(|step| !step.force));
+    let plan = world.plan();
+    assert!(
+        plan.steps()
+            .all(|step| step.policy.conflicts == Conflicts::Fail)
+    );
 }
 
 #[test]
@@ -226,4 +233,26 @@ fn the_record_has_a_budget() {
         "{}",
         world.error()
     );
+}
+
+/// What was there before us is never recreated, nor what holds data.
+#[test]
+fn only_what_is_ours_may_be_recreated() {
+    let marked = |kind: &str| {
+        let mut object = manifest(kind, "a");
+        object["metadata"]["annotations"] = json!({"kubectl-addons.dev/recreate": "true"});
+        object
+    };
+    for (kind, state, allowed) in [
+        ("Deployment", Owned, true),
+        ("Deployment", Preexisting, false),
+        ("PersistentVolumeClaim", Owned, false),
+    ] {
+        let world = world().want([marked(kind)]);
+        let world = world.record(key(kind, "a"), state, "old");
+        let world = world.live(key(kind, "a"), Some("us"), "u1", 1);
+        let plan = world.plan();
+        let found: Vec<_> = plan.steps().map(|step| step.policy.recreate).collect();
+        assert_eq!(found, [allowed], "{kind} {state:?}");
+    }
 }
