@@ -263,5 +263,4 @@ fn is_silent_webhook(error: &EngineError) -> bool {
 }
 
 #[cfg(test)]
-#[path = "apply/tests.rs"]
 mod tests;
