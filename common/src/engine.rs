@@ -50,4 +50,4 @@ mod watch;
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
 pub use execute::{Event, ExecuteOptions, Task, execute};
-pub use report::{Cause, Failure, Report};
+pub use report::{Cause, Failure, Report, Settled, Settlement};

@@ -2,6 +2,7 @@
 //!
 //! `diff`, `--dry-run`, the confirmation and the executor all take the same [`Plan`].
 
+pub mod conflicts;
 pub mod crd_safety;
 mod decide;
 pub mod desired;
@@ -10,6 +11,7 @@ pub mod inventory;
 pub mod order;
 pub mod planner;
 pub mod prune;
+pub mod recreate;
 pub mod schedule;
 pub mod snapshot;
 pub mod summary;
@@ -22,6 +24,7 @@ use serde_json::Value;
 
 use crate::api::installation::Installed;
 use crate::manifest::key::{Gvk, ObjectKey};
+use conflicts::Policy;
 use inventory::Inventory;
 
 /// Namespace and name of an installation.
@@ -93,6 +96,29 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A plan of an uninstallation that does nothing.
+    #[must_use]
+    pub fn nothing(installation: InstallationName, addon: &str) -> Self {
+        Self {
+            installation,
+            addon: addon.to_owned(),
+            verb: Verb::Uninstall,
+            from: None,
+            to: None,
+            create_namespace: None,
+            steps: Vec::new(),
+            prune: Vec::new(),
+            release: Vec::new(),
+            retained: Vec::new(),
+            unchanged: Vec::new(),
+            wait_for: Vec::new(),
+            union: Inventory::default(),
+            exact: Inventory::default(),
+            warnings: Vec::new(),
+            breakages: Vec::new(),
+        }
+    }
+
     /// Whether the operation would write nothing to the cluster but the record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -108,6 +134,11 @@ impl Plan {
         let found = self.steps.binary_search_by(|step| step.target.key.cmp(key));
         self.steps.get(found.ok()?)
     }
+
+    /// The same, to be changed before the plan is shown.
+    pub fn steps_mut(&mut self) -> impl Iterator<Item = &mut Step> {
+        self.steps.iter_mut()
+    }
 }
 
 /// One object to apply: one request.
@@ -122,8 +153,8 @@ pub struct Step {
     /// The whole object as it is sent, with namespace and ownership marks.
     #[serde(skip)]
     pub object: Arc<Value>,
-    /// Whether conflicts are forced (`conflicts: Take`).
-    pub force: bool,
+    /// What happens to fields that others changed or that cannot change.
+    pub policy: Policy,
 }
 
 /// What a step does, and why.

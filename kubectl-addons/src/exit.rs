@@ -59,12 +59,14 @@ impl Exit {
             EngineError::Denied { .. } => Self::Denied,
             EngineError::Locked { .. }
             | EngineError::Conflict { .. }
+            | EngineError::FieldConflict { .. }
             | EngineError::Stale { .. }
             | EngineError::Api { code: 409, .. } => Self::Conflict,
             EngineError::Unreachable { .. }
             | EngineError::Unauthorized { .. }
             | EngineError::Forbidden { .. }
             | EngineError::NotInitialised
+            | EngineError::Immutable { .. }
             | EngineError::Api { .. }
             | EngineError::TooLarge { .. } => Self::Failed,
         }

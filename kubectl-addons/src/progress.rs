@@ -116,6 +116,8 @@ impl State<'_> {
                 self.line(&format!("- {key}  {}", deleted.unwrap_or_default()));
             }
             Event::Warning { key, message } => self.line(&format!("careful: {key}: {message}")),
+            // The report lists them with both values.
+            Event::Settled(_) => {}
             Event::Failed { key, message } => {
                 self.settle(key);
                 self.line(&format!("✗ {key}  {message}"));

@@ -1,4 +1,4 @@
-//! The engine on a real control plane, through the plugin: locks, crashes, faults, conflicts, what is pruned and what is
+//! The engine on a real control plane, through the plugin: locks, crashes, faults, conflicts, fields that never change, what is pruned and what is
 //! not, admission, Secrets, the record (semantics 5-8, 12 and 13).
 
 mod addon;
@@ -6,6 +6,7 @@ mod admission;
 mod conflicts;
 mod crash;
 mod fault;
+mod immutable;
 mod lock;
 mod operation;
 mod prune;

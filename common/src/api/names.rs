@@ -34,6 +34,11 @@ pub const ANNOTATION_CLUSTER_DELETING: &str = "kubectl-addons.dev/cluster-deleti
 pub const ANNOTATION_APPLY: &str = "kubectl-addons.dev/apply";
 /// Created once, never updated or pruned (semantics 12).
 pub const APPLY_CREATE_ONLY: &str = "create-only";
+/// On a manifest object: what happens to single fields that others changed, `spec.replicas=Yield,spec.template=Fail`; it
+/// stands before `spec.conflicts` of the installation (semantics 12).
+pub const ANNOTATION_CONFLICTS: &str = "kubectl-addons.dev/conflicts";
+/// `true` on a manifest object: it may be deleted and made anew where a field of it cannot change.
+pub const ANNOTATION_RECREATE: &str = "kubectl-addons.dev/recreate";
 
 /// On an installed object: whether it may be deleted; the only value with a meaning is [`PRUNE_NEVER`].
 pub const ANNOTATION_PRUNE: &str = "kubectl-addons.dev/prune";

@@ -1,10 +1,18 @@
-//! Server-side apply of one object: one PATCH, answered with metadata only.
+//! Server-side apply of one object: one PATCH where nobody else is concerned, answered with metadata only.
+//!
+//! The first PATCH never forces: the server's refusal tells which fields of ours others hold, and only then the object is
+//! read and it is decided what becomes of them (`settle`). What cannot change in place is made anew where that is allowed
+//! (`recreate`); entries of client-side managers and of versions that are gone are put right (`managed`).
+
+mod explain;
+mod managed;
+mod recreate;
+mod settle;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD as BASE64;
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
@@ -15,20 +23,23 @@ use crate::plan::{Action, Step};
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::Partial;
+use super::meta::or_default;
+use super::report::Settled;
 use super::request::{self, APPLY_PATCH, Call, METADATA};
 use super::snapshot::read_one;
+pub(super) use explain::explain;
+use settle::Attempt;
 
 /// How often a creation is tried whose fate is not known.
 const TRIES: usize = 5;
+/// How often an object is looked at again that others change meanwhile.
+const ROUNDS: u32 = 8;
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// How long an admission webhook that does not answer (yet) is waited for: it was just installed, perhaps by us.
 const PATIENCE_WITH_WEBHOOKS: Duration = Duration::from_secs(20);
 const WEBHOOK_PAUSE: Duration = Duration::from_millis(500);
 
-/// A shorter value would blot out harmless words.
-const SHORTEST_SECRET: usize = 4;
-
-type Applied = request::Answer<Partial>;
+type Applied = request::Answer<Written>;
 
 /// Who applies, and until when.
 #[derive(Clone, Debug)]
@@ -46,59 +57,130 @@ pub(super) struct Outcome<'a> {
     pub(super) step: &'a Step,
     pub(super) result: Result<Answer, EngineError>,
     pub(super) terminating: bool,
+    /// Whether it was deleted and made anew.
+    pub(super) recreated: bool,
+    /// Fields that others held.
+    pub(super) settled: Vec<Settled>,
     pub(super) warnings: Vec<String>,
 }
 
+/// A live object as far as the answer to an apply matters; what managers own is skipped.
+#[derive(Debug, Default, Deserialize)]
+struct Written {
+    #[serde(default)]
+    metadata: WrittenMetadata,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WrittenMetadata {
+    uid: String,
+    generation: Option<i64>,
+    resource_version: String,
+    deletion_timestamp: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    managed_fields: Vec<managed::Manager>,
+}
+
+/// What is told of a step beside its result.
+#[derive(Default)]
+struct Told {
+    recreated: bool,
+    settled: Vec<Settled>,
+    warnings: Vec<String>,
+}
+
 impl Applier {
-    /// Applies one object.
+    /// Applies one step.
     pub(super) async fn step<'a>(&self, cluster: &Cluster, step: &'a Step) -> Outcome<'a> {
-        let patience = (Instant::now() + PATIENCE_WITH_WEBHOOKS).min(self.deadline);
-        let applied = loop {
-            match self.apply(cluster, step).await {
-                Ok(applied) => break applied,
-                Err(error) if is_silent_webhook(&error) && Instant::now() < patience => {
-                    sleep(WEBHOOK_PAUSE).await;
-                }
-                Err(error) => {
-                    return Outcome {
-                        step,
-                        result: Err(explain(error, step)),
-                        terminating: false,
-                        warnings: Vec::new(),
-                    };
-                }
+        let mut told = Told::default();
+        let applied = self.apply(cluster, step, &mut told).await;
+        let (terminating, result) = match applied {
+            Ok(applied) => {
+                told.warnings.extend(applied.warnings);
+                let metadata = applied.object.metadata;
+                let answer = Answer {
+                    created: applied.created,
+                    uid: metadata.uid,
+                    generation: metadata.generation,
+                    resource_version: metadata.resource_version,
+                };
+                (metadata.deletion_timestamp.is_some(), Ok(answer))
+            }
+            Err(error) => {
+                told.settled.clear();
+                (false, Err(explain(error, step)))
             }
         };
-        let metadata = applied.object.metadata;
         Outcome {
             step,
-            terminating: metadata.deletion_timestamp.is_some(),
-            result: Ok(Answer {
-                created: applied.created,
-                uid: metadata.uid,
-                generation: metadata.generation,
-                resource_version: metadata.resource_version,
-            }),
-            warnings: applied.warnings,
+            result,
+            terminating,
+            recreated: told.recreated,
+            settled: told.settled,
+            warnings: told.warnings,
         }
     }
 
-    /// One apply. For a planned creation it matters whether the object is ours: 201 says so, 200 that somebody was
-    /// faster. Where the answer got lost, the label of the live object decides before the next try.
-    async fn apply(&self, cluster: &Cluster, step: &Step) -> Result<Applied, EngineError> {
-        if step.action != Action::Create {
-            return cluster.send(self.call(step)?).await;
+    /// Applies until nothing stands in the way any more, or something does that only the user can put away.
+    async fn apply(
+        &self,
+        cluster: &Cluster,
+        step: &Step,
+        told: &mut Told,
+    ) -> Result<Applied, EngineError> {
+        if step.action == Action::Create {
+            return self.create(cluster, step).await;
         }
+        let mut attempt = Attempt::plain(step);
+        let mut pause = FIRST_PAUSE;
+        for _ in 0..ROUNDS {
+            match self.send(cluster, step, &attempt).await {
+                Ok(applied) => {
+                    told.settled = attempt.settled.clone();
+                    return managed::take_over(self, cluster, step, &attempt, applied, told).await;
+                }
+                Err(EngineError::FieldConflict { causes, .. }) => {
+                    attempt = settle::settle(cluster, step, attempt, &causes).await?;
+                }
+                // It was changed since it was looked at.
+                Err(error) if error.is_conflict() && attempt.is_pinned() => {
+                    attempt = Attempt::plain(step);
+                    sleep(pause).await;
+                    pause *= 2;
+                }
+                Err(EngineError::Immutable { .. }) if step.policy.recreate => {
+                    let applied = recreate::recreate(self, cluster, step).await?;
+                    told.recreated = true;
+                    return Ok(applied);
+                }
+                Err(error) => match managed::gone_version(&error) {
+                    Some(version) => managed::heal(self, cluster, step, version, error).await?,
+                    None => return Err(error),
+                },
+            }
+        }
+        Err(EngineError::Conflict {
+            key: step.target.key.clone(),
+            message: "others change it all the time; run the command again".to_owned(),
+        })
+    }
+
+    /// For a planned creation it matters whether the object is ours: 201 says so, 200 that somebody was faster. Where the
+    /// answer got lost, the label of the live object decides before the next try.
+    async fn create(&self, cluster: &Cluster, step: &Step) -> Result<Applied, EngineError> {
+        let plain = Attempt::plain(step);
         let mut tries = 1;
         loop {
-            let lost = match cluster.send::<Partial>(self.call(step)?.once()).await {
+            let call = self.call(step, &plain)?.once();
+            let lost = match self.patiently(cluster, call).await {
                 Err(lost) if lost.is_uncertain() && !is_silent_webhook(&lost) => lost,
                 answer => return answer,
             };
             let collection = Collection::of(&step.target);
             if let Some(live) = read_one(cluster, &collection, &step.target.key.name).await? {
                 let ours = live.labels.get(names::LABEL_OWNER) == Some(&self.owner);
-                let mut answer = cluster.send::<Partial>(self.call(step)?).await?;
+                let mut answer = self.send(cluster, step, &plain).await?;
                 answer.created = ours;
                 return Ok(answer);
             }
@@ -109,9 +191,31 @@ impl Applier {
         }
     }
 
-    fn call(&self, step: &Step) -> Result<Call, EngineError> {
-        let call = apply_call(step, &self.manager, METADATA)?;
-        Ok(if step.force {
+    async fn send(
+        &self,
+        cluster: &Cluster,
+        step: &Step,
+        attempt: &Attempt,
+    ) -> Result<Applied, EngineError> {
+        self.patiently(cluster, self.call(step, attempt)?).await
+    }
+
+    /// Sends a call again while an admission webhook does not answer, for a while.
+    async fn patiently(&self, cluster: &Cluster, call: Call) -> Result<Applied, EngineError> {
+        let patience = (Instant::now() + PATIENCE_WITH_WEBHOOKS).min(self.deadline);
+        loop {
+            match cluster.send(call.clone()).await {
+                Err(error) if is_silent_webhook(&error) && Instant::now() < patience => {
+                    sleep(WEBHOOK_PAUSE).await;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    fn call(&self, step: &Step, attempt: &Attempt) -> Result<Call, EngineError> {
+        let call = apply_object(step, &attempt.object, &self.manager, METADATA)?;
+        Ok(if attempt.is_pinned() {
             call.query("force", "true")
         } else {
             call
@@ -119,18 +223,23 @@ impl Applier {
     }
 }
 
-/// The PATCH of a step. The object is serialised here, once, right before it is sent.
+/// The PATCH of a step.
 pub(super) fn apply_call(
     step: &Step,
     manager: &str,
     accept: &'static str,
 ) -> Result<Call, EngineError> {
-    let object: &Arc<Value> = &step.object;
-    let body = serde_json::to_vec(object).map_err(|error| EngineError::Api {
-        what: step.target.key.to_string(),
-        message: error.to_string(),
-        code: 0,
-    })?;
+    apply_object(step, &step.object, manager, accept)
+}
+
+/// The object is serialised here, once, right before it is sent.
+fn apply_object(
+    step: &Step,
+    object: &Arc<Value>,
+    manager: &str,
+    accept: &'static str,
+) -> Result<Call, EngineError> {
+    let body = body(step, object.as_ref())?;
     let collection = Collection::of(&step.target);
     Ok(
         Call::patch(&collection, &step.target.key.name, APPLY_PATCH, accept)
@@ -140,69 +249,12 @@ pub(super) fn apply_call(
     )
 }
 
-/// The error of a step as the user reads it: a conflict says whose the field is, a Secret's values are left out.
-pub(super) fn explain(error: EngineError, step: &Step) -> EngineError {
-    let key = &step.target.key;
-    let is_secret = key.group.is_empty() && key.kind == "Secret";
-    match error {
-        EngineError::Api {
-            code: 409, message, ..
-        } => EngineError::Conflict {
-            key: key.clone(),
-            message: if message.contains("conflict with \"") {
-                format!("{message}; use conflicts: Take to take the fields, or Yield to leave them")
-            } else {
-                message
-            },
-        },
-        EngineError::Api { code, message, .. } if is_secret => EngineError::Api {
-            what: key.to_string(),
-            message: redact(message, &step.object, code),
-            code,
-        },
-        EngineError::Api { code, message, .. } => EngineError::Api {
-            what: key.to_string(),
-            message,
-            code,
-        },
-        EngineError::Denied { message, .. } => EngineError::Denied {
-            object: key.to_string(),
-            message: if is_secret {
-                redact(message, &step.object, 403)
-            } else {
-                message
-            },
-        },
-        other => other,
-    }
-}
-
-/// Takes a Secret's values out of the server's words. What a refusal by the schema repeats cannot be told from its
-/// words, so nothing of those is kept.
-fn redact(message: String, object: &Value, code: u16) -> String {
-    if code == 400 || code == 422 || code == 500 {
-        return format!(
-            "the server refuses it (HTTP {code}); its words are left out, they may repeat the Secret"
-        );
-    }
-    let values = ["data", "stringData"]
-        .into_iter()
-        .filter_map(|field| object.get(field)?.as_object())
-        .flat_map(|values| values.values())
-        .filter_map(Value::as_str);
-    let mut clean = message;
-    for value in values {
-        let plain = BASE64
-            .decode(value)
-            .ok()
-            .and_then(|bytes| String::from_utf8(bytes).ok());
-        for secret in [Some(value), plain.as_deref()].into_iter().flatten() {
-            if secret.len() >= SHORTEST_SECRET {
-                clean = clean.replace(secret, "***");
-            }
-        }
-    }
-    clean
+fn body(step: &Step, value: &Value) -> Result<Vec<u8>, EngineError> {
+    serde_json::to_vec(value).map_err(|error| EngineError::Api {
+        what: step.target.key.to_string(),
+        message: error.to_string(),
+        code: 0,
+    })
 }
 
 /// A webhook whose backend is not there: the API server answers 500.
@@ -211,5 +263,4 @@ fn is_silent_webhook(error: &EngineError) -> bool {
 }
 
 #[cfg(test)]
-#[path = "apply/tests.rs"]
 mod tests;

@@ -7,6 +7,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::api::installation::Conflicts;
 use crate::api::names;
 use crate::manifest::key::ObjectKey;
 use crate::plan::{Plan, Step};
@@ -69,7 +70,7 @@ async fn diff_step(
     let key = &step.target.key;
     let collection = Collection::of(&step.target);
     let mut dry_run = apply_call(step, manager, JSON)?.query("dryRun", "All");
-    if step.force {
+    if step.policy.conflicts == Conflicts::Take {
         dry_run = dry_run.query("force", "true");
     }
     let live = async {

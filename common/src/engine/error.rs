@@ -60,6 +60,22 @@ pub enum EngineError {
         /// Who owns it, and the way out.
         message: String,
     },
+    /// Other managers own fields of an apply, before it is decided what becomes of them: exit 4.
+    #[error("{object}: {}", fields(.causes))]
+    FieldConflict {
+        /// The object.
+        object: String,
+        /// Every field; the message names the manager.
+        causes: Vec<FieldCause>,
+    },
+    /// The server refuses a change only because of fields that never change: exit 1.
+    #[error("{object}: {}", fields(.causes))]
+    Immutable {
+        /// The object.
+        object: String,
+        /// Every field; the message is the rule, without values.
+        causes: Vec<FieldCause>,
+    },
     /// The record changed between the plan and the first write: exit 4.
     #[error("{installation} was changed after the plan was made ({what}); run the command again")]
     Stale {
@@ -98,6 +114,23 @@ pub enum EngineError {
     },
 }
 
+/// Why the server refuses one field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldCause {
+    /// `spec.selector`.
+    pub field: String,
+    /// The server's words.
+    pub message: String,
+}
+
+fn fields(causes: &[FieldCause]) -> String {
+    let lines: Vec<String> = causes
+        .iter()
+        .map(|cause| format!("{}: {}", cause.field, cause.message))
+        .collect();
+    lines.join("; ")
+}
+
 impl EngineError {
     /// HTTP status of the answer, where there was one.
     #[must_use]
@@ -107,7 +140,8 @@ impl EngineError {
             Self::Unauthorized { .. } => Some(401),
             Self::Forbidden { .. } | Self::Denied { .. } => Some(403),
             Self::NotInitialised => Some(404),
-            Self::Conflict { .. } => Some(409),
+            Self::Conflict { .. } | Self::FieldConflict { .. } => Some(409),
+            Self::Immutable { .. } => Some(422),
             _ => None,
         }
     }
@@ -121,7 +155,7 @@ impl EngineError {
     /// Whether somebody else was faster: resourceVersion, uid or name clash.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
-        matches!(self, Self::Api { code: 409, .. } | Self::Conflict { .. })
+        self.code() == Some(409)
     }
 
     /// The words of the error for a list that names the object already, with what caused it.
@@ -130,6 +164,7 @@ impl EngineError {
             Self::Api { message, .. }
             | Self::Conflict { message, .. }
             | Self::Denied { message, .. } => message.clone(),
+            Self::FieldConflict { causes, .. } | Self::Immutable { causes, .. } => fields(causes),
             Self::Unreachable { source, .. } => format!("{self}: {source}"),
             other => other.to_string(),
         }

@@ -18,7 +18,7 @@ use crate::readiness::Readiness;
 
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::report::Report;
+use super::report::{Report, Settled};
 use operation::Operation;
 use scheduler::Scheduler;
 
@@ -72,6 +72,8 @@ pub enum Event {
         /// The server's words, or why a namespace stays.
         message: String,
     },
+    /// A field that another manager held was taken or left.
+    Settled(Settled),
     /// One object failed.
     Failed {
         /// The object.

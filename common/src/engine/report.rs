@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::api::installation::AddonInstallation;
 use crate::manifest::key::ObjectKey;
+use crate::plan::conflicts::Conflict;
 use crate::readiness::{Readiness, Status};
 
 use super::error::EngineError;
@@ -18,6 +19,10 @@ pub struct Report {
     pub created: Vec<ObjectKey>,
     /// Objects that were changed.
     pub changed: Vec<ObjectKey>,
+    /// Objects that were deleted and made anew, because fields of them never change.
+    pub recreated: Vec<ObjectKey>,
+    /// Fields that other managers held.
+    pub settled: Vec<Settled>,
     /// Objects that were deleted.
     pub pruned: Vec<ObjectKey>,
     /// Objects left in place on purpose.
@@ -35,6 +40,42 @@ pub struct Report {
     /// The record as it was written last; `None` after an uninstallation.
     #[serde(skip)]
     pub record: Option<AddonInstallation>,
+}
+
+/// A field that another manager held, and what became of it (semantics 12).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Settled {
+    /// The object.
+    pub key: ObjectKey,
+    /// The field, whose it was, and both values.
+    #[serde(flatten)]
+    pub conflict: Conflict,
+    /// What became of it.
+    #[serde(flatten)]
+    pub settlement: Settlement,
+}
+
+/// What became of a field that another manager held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "settlement")]
+pub enum Settlement {
+    /// It has our value.
+    Taken,
+    /// The other manager keeps it.
+    Left {
+        /// The HorizontalPodAutoscaler that sets the replicas.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        autoscaler: Option<String>,
+    },
+}
+
+impl Settled {
+    /// Whether the other manager keeps the field.
+    #[must_use]
+    pub fn is_left(&self) -> bool {
+        matches!(self.settlement, Settlement::Left { .. })
+    }
 }
 
 /// One object that failed.

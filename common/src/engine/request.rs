@@ -31,6 +31,9 @@ pub(super) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 /// JSON merge patch.
 pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
 
+/// JSON patch.
+pub(super) const JSON_PATCH: &str = "application/json-patch+json";
+
 /// How long a server that never answered is tried.
 const PATIENCE_BEFORE: Duration = Duration::from_secs(2);
 /// How long a server that has answered before is tried.

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::conflicts::{Policy, PolicyError};
 use super::order::{defined_kind, is_built_in};
 use super::{InstallationName, Target};
+use crate::api::installation::Conflicts;
 use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::manifest::kinds::KindTable;
@@ -94,6 +96,16 @@ pub enum Problem {
         /// Where the first one stands.
         first: Place,
     },
+    /// An annotation for conflicts or recreation that cannot be read.
+    #[error("{place}: {key}: {error}")]
+    Policy {
+        /// Where.
+        place: Place,
+        /// The object.
+        key: ObjectKey,
+        /// What is wrong with it.
+        error: PolicyError,
+    },
 }
 
 impl Problem {
@@ -102,7 +114,8 @@ impl Problem {
             Self::Incomplete { place }
             | Self::Unserved { place, .. }
             | Self::NotWritable { place, .. }
-            | Self::Duplicate { place, .. } => place,
+            | Self::Duplicate { place, .. }
+            | Self::Policy { place, .. } => place,
         }
     }
 }
@@ -197,6 +210,9 @@ impl Desired {
         };
         if !info.writable {
             return Err(Box::new(Problem::NotWritable { place, key }));
+        }
+        if let Err(error) = Policy::of(&object, Conflicts::default()) {
+            return Err(Box::new(Problem::Policy { place, key, error }));
         }
         key.namespace = key.namespace.filter(|namespace| !namespace.is_empty());
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {

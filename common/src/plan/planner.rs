@@ -10,7 +10,7 @@ use super::inventory::{Inventory, TooLarge};
 use super::prune::limit::PruneLimit;
 use super::prune::{KeptKind, prune};
 use super::snapshot::Snapshot;
-use super::{Action, InstallationName, Plan, Step, Target, Verb, order, teardown};
+use super::{InstallationName, Plan, Step, Target, Verb, order, recreate, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
 use crate::api::names::owner_hash;
 use crate::manifest::key::ObjectKey;
@@ -210,9 +210,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
                         target: object.target.clone(),
                         action,
                         object: Arc::clone(&object.object),
-                        // A create meets another manager only where somebody was faster than us: then the conflict
-                        // is the refusal that the snapshot could not give.
-                        force: wanted.conflicts == Conflicts::Take && action != Action::Create,
+                        policy: recreate::policy(object, wanted.conflicts, &before),
                     }),
                     None => plan.unchanged.push(key.clone()),
                 }
@@ -286,22 +284,8 @@ fn uninstall(input: &PlanInput<'_>, keep: bool) -> Plan {
 /// The plan that does nothing, of an uninstallation.
 fn empty(input: &PlanInput<'_>) -> Plan {
     Plan {
-        installation: input.installation.clone(),
-        addon: input.addon.to_owned(),
-        verb: Verb::Uninstall,
         from: input.from.cloned(),
-        to: None,
-        create_namespace: None,
-        steps: Vec::new(),
-        prune: Vec::new(),
-        release: Vec::new(),
-        retained: Vec::new(),
-        unchanged: Vec::new(),
-        wait_for: Vec::new(),
-        union: Inventory::default(),
-        exact: Inventory::default(),
-        warnings: Vec::new(),
-        breakages: Vec::new(),
+        ..Plan::nothing(input.installation.clone(), input.addon)
     }
 }
 

@@ -116,7 +116,6 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::plan::inventory::Inventory;
     use crate::plan::{Deletion, InstallationName, Step, Target, Verb};
 
     fn target(group: &str, kind: &str, name: &str) -> Target {
@@ -140,7 +139,7 @@ mod tests {
             target: target(group, kind, name),
             action: Action::Create,
             object: Arc::new(Value::Null),
-            force: false,
+            policy: crate::plan::conflicts::Policy::default(),
         };
         let steps = [
             ("apiregistration.k8s.io", "APIService", "a"),
@@ -154,28 +153,19 @@ mod tests {
             ("", "ServiceAccount", "a"),
         ];
         let plan = Plan {
-            installation: InstallationName {
-                namespace: "kubectl-addons".to_owned(),
-                name: "metrics-server".to_owned(),
-            },
-            addon: "metrics-server".to_owned(),
             verb: Verb::Install,
-            from: None,
-            to: None,
-            create_namespace: None,
             steps: steps.map(step).to_vec(),
             prune: vec![vec![Deletion {
                 target: target("", "ConfigMap", "old"),
                 uid: String::new(),
             }]],
-            release: Vec::new(),
-            retained: Vec::new(),
-            unchanged: Vec::new(),
-            wait_for: Vec::new(),
-            union: Inventory::default(),
-            exact: Inventory::default(),
-            warnings: Vec::new(),
-            breakages: Vec::new(),
+            ..Plan::nothing(
+                InstallationName {
+                    namespace: "kubectl-addons".to_owned(),
+                    name: "metrics-server".to_owned(),
+                },
+                "metrics-server",
+            )
         };
         let line = |word, objects, kinds: &str| Line {
             word,

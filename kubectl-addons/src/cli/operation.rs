@@ -32,6 +32,8 @@ pub struct Install {
     #[command(flatten)]
     pub values: Values,
     #[command(flatten)]
+    pub differences: Differences,
+    #[command(flatten)]
     pub change: Change,
 }
 
@@ -56,6 +58,8 @@ pub struct Upgrade {
     pub source: Source,
     #[command(flatten)]
     pub values: Values,
+    #[command(flatten)]
+    pub differences: Differences,
     #[command(flatten)]
     pub change: Change,
 }
@@ -117,6 +121,38 @@ pub struct Values {
     /// One value at a dotted path; wins over files
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
+}
+
+/// What happens to fields that others changed, and to fields that never change.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Differences {
+    /// What happens to fields of our objects that others changed; kept in the installation (default: take)
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub conflicts: Option<Conflicts>,
+    /// Delete this object and make it anew where a field of it cannot change; never volumes, definitions or namespaces
+    #[arg(long, value_name = "KIND/NAME")]
+    pub recreate: Vec<String>,
+}
+
+/// Policies of `--conflicts`, as `spec.conflicts` names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Conflicts {
+    /// Take them back
+    Take,
+    /// Fail, and name them
+    Fail,
+    /// Leave them to whoever changed them
+    Yield,
+}
+
+impl From<Conflicts> for common::api::installation::Conflicts {
+    fn from(conflicts: Conflicts) -> Self {
+        match conflicts {
+            Conflicts::Take => Self::Take,
+            Conflicts::Fail => Self::Fail,
+            Conflicts::Yield => Self::Yield,
+        }
+    }
 }
 
 /// How a change is made.

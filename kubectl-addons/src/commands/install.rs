@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::cli::operation::Install;
 use crate::exit::Exit;
 use crate::operation::choose::Wish;
+use crate::operation::differences;
 use crate::operation::pipeline::{Pipeline, Wanted};
 use crate::operation::run;
 use crate::operation::together::Flags;
@@ -37,6 +38,9 @@ pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
                 .await?,
         );
     }
+    differences::say(&mut candidates, &args.differences);
     let planned = pipeline.plan(candidates, flags).await;
-    run::run(session, &pipeline.known, run::items(planned)?, &args.change).await
+    let mut items = run::items(planned)?;
+    differences::allow(&mut items, &args.differences)?;
+    run::run(session, &pipeline.known, items, &args.change).await
 }

@@ -6,6 +6,7 @@ use common::api::installation::AddonInstallation;
 use crate::cli::operation::Upgrade;
 use crate::exit::Exit;
 use crate::operation::choose::Wish;
+use crate::operation::differences;
 use crate::operation::pipeline::Pipeline;
 use crate::operation::run;
 use crate::operation::together::Flags;
@@ -39,8 +40,11 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
                 .await?,
         );
     }
+    differences::say(&mut candidates, &args.differences);
     let planned = pipeline.plan(candidates, flags).await;
-    run::run(session, &pipeline.known, run::items(planned)?, &args.change).await
+    let mut items = run::items(planned)?;
+    differences::allow(&mut items, &args.differences)?;
+    run::run(session, &pipeline.known, items, &args.change).await
 }
 
 /// The records that were named, with the versions that were asked for; all of them where none was named.

@@ -3,11 +3,15 @@
 use std::fmt::Write as _;
 
 use common::api::installation::Installed;
-use common::engine::Report;
+use common::engine::{Report, Settled, Settlement};
+use common::plan::conflicts::Conflict;
 use common::plan::crd_safety::Breakage;
 use common::plan::prune::KeptKind;
 use common::plan::{Plan, Verb, summary};
 
+use jiff::Timestamp;
+
+use crate::output::age::age;
 use crate::progress::seconds;
 
 use super::prepare::Prepared;
@@ -54,6 +58,11 @@ pub fn plan(item: &Prepared) -> String {
             line(&mut text, word, &key.to_string());
         }
     }
+    let recreatable = plan.steps.iter().filter(|step| step.policy.recreate);
+    for step in recreatable {
+        let may = format!("{} where a field of it cannot change", step.target.key);
+        line(&mut text, "recreate", &may);
+    }
     for target in &plan.release {
         line(
             &mut text,
@@ -87,6 +96,7 @@ pub fn report(item: &Prepared, report: &Report, waited: bool) -> String {
     for (count, word) in [
         (report.created.len(), "created"),
         (report.changed.len(), "changed"),
+        (report.recreated.len(), "recreated"),
         (report.pruned.len(), deleted(plan)),
         (report.retained.len(), "kept"),
         (report.unchanged, "unchanged"),
@@ -129,6 +139,13 @@ pub fn report(item: &Prepared, report: &Report, waited: bool) -> String {
     } else {
         format!("{name} is not done after {elapsed}: {counts}\n")
     };
+    for settled in &report.settled {
+        let (word, rest) = settled_line(settled, Timestamp::now());
+        line(&mut text, word, &rest);
+    }
+    for key in &report.recreated {
+        line(&mut text, "recreated", &key.to_string());
+    }
     for failure in &report.failed {
         line(
             &mut text,
@@ -154,6 +171,32 @@ pub fn report(item: &Prepared, report: &Report, waited: bool) -> String {
         );
     }
     text
+}
+
+/// `taken`, `shop/Deployment web spec.replicas: 5 (kubectl/scale, 3m ago) → 3`.
+fn settled_line(settled: &Settled, now: Timestamp) -> (&'static str, String) {
+    let conflict = &settled.conflict;
+    let since = conflict.time.as_ref().and_then(|time| time.parse().ok());
+    let since = since.map(|since| format!(", {} ago", age(since, now)));
+    let held = format!(
+        "{} {}: {} ({}{})",
+        settled.key,
+        conflict.field,
+        Conflict::value(conflict.live.as_ref()),
+        conflict.manager,
+        since.unwrap_or_default()
+    );
+    let ours = Conflict::value(conflict.ours.as_ref());
+    match &settled.settlement {
+        Settlement::Taken => ("taken", format!("{held} → {ours}")),
+        Settlement::Left { autoscaler: None } => ("left", format!("{held}, wanted {ours}")),
+        Settlement::Left {
+            autoscaler: Some(name),
+        } => (
+            "left",
+            format!("{held}, wanted {ours}: HorizontalPodAutoscaler {name} sets it"),
+        ),
+    }
 }
 
 /// The word for objects that a plan deletes.
@@ -230,4 +273,49 @@ fn objects(count: usize) -> String {
 fn line(text: &mut String, word: &str, rest: &str) {
     // Writing to a String cannot fail.
     let _ = writeln!(text, "  {word:<9} {rest}");
+}
+
+#[cfg(test)]
+mod tests {
+    use common::manifest::key::ObjectKey;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_settled_field_is_one_line() {
+        let now: Timestamp = "2026-11-21T12:03:00Z".parse().unwrap();
+        let mut settled = Settled {
+            key: ObjectKey {
+                group: "apps".to_owned(),
+                kind: "Deployment".to_owned(),
+                namespace: Some("shop".to_owned()),
+                name: "web".to_owned(),
+            },
+            conflict: Conflict {
+                field: "spec.replicas".to_owned(),
+                manager: "kubectl/scale".to_owned(),
+                time: Some("2026-11-21T12:00:00Z".to_owned()),
+                live: Some(json!(5)),
+                ours: Some(json!(3)),
+            },
+            settlement: Settlement::Taken,
+        };
+        let held = "shop/Deployment web spec.replicas: 5 (kubectl/scale, 3m ago)";
+        assert_eq!(
+            settled_line(&settled, now),
+            ("taken", format!("{held} → 3"))
+        );
+        settled.settlement = Settlement::Left { autoscaler: None };
+        assert_eq!(
+            settled_line(&settled, now),
+            ("left", format!("{held}, wanted 3"))
+        );
+        settled.conflict.time = None;
+        settled.settlement = Settlement::Left {
+            autoscaler: Some("web".to_owned()),
+        };
+        let line = "shop/Deployment web spec.replicas: 5 (kubectl/scale), wanted 3: HorizontalPodAutoscaler web sets it";
+        assert_eq!(settled_line(&settled, now), ("left", line.to_owned()));
+    }
 }

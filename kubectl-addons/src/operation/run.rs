@@ -45,6 +45,11 @@ impl Item {
         self.prepared.is_some()
     }
 
+    /// Its plan, to be changed before it is shown.
+    pub fn plan_mut(&mut self) -> Option<&mut Plan> {
+        Some(&mut self.prepared.as_mut()?.plan)
+    }
+
     /// What was found for a candidate.
     pub fn new(candidate: &Candidate, prepared: Option<Prepared>) -> Self {
         Self {

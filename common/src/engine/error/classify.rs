@@ -1,5 +1,7 @@
 //! Tells the API server's refusals apart.
 
+mod causes;
+
 use kube::core::Status;
 
 use crate::api::names;
@@ -13,7 +15,7 @@ const LONGEST_TEXT: usize = 200;
 /// The error of an answer that is no success.
 pub(crate) fn error(call: &Call, server: &str, code: u16, body: &[u8]) -> EngineError {
     match serde_json::from_slice::<Status>(body) {
-        Ok(status) => of_status(call, server, code, Some(&status), words(&status)),
+        Ok(status) => of_status(call, server, code, Some(&status), status.message.clone()),
         Err(_) => {
             let text = String::from_utf8_lossy(body);
             let text = text.trim().chars().take(LONGEST_TEXT).collect();
@@ -25,9 +27,13 @@ pub(crate) fn error(call: &Call, server: &str, code: u16, body: &[u8]) -> Engine
 /// The error of a watch that kube opened, or of an event in it.
 pub(crate) fn watch_error(call: &Call, server: &str, error: kube::Error) -> EngineError {
     match error {
-        kube::Error::Api(status) => {
-            of_status(call, server, status.code, Some(&status), words(&status))
-        }
+        kube::Error::Api(status) => of_status(
+            call,
+            server,
+            status.code,
+            Some(&status),
+            status.message.clone(),
+        ),
         other => EngineError::Unreachable {
             server: server.to_owned(),
             source: Box::new(other),
@@ -61,31 +67,20 @@ fn of_status(
             resource: call.resource.clone(),
             message,
         },
+        409 if !causes::conflicts(status).is_empty() => EngineError::FieldConflict {
+            object: call.object.clone(),
+            causes: causes::conflicts(status),
+        },
+        422 if !causes::immutable(status).is_empty() => EngineError::Immutable {
+            object: call.object.clone(),
+            causes: causes::immutable(status),
+        },
         404 if is_ours(call.uri()) && !names_an_object(status) => EngineError::NotInitialised,
         _ => EngineError::Api {
             what: call.object.clone(),
             message,
             code,
         },
-    }
-}
-
-/// The server's words; of a field conflict, which field whose manager holds.
-fn words(status: &Status) -> String {
-    let conflicts: Vec<String> = status
-        .details
-        .iter()
-        .flat_map(|details| &details.causes)
-        .filter(|cause| cause.reason == "FieldManagerConflict")
-        .map(|cause| {
-            let field = cause.field.trim_start_matches('.');
-            format!("{field}: {}", cause.message)
-        })
-        .collect();
-    if conflicts.is_empty() {
-        status.message.clone()
-    } else {
-        conflicts.join("; ")
     }
 }
 

@@ -217,7 +217,12 @@ impl<'a> Scheduler<'a> {
             part.applied.recorded.applied(key, exact, &answer);
         }
         let report = &mut part.applied.report;
+        for settled in outcome.settled {
+            events(Event::Settled(settled.clone()));
+            report.settled.push(settled);
+        }
         match outcome.step.action {
+            _ if outcome.recreated => report.recreated.push(key.clone()),
             Action::Create => report.created.push(key.clone()),
             Action::Update | Action::Restore | Action::Refresh => report.changed.push(key.clone()),
         }

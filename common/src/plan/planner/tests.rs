@@ -6,6 +6,7 @@ use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
 use crate::manifest::key::Gvk;
 use crate::manifest::kinds::KindInfo;
 use crate::manifest::{Manifest, Place};
+use crate::plan::Action;
 use crate::plan::desired::DesiredContext;
 use crate::plan::inventory::Item;
 use crate::plan::snapshot::LiveObject;

@@ -118,15 +118,20 @@ fn ensure_repairs_without_being_due() {
     let steps: Vec<_> = plan
         .steps
         .iter()
-        .map(|step| (step.action, step.force))
+        .map(|step| (step.action, step.policy.conflicts))
         .collect();
     assert_eq!(
         steps,
-        [(Action::Restore, true)],
+        [(Action::Restore, Conflicts::Take)],
         "the Secret was not edited"
     );
     world.wanted.conflicts = Conflicts::Fail;
-    assert!(world.plan().steps.iter().all(|step| !step.force));
+    let plan = world.plan();
+    assert!(
+        plan.steps
+            .iter()
+            .all(|step| step.policy.conflicts == Conflicts::Fail)
+    );
 }
 
 #[test]
@@ -230,4 +235,26 @@ fn the_record_has_a_budget() {
         "{}",
         world.error()
     );
+}
+
+/// What was there before us is never recreated, nor what holds data.
+#[test]
+fn only_what_is_ours_may_be_recreated() {
+    let marked = |kind: &str| {
+        let mut object = manifest(kind, "a");
+        object["metadata"]["annotations"] = json!({"kubectl-addons.dev/recreate": "true"});
+        object
+    };
+    for (kind, state, allowed) in [
+        ("Deployment", Owned, true),
+        ("Deployment", Preexisting, false),
+        ("PersistentVolumeClaim", Owned, false),
+    ] {
+        let world = world().want([marked(kind)]);
+        let world = world.record(key(kind, "a"), state, "old");
+        let world = world.live(key(kind, "a"), Some("us"), "u1", 1);
+        let plan = world.plan();
+        let found: Vec<_> = plan.steps.iter().map(|step| step.policy.recreate).collect();
+        assert_eq!(found, [allowed], "{kind} {state:?}");
+    }
 }

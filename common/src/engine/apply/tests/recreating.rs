@@ -1,0 +1,138 @@
+//! Objects that are made anew.
+
+use super::*;
+
+fn allowed(kind: &str) -> Step {
+    let mut step = super::step(kind, Action::Update);
+    step.policy.recreate = true;
+    step
+}
+
+fn immutable() -> Reply {
+    let cause = json!({"reason": "FieldValueInvalid", "field": "spec.selector",
+        "message": "Invalid value: {\"matchLabels\":{}}: field is immutable"});
+    answer(
+        422,
+        json!({"kind": "Status", "code": 422, "reason": "Invalid", "message": "…", "details": {"causes": [cause]}}),
+    )
+}
+
+fn exists() -> Reply {
+    failure(409, "already exists")
+}
+
+fn deleted() -> Reply {
+    answer(200, json!({"kind": "Status", "status": "Success"}))
+}
+
+fn none() -> Reply {
+    answer(
+        200,
+        json!({"metadata": {"resourceVersion": "9"}, "items": []}),
+    )
+}
+
+#[tokio::test]
+async fn deleted_by_its_uid_waited_for_and_created() {
+    let replies = vec![
+        immutable(),
+        answer(200, live("ours")),
+        exists(),
+        deleted(),
+        none(),
+        answer(201, live("ours")),
+    ];
+    let (cluster, asked) = fake::cluster(replies);
+    let mut applier = applier();
+    applier.deadline = Instant::now() + Duration::from_secs(60);
+    let step = allowed("ConfigMap");
+    let outcome = applier.step(&cluster, &step).await;
+    assert!(outcome.result.unwrap().created && outcome.recreated);
+    let lines = asked.lines();
+    let methods: Vec<_> = lines
+        .iter()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert_eq!(methods, ["PATCH", "GET", "POST", "DELETE", "GET", "PATCH"]);
+    assert!(lines[2].ends_with("configmaps?dryRun=All"), "{}", lines[2]);
+    assert_eq!(asked.body(3)["preconditions"]["uid"], "u");
+}
+
+/// Nothing is deleted.
+#[tokio::test]
+async fn not_where_it_is_not_allowed_or_not_ours_or_could_not_be_made() {
+    let ours = || answer(200, live("ours"));
+    let claim = "PersistentVolumeClaim";
+    let plain = super::step("ConfigMap", Action::Update);
+    for (step, replies, words, methods) in [
+        (
+            plain,
+            vec![immutable()],
+            "spec.selector: field is immutable",
+            "PATCH",
+        ),
+        (
+            allowed(claim),
+            vec![immutable()],
+            "is never recreated: the data in it would be lost",
+            "PATCH",
+        ),
+        (
+            allowed("ConfigMap"),
+            vec![immutable(), answer(200, live("others"))],
+            "has no longer the label of this installation",
+            "PATCH GET",
+        ),
+        (
+            allowed("ConfigMap"),
+            vec![immutable(), ours(), failure(422, "spec.x: Invalid value")],
+            "spec.x: Invalid value",
+            "PATCH GET POST",
+        ),
+    ] {
+        let (result, used) = apply(&step, replies).await;
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+        assert_eq!(used, methods);
+    }
+}
+
+#[tokio::test]
+async fn the_way_out_is_named() {
+    let mut step = super::step("Deployment", Action::Update);
+    step.object = Arc::new(json!({"metadata": {"annotations":
+        {"kubectl-addons.dev/installation": "kubectl-addons/shop"}}}));
+    let (result, _) = apply(&step, vec![immutable()]).await;
+    assert_eq!(
+        result.unwrap_err().to_string(),
+        "web/Deployment a: cannot be changed\n    \
+         spec.selector: field is immutable\n    \
+         look:   kubectl addons diff shop -n kubectl-addons\n    \
+         accept: kubectl addons upgrade shop -n kubectl-addons --recreate Deployment/a"
+    );
+}
+
+/// The next run creates what was deleted.
+#[tokio::test]
+async fn a_creation_that_fails_says_that_the_object_is_gone() {
+    let denied = failure(403, "admission webhook \"x\" denied the request: no");
+    let replies = vec![
+        immutable(),
+        answer(200, live("ours")),
+        exists(),
+        deleted(),
+        none(),
+        denied,
+    ];
+    let (cluster, _) = fake::cluster(replies);
+    let mut applier = applier();
+    applier.deadline = Instant::now() + Duration::from_secs(60);
+    let step = allowed("ConfigMap");
+    let error = applier.step(&cluster, &step).await.result.unwrap_err();
+    assert!(matches!(error, EngineError::Denied { .. }), "{error:?}");
+    let error = error.to_string();
+    assert!(
+        error.contains("it was deleted to be made anew") && error.contains("denied the request"),
+        "{error}"
+    );
+}

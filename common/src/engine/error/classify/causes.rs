@@ -1,0 +1,66 @@
+//! The causes of a refusal, field by field: `status.details.causes`.
+
+use kube::core::Status;
+use kube::core::response::StatusCause;
+
+use super::super::FieldCause;
+
+/// Words of a refusal to change a field that no longer say `immutable`.
+const NEVER_CHANGES: &[&str] = &[
+    "immutable",
+    // RoleBinding, ClusterRoleBinding.
+    "cannot change roleRef",
+    // PriorityClass.
+    "may not be changed in an update",
+    // clusterIPs of a Service.
+    "may not change once set",
+    // StatefulSet.
+    "updates to statefulset spec for fields other than",
+    // Pod.
+    "pod updates may not change fields other than",
+    // completions of a Job, beside its completionMode.
+    "can only be modified in tandem",
+];
+
+/// The fields of an apply that other managers hold.
+pub(super) fn conflicts(status: Option<&Status>) -> Vec<FieldCause> {
+    let conflicts = causes(status).filter(|cause| cause.reason == "FieldManagerConflict");
+    conflicts
+        .map(|cause| FieldCause {
+            field: cause.field.trim_start_matches('.').to_owned(),
+            message: cause.message.clone(),
+        })
+        .collect()
+}
+
+/// The fields that never change, where these are all that the server objects to: with any other problem the object could
+/// not be made anew either.
+pub(super) fn immutable(status: Option<&Status>) -> Vec<FieldCause> {
+    let found: Option<Vec<FieldCause>> = causes(status).map(immutable_field).collect();
+    found.unwrap_or_default()
+}
+
+fn causes(status: Option<&Status>) -> impl Iterator<Item = &StatusCause> {
+    let details = status.and_then(|status| status.details.as_ref());
+    details.into_iter().flat_map(|details| &details.causes)
+}
+
+fn immutable_field(cause: &StatusCause) -> Option<FieldCause> {
+    // Values are repeated before the rule (`Invalid value: {…}: field is immutable`) or, as a diff, below it.
+    let rule = match cause.reason.as_str() {
+        "FieldValueInvalid" => cause.message.rsplit(": ").next(),
+        "FieldValueForbidden" => {
+            let rule = cause.message.trim_start_matches("Forbidden: ");
+            rule.lines().next()
+        }
+        _ => None,
+    }?;
+    let never = NEVER_CHANGES.iter().any(|words| rule.contains(words));
+    never.then(|| FieldCause {
+        field: cause.field.clone(),
+        message: rule.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,293 @@
+//! `metadata.managedFields`: entries of client-side managers become ours, and entries of versions that are gone become
+//! readable again.
+//!
+//! An entry is kept as the server wrote it, but for what has to change. `fieldsV1` is a set of fields as nested maps: `{}`
+//! is a field as a whole, `.` the field itself where some below it are named too.
+
+use serde_json::{Map, Value};
+
+/// The managers of client-side apply: what they own is what somebody applied as a whole (kubernetes#99003).
+pub const CLIENT_SIDE: &[&str] = &["kubectl-client-side-apply", "before-first-apply"];
+const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
+
+/// The entries after the fields that `from` updated were handed over to the apply manager `to`; `None` where there is nothing to
+/// hand over. Subresources stay, and so do entries in another version than the one of `to`: their paths may mean
+/// something else. Of `before-first-apply` only what client-side apply left behind (its annotation) is taken: otherwise it
+/// stands for everything that was ever written before managers were tracked.
+#[must_use]
+pub fn migrate(live: &[Value], from: &[&str], to: &str) -> Option<Vec<Value>> {
+    let is_ours = |entry: &Value| is(entry, to, "Apply") && text(entry, "subresource").is_empty();
+    let is_theirs = |entry: &Value| {
+        from.iter().any(|manager| is(entry, manager, "Update"))
+            && text(entry, "subresource").is_empty()
+            && (text(entry, "manager") != "before-first-apply" || has_last_applied(entry))
+    };
+    let mut ours = live.iter().find(|entry| is_ours(entry)).cloned();
+    let mut rest = Vec::new();
+    let mut moved = false;
+    for entry in live.iter().filter(|entry| !is_ours(entry)) {
+        let fits = ours
+            .as_ref()
+            .is_none_or(|ours| text(ours, "apiVersion") == text(entry, "apiVersion"));
+        if !is_theirs(entry) || !fits {
+            rest.push(entry.clone());
+            continue;
+        }
+        moved = true;
+        match &mut ours {
+            Some(ours) => unite(ours, entry),
+            None => {
+                let mut first = entry.clone();
+                set(&mut first, "manager", to);
+                set(&mut first, "operation", "Apply");
+                ours = Some(first);
+            }
+        }
+    }
+    if !moved {
+        return None;
+    }
+    rest.extend(ours);
+    Some(rest)
+}
+
+/// The entries with those of the API version `from` in `to`; `None` where there are none. The server refuses every apply to
+/// an object with an entry of a version that its definition no longer has (fluxcd/pkg#1131, kubernetes#111937).
+#[must_use]
+pub fn move_version(live: &[Value], from: &str, to: &str) -> Option<Vec<Value>> {
+    if !live.iter().any(|entry| text(entry, "apiVersion") == from) {
+        return None;
+    }
+    let mut entries: Vec<Value> = Vec::new();
+    for entry in live {
+        let mut entry = entry.clone();
+        if text(&entry, "apiVersion") == from {
+            set(&mut entry, "apiVersion", to);
+        }
+        // Two entries of one manager would be one for the server, and the first be lost.
+        let same = |other: &&mut Value| {
+            ["manager", "operation", "subresource", "apiVersion"]
+                .iter()
+                .all(|name| text(other, name) == text(&entry, name))
+        };
+        match entries.iter_mut().find(same) {
+            Some(other) => unite(other, &entry),
+            None => entries.push(entry),
+        }
+    }
+    Some(entries)
+}
+
+fn is(entry: &Value, manager: &str, operation: &str) -> bool {
+    text(entry, "manager") == manager && text(entry, "operation") == operation
+}
+
+fn text<'a>(entry: &'a Value, name: &str) -> &'a str {
+    entry.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn set(entry: &mut Value, name: &str, value: &str) {
+    if let Some(fields) = entry.as_object_mut() {
+        fields.insert(name.to_owned(), value.into());
+    }
+}
+
+fn has_last_applied(entry: &Value) -> bool {
+    let annotations = || {
+        let metadata = entry.get("fieldsV1")?.get("f:metadata")?;
+        metadata.get("f:annotations")?.get(LAST_APPLIED)
+    };
+    annotations().is_some()
+}
+
+/// Adds the fields of `other` to those of `entry`.
+fn unite(entry: &mut Value, other: &Value) {
+    let none = Map::new();
+    let other = other
+        .get("fieldsV1")
+        .and_then(Value::as_object)
+        .unwrap_or(&none);
+    let Some(entry) = entry.as_object_mut() else {
+        return;
+    };
+    let fields = entry
+        .entry("fieldsV1")
+        .or_insert_with(|| Value::Object(Map::new()));
+    if let Some(fields) = fields.as_object_mut() {
+        unite_sets(fields, other);
+    }
+}
+
+/// The union of two sets; the recursion ends with the depth of an object.
+fn unite_sets(set: &mut Map<String, Value>, other: &Map<String, Value>) {
+    for (name, below) in other {
+        let Some(known) = set.get_mut(name).and_then(Value::as_object_mut) else {
+            set.insert(name.clone(), below.clone());
+            continue;
+        };
+        let Some(below) = below.as_object() else {
+            continue;
+        };
+        // One of them has the field as a whole, the other some below it.
+        if known.is_empty() != below.is_empty() {
+            known.insert(".".to_owned(), Value::Object(Map::new()));
+        }
+        unite_sets(known, below);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const KUBECTL: &str = "kubectl-client-side-apply";
+
+    fn entry(manager: &str, operation: &str, version: &str, fields: Value) -> Value {
+        json!({"manager": manager, "operation": operation, "apiVersion": version,
+            "time": "2026-11-21T12:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": fields})
+    }
+
+    fn status() -> Value {
+        let mut entry = entry(
+            "kube-controller-manager",
+            "Update",
+            "policy/v1",
+            json!({"f:status": {"f:desiredHealthy": {}}}),
+        );
+        entry["subresource"] = json!("status");
+        entry
+    }
+
+    /// kops-channels T13, with entries of our own.
+    #[test]
+    fn client_side_managers_become_ours() {
+        let applied = json!({"f:metadata": {"f:annotations": {".": {}, LAST_APPLIED: {}}}, "f:spec": {"f:minAvailable": {}}});
+        let edited = json!({"f:metadata": {"f:annotations": {".": {}, LAST_APPLIED: {}}}, "f:spec": {"f:selector": {}}});
+        let both = json!({"f:metadata": {"f:annotations": {".": {}, LAST_APPLIED: {}}},
+            "f:spec": {"f:minAvailable": {}, "f:selector": {}}});
+        let plain = json!({"f:spec": {"f:minAvailable": {}}});
+        let csa = |fields: &Value| entry(KUBECTL, "Update", "policy/v1", fields.clone());
+        let ours = |fields: &Value| entry("ours", "Apply", "policy/v1", fields.clone());
+        let edit = |fields: &Value| entry("kubectl-edit", "Update", "policy/v1", fields.clone());
+        let before =
+            |fields: &Value| entry("before-first-apply", "Update", "policy/v1", fields.clone());
+        let older = entry(KUBECTL, "Update", "policy/v1beta1", applied.clone());
+        let scaled = {
+            let mut entry = csa(&plain);
+            entry["subresource"] = json!("scale");
+            entry
+        };
+        let default = CLIENT_SIDE;
+        let with_edit: &[&str] = &[KUBECTL, "kubectl-edit"];
+        for (name, live, from, wanted) in [
+            (
+                "csa-migration",
+                vec![status(), csa(&applied)],
+                default,
+                Some(vec![status(), ours(&applied)]),
+            ),
+            (
+                "merge-owners",
+                vec![status(), csa(&applied), edit(&edited)],
+                with_edit,
+                Some(vec![status(), ours(&both)]),
+            ),
+            (
+                "merge with ours",
+                vec![ours(&edited), csa(&applied)],
+                default,
+                Some(vec![ours(&both)]),
+            ),
+            (
+                "ssa-unchanged",
+                vec![status(), ours(&applied)],
+                default,
+                None,
+            ),
+            (
+                "unknown-unchanged",
+                vec![
+                    status(),
+                    entry("other", "Update", "policy/v1", applied.clone()),
+                ],
+                default,
+                None,
+            ),
+            (
+                "applied, not updated",
+                vec![entry(KUBECTL, "Apply", "policy/v1", plain.clone())],
+                default,
+                None,
+            ),
+            ("through a subresource", vec![scaled], default, None),
+            (
+                "before managers were tracked",
+                vec![before(&applied)],
+                default,
+                Some(vec![ours(&applied)]),
+            ),
+            (
+                "before, but never applied",
+                vec![before(&plain)],
+                default,
+                None,
+            ),
+            ("another version", vec![ours(&plain), older], default, None),
+            ("nothing", vec![], default, None),
+        ] {
+            assert_eq!(migrate(&live, from, "ours"), wanted, "{name}");
+            if let Some(done) = wanted {
+                assert_eq!(migrate(&done, from, "ours"), None, "{name}, again");
+            }
+        }
+    }
+
+    #[test]
+    fn sets_are_united() {
+        for (one, other, wanted) in [
+            (json!({}), json!({"f:a": {}}), json!({"f:a": {}})),
+            (json!({"f:a": {}}), json!({"f:a": {}}), json!({"f:a": {}})),
+            (
+                json!({"f:a": {}}),
+                json!({"f:a": {"f:b": {}}}),
+                json!({"f:a": {".": {}, "f:b": {}}}),
+            ),
+            (
+                json!({"f:a": {"f:b": {}}}),
+                json!({"f:a": {}}),
+                json!({"f:a": {".": {}, "f:b": {}}}),
+            ),
+            (
+                json!({"f:a": {"k:{\"name\":\"x\"}": {".": {}, "f:name": {}}}}),
+                json!({"f:a": {"k:{\"name\":\"x\"}": {"f:image": {}}, "v:1": {}}}),
+                json!({"f:a": {"k:{\"name\":\"x\"}": {".": {}, "f:name": {}, "f:image": {}}, "v:1": {}}}),
+            ),
+        ] {
+            let mut set = one.as_object().unwrap().clone();
+            unite_sets(&mut set, other.as_object().unwrap());
+            assert_eq!(Value::Object(set), wanted);
+        }
+    }
+
+    #[test]
+    fn entries_of_a_version_that_is_gone_move() {
+        let a = json!({"f:spec": {"f:a": {}}});
+        let b = json!({"f:spec": {"f:b": {}}});
+        let (old, new) = ("z.example/v1alpha1", "z.example/v1");
+        let live = [
+            entry("ours", "Apply", old, a.clone()),
+            entry("other", "Update", old, a.clone()),
+            entry("other", "Update", new, b),
+        ];
+        let both = json!({"f:spec": {"f:a": {}, "f:b": {}}});
+        let wanted = vec![
+            entry("ours", "Apply", new, a),
+            entry("other", "Update", new, both),
+        ];
+        assert_eq!(move_version(&live, old, new), Some(wanted.clone()));
+        assert_eq!(move_version(&wanted, old, new), None);
+        assert_eq!(move_version(&[json!(3)], old, new), None);
+    }
+}

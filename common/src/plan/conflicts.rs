@@ -1,0 +1,246 @@
+//! Fields of our objects that others changed: whose they are, and what becomes of them (semantics 12).
+//!
+//! The installation says it for all its objects (`spec.conflicts`); annotation [`ANNOTATION_CONFLICTS`] on an object of the
+//! manifest says it for single fields: `spec.replicas=Yield,spec.template=Fail`. The longest field that covers a conflict
+//! decides.
+
+pub mod path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::api::installation::Conflicts;
+use crate::api::names::{ANNOTATION_CONFLICTS, ANNOTATION_RECREATE};
+
+/// Longest value that a line repeats.
+const LONGEST_VALUE: usize = 60;
+
+/// What may be done to an object that others changed, or whose change the server refuses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Policy {
+    /// For every field that no rule covers.
+    pub conflicts: Conflicts,
+    /// For single fields.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<FieldRule>,
+    /// Whether it may be deleted and made anew where a field cannot change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recreate: bool,
+}
+
+/// What happens to conflicts at a field and below it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldRule {
+    /// As the server writes it, without the first dot: `spec.template.spec.containers[name="main"].image`.
+    pub field: String,
+    /// What happens.
+    pub conflicts: Conflicts,
+}
+
+/// One field that another manager holds with another value than ours.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Conflict {
+    /// As the server writes it, without the first dot.
+    pub field: String,
+    /// Who holds it: `kubectl-edit`, `kubectl/scale` through a subresource.
+    pub manager: String,
+    /// When that manager wrote last (RFC 3339); the server does not keep it for subresources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// The live value; masked in Secrets.
+    pub live: Option<Value>,
+    /// Ours; masked in Secrets.
+    pub ours: Option<Value>,
+}
+
+/// An annotation of the manifest that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum PolicyError {
+    /// A rule for a field.
+    #[error(
+        "annotation {ANNOTATION_CONFLICTS}: {rule:?} is no FIELD=Take, FIELD=Fail or FIELD=Yield; write for example \"spec.replicas=Yield,spec.template=Fail\""
+    )]
+    Rule {
+        /// The part that is wrong.
+        rule: String,
+    },
+    /// Whether it may be recreated.
+    #[error("annotation {ANNOTATION_RECREATE}: {value:?} is neither \"true\" nor \"false\"")]
+    Recreate {
+        /// What stands there.
+        value: String,
+    },
+}
+
+impl Policy {
+    /// The policy of an object of an installation that says `conflicts`.
+    ///
+    /// # Errors
+    /// [`PolicyError`]: an annotation that cannot be read.
+    pub fn of(object: &Value, conflicts: Conflicts) -> Result<Self, PolicyError> {
+        let annotation = |name| {
+            object
+                .get("metadata")?
+                .get("annotations")?
+                .get(name)?
+                .as_str()
+        };
+        let fields = match annotation(ANNOTATION_CONFLICTS) {
+            Some(text) => rules(text)?,
+            None => Vec::new(),
+        };
+        let recreate = match annotation(ANNOTATION_RECREATE) {
+            Some("true") => true,
+            Some("false") | None => false,
+            Some(value) => {
+                return Err(PolicyError::Recreate {
+                    value: value.to_owned(),
+                });
+            }
+        };
+        Ok(Self {
+            conflicts,
+            fields,
+            recreate,
+        })
+    }
+
+    /// What happens to a conflict at `field`, and whether a rule of the manifest says so.
+    #[must_use]
+    pub fn at(&self, field: &str) -> (Conflicts, bool) {
+        let covering = self.fields.iter().filter(|rule| covers(&rule.field, field));
+        match covering.max_by_key(|rule| rule.field.len()) {
+            Some(rule) => (rule.conflicts, true),
+            None => (self.conflicts, false),
+        }
+    }
+
+    /// Whether every field of the object is taken.
+    #[must_use]
+    pub fn takes_all(&self) -> bool {
+        self.conflicts == Conflicts::Take
+            && self
+                .fields
+                .iter()
+                .all(|rule| rule.conflicts == Conflicts::Take)
+    }
+}
+
+impl Conflict {
+    /// `"theirs"`, shortened; `nothing` where the field is not there.
+    #[must_use]
+    pub fn value(value: Option<&Value>) -> String {
+        let Some(value) = value else {
+            return "nothing".to_owned();
+        };
+        let text = value.to_string();
+        if text.chars().count() <= LONGEST_VALUE {
+            return text;
+        }
+        let mut short: String = text.chars().take(LONGEST_VALUE).collect();
+        short.push('…');
+        short
+    }
+}
+
+/// Whether a rule for `rule` speaks of `field`: the field itself, or one below it.
+fn covers(rule: &str, field: &str) -> bool {
+    field
+        .strip_prefix(rule)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+fn rules(text: &str) -> Result<Vec<FieldRule>, PolicyError> {
+    let parts = path::split(text, ',').into_iter().map(str::trim);
+    parts
+        .filter(|part| !part.is_empty())
+        .map(|part| {
+            rule(part).ok_or_else(|| PolicyError::Rule {
+                rule: part.to_owned(),
+            })
+        })
+        .collect()
+}
+
+fn rule(part: &str) -> Option<FieldRule> {
+    let (field, word) = part.rsplit_once('=')?;
+    let field = field.trim().trim_start_matches('.');
+    let conflicts = match word.trim() {
+        "Take" => Conflicts::Take,
+        "Fail" => Conflicts::Fail,
+        "Yield" => Conflicts::Yield,
+        _ => return None,
+    };
+    (!field.is_empty()).then(|| FieldRule {
+        field: field.to_owned(),
+        conflicts,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn policy(conflicts: &str) -> Result<Policy, PolicyError> {
+        let object = json!({"metadata": {"annotations": {ANNOTATION_CONFLICTS: conflicts}}});
+        Policy::of(&object, Conflicts::Take)
+    }
+
+    /// Semantics 12, per field.
+    #[test]
+    fn the_longest_rule_that_covers_a_field_decides() {
+        let policy = policy(
+            "spec.replicas=Yield, spec.template=Fail,\n.spec.template.spec.containers[name=\"a,b\"].image=Take,",
+        )
+        .unwrap();
+        for (field, wanted) in [
+            ("spec.replicas", (Conflicts::Yield, true)),
+            ("spec.replicasets", (Conflicts::Take, false)),
+            ("spec", (Conflicts::Take, false)),
+            ("spec.template.metadata.labels.app", (Conflicts::Fail, true)),
+            (
+                "spec.template.spec.containers[name=\"a,b\"].image",
+                (Conflicts::Take, true),
+            ),
+            (
+                "spec.template.spec.containers[name=\"c\"].image",
+                (Conflicts::Fail, true),
+            ),
+        ] {
+            assert_eq!(policy.at(field), wanted, "{field}");
+        }
+        assert!(!policy.takes_all());
+        assert!(Policy::default().takes_all());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for (text, rule) in [
+            ("spec.replicas", "spec.replicas"),
+            ("spec.replicas=yield", "spec.replicas=yield"),
+            ("a=Take, =Yield", "=Yield"),
+        ] {
+            let rule = rule.to_owned();
+            assert_eq!(policy(text), Err(PolicyError::Rule { rule }), "{text}");
+        }
+        assert_eq!(policy(" , ").unwrap().fields, []);
+        for (value, wanted) in [("true", Some(true)), ("false", Some(false)), ("yes", None)] {
+            let object = json!({"metadata": {"annotations": {ANNOTATION_RECREATE: value}}});
+            let policy = Policy::of(&object, Conflicts::Fail);
+            assert_eq!(policy.ok().map(|policy| policy.recreate), wanted, "{value}");
+        }
+    }
+
+    #[test]
+    fn values_are_short() {
+        assert_eq!(Conflict::value(None), "nothing");
+        assert_eq!(Conflict::value(Some(&json!("é"))), "\"é\"");
+        let long = json!("é".repeat(100));
+        assert_eq!(Conflict::value(Some(&long)).chars().count(), 61);
+    }
+}

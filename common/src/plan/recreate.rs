@@ -1,0 +1,294 @@
+//! Objects that may be deleted and made anew where a field of them cannot change: because the manifest says so, or the user.
+//!
+//! Never what holds data or other objects (claims, volumes, definitions, namespaces), and never what was there before us.
+
+use std::collections::BTreeSet;
+
+use super::conflicts::Policy;
+use super::desired::DesiredObject;
+use super::inventory::Item;
+use super::{Action, Plan};
+use crate::admission::nearest::nearest;
+use crate::api::installation::{Conflicts, ObjectState};
+use crate::manifest::key::ObjectKey;
+
+/// An object that the user allows to be recreated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recreation {
+    kind: String,
+    group: Option<String>,
+    name: String,
+}
+
+/// What the user named cannot be recreated. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecreateError {
+    /// It is not `KIND/NAME`.
+    #[error("{0:?} names no object; write KIND/NAME, for example Deployment/web")]
+    Unreadable(String),
+    /// No plan of this command has such an object.
+    #[error("no object {typed} is wanted here{}", hint(.near))]
+    Unknown {
+        /// As the user wrote it.
+        typed: String,
+        /// Objects that were probably meant.
+        near: Vec<String>,
+    },
+    /// Its kind is never recreated.
+    #[error(
+        "{key} is never recreated: {why}; change it by hand, or take the change out of the manifest"
+    )]
+    Kept {
+        /// The object.
+        key: ObjectKey,
+        /// What would be lost.
+        why: &'static str,
+    },
+    /// It was there before the installation.
+    #[error(
+        "{0} was there before this installation, which never deletes it: delete it by hand, then run this again"
+    )]
+    Preexisting(ObjectKey),
+}
+
+fn hint(near: &[String]) -> String {
+    if near.is_empty() {
+        String::new()
+    } else {
+        format!("; did you mean {}?", near.join(" or "))
+    }
+}
+
+impl Recreation {
+    /// `Deployment/web`, `deployment.apps/web`.
+    ///
+    /// # Errors
+    /// [`RecreateError::Unreadable`].
+    pub fn parse(typed: &str) -> Result<Self, RecreateError> {
+        let unreadable = || RecreateError::Unreadable(typed.to_owned());
+        let (kind, name) = typed.split_once('/').ok_or_else(unreadable)?;
+        let (kind, group) = match kind.split_once('.') {
+            Some((kind, group)) => (kind, Some(group.to_owned())),
+            None => (kind, None),
+        };
+        if kind.is_empty() || name.is_empty() || name.contains('/') {
+            return Err(unreadable());
+        }
+        Ok(Self {
+            kind: kind.to_owned(),
+            group,
+            name: name.to_owned(),
+        })
+    }
+
+    fn is(&self, key: &ObjectKey) -> bool {
+        self.kind.eq_ignore_ascii_case(&key.kind)
+            && self.group.as_ref().is_none_or(|group| *group == key.group)
+            && self.name == key.name
+    }
+}
+
+/// Why objects of a kind are never recreated.
+#[must_use]
+pub fn kept(key: &ObjectKey) -> Option<&'static str> {
+    match (key.group.as_str(), key.kind.as_str()) {
+        ("", "PersistentVolumeClaim" | "PersistentVolume") => Some("the data in it would be lost"),
+        ("", "Namespace") => Some("everything in it would be lost"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            Some("every object of its kind would be lost")
+        }
+        _ => None,
+    }
+}
+
+/// Allows the objects that the user named to be recreated, in the plans of one command.
+///
+/// # Errors
+/// The first name that is no wanted object, or one that is never recreated.
+pub fn allow<'a>(
+    plans: impl IntoIterator<Item = &'a mut Plan>,
+    typed: &[String],
+) -> Result<(), RecreateError> {
+    let wishes: Vec<Recreation> = typed
+        .iter()
+        .map(|typed| Recreation::parse(typed))
+        .collect::<Result<_, _>>()?;
+    let mut found = vec![false; wishes.len()];
+    let mut known = BTreeSet::new();
+    for plan in plans {
+        let mut allowed = BTreeSet::new();
+        let wanted = plan.steps.iter().map(|step| &step.target.key);
+        for key in wanted.chain(&plan.unchanged) {
+            known.insert(format!("{}/{}", key.kind, key.name));
+            for (wish, found) in wishes.iter().zip(&mut found) {
+                if wish.is(key) {
+                    refuse(key, plan)?;
+                    allowed.insert(key.clone());
+                    *found = true;
+                }
+            }
+        }
+        for step in plan.steps_mut() {
+            // What is not there needs no recreation.
+            step.policy.recreate |=
+                step.action != Action::Create && allowed.contains(&step.target.key);
+        }
+    }
+    match typed.iter().zip(found).find(|(_, found)| !found) {
+        Some((typed, _)) => Err(RecreateError::Unknown {
+            near: near(typed, &known),
+            typed: typed.clone(),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// The policy of a step: what was there before us is never recreated, whatever the manifest says.
+pub(super) fn policy(wanted: &DesiredObject, conflicts: Conflicts, before: &Item) -> Policy {
+    // An annotation that cannot be read was refused when the object was resolved.
+    let mut policy = Policy::of(&wanted.object, conflicts).unwrap_or(Policy {
+        conflicts,
+        ..Policy::default()
+    });
+    policy.recreate &=
+        before.object.state == ObjectState::Owned && kept(&wanted.target.key).is_none();
+    policy
+}
+
+fn refuse(key: &ObjectKey, plan: &Plan) -> Result<(), RecreateError> {
+    if let Some(why) = kept(key) {
+        return Err(RecreateError::Kept {
+            key: key.clone(),
+            why,
+        });
+    }
+    match plan.exact.objects.get(key) {
+        Some(item) if item.object.state == ObjectState::Preexisting => {
+            Err(RecreateError::Preexisting(key.clone()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Objects of the same name, else the one whose name is closest.
+fn near(typed: &str, known: &BTreeSet<String>) -> Vec<String> {
+    let name = typed.rsplit('/').next().unwrap_or(typed);
+    let same = known
+        .iter()
+        .filter(|known| known.ends_with(&format!("/{name}")));
+    let same: Vec<String> = same.take(3).cloned().collect();
+    if !same.is_empty() {
+        return same;
+    }
+    let known = known.iter().map(String::as_str);
+    nearest(typed, known)
+        .map(str::to_owned)
+        .into_iter()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::{InstallationName, Step, Target, Verb};
+
+    fn key(group: &str, kind: &str, name: &str) -> ObjectKey {
+        ObjectKey {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: name.to_owned(),
+        }
+    }
+
+    /// A plan that updates `Deployment web` and `PersistentVolumeClaim data`, creates `Job once`, keeps `Service web` in
+    /// shape, which was there before, and leaves `ConfigMap same`.
+    fn plan() -> Plan {
+        let step = |key: ObjectKey, action| Step {
+            target: Target {
+                key,
+                version: "v1".to_owned(),
+                plural: String::new(),
+            },
+            action,
+            object: Arc::new(json!({})),
+            policy: Policy::default(),
+        };
+        let service = key("", "Service", "web");
+        let mut item = Item::planned("web", "v1");
+        item.object.state = ObjectState::Preexisting;
+        let mut exact = crate::plan::inventory::Inventory::default();
+        exact.objects.insert(service.clone(), item);
+        let steps = vec![
+            step(key("apps", "Deployment", "web"), Action::Update),
+            step(key("", "PersistentVolumeClaim", "data"), Action::Update),
+            step(key("batch", "Job", "once"), Action::Create),
+            step(service, Action::Restore),
+        ];
+        Plan {
+            verb: Verb::Upgrade,
+            steps,
+            unchanged: vec![key("", "ConfigMap", "same")],
+            exact,
+            ..Plan::nothing(
+                InstallationName {
+                    namespace: "kubectl-addons".to_owned(),
+                    name: "shop".to_owned(),
+                },
+                "shop",
+            )
+        }
+    }
+
+    fn allowed(typed: &[&str]) -> Result<Vec<String>, String> {
+        let mut plan = plan();
+        let typed: Vec<String> = typed.iter().map(|typed| (*typed).to_owned()).collect();
+        allow([&mut plan], &typed).map_err(|error| error.to_string())?;
+        let steps = plan.steps.iter().filter(|step| step.policy.recreate);
+        Ok(steps.map(|step| step.target.key.name.clone()).collect())
+    }
+
+    #[test]
+    fn what_the_user_names_may_be_recreated() {
+        for (typed, wanted) in [
+            (&[][..], &[][..]),
+            (&["Deployment/web"], &["web"]),
+            (&["deployment.apps/web"], &["web"]),
+            (&["Job/once", "ConfigMap/same"], &[]),
+        ] {
+            let wanted: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(allowed(typed), Ok(wanted), "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_a_sentence() {
+        for (typed, words) in [
+            ("web", "write KIND/NAME"),
+            ("Deployment/", "write KIND/NAME"),
+            ("/web", "write KIND/NAME"),
+            ("a/b/c", "write KIND/NAME"),
+            (
+                "StatefulSet/web",
+                "did you mean Deployment/web or Service/web?",
+            ),
+            ("Deployment/wbe", "did you mean Deployment/web?"),
+            (
+                "Deployment.batch/web",
+                "no object Deployment.batch/web is wanted",
+            ),
+            (
+                "PersistentVolumeClaim/data",
+                "is never recreated: the data in it would be lost",
+            ),
+            ("Service/web", "was there before this installation"),
+        ] {
+            let refused = allowed(&[typed]).unwrap_err();
+            assert!(refused.contains(words), "{typed}: {refused}");
+        }
+    }
+}
