@@ -10,6 +10,7 @@ pub mod inventory;
 pub mod order;
 pub mod planner;
 pub mod prune;
+pub mod requires;
 pub mod snapshot;
 pub mod summary;
 

@@ -7,6 +7,7 @@ pub mod annotations;
 mod backends;
 pub mod cycle;
 mod draft;
+pub mod draw;
 mod explicit;
 mod judges;
 mod members;
@@ -240,3 +241,6 @@ impl std::fmt::Display for Reason {
         f.write_str(self.word())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use super::selector::{Label, Selector, Verdict};
 use super::template::{Template, list, text};
 use super::weak::Weak;
 use super::{NodeId, Reason, Until};
-use crate::plan::order::Rank;
+use crate::plan::order::{Rank, is_built_in};
 
 /// APIService → objects of its group and version.
 pub(super) fn api_services(weak: &mut Weak<'_, '_>) {
@@ -126,11 +126,16 @@ impl<'a> Webhook<'a> {
     ///
     /// Definitions and namespaces never wait for a judge (product.md 3, Order), nor do the accounts, roles and settings of
     /// the configuration's own add-on: its backend may read them without naming them, and would never be ready. Its
-    /// workloads wait only where the selectors leave no doubt, for the same reason.
+    /// workloads wait only where the selectors leave no doubt, for the same reason. What Kubernetes itself runs on in
+    /// kube-system waits for no judge either: that one runs on it. (In kops' many-addons, the load balancer's webhook judges
+    /// every Service: the cluster's DNS would wait for a controller that asks it for addresses.)
     fn judges(&self, item: &Item<'a>, configuration: &Item<'_>, draft: &Draft<'a>) -> bool {
         let own = item.part == configuration.part;
         let exempt = item.key.group == "admissionregistration.k8s.io";
         if exempt || item.rank <= Rank::Definitions || (own && item.rank < Rank::Workloads) {
+            return false;
+        }
+        if is_built_in(&item.key.group) && item.key.namespace.as_deref() == Some("kube-system") {
             return false;
         }
         let doubtless = own && item.rank == Rank::Workloads;
