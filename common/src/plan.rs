@@ -12,6 +12,7 @@ pub mod order;
 pub mod planner;
 pub mod prune;
 pub mod recreate;
+pub mod requires;
 pub mod schedule;
 pub mod snapshot;
 pub mod summary;

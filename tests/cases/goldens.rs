@@ -2,6 +2,7 @@
 
 mod channel;
 mod corpus;
+mod order;
 mod ranges;
 mod replaces;
 mod yaml;

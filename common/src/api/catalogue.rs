@@ -201,7 +201,7 @@ impl Constraints {
 }
 
 /// Another add-on that must be there.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Requirement {
     /// Name of the add-on.
     #[schemars(length(min = 1, max = 253))]

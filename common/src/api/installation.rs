@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::catalogue::free_form;
+use super::catalogue::{Requirement, free_form};
 use super::conditions::Condition;
 
 /// An installation of one add-on; its namespace says in which cluster (semantics 6).
@@ -246,6 +246,10 @@ pub struct Installed {
     /// Which rules chose it: `documented` or `channels` (semantics 11).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rules: String,
+    /// Other add-ons that the entry requires: so that uninstalling one of them is refused without the catalogue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub requires: Vec<Requirement>,
     /// Resolved commit or image digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<String>,

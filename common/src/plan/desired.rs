@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::conflicts::{Policy, PolicyError};
+use super::graph::annotations::{AnnotationError, remarks};
 use super::order::{defined_kind, is_built_in};
 use super::{InstallationName, Target};
 use crate::api::installation::Conflicts;
@@ -106,6 +107,16 @@ pub enum Problem {
         /// What is wrong with it.
         error: PolicyError,
     },
+    /// An annotation about the order that the tool which reads it would refuse.
+    #[error("{place}: {key}: {error}")]
+    Annotation {
+        /// Where.
+        place: Place,
+        /// The object.
+        key: ObjectKey,
+        /// What is wrong; part of the message, for denials print one line.
+        error: AnnotationError,
+    },
 }
 
 impl Problem {
@@ -115,7 +126,8 @@ impl Problem {
             | Self::Unserved { place, .. }
             | Self::NotWritable { place, .. }
             | Self::Duplicate { place, .. }
-            | Self::Policy { place, .. } => place,
+            | Self::Policy { place, .. }
+            | Self::Annotation { place, .. } => place,
         }
     }
 }
@@ -169,7 +181,10 @@ impl Desired {
         for manifest in manifests {
             let place = manifest.place.clone();
             match desired.resolve(manifest, &kinds, ctx) {
-                Ok(object) => problems.extend(desired.add(object, place)),
+                Ok(object) => {
+                    problems.extend(desired.read_order(&object));
+                    problems.extend(desired.add(object, place));
+                }
                 Err(problem) => problems.push(*problem),
             }
         }
@@ -248,6 +263,21 @@ impl Desired {
                 plural: info.plural.clone(),
             },
             place,
+        })
+    }
+
+    /// What is wrong with the annotations that say when the object is applied.
+    fn read_order(&mut self, object: &DesiredObject) -> impl Iterator<Item = Problem> {
+        let (place, key) = (object.place.clone(), object.target.key.clone());
+        let remarks = remarks(&key, &object.object);
+        for warning in remarks.warnings {
+            self.warnings.push(format!("{place}: {key}: {warning}"));
+        }
+        let errors = remarks.errors.into_iter();
+        errors.map(move |error| Problem::Annotation {
+            place: place.clone(),
+            key: key.clone(),
+            error,
         })
     }
 

@@ -3,10 +3,22 @@
 //! What an edge says holds for the whole command: `to` begins when `from` has come as far as [`Until`] says. Where nothing
 //! stands between two objects, they are applied at the same time.
 
+pub mod annotations;
+mod backends;
 pub mod cycle;
 mod draft;
+pub mod draw;
+mod explicit;
+mod judges;
 mod members;
+mod policies;
+mod references;
 mod requires;
+mod rights;
+mod selector;
+mod stages;
+mod template;
+mod weak;
 
 use std::collections::BTreeMap;
 
@@ -14,8 +26,10 @@ use serde::Serialize;
 
 use super::desired::Desired;
 use crate::manifest::key::ObjectKey;
+use annotations::Wishes;
 pub use cycle::Cycle;
 use draft::Draft;
+use weak::Weak;
 
 /// The order of one command. It has no cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -50,7 +64,21 @@ impl Graph {
         let mut draft = Draft::new(parts);
         members::definitions(&mut draft);
         members::namespaces(&mut draft);
+        references::references(&mut draft);
+        rights::rights(&mut draft);
+        let objects = draft.objects();
+        let wishes: BTreeMap<NodeId, Wishes> = objects
+            .filter_map(|(id, item)| Some((id, Wishes::of(item.key, item.object)?)))
+            .collect();
+        stages::stages(&mut draft, &wishes);
+        explicit::depends_on(&mut draft, &wishes);
+        explicit::change_rules(&mut draft, &wishes);
         requires::gates(&mut draft);
+        let mut weak = Weak::new(&mut draft);
+        backends::backends(&mut weak);
+        policies::policies(&mut weak);
+        judges::api_services(&mut weak);
+        judges::judges(&mut weak);
         draft.finish()
     }
 
@@ -194,6 +222,18 @@ impl Reason {
             Self::Requires => "requires",
         }
     }
+
+    /// What somebody wrote down to ask for this order; `None` where it follows from the objects.
+    fn written(self) -> Option<&'static str> {
+        match self {
+            Self::SyncWave => Some("annotation argocd.argoproj.io/sync-wave"),
+            Self::DependsOn => Some("annotation config.kubernetes.io/depends-on"),
+            Self::ChangeRule => Some("annotation kapp.k14s.io/change-rule"),
+            Self::HookWeight => Some("annotations helm.sh/hook and helm.sh/hook-weight"),
+            Self::Requires => Some("requires of the add-on"),
+            _ => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Reason {
@@ -201,3 +241,6 @@ impl std::fmt::Display for Reason {
         f.write_str(self.word())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -84,6 +84,7 @@ impl Candidate {
                 Rules::Documented => "documented".to_owned(),
                 Rules::Channels | Rules::Auto => "channels".to_owned(),
             },
+            requires: version.requires.clone(),
             ..Installed::default()
         }
     }

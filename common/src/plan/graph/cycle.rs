@@ -44,14 +44,36 @@ impl Cycle {
     }
 }
 
+impl Cycle {
+    /// What may be changed: the first kind of order in the cycle that somebody wrote down, and the objects around it.
+    fn way_out(&self) -> Option<String> {
+        let mut reasons = self.steps.iter().map(|(_, reason)| *reason);
+        let (reason, written) = reasons.find_map(|reason| Some((reason, reason.written()?)))?;
+        let after = self.steps.iter().cycle().skip(1);
+        let mut around = Vec::new();
+        for ((from, why), (to, _)) in self.steps.iter().zip(after) {
+            for node in [from, to] {
+                let named = matches!(node, Node::Object { .. }) && *why == reason;
+                if named && !around.contains(&node.to_string()) {
+                    around.push(node.to_string());
+                }
+            }
+        }
+        Some(format!("change {written} of {}", around.join(" or ")))
+    }
+}
+
 impl fmt::Display for Cycle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("these wait for each other: ")?;
         for (node, reason) in &self.steps {
             write!(f, "{node} → ({reason}) → ")?;
         }
-        match self.steps.first() {
-            Some((node, _)) => write!(f, "{node}"),
+        if let Some((first, _)) = self.steps.first() {
+            write!(f, "{first}")?;
+        }
+        match self.way_out() {
+            Some(way_out) => write!(f, "; {way_out}"),
             None => Ok(()),
         }
     }

@@ -8,6 +8,7 @@ use super::cycle::{Cycle, topological};
 use super::{Edge, Graph, Node, NodeId, Part, Reason, Until};
 use crate::manifest::Place;
 use crate::manifest::key::ObjectKey;
+use crate::plan::Target;
 use crate::plan::order::Rank;
 
 /// A wanted object that becomes a node.
@@ -17,6 +18,8 @@ pub(super) struct Item<'a> {
     pub part: usize,
     /// Which object.
     pub key: &'a ObjectKey,
+    /// How requests address it.
+    pub target: &'a Target,
     /// As it is sent.
     pub object: &'a Value,
     /// Where it was read.
@@ -47,6 +50,7 @@ impl<'a> Draft<'a> {
             objects.map(move |(key, desired)| Item {
                 part,
                 key,
+                target: &desired.target,
                 object: &desired.object,
                 place: &desired.place,
                 rank: Rank::of(key, Some(&desired.object)),
@@ -80,6 +84,30 @@ impl<'a> Draft<'a> {
         ids.into_iter()
             .flatten()
             .filter_map(|id| Some((*id, *self.items.get(*id)?)))
+    }
+
+    /// The objects of a group, kind after kind.
+    pub fn of_group(&self, group: &str) -> impl Iterator<Item = (NodeId, Item<'a>)> {
+        let kinds = self.kinds.get(group).into_iter().flatten();
+        kinds
+            .flat_map(|(_, ids)| ids)
+            .filter_map(|id| Some((*id, *self.items.get(*id)?)))
+    }
+
+    /// The object of this kind and name.
+    pub fn named(
+        &self,
+        group: &str,
+        kind: &str,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Option<NodeId> {
+        self.find(&ObjectKey {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+        })
     }
 
     /// The object of a key; of a Namespace that several add-ons want, the first.
@@ -117,6 +145,42 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Every one of `from` before every one of `to`, over a gate where that saves edges. No node stands on both sides.
+    pub fn connect(
+        &mut self,
+        from: &[NodeId],
+        to: &[NodeId],
+        until: Until,
+        reason: Reason,
+        title: impl FnOnce() -> String,
+    ) {
+        if from.len().saturating_mul(to.len()) <= from.len() + to.len() {
+            for from in from {
+                for to in to {
+                    self.edge(*from, *to, until, reason);
+                }
+            }
+            return;
+        }
+        let gate = self.gate(title());
+        for from in from {
+            self.edge(*from, gate, until, reason);
+        }
+        for to in to {
+            self.edge(gate, *to, until, reason);
+        }
+    }
+
+    /// How many nodes there are.
+    pub fn count(&self) -> usize {
+        self.items.len() + self.gates.len()
+    }
+
+    /// The edges so far.
+    pub fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
     /// The graph.
     pub fn finish(mut self) -> Result<Graph, Cycle> {
         self.settle();
@@ -138,7 +202,7 @@ impl<'a> Draft<'a> {
 
     /// Sorts the edges. Where one says no more than another between the same nodes, it goes: `Ready` includes `Applied`,
     /// but not `Served`, which holds also where nobody waits for readiness.
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.edges.sort();
         let strong: HashSet<(NodeId, NodeId)> = self
             .edges

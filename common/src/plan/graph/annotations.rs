@@ -1,0 +1,114 @@
+//! What existing manifests say about order, in the words of four tools (research/peers.md §1, row "User order").
+//!
+//! | annotation | tool | what it does with a malformed value, and so do we |
+//! |---|---|---|
+//! | `argocd.argoproj.io/sync-wave`, `argocd.argoproj.io/hook` | Argo CD | takes 0, or no hook: a warning |
+//! | `helm.sh/hook`, `helm.sh/hook-weight` | Helm | takes 0: a warning |
+//! | `config.kubernetes.io/depends-on` | cli-utils (kpt) | refuses the object: an error |
+//! | `kapp.k14s.io/change-group`, `…/change-rule` | kapp | refuses the set: an error |
+
+mod change_rule;
+mod depends_on;
+mod stage;
+
+use serde_json::{Map, Value};
+
+pub(super) use change_rule::ChangeRule;
+pub(super) use stage::{Phase, Stage, Tool};
+
+use crate::manifest::key::ObjectKey;
+
+/// An annotation that its own tool would refuse.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[error("annotation {annotation}: {value:?} {problem}")]
+pub struct AnnotationError {
+    /// Its name.
+    pub annotation: String,
+    /// Its value.
+    pub value: String,
+    /// What is wrong, and what may stand there.
+    pub problem: String,
+}
+
+/// What is to be said about the annotations of one object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remarks {
+    /// What has to be put right.
+    pub errors: Vec<AnnotationError>,
+    /// What is read otherwise than its author may think.
+    pub warnings: Vec<String>,
+}
+
+/// What the annotations of one object ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wishes {
+    /// When in its add-on.
+    pub stage: Option<Stage>,
+    /// After these objects.
+    pub after: Vec<ObjectKey>,
+    /// Groups that it belongs to.
+    pub groups: Vec<String>,
+    /// After or before groups.
+    pub rules: Vec<ChangeRule>,
+}
+
+impl Wishes {
+    /// Of an object, without what is malformed.
+    pub fn of(key: &ObjectKey, object: &Value) -> Option<Self> {
+        let (wishes, _) = read(key, object)?;
+        (wishes != Self::default()).then_some(wishes)
+    }
+}
+
+/// Everything that is to be said about the annotations of an object.
+#[must_use]
+pub fn remarks(key: &ObjectKey, object: &Value) -> Remarks {
+    read(key, object)
+        .map(|(_, remarks)| remarks)
+        .unwrap_or_default()
+}
+
+fn read(key: &ObjectKey, object: &Value) -> Option<(Wishes, Remarks)> {
+    let annotations = object.pointer("/metadata/annotations")?.as_object()?;
+    let mut remarks = Remarks::default();
+    let mut wishes = Wishes {
+        stage: stage::read(annotations, &mut remarks.warnings),
+        ..Wishes::default()
+    };
+    for (annotation, value) in annotations {
+        let Some(value) = value.as_str() else {
+            continue;
+        };
+        let result = if annotation == depends_on::ANNOTATION {
+            depends_on::read(value, key).map(|after| wishes.after = after)
+        } else if is_family(annotation, change_rule::GROUP) {
+            change_rule::group(value, key, object).map(|group| wishes.groups.push(group))
+        } else if is_family(annotation, change_rule::RULE) {
+            change_rule::rule(value, key, object).map(|rule| wishes.rules.extend(rule))
+        } else {
+            continue;
+        };
+        if let Err(problem) = result {
+            remarks.errors.push(AnnotationError {
+                annotation: annotation.clone(),
+                value: value.to_owned(),
+                problem,
+            });
+        }
+    }
+    Some((wishes, remarks))
+}
+
+/// `NAME` or `NAME.anything`: how kapp lets one object carry several.
+fn is_family(annotation: &str, name: &str) -> bool {
+    annotation
+        .strip_prefix(name)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+fn text<'a>(annotations: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
+    annotations.get(name)?.as_str()
+}
+
+#[cfg(test)]
+mod tests;

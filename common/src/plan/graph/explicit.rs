@@ -1,0 +1,68 @@
+//! Orders that objects ask for by name: `depends-on` between objects, change rules between an object and a group.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::annotations::Wishes;
+use super::draft::Draft;
+use super::{NodeId, Reason, Until};
+
+/// Named → object. One that is not of this command is not waited for: it is there already, or it is not ours to bring.
+pub(super) fn depends_on(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
+    for (id, wishes) in wishes {
+        for key in &wishes.after {
+            if let Some(named) = draft.find(key) {
+                draft.edge(named, *id, Until::Ready, Reason::DependsOn);
+            }
+        }
+    }
+}
+
+/// Members of a group before those that come after it, and after those that come before it. Groups are of one add-on, as
+/// kapp's are of one app.
+pub(super) fn change_rules(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
+    let mut members: BTreeMap<(&str, usize), BTreeSet<NodeId>> = BTreeMap::new();
+    let mut holders: BTreeMap<(&str, usize, bool), BTreeSet<NodeId>> = BTreeMap::new();
+    for (id, wishes) in wishes {
+        let Some(part) = draft.items.get(*id).map(|item| item.part) else {
+            continue;
+        };
+        for group in &wishes.groups {
+            members.entry((group, part)).or_default().insert(*id);
+        }
+        for rule in &wishes.rules {
+            let holders = holders.entry((&rule.group, part, rule.before)).or_default();
+            holders.insert(*id);
+        }
+    }
+    for ((group, part, before), holders) in holders {
+        let Some(members) = members.get(&(group, part)) else {
+            continue;
+        };
+        let name = draft.parts.get(part).map_or("", |part| part.name);
+        let title = || match before {
+            true => format!("what comes before change group {group} of {name} is ready"),
+            false => format!("change group {group} of {name} is ready"),
+        };
+        // Who is a member itself goes around the gate, which it would wait for on both sides.
+        let (inside, outside): (Vec<NodeId>, Vec<NodeId>) =
+            holders.iter().partition(|id| members.contains(id));
+        let members: Vec<NodeId> = members.iter().copied().collect();
+        let mut connect = |from: &[NodeId], to: &[NodeId]| {
+            draft.connect(from, to, Until::Ready, Reason::ChangeRule, title);
+        };
+        if before {
+            connect(&outside, &members);
+        } else {
+            connect(&members, &outside);
+        }
+        for holder in inside {
+            for member in &members {
+                if before {
+                    draft.edge(holder, *member, Until::Ready, Reason::ChangeRule);
+                } else {
+                    draft.edge(*member, holder, Until::Ready, Reason::ChangeRule);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Pod templates: what the kinds that run pods have in common.
+
+use serde_json::Value;
+
+use super::NodeId;
+use super::draft::{Draft, Item};
+
+/// The pods of a workload.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Template<'a> {
+    /// Their namespace.
+    pub namespace: &'a str,
+    /// Their metadata, where something is written.
+    pub metadata: Option<&'a Value>,
+    /// Their spec.
+    pub spec: &'a Value,
+}
+
+impl<'a> Template<'a> {
+    /// Of an object; `None` where it runs no pods.
+    pub fn of(item: &Item<'a>) -> Option<Self> {
+        let holder = match (item.key.group.as_str(), item.key.kind.as_str()) {
+            ("", "Pod") => item.object,
+            ("", "ReplicationController")
+            | ("apps" | "extensions", "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet")
+            | ("batch", "Job") => item.object.pointer("/spec/template")?,
+            ("batch", "CronJob") => item.object.pointer("/spec/jobTemplate/spec/template")?,
+            _ => return None,
+        };
+        Some(Self {
+            namespace: item.key.namespace.as_deref()?,
+            metadata: holder.get("metadata"),
+            spec: holder.get("spec")?,
+        })
+    }
+
+    /// Name of the ServiceAccount that the pods run as.
+    pub fn account(&self) -> &'a str {
+        let named = |field| {
+            let name = self.spec.get(field).and_then(Value::as_str);
+            name.filter(|name| !name.is_empty())
+        };
+        named("serviceAccountName")
+            .or_else(|| named("serviceAccount"))
+            .unwrap_or("default")
+    }
+
+    /// One label of the pods.
+    pub fn label(&self, key: &str) -> Option<&'a str> {
+        self.metadata?.get("labels")?.get(key)?.as_str()
+    }
+}
+
+/// Every object that runs pods.
+pub(super) fn workloads<'a>(draft: &Draft<'a>) -> Vec<(NodeId, Template<'a>)> {
+    let objects = draft.objects();
+    objects
+        .filter_map(|(id, item)| Some((id, Template::of(&item)?)))
+        .collect()
+}
+
+/// The items of a list in an object; none where there is no list.
+pub(super) fn list<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
+    let list = object.pointer(pointer).and_then(Value::as_array);
+    list.into_iter().flatten()
+}
+
+/// A text in an object that is not empty.
+pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
+    let text = object.pointer(pointer).and_then(Value::as_str);
+    text.filter(|text| !text.is_empty())
+}

@@ -1,0 +1,146 @@
+//! Orders that give way: what works better in this order, and is dropped where it would close a cycle.
+
+use std::collections::HashSet;
+
+use super::draft::Draft;
+use super::{NodeId, Reason, Until};
+
+/// A draft whose firm edges are all there. Every edge added here leaves it without a new cycle.
+#[derive(Debug)]
+pub(super) struct Weak<'d, 'a> {
+    /// The graph so far.
+    pub draft: &'d mut Draft<'a>,
+    /// Neighbours of each node, found when they are first asked for: most sets need none.
+    neighbours: Option<Neighbours>,
+}
+
+#[derive(Debug, Default)]
+struct Neighbours {
+    before: Vec<Vec<NodeId>>,
+    after: Vec<Vec<NodeId>>,
+}
+
+impl<'d, 'a> Weak<'d, 'a> {
+    /// Over the firm edges.
+    pub fn new(draft: &'d mut Draft<'a>) -> Self {
+        Self {
+            draft,
+            neighbours: None,
+        }
+    }
+
+    /// Each of `from` before `to`, but for those that wait for `to`.
+    pub fn into(
+        &mut self,
+        from: impl IntoIterator<Item = NodeId>,
+        to: NodeId,
+        until: Until,
+        reason: Reason,
+    ) {
+        let mut from = from.into_iter().peekable();
+        if from.peek().is_none() {
+            return;
+        }
+        let after = reached(&self.neighbours().after, to);
+        for from in from.filter(|from| !after.contains(from)) {
+            self.edge(from, to, until, reason);
+        }
+    }
+
+    /// `from` before each of `to`, but for those that it waits for.
+    pub fn from(
+        &mut self,
+        from: NodeId,
+        to: impl IntoIterator<Item = NodeId>,
+        until: Until,
+        reason: Reason,
+    ) {
+        let mut to = to.into_iter().peekable();
+        if to.peek().is_none() {
+            return;
+        }
+        let before = reached(&self.neighbours().before, from);
+        for to in to.filter(|to| !before.contains(to)) {
+            self.edge(from, to, until, reason);
+        }
+    }
+
+    /// Each of `from` before each of `to` over one gate where that saves edges and closes no cycle, else edge by edge.
+    pub fn connect(
+        &mut self,
+        from: &[NodeId],
+        to: &[NodeId],
+        until: Until,
+        reason: Reason,
+        title: impl FnOnce() -> String,
+    ) {
+        if from.is_empty() || to.is_empty() {
+            return;
+        }
+        let before = &self.neighbours().before;
+        let closes = from.iter().any(|from| {
+            let before = reached(before, *from);
+            to.iter().any(|to| before.contains(to))
+        });
+        if closes {
+            for from in from {
+                self.from(*from, to.iter().copied(), until, reason);
+            }
+            return;
+        }
+        let known = self.draft.edges().len();
+        self.draft.connect(from, to, until, reason, title);
+        let added = self.draft.edges().get(known..).unwrap_or_default();
+        let added: Vec<_> = added.iter().map(|edge| (edge.from, edge.to)).collect();
+        for (from, to) in added {
+            self.neighbours().add(from, to);
+        }
+    }
+
+    fn edge(&mut self, from: NodeId, to: NodeId, until: Until, reason: Reason) {
+        self.draft.edge(from, to, until, reason);
+        self.neighbours().add(from, to);
+    }
+
+    fn neighbours(&mut self) -> &mut Neighbours {
+        let draft = &*self.draft;
+        self.neighbours.get_or_insert_with(|| {
+            let mut neighbours = Neighbours::default();
+            for edge in draft.edges() {
+                neighbours.add(edge.from, edge.to);
+            }
+            neighbours
+        })
+    }
+}
+
+impl Neighbours {
+    fn add(&mut self, from: NodeId, to: NodeId) {
+        let length = from.max(to) + 1;
+        for side in [&mut self.before, &mut self.after] {
+            if side.len() < length {
+                side.resize_with(length, Vec::new);
+            }
+        }
+        if let Some(before) = self.before.get_mut(to) {
+            before.push(from);
+        }
+        if let Some(after) = self.after.get_mut(from) {
+            after.push(to);
+        }
+    }
+}
+
+/// A node and everything that is reached from it.
+fn reached(neighbours: &[Vec<NodeId>], start: NodeId) -> HashSet<NodeId> {
+    let mut reached = HashSet::from([start]);
+    let mut open = vec![start];
+    while let Some(node) = open.pop() {
+        for next in neighbours.get(node).into_iter().flatten() {
+            if reached.insert(*next) {
+                open.push(*next);
+            }
+        }
+    }
+    reached
+}

@@ -1,0 +1,153 @@
+//! Why add-ons cannot be installed together with what is there, and the way out of it.
+
+use std::fmt;
+
+use super::{Candidate, written};
+use crate::api::catalogue::Requirement;
+
+/// Every reason, sorted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequiresError {
+    /// The reasons; one at least.
+    pub problems: Vec<Problem>,
+}
+
+/// One reason.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Problem {
+    /// The constraint of the catalogue cannot be read.
+    Constraint {
+        /// The add-on that requires.
+        addon: String,
+        /// What it requires.
+        requires: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Nothing that is there, or comes with the command, is what is required.
+    Unmet {
+        /// The add-on that requires, and its version.
+        addon: String,
+        /// The required add-on.
+        requires: String,
+        /// In which versions, as written.
+        constraint: Option<String>,
+        /// Versions that are there and do not match; empty: the add-on is missing.
+        there: Vec<String>,
+        /// The newest version of the catalogues that matches.
+        fitting: Option<String>,
+    },
+    /// Add-ons that require each other.
+    Cycle {
+        /// Each requires the next, the last one the first.
+        names: Vec<String>,
+    },
+}
+
+impl Problem {
+    pub(super) fn constraint(
+        candidate: &Candidate<'_>,
+        requirement: &Requirement,
+        problem: String,
+    ) -> Self {
+        Self::Constraint {
+            addon: named(candidate.addon, candidate.version),
+            requires: requirement.name.clone(),
+            problem,
+        }
+    }
+
+    pub(super) fn unmet(
+        candidate: &Candidate<'_>,
+        requirement: &Requirement,
+        there: &[&str],
+        fitting: Option<&str>,
+    ) -> Self {
+        Self::Unmet {
+            addon: named(candidate.addon, candidate.version),
+            requires: requirement.name.clone(),
+            constraint: written(requirement).map(str::to_owned),
+            there: there.iter().map(|version| (*version).to_owned()).collect(),
+            fitting: fitting.map(str::to_owned),
+        }
+    }
+}
+
+fn named(addon: &str, version: &str) -> String {
+    [addon, version].join(" ").trim_end().to_owned()
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constraint {
+                addon,
+                requires,
+                problem,
+            } => write!(
+                f,
+                "{addon} requires {requires} in versions that cannot be read: {problem}; correct the catalogue"
+            ),
+            Self::Unmet {
+                addon,
+                requires,
+                constraint,
+                there,
+                fitting,
+            } => {
+                write!(f, "{addon} requires {requires}")?;
+                if let Some(constraint) = constraint {
+                    write!(f, " {constraint}")?;
+                }
+                if there.is_empty() {
+                    f.write_str(", which is not installed")?;
+                } else {
+                    let there = there.iter().map(|version| match version.as_str() {
+                        "" => "one without a version",
+                        version => version,
+                    });
+                    let there: Vec<&str> = there.collect();
+                    write!(f, ", and {} is there", there.join(", "))?;
+                }
+                let verb = if there.is_empty() {
+                    "install"
+                } else {
+                    "upgrade"
+                };
+                write!(f, "\n  look:   kubectl addons show {requires}\n  accept: ")?;
+                match fitting {
+                    Some(fitting) => write!(
+                        f,
+                        "kubectl addons {verb} {requires}@{fitting}, or name it in the same command"
+                    ),
+                    None => write!(
+                        f,
+                        "none: no catalogue has a version of {requires} that fits"
+                    ),
+                }
+            }
+            Self::Cycle { names } => {
+                f.write_str("these add-ons require each other: ")?;
+                for name in names {
+                    write!(f, "{name} → ")?;
+                }
+                let first = names.first().map_or("", String::as_str);
+                write!(f, "{first}; take one of the requires out of the catalogue")
+            }
+        }
+    }
+}
+
+impl fmt::Display for RequiresError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for RequiresError {}

@@ -1,0 +1,186 @@
+use super::*;
+
+fn requirement(name: &str, version: &str) -> Requirement {
+    Requirement {
+        name: name.to_owned(),
+        version: (!version.is_empty()).then(|| version.to_owned()),
+    }
+}
+
+fn candidate<'a>(addon: &'a str, version: &'a str, requires: &'a [Requirement]) -> Candidate<'a> {
+    Candidate {
+        installation: addon,
+        addon,
+        version,
+        requires,
+    }
+}
+
+fn present<'a>(addon: &'a str, version: &'a str, requires: &'a [Requirement]) -> Present<'a> {
+    Present {
+        installation: addon,
+        addon,
+        version,
+        requires,
+        ready: true,
+    }
+}
+
+fn none() -> BTreeMap<String, Vec<String>> {
+    BTreeMap::new()
+}
+
+#[test]
+fn what_the_command_brings_goes_first() {
+    let (base, more) = (
+        [requirement("base", ">=1.2")],
+        [requirement("base", ""), requirement("mid", "")],
+    );
+    let candidates = [
+        candidate("top", "1", &more),
+        candidate("base", "v1.3", &[]),
+        candidate("mid", "", &base),
+    ];
+    let order = order(&candidates, &[], &none()).unwrap();
+    assert_eq!(order.first, [vec![1, 2], vec![], vec![1]]);
+    assert_eq!(order.warnings, [""; 0]);
+}
+
+#[test]
+fn what_is_installed_is_enough_unless_the_command_changes_it() {
+    let requires = [requirement("base", "<2.0.0")];
+    let top = candidate("top", "1", &requires);
+    let there = [present("base", "1.9.0", &[])];
+    assert!(order(&[top], &there, &none()).unwrap().first[0].is_empty());
+    let upgraded = [top, candidate("base", "2.0.0", &[])];
+    assert_eq!(
+        order(&upgraded, &there, &none()).unwrap_err().to_string(),
+        "top 1 requires base <2.0.0, and 2.0.0 is there\n  look:   kubectl addons show base\n  accept: none: no catalogue has a version of base that fits"
+    );
+    // Another installation of it stays as it is.
+    let second = Present {
+        installation: "second",
+        ..there[0]
+    };
+    assert!(order(&upgraded, &[second], &none()).is_ok());
+}
+
+#[test]
+fn what_is_there_and_not_ready_is_a_warning() {
+    let requires = [requirement("base", "")];
+    let top = candidate("top", "1", &requires);
+    let unready = Present {
+        ready: false,
+        ..present("base", "", &[])
+    };
+    assert_eq!(
+        order(&[top], &[unready], &none()).unwrap().warnings,
+        ["top requires base: base is installed, but not ready; look: kubectl addons status base"]
+    );
+    let other = Present {
+        installation: "other",
+        ready: true,
+        ..unready
+    };
+    assert_eq!(
+        order(&[top], &[unready, other], &none()).unwrap().warnings,
+        [""; 0]
+    );
+}
+
+#[test]
+fn every_problem_is_told_with_the_way_out() {
+    let available = BTreeMap::from([(
+        "base".to_owned(),
+        ["1.9.0", "odd", "1.10.0", "2.0.0-rc.1", "2.1.0"]
+            .map(str::to_owned)
+            .to_vec(),
+    )]);
+    let rows: [(&str, &str, &[&str], &str); 5] = [
+        (
+            "base",
+            "<2",
+            &[],
+            "top 1 requires base <2, which is not installed\n  look:   kubectl addons show base\n  accept: kubectl addons install base@1.10.0, or name it in the same command",
+        ),
+        (
+            "base",
+            "<2",
+            &["2.1.0", ""],
+            "top 1 requires base <2, and 2.1.0, one without a version is there\n  look:   kubectl addons show base\n  accept: kubectl addons upgrade base@1.10.0, or name it in the same command",
+        ),
+        (
+            "base",
+            "",
+            &[],
+            "top 1 requires base, which is not installed\n  look:   kubectl addons show base\n  accept: kubectl addons install base@2.1.0, or name it in the same command",
+        ),
+        (
+            "gone",
+            ">1",
+            &[],
+            "top 1 requires gone >1, which is not installed\n  look:   kubectl addons show gone\n  accept: none: no catalogue has a version of gone that fits",
+        ),
+        (
+            "base",
+            ">",
+            &["1"],
+            "top 1 requires base in versions that cannot be read: \">\" ends in an operator: a version must follow >; correct the catalogue",
+        ),
+    ];
+    for (name, constraint, there, expect) in rows {
+        let requires = [requirement(name, constraint)];
+        let there: Vec<Present<'_>> = there
+            .iter()
+            .map(|version| present(name, version, &[]))
+            .collect();
+        let error = order(&[candidate("top", "1", &requires)], &there, &available).unwrap_err();
+        assert_eq!(error.to_string(), expect);
+    }
+}
+
+#[test]
+fn cycles_are_named() {
+    let (a, b) = ([requirement("b", "")], [requirement("c", "")]);
+    let c = [requirement("b", "")];
+    let candidates = [
+        candidate("a", "1", &a),
+        candidate("b", "1", &b),
+        candidate("c", "1", &c),
+    ];
+    assert_eq!(
+        order(&candidates, &[], &none()).unwrap_err().to_string(),
+        "these add-ons require each other: b → c → b; take one of the requires out of the catalogue"
+    );
+    let own = [requirement("a", "")];
+    let error = order(&[candidate("a", "1", &own)], &[], &none()).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("a 1 requires a, which is not installed")
+    );
+}
+
+#[test]
+fn who_requires_what_would_go_is_listed() {
+    let (any, two) = (
+        [requirement("base", "")],
+        [requirement("base", ">=2"), requirement("x", "")],
+    );
+    let remaining = [
+        present("web", "1", &two),
+        present("api", "1", &any),
+        Present {
+            installation: "old",
+            ..present("base", "1.0.0", &[])
+        },
+    ];
+    let expect = Dependent {
+        installation: "web".to_owned(),
+        requires: "base".to_owned(),
+        constraint: Some(">=2".to_owned()),
+    };
+    assert_eq!(required_by(&["base"], &remaining), [expect]);
+    assert_eq!(required_by(&["base"], &remaining[..2]).len(), 2);
+    assert_eq!(required_by(&["web"], &remaining), []);
+}
