@@ -20,7 +20,7 @@ const BUDGET: usize = 800_000;
 /// The requests of a run that have nothing to do with the objects: version, discovery, records, lock and end.
 const AROUND: usize = 20;
 /// Nobody reads more.
-const LINES: usize = 200;
+const LINES: usize = 100;
 
 /// An add-on of ConfigMaps in 50 namespaces.
 struct Set {
