@@ -4,9 +4,10 @@
 //! |---|---|
 //! | [`cluster`], `discovery` | one connection; which kinds are served |
 //! | `address`, `request`, `create`, [`error`] | where a request goes, how often it is tried, what a refusal means |
-//! | [`snapshot`] | live metadata of the wanted and recorded objects |
+//! | [`snapshot`], [`definitions`] | live metadata of the wanted and recorded objects; what changed definitions do to live objects |
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
-//! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, [`namespace`] | what an operation does |
+//! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `holder`, [`namespace`] | what an operation does |
+//! | [`blockers`], [`facts`] | why an object does not get ready; what its readiness depends on besides itself |
 //! | `report` | what became of it |
 //! | [`mod@diff`] | what it would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
@@ -15,16 +16,20 @@
 mod address;
 mod apply;
 mod begin;
+pub mod blockers;
 pub mod catalogues;
 pub mod cluster;
 pub mod crds;
 mod create;
+pub mod definitions;
 pub mod diff;
 mod discovery;
 pub mod error;
 pub mod execute;
+pub mod facts;
 #[cfg(test)]
 mod fake;
+mod holder;
 pub mod identity;
 mod listing;
 pub mod live;
@@ -44,5 +49,5 @@ mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
-pub use execute::{Event, ExecuteOptions, execute};
+pub use execute::{Event, ExecuteOptions, Task, execute};
 pub use report::{Cause, Failure, Report};

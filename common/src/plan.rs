@@ -2,7 +2,7 @@
 //!
 //! `diff`, `--dry-run`, the confirmation and the executor all take the same [`Plan`].
 
-pub mod across;
+pub mod crd_safety;
 mod decide;
 pub mod desired;
 pub mod graph;
@@ -10,8 +10,10 @@ pub mod inventory;
 pub mod order;
 pub mod planner;
 pub mod prune;
+pub mod schedule;
 pub mod snapshot;
 pub mod summary;
+pub mod teardown;
 
 use std::sync::Arc;
 
@@ -65,9 +67,9 @@ pub struct Plan {
     pub to: Option<Installed>,
     /// The target namespace, where it is missing and will be created.
     pub create_namespace: Option<String>,
-    /// What is applied, wave after wave; the steps of one wave are independent.
-    pub waves: Vec<Wave>,
-    /// What is deleted after all waves succeeded, group after group.
+    /// What is applied, sorted by key; the [`graph::Graph`] of the command says in which order.
+    pub steps: Vec<Step>,
+    /// What is deleted after all steps succeeded, group after group.
     pub prune: Vec<Vec<Deletion>>,
     /// Objects that were there before us: our fields are released, the object stays.
     pub release: Vec<Target>,
@@ -75,7 +77,7 @@ pub struct Plan {
     pub retained: Vec<ObjectKey>,
     /// Wanted objects that are as they should be: no request at all.
     pub unchanged: Vec<ObjectKey>,
-    /// Objects to watch until they are ready, changed or not.
+    /// Objects to watch until they are ready, changed or not, sorted by key.
     pub wait_for: Vec<Target>,
     /// Recorded before the first write: everything that was or will be ours.
     #[serde(skip)]
@@ -85,44 +87,27 @@ pub struct Plan {
     pub exact: Inventory,
     /// Things that the user should know and that stop nothing.
     pub warnings: Vec<String>,
+    /// What changed definitions do to live objects: see [`Plan::check_breakages`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub breakages: Vec<crd_safety::Breakage>,
 }
 
 impl Plan {
     /// Whether the operation would write nothing to the cluster but the record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.waves.iter().all(|wave| wave.steps.is_empty())
+        self.steps.is_empty()
             && self.prune.iter().all(Vec::is_empty)
             && self.release.is_empty()
             && self.create_namespace.is_none()
     }
 
-    /// Makes the definitions of this plan a barrier: objects of another add-on need them served.
-    pub fn wait_for_definitions(&mut self) {
-        for wave in &mut self.waves {
-            wave.barrier |= wave
-                .steps
-                .iter()
-                .any(|step| order::defined_kind(&step.object).is_some());
-        }
+    /// What is sent for an object; `None` where it is as it should be.
+    #[must_use]
+    pub fn step(&self, key: &ObjectKey) -> Option<&Step> {
+        let found = self.steps.binary_search_by(|step| step.target.key.cmp(key));
+        self.steps.get(found.ok()?)
     }
-
-    /// Every step of every wave, in order.
-    pub fn steps(&self) -> impl Iterator<Item = &Step> {
-        self.waves.iter().flat_map(|wave| &wave.steps)
-    }
-}
-
-/// Steps that may run at the same time.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Wave {
-    /// What people read: `namespaces`, `definitions`, `identity and rules`, `workloads`, …
-    pub title: &'static str,
-    /// Steps, sorted by key.
-    pub steps: Vec<Step>,
-    /// Whether the next wave starts only when every object of this one is ready (namespaces, CRDs), even with `--wait=false`.
-    pub barrier: bool,
 }
 
 /// One object to apply: one request.

@@ -1,28 +1,38 @@
 //! Whether a live object works, in kstatus' words, with the gaps of kstatus closed (research/peers.md 4).
 //!
 //! kstatus' order: deletionTimestamp, observedGeneration, Reconciling, Stalled, the rule of the kind, Ready. Closed:
-//! a paused Deployment settles, a failed pod is a failure, a Job has to complete, an APIService has to answer,
-//! `OnDelete` still needs ready replicas, ReplicaFailure (quota, pod security) is a failure, generations are read
-//! from text too. There is no clock here: what takes too long is for the caller to say.
+//! a paused Deployment settles, a failed pod is a failure, a Job has to complete, an APIService has to answer, a webhook
+//! configuration has to have somebody behind it, `OnDelete` still needs ready replicas, ReplicaFailure (quota, pod
+//! security) is a failure, generations are read from text too, a custom resource may take a moment to be reported on.
+//! There is no clock here: what takes too long is for the caller to say.
 //!
-//! Two kinds cannot be judged from the object alone, and waiting would block whole clusters for ever:
-//! - a pending PersistentVolumeClaim that no pod wants yet is Current: with `WaitForFirstConsumer` it stays so until
-//!   one does, and a pod that waits for it is not ready itself;
-//! - a `LoadBalancer` Service without an address is Current, as in kstatus, and its message says so: many clusters have
-//!   nothing that would give it one.
+//! What an object does not say itself stands in the [`Context`]; without it an object is judged by what it says.
+//!
+//! Where others are stricter, waiting would block whole clusters for ever: a `LoadBalancer` Service without an address is
+//! Current, as in kstatus, and its message says so (many clusters have nothing that would give it one); an Ingress is
+//! not waited for; a pod that no node takes is InProgress, not Failed as in kstatus (nodes may be added).
 
+pub mod blocker;
 mod extension;
 mod fields;
 mod generic;
 mod job;
 mod phase;
 mod pod;
+mod storage;
+mod webhook;
 mod workload;
 
+pub use job::ended_by_events;
+pub use storage::StorageClasses;
+pub use webhook::{Endpoints, called_namespaces};
+
+use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::manifest::key::Gvk;
+use crate::plan::order::is_built_in;
 
 /// The verdict on one live object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -67,35 +77,124 @@ impl Readiness {
     }
 }
 
-/// Judges a live object as the API server returned it, with its status.
+/// How long what usually passes by itself is waited for: a status that nobody has written yet, a failure to make pods.
+const GRACE: SignedDuration = SignedDuration::from_secs(10);
+
+/// What an object does not say itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Context<'a> {
+    /// The server's time; `None` = no age counts, and nothing gets time.
+    pub now: Option<Timestamp>,
+    /// Whether the kind has a subresource `status`.
+    pub has_status: bool,
+    /// The StorageClasses of the cluster, where they are known.
+    pub classes: Option<&'a StorageClasses>,
+    /// Which Services have ready endpoints, where it is known.
+    pub endpoints: Option<&'a Endpoints>,
+}
+
+/// A part of the [`Context`] that decides on an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// [`Context::has_status`].
+    HasStatus,
+    /// [`Context::classes`].
+    Classes,
+    /// [`Context::endpoints`] in the [`called_namespaces`].
+    Endpoints,
+}
+
+/// What has to be known before [`assess_in`] can judge an object: most say everything themselves.
 #[must_use]
-pub fn assess(object: &Value) -> Readiness {
-    if let Some(verdict) = generic::before_the_kind(object) {
-        return verdict;
+pub fn need(object: &Value) -> Option<Need> {
+    if generic::before_the_kind(object).is_some() {
+        return None;
     }
     let gvk = Gvk::of(object).unwrap_or_default();
     match (gvk.group.as_str(), gvk.kind.as_str()) {
-        ("apps" | "extensions", "Deployment") => workload::deployment(object),
+        ("", "PersistentVolumeClaim") => storage::no_pod_wants(object).then_some(Need::Classes),
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
+        ) => {
+            let calls_services = !called_namespaces(object).is_empty();
+            calls_services.then_some(Need::Endpoints)
+        }
+        (group, _) => {
+            let is_custom = !is_built_in(group) && generic::is_unreported(object);
+            is_custom.then_some(Need::HasStatus)
+        }
+    }
+}
+
+/// Judges a live object as the API server returned it, with its status, by what it says itself.
+#[must_use]
+pub fn assess(object: &Value) -> Readiness {
+    assess_in(object, &Context::default())
+}
+
+/// Judges a live object as the API server returned it, with its status.
+#[must_use]
+pub fn assess_in(object: &Value, ctx: &Context<'_>) -> Readiness {
+    let gvk = Gvk::of(object).unwrap_or_default();
+    let kind = (gvk.group.as_str(), gvk.kind.as_str());
+    // Its time to live deletes it, with a finalizer, because it has come to its end.
+    if kind == ("batch", "Job")
+        && job::is_removed_at_its_end(object)
+        && let Some(ended) = job::ended(object)
+    {
+        return ended;
+    }
+    if let Some(verdict) = generic::before_the_kind(object) {
+        return verdict;
+    }
+    match kind {
+        ("apps" | "extensions", "Deployment") => workload::deployment(object, ctx.now),
         ("apps", "StatefulSet") => workload::stateful_set(object),
         ("apps" | "extensions", "DaemonSet") => workload::daemon_set(object),
         ("apps" | "extensions", "ReplicaSet") | ("", "ReplicationController") => {
-            workload::replica_set(object)
+            workload::replica_set(object, ctx.now)
         }
         ("", "Pod") => pod::pod(object),
         ("batch", "Job") => job::job(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => extension::crd(object),
         ("apiregistration.k8s.io", "APIService") => extension::api_service(object),
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
+        ) => webhook::configuration(object, ctx.endpoints),
         ("", "Namespace") => phase::namespace(object),
-        ("", "PersistentVolumeClaim") => phase::claim(object),
-        ("", "PersistentVolume") => phase::volume(object),
+        ("", "PersistentVolumeClaim") => storage::claim(object, ctx.classes),
+        ("", "PersistentVolume") => storage::volume(object),
         ("", "Service") => phase::service(object),
+        ("autoscaling", "HorizontalPodAutoscaler") => phase::autoscaler(object),
         ("gateway.networking.k8s.io", "Gateway") => {
-            generic::by_conditions(object, &["Programmed", "Accepted"])
+            generic::by_conditions(object, &["Programmed", "Accepted"], ctx)
         }
         ("gateway.networking.k8s.io", "GatewayClass") => {
-            generic::by_conditions(object, &["Accepted"])
+            generic::by_conditions(object, &["Accepted"], ctx)
         }
-        _ => generic::by_conditions(object, &["Ready", "Available"]),
+        _ => generic::by_conditions(object, &["Ready", "Available"], ctx),
+    }
+}
+
+/// The verdict on an object that is not there, by what it was like when it was seen last. `is_final`: that was its end,
+/// as a watch tells it, and not just some time before.
+///
+/// A Job that goes by its time to live has done its work (Flux, Timoni); one whose end was not seen is believed.
+#[must_use]
+pub fn assess_gone(last: Option<&Value>, is_final: bool) -> Readiness {
+    let job = last.filter(|last| {
+        let gvk = Gvk::of(last).unwrap_or_default();
+        (gvk.group.as_str(), gvk.kind.as_str()) == ("batch", "Job")
+    });
+    match job.filter(|job| job::is_removed_at_its_end(job)) {
+        Some(job) => match job::ended(job) {
+            Some(ended) => ended,
+            None if is_final => Readiness::in_progress("it is not there"),
+            None => Readiness::current("gone after its ttlSecondsAfterFinished"),
+        },
+        None => Readiness::in_progress("it is not there"),
     }
 }
 

@@ -4,11 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::installation::{AddonInstallation, Phase};
 use common::api::names::{LABEL_OWNER, owner_hash};
+use common::engine::facts::Facts;
 use common::engine::live::{self, Selection};
-use common::engine::{Cluster, EngineError};
+use common::engine::{Cluster, EngineError, blockers};
 use common::manifest::key::ObjectKey;
 use common::plan::inventory::Inventory;
-use common::readiness::{Readiness, Status, assess};
+use common::readiness::blocker::Blocker;
+use common::readiness::{Readiness, Status};
+use futures::future::join_all;
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -23,9 +27,15 @@ pub struct ObjectHealth {
     pub key: ObjectKey,
     /// How it is; `None` where it is gone.
     pub readiness: Option<Readiness>,
+    /// What keeps it from getting ready, where something was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocker: Option<Blocker>,
     /// Whether somebody edited it since our last apply.
     pub edited: bool,
 }
+
+/// Objects of one installation that it is looked why they are not ready; three requests each.
+const SEARCHED: usize = 10;
 
 /// Kinds whose state says whether an add-on works; all others are there or are not.
 const TELLING: [(&str, &str); 9] = [
@@ -40,7 +50,8 @@ const TELLING: [(&str, &str); 9] = [
     ("apiregistration.k8s.io", "APIService"),
 ];
 
-/// What does not work of each installation, by owner hash: one LIST for each telling kind that any of them has.
+/// What does not work of each installation, by owner hash: one LIST for each telling kind that any of them has; for the
+/// first object of each installation that does not, also what keeps it.
 ///
 /// # Errors
 /// What the server refuses, but for lists that we may not read.
@@ -63,6 +74,14 @@ pub async fn troubles(
         })
         .collect();
     let live = read(cluster, &selections, None).await?;
+    let keys = wanted
+        .values()
+        .flat_map(|inventory| inventory.objects.keys());
+    let seen = Seen {
+        facts: Facts::of(cluster, keys.filter_map(|key| live.get(key))).await,
+        now: cluster.now(),
+        live,
+    };
     let mut troubles: BTreeMap<String, Vec<ObjectHealth>> = BTreeMap::new();
     for (owner, inventory) in &wanted {
         let telling = inventory
@@ -70,10 +89,15 @@ pub async fn troubles(
             .keys()
             .filter(|key| TELLING.contains(&(key.group.as_str(), key.kind.as_str())));
         let broken = telling
-            .map(|key| health(key, inventory, live.get(key), owner))
+            .map(|key| health(key, inventory, &seen, owner))
             .filter(|health| !health.is_current());
         troubles.insert(owner.clone(), broken.collect());
     }
+    // Only the first one of each installation is told.
+    let first = troubles
+        .values_mut()
+        .filter_map(|broken| broken.first_mut());
+    join_all(first.map(|health| explain(cluster, health, &seen))).await;
     Ok(troubles)
 }
 
@@ -92,11 +116,23 @@ pub async fn objects(
         namespace: key.namespace.clone(),
     });
     let live = read(cluster, &selections.collect(), Some(&owner)).await?;
-    Ok(inventory
-        .objects
-        .keys()
-        .map(|key| health(key, &inventory, live.get(key), &owner))
-        .collect())
+    let seen = Seen {
+        facts: Facts::of(cluster, live.values()).await,
+        now: cluster.now(),
+        live,
+    };
+    let keys = inventory.objects.keys();
+    let mut objects: Vec<_> = keys
+        .map(|key| health(key, &inventory, &seen, &owner))
+        .collect();
+    let broken = objects.iter_mut().filter(|health| !health.is_current());
+    join_all(
+        broken
+            .take(SEARCHED)
+            .map(|health| explain(cluster, health, &seen)),
+    )
+    .await;
+    Ok(objects)
 }
 
 /// `Ready`, `Degraded: Deployment web 1/2 ready`, or what the record says of an operation.
@@ -111,8 +147,10 @@ pub fn word(record: &AddonInstallation, troubles: &[ObjectHealth]) -> String {
         } else {
             String::new()
         };
+        let blocker = trouble.blocker.as_ref();
+        let why = blocker.map_or_else(String::new, |blocker| format!(" ({})", blocker.reason));
         return format!(
-            "Degraded: {} {} {}{more}",
+            "Degraded: {} {} {}{why}{more}",
             trouble.key.kind,
             trouble.key.name,
             trouble.message()
@@ -171,17 +209,30 @@ async fn read(
         .collect())
 }
 
-fn health(
-    key: &ObjectKey,
-    inventory: &Inventory,
-    live: Option<&Value>,
-    owner: &str,
-) -> ObjectHealth {
+/// The live objects, and what else their readiness depends on.
+struct Seen {
+    live: BTreeMap<ObjectKey, Value>,
+    facts: Facts,
+    now: Timestamp,
+}
+
+/// Finds what keeps an object that is there. A pod says it itself.
+async fn explain(cluster: &Cluster, health: &mut ObjectHealth, seen: &Seen) {
+    if let Some(live) = seen.live.get(&health.key)
+        && health.readiness.is_some()
+        && health.key.kind != "Pod"
+    {
+        health.blocker = blockers::find(cluster, &health.key, live).await;
+    }
+}
+
+fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> ObjectHealth {
     let label = |object: &&Value| object["metadata"]["labels"][LABEL_OWNER] == *owner;
-    let Some(live) = live.filter(label) else {
+    let Some(live) = seen.live.get(key).filter(label) else {
         return ObjectHealth {
             key: key.clone(),
             readiness: None,
+            blocker: None,
             edited: false,
         };
     };
@@ -192,7 +243,8 @@ fn health(
     let generation = live["metadata"]["generation"].as_i64();
     ObjectHealth {
         key: key.clone(),
-        readiness: Some(assess(live)),
+        readiness: seen.facts.judge(live, seen.now),
+        blocker: None,
         edited: recorded.is_some() && generation.is_some() && recorded != generation,
     }
 }

@@ -1,6 +1,6 @@
 //! Shows what the engine does while it does it: a live list on a terminal, plain lines elsewhere (product.md 2).
 //!
-//! Everything goes to stderr. A line is printed once its wave or object is settled, with the same words that the plan used;
+//! Everything goes to stderr. A line is printed once a rank or an object is settled, with the same words that the plan used;
 //! on a terminal the unsettled ones stand below, each with why it is waiting.
 
 use std::collections::BTreeMap;
@@ -9,40 +9,63 @@ use std::time::{Duration, Instant};
 
 use common::engine::Event;
 use common::manifest::key::ObjectKey;
+use common::plan::order::Rank;
+use common::plan::{Plan, summary};
 use common::readiness::{Readiness, Status};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-/// Receives the events of one operation.
-pub struct Progress {
-    state: Mutex<State>,
+use crate::operation::announce;
+
+/// Receives the events of a command.
+pub struct Progress<'a> {
+    state: Mutex<State<'a>>,
 }
 
-struct State {
+struct State<'a> {
     began: Instant,
     /// `None` where stderr is no terminal.
     live: Option<MultiProgress>,
-    /// `pruned` or `deleted`, as the report says.
-    deleted: &'static str,
-    wave: Option<WaveLine>,
+    parts: Vec<Part<'a>>,
     waiting: BTreeMap<ObjectKey, Option<ProgressBar>>,
 }
 
-struct WaveLine {
-    title: &'static str,
+/// One installation of the command.
+struct Part<'a> {
+    plan: &'a Plan,
+    /// Its name, where the command has several.
+    name: String,
+    ranks: BTreeMap<Rank, Counted>,
+    deletions: Counted,
+}
+
+/// Objects of which only the number is told: those of one rank, or many deletions.
+struct Counted {
     steps: usize,
     done: usize,
-    began: Instant,
+    /// From the first of them on.
+    began: Option<Instant>,
     bar: Option<ProgressBar>,
 }
 
-impl Progress {
-    /// `live`: whether stderr is a terminal that can move its cursor; `deleted`: the word for what goes.
-    pub fn new(live: bool, deleted: &'static str) -> Self {
+impl<'a> Progress<'a> {
+    /// `live`: whether stderr is a terminal that can move its cursor.
+    pub fn new(live: bool, plans: &[&'a Plan]) -> Self {
+        let parts = plans.iter().map(|plan| Part {
+            plan,
+            name: match plans.len() {
+                1 => String::new(),
+                _ => format!("{}  ", plan.installation.name),
+            },
+            ranks: summary::steps_by_rank(plan)
+                .into_iter()
+                .map(|(rank, steps)| (rank, Counted::new(steps)))
+                .collect(),
+            deletions: Counted::new(plan.prune.iter().flatten().count()),
+        });
         let state = State {
             began: Instant::now(),
             live: live.then(MultiProgress::new),
-            deleted,
-            wave: None,
+            parts: parts.collect(),
             waiting: BTreeMap::new(),
         };
         Self {
@@ -50,48 +73,74 @@ impl Progress {
         }
     }
 
-    /// Shows one event.
-    pub fn show(&self, event: &Event) {
+    /// Shows one event of an installation.
+    pub fn show(&self, part: usize, event: &Event) {
         self.state
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .show(event);
+            .show(part, event);
     }
 
     /// Ends the live list; what is unsettled is told by the report.
     pub fn finish(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.end_wave();
+        state.end_ranks();
         for bar in std::mem::take(&mut state.waiting).into_values().flatten() {
             bar.finish_and_clear();
         }
     }
 }
 
-impl State {
-    fn show(&mut self, event: &Event) {
+impl Counted {
+    fn new(steps: usize) -> Self {
+        Self {
+            steps,
+            done: 0,
+            began: None,
+            bar: None,
+        }
+    }
+
+    /// Counts one; the line that tells of all where it was the last.
+    fn count(&mut self, title: &str, new_bar: Option<ProgressBar>) -> Option<String> {
+        self.done += 1;
+        let (done, steps) = (self.done, self.steps);
+        let began = *self.began.get_or_insert_with(Instant::now);
+        if done < steps {
+            let bar = self
+                .bar
+                .get_or_insert_with(|| new_bar.unwrap_or_else(ProgressBar::hidden));
+            bar.set_message(format!("… {title:<40} {done}/{steps}"));
+            return None;
+        }
+        self.clear();
+        let elapsed = seconds(began.elapsed());
+        Some(format!("✓ {title:<40} {steps}/{steps}  {elapsed}"))
+    }
+
+    /// The line that tells how many there were of more.
+    fn end(&mut self, title: &str) -> Option<String> {
+        self.clear();
+        let (done, steps) = (self.done, self.steps);
+        (done > 0 && done < steps).then(|| format!("✗ {title:<40} {done}/{steps}"))
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl State<'_> {
+    fn show(&mut self, part: usize, event: &Event) {
         match event {
             Event::WaitingForLock { holder } => {
                 self.line(&format!("… waiting for {holder} to finish"))
             }
-            Event::Wave { title, steps } => {
-                self.end_wave();
-                let bar = self.bar();
-                self.wave = Some(WaveLine {
-                    title,
-                    steps: *steps,
-                    done: 0,
-                    began: Instant::now(),
-                    bar,
-                });
-            }
-            Event::Applied { .. } => self.applied(),
+            Event::Applied { key, .. } => self.applied(part, key),
             Event::Waiting { key, readiness } => self.waiting(key, readiness),
-            Event::Pruned { key } => {
-                self.end_wave();
-                let deleted = self.deleted;
-                self.line(&format!("- {key}  {deleted}"));
-            }
+            Event::Pruned { key } => self.pruned(part, key),
             Event::Warning { key, message } => self.line(&format!("careful: {key}: {message}")),
             Event::Failed { key, message } => {
                 self.settle(key);
@@ -100,38 +149,55 @@ impl State {
         }
     }
 
-    fn applied(&mut self) {
-        let Some(wave) = &mut self.wave else { return };
-        wave.done += 1;
-        if let Some(bar) = &wave.bar {
-            bar.set_message(format!("… {:<40} {}/{}", wave.title, wave.done, wave.steps));
-        }
-        if wave.done >= wave.steps {
-            self.end_wave();
-        }
+    /// Counts an object; its rank has a line of its own once it is complete.
+    fn applied(&mut self, part: usize, key: &ObjectKey) {
+        let new_bar = self.bar();
+        let Some(part) = self.parts.get_mut(part) else {
+            return;
+        };
+        let Some(step) = part.plan.step(key) else {
+            return;
+        };
+        let rank = Rank::of(key, Some(&step.object));
+        let Some(line) = part.ranks.get_mut(&rank) else {
+            return;
+        };
+        let title = format!("{}{}", part.name, rank.title());
+        let told = line.count(&title, new_bar);
+        told.iter().for_each(|text| self.line(text));
     }
 
-    fn end_wave(&mut self) {
-        let Some(wave) = self.wave.take() else { return };
-        if let Some(bar) = &wave.bar {
-            bar.finish_and_clear();
-        }
-        let mark = if wave.done >= wave.steps {
-            '✓'
-        } else {
-            '✗'
+    /// Tells of a deletion, or counts it where the plan counted them too.
+    fn pruned(&mut self, part: usize, key: &ObjectKey) {
+        let new_bar = self.bar();
+        let Some(part) = self.parts.get_mut(part) else {
+            return;
         };
-        self.line(&format!(
-            "{mark} {:<40} {}/{}  {}",
-            wave.title,
-            wave.done,
-            wave.steps,
-            seconds(wave.began.elapsed())
-        ));
+        let deleted = announce::deleted(part.plan);
+        let told = if part.deletions.steps > announce::LISTED {
+            let title = format!("{}{deleted}", part.name);
+            part.deletions.count(&title, new_bar)
+        } else {
+            Some(format!("- {key}  {deleted}"))
+        };
+        told.iter().for_each(|text| self.line(text));
+    }
+
+    /// Tells what came of what was begun and not completed.
+    fn end_ranks(&mut self) {
+        let mut lines = Vec::new();
+        for part in &mut self.parts {
+            for (rank, line) in &mut part.ranks {
+                let title = format!("{}{}", part.name, rank.title());
+                lines.extend(line.end(&title));
+            }
+            let title = format!("{}{}", part.name, announce::deleted(part.plan));
+            lines.extend(part.deletions.end(&title));
+        }
+        lines.iter().for_each(|line| self.line(line));
     }
 
     fn waiting(&mut self, key: &ObjectKey, readiness: &Readiness) {
-        self.end_wave();
         let elapsed = seconds(self.began.elapsed());
         let name = key.to_string();
         match readiness.status {

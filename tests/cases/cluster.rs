@@ -8,5 +8,7 @@ mod engine;
 mod faults;
 mod harness;
 mod main_job;
+mod safety;
 mod scale;
+mod upgrades;
 mod webhook;

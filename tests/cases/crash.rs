@@ -72,7 +72,14 @@ async fn many_at_a_time(
         let stop = Action::Stop {
             delivered: number % 2 == 0,
         };
-        one(operation, &rig, 32, Fault::at(number + 1, stop), &undisturbed.state).await
+        one(
+            operation,
+            &rig,
+            32,
+            Fault::at(number + 1, stop),
+            &undisturbed.state,
+        )
+        .await
     })
     .await
 }
@@ -108,17 +115,35 @@ async fn uninstall() -> Result<()> {
 
 #[tokio::test]
 async fn install_with_many_at_a_time() -> Result<()> {
-    many_at_a_time(Operation::Install, "crash::install_with_many_at_a_time", 6, 4).await
+    many_at_a_time(
+        Operation::Install,
+        "crash::install_with_many_at_a_time",
+        6,
+        4,
+    )
+    .await
 }
 
 #[tokio::test]
 async fn upgrade_with_many_at_a_time() -> Result<()> {
-    many_at_a_time(Operation::Upgrade, "crash::upgrade_with_many_at_a_time", 6, 5).await
+    many_at_a_time(
+        Operation::Upgrade,
+        "crash::upgrade_with_many_at_a_time",
+        6,
+        5,
+    )
+    .await
 }
 
 #[tokio::test]
 async fn uninstall_with_many_at_a_time() -> Result<()> {
-    many_at_a_time(Operation::Uninstall, "crash::uninstall_with_many_at_a_time", 4, 6).await
+    many_at_a_time(
+        Operation::Uninstall,
+        "crash::uninstall_with_many_at_a_time",
+        4,
+        6,
+    )
+    .await
 }
 
 /// Whoever comes next waits until the dead client's lock expires, and goes on.

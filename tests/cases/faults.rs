@@ -57,7 +57,14 @@ async fn faults(operation: Operation, name: &'static str, few: usize, salt: u64)
     matrix::run(name, cases, async |case| {
         let rig = Rig::new("fault").await?;
         let fault = case.at.fault(case.action.clone(), &rig.stage.namespace);
-        one(operation, &rig, fault, case.gets_over_it, &undisturbed.state).await
+        one(
+            operation,
+            &rig,
+            fault,
+            case.gets_over_it,
+            &undisturbed.state,
+        )
+        .await
     })
     .await
 }

@@ -3,6 +3,7 @@
 mod bad_input;
 mod lifecycle;
 mod many_addons;
+mod reporting;
 mod requests;
 pub mod stage;
 mod waiting;

@@ -65,7 +65,8 @@ impl Set {
                  'https://component-{i:05}.example.test:8443/v1'}}\n---\n"
             ));
         }
-        self.stage.index("index.yaml", &[("scale", version, &manifest)])
+        self.stage
+            .index("index.yaml", &[("scale", version, &manifest)])
     }
 
     async fn run(&self, line: &str) -> Result<Ran> {
@@ -142,7 +143,11 @@ impl Ran {
             self.deletes
         );
         let most = patches + deletes + lists + AROUND;
-        ensure!(self.total <= most, "{} requests, more than {most}", self.total);
+        ensure!(
+            self.total <= most,
+            "{} requests, more than {most}",
+            self.total
+        );
         Ok(())
     }
 }
@@ -161,10 +166,7 @@ async fn memory_and_requests() -> Result<()> {
             few / 1024,
             many / 1024
         ));
-        ensure!(
-            growth < BYTES_AN_OBJECT,
-            "{what}: {growth} bytes an object"
-        );
+        ensure!(growth < BYTES_AN_OBJECT, "{what}: {growth} bytes an object");
     }
     Ok(())
 }

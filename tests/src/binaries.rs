@@ -1,6 +1,5 @@
 //! The programs of this workspace, built as they are now.
 
-use std::collections::BTreeMap;
 use std::env;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,43 +12,45 @@ use serde_json::Value;
 /// The plugin, `kubectl-addons`.
 ///
 /// # Errors
-/// Where the workspace does not build.
+/// Where it does not build.
 pub fn plugin() -> Result<PathBuf> {
-    find("kubectl-addons")
+    static BUILT: Built = Built::new();
+    find(&BUILT, "kubectl-addons")
 }
 
 /// The admission webhook, `addons-webhook`.
 ///
 /// # Errors
-/// Where the workspace does not build.
+/// Where it does not build.
 pub fn webhook() -> Result<PathBuf> {
-    find("addons-webhook")
+    static BUILT: Built = Built::new();
+    find(&BUILT, "addons-webhook")
 }
 
 /// The program that runs another one and says what that took.
 ///
 /// # Errors
-/// Where the workspace does not build.
+/// Where it does not build.
 pub fn measured() -> Result<PathBuf> {
-    find("measured")
+    static BUILT: Built = Built::new();
+    find(&BUILT, "measured")
 }
 
-fn find(name: &str) -> Result<PathBuf> {
-    static BUILT: OnceLock<Result<BTreeMap<String, PathBuf>, String>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| build().map_err(|error| format!("{error:#}")));
-    let built = built.as_ref().map_err(|error| anyhow!("{error}"))?;
-    let path = built.get(name);
-    path.cloned()
-        .with_context(|| format!("the workspace has no binary {name}"))
+/// A program that was built once in this process, or why it could not be.
+type Built = OnceLock<Result<PathBuf, String>>;
+
+fn find(built: &Built, name: &str) -> Result<PathBuf> {
+    let path = built.get_or_init(|| build(name).map_err(|error| format!("{error:#}")));
+    path.clone().map_err(|error| anyhow!("{error}"))
 }
 
-/// Builds all binaries in the profile of this very process: a test runs what the sources say, and a benchmark the
-/// release build.
-fn build() -> Result<BTreeMap<String, PathBuf>> {
+/// Builds a program in the profile of this very process: a test runs what the sources say, and a benchmark the release
+/// build. `--workspace`, for with other features than those of all members everything would be compiled again.
+fn build(name: &str) -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
     let mut command = Command::new(cargo);
     command
-        .args(["build", "--workspace", "--bins"])
+        .args(["build", "--workspace", "--bin", name])
         .args(["--message-format", "json-render-diagnostics", "--profile"])
         .arg(profile(&env::current_exe()?))
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
@@ -57,18 +58,18 @@ fn build() -> Result<BTreeMap<String, PathBuf>> {
     let output = command.output().context("cannot start cargo build")?;
     if !output.status.success() {
         let _ = std::io::stderr().write_all(&output.stderr);
-        bail!("cargo build --workspace --bins failed; its messages are above");
+        bail!("cargo build --workspace --bin {name} failed; its messages are above");
     }
     let messages = String::from_utf8(output.stdout)?;
-    let executables = messages
+    messages
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter_map(|message| {
+        .find_map(|message| {
+            let is_named = message.get("target")?.get("name")? == name;
             let path = message.get("executable")?.as_str()?;
-            let name = message.get("target")?.get("name")?.as_str()?;
-            Some((name.to_owned(), PathBuf::from(path)))
-        });
-    Ok(executables.collect())
+            is_named.then(|| PathBuf::from(path))
+        })
+        .with_context(|| format!("the workspace has no binary {name}"))
 }
 
 /// The profile is known by its folder: `target/debug/deps/cluster-0123`, `target/release/demo`.

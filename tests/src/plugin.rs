@@ -110,7 +110,7 @@ impl Plugin {
     /// # Errors
     /// Where it cannot be started. That it fails is in [`Output::code`].
     pub async fn run(&self, args: &[&str]) -> Result<Output> {
-        self.program(&self.binary, args, "").await
+        self.program(&self.binary, args).await
     }
 
     /// Runs `kubectl-addons ARGS` with something on its stdin, 64 KiB at most.
@@ -118,7 +118,7 @@ impl Plugin {
     /// # Errors
     /// As [`Plugin::run`].
     pub async fn run_with_input(&self, args: &[&str], input: &str) -> Result<Output> {
-        self.program(&self.binary, args, input).await
+        self.program_with_input(&self.binary, args, input).await
     }
 
     /// Runs `kubectl ARGS`.
@@ -126,7 +126,7 @@ impl Plugin {
     /// # Errors
     /// As [`Plugin::run`].
     pub async fn kubectl(&self, args: &[&str]) -> Result<Output> {
-        self.program(Path::new("kubectl"), args, "").await
+        self.program(Path::new("kubectl"), args).await
     }
 
     /// Runs `kubectl ARGS` with something on its stdin, 64 KiB at most.
@@ -134,7 +134,16 @@ impl Plugin {
     /// # Errors
     /// As [`Plugin::run`].
     pub async fn kubectl_with_input(&self, args: &[&str], input: &str) -> Result<Output> {
-        self.program(Path::new("kubectl"), args, input).await
+        self.program_with_input(Path::new("kubectl"), args, input)
+            .await
+    }
+
+    /// Runs any other program as this user.
+    ///
+    /// # Errors
+    /// As [`Plugin::run`].
+    pub async fn program(&self, program: &Path, args: &[&str]) -> Result<Output> {
+        self.program_with_input(program, args, "").await
     }
 
     /// Starts `kubectl-addons ARGS` and returns at once, for tests that kill it; its output goes to two files in the
@@ -152,7 +161,12 @@ impl Plugin {
         Ok(guard::spawn(&mut command, b"")?)
     }
 
-    async fn program(&self, program: &Path, args: &[&str], input: &str) -> Result<Output> {
+    async fn program_with_input(
+        &self,
+        program: &Path,
+        args: &[&str],
+        input: &str,
+    ) -> Result<Output> {
         let scratch = tempfile::tempdir()?;
         let report = scratch.path().join("report");
         let mut command = guard::command(&self.measured);

@@ -35,6 +35,11 @@ pub const ANNOTATION_APPLY: &str = "kubectl-addons.dev/apply";
 /// Created once, never updated or pruned (semantics 12).
 pub const APPLY_CREATE_ONLY: &str = "create-only";
 
+/// On an installed object: whether it may be deleted; the only value with a meaning is [`PRUNE_NEVER`].
+pub const ANNOTATION_PRUNE: &str = "kubectl-addons.dev/prune";
+/// Never deleted, neither by an upgrade nor by an uninstallation.
+pub const PRUNE_NEVER: &str = "false";
+
 /// On our CustomResourceDefinitions: the version that they came with; a newer one is never overwritten (semantics 17).
 pub const ANNOTATION_CRD_VERSION: &str = "kubectl-addons.dev/crd-version";
 

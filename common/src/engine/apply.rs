@@ -1,12 +1,10 @@
-//! Server-side apply of one wave: one PATCH an object, at the same time, answered with metadata only.
+//! Server-side apply of one object: one PATCH, answered with metadata only.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
-use futures::StreamExt as _;
-use futures::stream;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
@@ -52,22 +50,8 @@ pub(super) struct Outcome<'a> {
 }
 
 impl Applier {
-    /// Applies the steps of one wave; `done` hears of each as it ends.
-    pub(super) async fn wave<'a>(
-        &self,
-        cluster: &Cluster,
-        steps: &'a [Step],
-        mut done: impl FnMut(Outcome<'a>),
-    ) {
-        let mut outcomes = stream::iter(steps)
-            .map(|step| self.step(cluster, step))
-            .buffer_unordered(cluster.concurrency());
-        while let Some(outcome) = outcomes.next().await {
-            done(outcome);
-        }
-    }
-
-    async fn step<'a>(&self, cluster: &Cluster, step: &'a Step) -> Outcome<'a> {
+    /// Applies one object.
+    pub(super) async fn step<'a>(&self, cluster: &Cluster, step: &'a Step) -> Outcome<'a> {
         let patience = (Instant::now() + PATIENCE_WITH_WEBHOOKS).min(self.deadline);
         let applied = loop {
             match self.apply(cluster, step).await {

@@ -14,6 +14,7 @@ use tokio::sync::{Mutex, OnceCell, Semaphore};
 
 use crate::manifest::kinds::KindTable;
 
+use super::blockers::Turns;
 use super::discovery::{self, Cache};
 use super::error::EngineError;
 use super::request::{Call, JSON, server_time};
@@ -39,6 +40,8 @@ pub struct Cluster {
     /// Whether the server ever answered.
     pub(super) answered: AtomicBool,
     pub(super) clock: Clock,
+    /// Searches for what waits, of all operations.
+    pub(super) turns: Turns,
     version: OnceCell<String>,
     cache: Option<Cache>,
     kinds: Mutex<Option<Arc<KindTable>>>,
@@ -95,6 +98,7 @@ impl Cluster {
             options,
             answered: AtomicBool::new(false),
             clock: Clock::default(),
+            turns: Turns::default(),
             version: OnceCell::new(),
             cache,
             kinds: Mutex::new(None),

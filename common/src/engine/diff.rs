@@ -53,7 +53,7 @@ pub struct FieldChange {
 /// None of its own: what the server says to single objects stands in [`ObjectDiff::error`]. An unreachable server is.
 pub async fn diff(cluster: &Cluster, plan: &Plan) -> Result<Vec<ObjectDiff>, EngineError> {
     let manager = names::field_manager(&plan.installation.namespace, &plan.installation.name);
-    let steps: Vec<&Step> = plan.steps().collect();
+    let steps: Vec<&Step> = plan.steps.iter().collect();
     stream::iter(steps)
         .map(async |step| diff_step(cluster, step, &manager).await)
         .buffered(cluster.concurrency())

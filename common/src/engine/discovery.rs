@@ -5,6 +5,8 @@ mod cache;
 
 pub(super) use cache::Cache;
 
+use std::collections::BTreeSet;
+
 use futures::StreamExt as _;
 use futures::stream;
 use serde::Deserialize;
@@ -102,6 +104,14 @@ struct ResourceDiscovery {
     scope: String,
     #[serde(default, deserialize_with = "or_default")]
     verbs: Vec<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    subresources: Vec<Subresource>,
+}
+
+#[derive(Deserialize)]
+struct Subresource {
+    #[serde(default)]
+    subresource: String,
 }
 
 #[derive(Deserialize)]
@@ -156,6 +166,10 @@ fn insert_aggregated(table: &mut KindTable, items: Vec<GroupDiscovery>) {
                     plural: resource.resource,
                     namespaced: resource.scope == "Namespaced",
                     writable: is_writable(&resource.verbs),
+                    has_status: resource
+                        .subresources
+                        .iter()
+                        .any(|part| part.subresource == "status"),
                 };
                 table.insert(&gvk, info);
             }
@@ -195,6 +209,7 @@ async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(St
         .collect()
         .await;
     for (group, version, list) in lists.into_iter().flatten() {
+        let reporting = reporting(&list.resources);
         for resource in list.resources {
             // `pods/status` is no kind of its own.
             if resource.name.contains('/') {
@@ -206,6 +221,7 @@ async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(St
                 kind: resource.kind,
             };
             let info = KindInfo {
+                has_status: reporting.contains(&resource.name),
                 plural: resource.name,
                 namespaced: resource.namespaced,
                 writable: is_writable(&resource.verbs),
@@ -213,6 +229,15 @@ async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(St
             table.insert(&gvk, info);
         }
     }
+}
+
+/// The plural names that have a subresource `status`, which plain discovery lists as a resource of its own.
+fn reporting(resources: &[Resource]) -> BTreeSet<String> {
+    let names = resources.iter();
+    names
+        .filter_map(|resource| resource.name.strip_suffix("/status"))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn is_writable(verbs: &[String]) -> bool {
@@ -253,9 +278,25 @@ mod tests {
             .preferred("autoscaling", "HorizontalPodAutoscaler")
             .unwrap();
         assert_eq!((gvk.version.as_str(), info.writable), ("v2", true));
+        assert!(info.has_status);
         let v1 = Gvk::new("autoscaling/v1", "HorizontalPodAutoscaler");
-        assert!(!table.get(&v1).unwrap().writable);
+        let v1 = table.get(&v1).unwrap();
+        assert!(!v1.writable && !v1.has_status);
         assert!(table.preferred("broken.example.com", "Thing").is_none());
+    }
+
+    #[test]
+    fn plain_discovery_lists_the_subresource_beside_its_resource() {
+        let list: ResourceList = serde_json::from_str(
+            r#"{"kind":"APIResourceList","resources":[{"name":"gadgets","kind":"Gadget"},
+              {"name":"widgets","kind":"Widget"},{"name":"widgets/status","kind":"Widget"},
+              {"name":"gadgets/scale","kind":"Scale"}]}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            reporting(&list.resources),
+            BTreeSet::from(["widgets".to_owned()])
+        );
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub(super) struct PartialList {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Metadata {
     pub(super) name: String,
+    pub(super) namespace: Option<String>,
     pub(super) uid: String,
     pub(super) generation: Option<i64>,
     pub(super) resource_version: String,
@@ -44,8 +45,12 @@ pub(super) struct Metadata {
 
 /// What an object goes with.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct OwnerReference {
+    pub(super) kind: String,
+    pub(super) name: String,
     pub(super) uid: String,
+    pub(super) controller: bool,
 }
 
 /// Metadata of a list.
@@ -54,4 +59,6 @@ pub(super) struct OwnerReference {
 pub(super) struct ListMetadata {
     pub(super) resource_version: String,
     pub(super) r#continue: String,
+    /// Objects behind this page; 0 where the server does not tell.
+    pub(super) remaining_item_count: usize,
 }

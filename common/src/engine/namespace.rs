@@ -189,8 +189,9 @@ pub(super) async fn remove(
     if let Some(user) = other_user(cluster, name, record).await? {
         return Ok(Removal::Kept(format!("{user} is installed into it")));
     }
-    if let Some(object) = foreign(leftovers(cluster, name).await?, deleted) {
-        return Ok(Removal::Kept(format!("{object} is in it")));
+    let foreign = foreign(leftovers(cluster, name).await?, deleted);
+    if !foreign.is_empty() {
+        return Ok(Removal::Kept(in_it(&foreign)));
     }
     prune::delete(cluster, &collection, name, &found.uid).await?;
     Ok(Removal::Removed)
@@ -228,8 +229,8 @@ struct Leftover {
     metadata: Metadata,
 }
 
-/// The first leftover that will not go by itself: neither being deleted, nor owned by what was deleted or goes too.
-fn foreign(mut left: Vec<Leftover>, mut gone: BTreeSet<String>) -> Option<String> {
+/// What will not go by itself: neither being deleted, nor owned by what was deleted or goes too.
+fn foreign(mut left: Vec<Leftover>, mut gone: BTreeSet<String>) -> Vec<String> {
     loop {
         let before = left.len();
         left.retain(|leftover| {
@@ -243,9 +244,25 @@ fn foreign(mut left: Vec<Leftover>, mut gone: BTreeSet<String>) -> Option<String
             !goes
         });
         if left.len() == before {
-            return left.into_iter().next().map(|leftover| leftover.object);
+            let mut objects: Vec<String> =
+                left.into_iter().map(|leftover| leftover.object).collect();
+            objects.sort();
+            objects.dedup();
+            return objects;
         }
     }
+}
+
+/// `shop/Secret a, shop/Till b and 3 more are in it`.
+fn in_it(foreign: &[String]) -> String {
+    const NAMED: usize = 5;
+    let named: Vec<&str> = foreign.iter().take(NAMED).map(String::as_str).collect();
+    let more = match foreign.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let are = if foreign.len() == 1 { "is" } else { "are" };
+    format!("{}{more} {are} in it", named.join(", "))
 }
 
 /// What is in a namespace but for what every namespace has: one metadata LIST for every kind that it can hold.
@@ -300,6 +317,7 @@ mod tests {
                 owner_references: owner
                     .map(|uid| OwnerReference {
                         uid: uid.to_owned(),
+                        ..OwnerReference::default()
                     })
                     .into_iter()
                     .collect(),
@@ -314,14 +332,26 @@ mod tests {
         let deleted = || BTreeSet::from(["deployment".to_owned()]);
         let pod = leftover("pod", Some("set"), false);
         let set = leftover("set", Some("deployment"), false);
-        assert_eq!(foreign(vec![pod.clone(), set.clone()], deleted()), None);
-        assert_eq!(foreign(vec![leftover("old", None, true)], deleted()), None);
         let users = leftover("users", None, false);
+        let more = leftover("more", None, false);
+        for (left, stay) in [
+            (vec![pod.clone(), set.clone()], &[][..]),
+            (vec![leftover("old", None, true)], &[]),
+            (vec![set, users, more, pod.clone()], &["more", "users"]),
+            (vec![pod], &["pod"]),
+        ] {
+            assert_eq!(foreign(left, deleted()), stay);
+        }
+    }
+
+    #[test]
+    fn what_is_in_it_is_listed() {
+        let names: Vec<String> = (1..=7).map(|i| format!("shop/Secret s{i}")).collect();
+        assert_eq!(in_it(&names[..1]), "shop/Secret s1 is in it");
         assert_eq!(
-            foreign(vec![set, users, pod.clone()], deleted()).as_deref(),
-            Some("users")
+            in_it(&names),
+            "shop/Secret s1, shop/Secret s2, shop/Secret s3, shop/Secret s4, shop/Secret s5 and 2 more are in it"
         );
-        assert_eq!(foreign(vec![pod], deleted()).as_deref(), Some("pod"));
     }
 
     fn installation() -> InstallationName {
@@ -333,7 +363,8 @@ mod tests {
 
     /// What stands in the record afterwards, where the live namespace carries this label.
     async fn identified(before: &str, owner: Option<&str>) -> Option<String> {
-        let live = json!({"metadata": {"name": "a", "uid": "u", "labels": {names::LABEL_OWNER: owner}}});
+        let live =
+            json!({"metadata": {"name": "a", "uid": "u", "labels": {names::LABEL_OWNER: owner}}});
         let (cluster, asked) = fake::cluster(vec![Some((200, &[], live))]);
         let mut status = AddonInstallationStatus {
             created_namespace: Some(CreatedNamespace {
@@ -342,7 +373,9 @@ mod tests {
             }),
             ..AddonInstallationStatus::default()
         };
-        identify(&cluster, &installation(), &mut status).await.unwrap();
+        identify(&cluster, &installation(), &mut status)
+            .await
+            .unwrap();
         assert_eq!(asked.lines().len(), usize::from(before.is_empty()));
         status.created_namespace.map(|created| created.uid)
     }

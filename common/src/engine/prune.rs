@@ -17,6 +17,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::execute::Event;
+use super::holder;
 use super::meta::{Metadata, Partial};
 use super::report::Failure;
 use super::request::{APPLY_PATCH, Call, MERGE_PATCH, METADATA};
@@ -59,7 +60,8 @@ pub(super) enum Deleted {
 }
 
 /// Deletes group after group. A group begins when the objects of the one before that an add-on's finalizer holds are
-/// gone: their controller may be what goes next.
+/// gone: their controller may be what goes next. Those of the last one are waited for, too: who is told that all is gone
+/// shall find nothing.
 pub(super) async fn prune(
     cluster: &Cluster,
     groups: &[Vec<Deletion>],
@@ -67,8 +69,7 @@ pub(super) async fn prune(
     events: &(dyn Fn(Event) + Send + Sync),
 ) -> Pruned {
     let mut pruned = Pruned::default();
-    let mut groups = groups.iter().filter(|group| !group.is_empty()).peekable();
-    while let Some(group) = groups.next() {
+    for group in groups.iter().filter(|group| !group.is_empty()) {
         let blocked = match (pruned.failed.first(), pruned.held.first()) {
             (Some(failure), _) => Some(format!("{} could not be deleted", failure.key)),
             (_, Some((key, _))) => Some(format!("{key} is still going")),
@@ -81,15 +82,13 @@ pub(super) async fn prune(
             continue;
         }
         let held = delete_group(cluster, group, events, &mut pruned).await;
-        if groups.peek().is_some() {
-            let waiting = held.into_iter().map(async |(deletion, finalizers)| {
-                let key = deletion.target.key.clone();
-                let held = until_gone(cluster, deletion, finalizers, deadline, events).await;
-                (key, held)
-            });
-            for (key, held) in join_all(waiting).await {
-                pruned.held.extend(held.map(|readiness| (key, readiness)));
-            }
+        let waiting = held.into_iter().map(async |(deletion, finalizers)| {
+            let key = deletion.target.key.clone();
+            let held = until_gone(cluster, deletion, finalizers, deadline, events).await;
+            (key, held)
+        });
+        for (key, held) in join_all(waiting).await {
+            pruned.held.extend(held.map(|readiness| (key, readiness)));
         }
     }
     pruned
@@ -205,6 +204,7 @@ async fn until_gone(
         Seen::Listed(objects) => !objects.iter().any(is_it),
         Seen::Changed(object) => !is_it(&object),
         Seen::Deleted(object) => is_it(&object),
+        Seen::Lost(_) => false,
     });
     match timeout_at(deadline, gone).await {
         Ok(Ok(())) => None,
@@ -214,7 +214,10 @@ async fn until_gone(
             message: format!("{}; {error}", readiness.message),
             ..readiness
         }),
-        Err(_) => Some(readiness),
+        Err(_) => Some(Readiness {
+            message: holder::reason(cluster, &collection, &key.name, &finalizers).await,
+            ..readiness
+        }),
     }
 }
 

@@ -74,6 +74,15 @@ impl Failure {
             },
         }
     }
+
+    /// What will not get ready by itself.
+    pub(super) fn of_readiness(key: ObjectKey, readiness: Readiness) -> Self {
+        Self {
+            key,
+            message: readiness.message,
+            cause: Cause::Other,
+        }
+    }
 }
 
 impl Report {
@@ -87,11 +96,7 @@ impl Report {
     pub(super) fn take_pending(&mut self, pending: Vec<(ObjectKey, Readiness)>) {
         for (key, readiness) in pending {
             match readiness.status {
-                Status::Failed => self.failed.push(Failure {
-                    key,
-                    message: readiness.message,
-                    cause: Cause::Other,
-                }),
+                Status::Failed => self.failed.push(Failure::of_readiness(key, readiness)),
                 _ => self.not_ready.push((key, readiness)),
             }
         }

@@ -22,6 +22,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// When the definitions themselves are read for a reason.
 const LOOK_CLOSER: Duration = Duration::from_secs(2);
+/// When they are read again: they are large.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// A definition that shall be served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +102,7 @@ pub(super) async fn wait(
 ) -> Vec<(ObjectKey, Readiness)> {
     let begun = Instant::now();
     let mut pause = FIRST_PAUSE;
+    let mut looked = None;
     let mut failed = Vec::new();
     while !pending.is_empty() {
         if Instant::now() + pause > deadline {
@@ -126,7 +129,10 @@ pub(super) async fn wait(
                 failed.extend(unseen.map(|definition| (definition.key, reason.clone())));
             }
         }
-        if begun.elapsed() > LOOK_CLOSER {
+        if begun.elapsed() > LOOK_CLOSER
+            && looked.is_none_or(|looked: Instant| looked.elapsed() > LOOK_AGAIN)
+        {
+            looked = Some(Instant::now());
             let mut still = Vec::new();
             for definition in pending {
                 let reason = reason(cluster, &definition).await;

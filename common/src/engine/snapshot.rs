@@ -10,7 +10,8 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use crate::api::names;
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::manifest::kinds::KindTable;
-use crate::plan::snapshot::{LiveObject, Snapshot};
+use crate::plan::prune::keep;
+use crate::plan::snapshot::{Controller, LiveObject, Snapshot};
 
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
@@ -162,6 +163,16 @@ fn live(metadata: Metadata) -> LiveObject {
     LiveObject {
         other_owner: owners::other_owner(&metadata.labels, &metadata.annotations),
         owner: metadata.labels.get(names::LABEL_OWNER).cloned(),
+        keep: keep::mark(&metadata.annotations),
+        controlled_by: metadata
+            .owner_references
+            .into_iter()
+            .find(|owner| owner.controller)
+            .map(|owner| Controller {
+                kind: owner.kind,
+                name: owner.name,
+                uid: owner.uid,
+            }),
         uid: metadata.uid,
         generation: metadata.generation,
         resource_version: metadata.resource_version,

@@ -1,23 +1,38 @@
 //! Waits for readiness by watches: one list and watch a kind and namespace, opened only where something is not ready yet.
+//!
+//! Beside the watch runs what it cannot see: time that passes, facts that some objects depend on (read when one does),
+//! and, for what waits longer than a few seconds, why it waits.
 
-mod reasons;
+mod board;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
+use std::time::Duration;
 
-use futures::future::join_all;
-use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
+use futures::StreamExt as _;
+use futures::future::{Either, join_all, select};
+use futures::stream::FuturesUnordered;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::manifest::key::ObjectKey;
 use crate::plan::Target;
-use crate::readiness::{Readiness, Status, assess};
+use crate::readiness::{Need, Readiness, Status};
 
 use super::address::Collection;
 use super::cluster::Cluster;
+use super::error::EngineError;
 use super::execute::Event;
 use super::served::{self, Definition};
 use super::watch::{Seen, follow};
+use super::{blockers, facts};
+use board::{Board, Shared};
+
+/// How often it is looked what time has changed; no request comes of it.
+const TICK: Duration = Duration::from_secs(1);
+/// How long a kind may take to be served: API servers that stand side by side learn of it one by one.
+const KIND_COMES: Duration = Duration::from_secs(10);
+/// Objects of one group whose blockers are searched when the time is over.
+const SEARCHED: usize = 20;
 
 /// Waits until every target is ready, has failed, or the deadline is over. Returns those that are not ready, sorted.
 pub(super) async fn wait(
@@ -77,135 +92,147 @@ async fn group(
     deadline: Instant,
     events: &(dyn Fn(Event) + Send + Sync),
 ) -> Vec<(ObjectKey, Readiness)> {
-    let mut board = Board::new(keys, events);
+    let shared = Shared::new(Board::new(keys, events));
     let only = match keys.first() {
         Some(key) if keys.len() == 1 => Some(key.name.as_str()),
         _ => None,
     };
-    let watching = follow(cluster, collection, only, |seen| board.see(seen));
-    let unseen = match timeout_at(deadline, watching).await {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(Readiness {
-            status: Status::Failed,
-            message: format!("its readiness cannot be seen: {error}"),
-        }),
-        Err(_) => None,
+    let unseen = {
+        let watching = std::pin::pin!(watch(cluster, collection, only, &shared));
+        let keeping_up = std::pin::pin!(keep_up(cluster, collection, &shared));
+        let endpoints = std::pin::pin!(follow_endpoints(cluster, &shared));
+        let beside = select(keeping_up, endpoints);
+        match timeout_at(deadline, select(watching, beside)).await {
+            Ok(Either::Left((Err(error), _))) => Some(error),
+            Ok(_) | Err(_) => None,
+        }
     };
-    let mut pending = Vec::new();
-    for (key, entry) in board.entries {
-        let mut readiness = entry.readiness;
-        if readiness.status == Status::Current {
-            continue;
+    pending(cluster, shared.into_board(), unseen.as_ref()).await
+}
+
+/// Watches the objects until nothing is pending any more. A kind that is not served may be about to be.
+async fn watch(
+    cluster: &Cluster,
+    collection: &Collection,
+    only: Option<&str>,
+    shared: &Shared<'_>,
+) -> Result<(), EngineError> {
+    let begun = Instant::now();
+    let see = |seen| shared.see(seen, cluster.now());
+    loop {
+        match follow(cluster, collection, only, see).await {
+            Err(error) if error.is_not_found() && begun.elapsed() < KIND_COMES => {
+                shared.see(Seen::Lost(error.words()), cluster.now());
+                sleep(TICK).await;
+            }
+            ended => return ended,
         }
-        if let (Some(unseen), false) = (&unseen, readiness.status == Status::Failed) {
-            readiness = unseen.clone();
-        } else if let Some(reason) =
-            reasons::reason(cluster, collection, &key.name, &entry.object).await
+    }
+}
+
+/// What the watch cannot see, until nothing is pending any more.
+async fn keep_up(cluster: &Cluster, collection: &Collection, shared: &Shared<'_>) {
+    let gvk = &collection.gvk;
+    loop {
+        let _ = timeout(TICK, shared.lacking.notified()).await;
+        let lacks = shared.lock().lacks();
+        if lacks.contains(&Need::HasStatus) {
+            let has_status = facts::has_status(cluster, &gvk.group, &gvk.kind).await;
+            let facts = &mut shared.lock().facts;
+            facts.learn_has_status(&gvk.group, &gvk.kind, has_status);
+        }
+        if lacks.contains(&Need::Classes) {
+            let classes = facts::classes(cluster).await;
+            shared.lock().facts.learn_classes(classes);
+        }
+        let unseen = shared.lock().unseen_job();
+        if let Some(key) = unseen {
+            let end = blockers::end_of_job(cluster, &key).await;
+            shared.lock().end(&key, end);
+        }
+        if shared.lock().judge_again(cluster.now()) {
+            return;
+        }
+        let due = shared.lock().due();
+        if let Some((key, object)) = due
+            && cluster.turns.take()
         {
-            readiness.message = format!("{}; {reason}", readiness.message);
-        }
-        pending.push((key.clone(), readiness));
-    }
-    pending
-}
-
-/// The state of the objects of one group.
-struct Board<'a> {
-    entries: BTreeMap<&'a ObjectKey, Entry>,
-    events: &'a (dyn Fn(Event) + Send + Sync),
-}
-
-struct Entry {
-    readiness: Readiness,
-    /// The object as it was seen last, where it says why it is not ready.
-    object: Value,
-    told: bool,
-}
-
-impl<'a> Board<'a> {
-    fn new(keys: &BTreeSet<&'a ObjectKey>, events: &'a (dyn Fn(Event) + Send + Sync)) -> Self {
-        let entry = || Entry {
-            readiness: missing(),
-            object: Value::Null,
-            told: false,
-        };
-        Self {
-            entries: keys.iter().map(|key| (*key, entry())).collect(),
-            events,
+            let blocker = blockers::find(cluster, &key, &object).await;
+            shared.lock().explain(&key, blocker, cluster.now());
         }
     }
+}
 
-    /// Takes in what was seen; true = nothing is pending any more.
-    fn see(&mut self, seen: Seen) -> bool {
+/// Watches the endpoints of the Services that the objects call, until nothing is pending any more; for objects that call
+/// none it does nothing.
+async fn follow_endpoints(cluster: &Cluster, shared: &Shared<'_>) {
+    let mut followed = BTreeSet::new();
+    let mut following = FuturesUnordered::new();
+    loop {
+        let called = shared.lock().called_namespaces();
+        for namespace in called {
+            if followed.insert(namespace.clone()) {
+                following.push(follow_endpoints_in(cluster, shared, namespace));
+            }
+        }
+        let more = std::pin::pin!(shared.calling.notified());
+        if following.is_empty() {
+            more.await;
+        } else if let Either::Right((Some(true), _)) = select(more, following.next()).await {
+            return;
+        }
+    }
+}
+
+/// Whether nothing is pending any more; false = the endpoints of this namespace cannot be read.
+async fn follow_endpoints_in(cluster: &Cluster, shared: &Shared<'_>, namespace: String) -> bool {
+    let see = |seen| {
+        let mut board = shared.lock();
         match seen {
-            Seen::Listed(objects) => {
-                let there: BTreeSet<String> = objects.iter().filter_map(name).collect();
-                let gone: Vec<String> = self
-                    .entries
-                    .keys()
-                    .filter(|key| !there.contains(&key.name))
-                    .map(|key| key.name.clone())
-                    .collect();
-                for name in gone {
-                    self.judge(&name, missing(), Value::Null);
-                }
-                for object in objects {
-                    self.look_at(object);
-                }
-            }
-            Seen::Changed(object) => self.look_at(object),
-            Seen::Deleted(object) => {
-                if let Some(name) = name(&object) {
-                    self.judge(&name, missing(), Value::Null);
-                }
-            }
+            Seen::Listed(slices) => board.facts.list_endpoints(&namespace, &slices),
+            Seen::Changed(slice) => board.facts.change_endpoints(&slice),
+            Seen::Deleted(slice) => board.facts.remove_endpoints(&slice),
+            Seen::Lost(_) => {}
         }
-        self.entries
-            .values()
-            .all(|entry| matches!(entry.readiness.status, Status::Current | Status::Failed))
+        board.judge_again(cluster.now())
+    };
+    let followed = follow(cluster, &facts::slices(&namespace), None, see).await;
+    let mut board = shared.lock();
+    if followed.is_err() {
+        board.facts.close_endpoints(&namespace);
     }
-
-    fn look_at(&mut self, object: Value) {
-        if let Some(name) = name(&object) {
-            let readiness = assess(&object);
-            self.judge(&name, readiness, object);
-        }
-    }
-
-    fn judge(&mut self, name: &str, readiness: Readiness, object: Value) {
-        let entries = self.entries.iter_mut();
-        let Some((key, entry)) = entries.into_iter().find(|(key, _)| key.name == name) else {
-            return;
-        };
-        if entry.told && entry.readiness == readiness {
-            entry.object = object;
-            return;
-        }
-        // What failed stays failed: its end was told.
-        if entry.told && entry.readiness.status == Status::Failed {
-            return;
-        }
-        (self.events)(Event::Waiting {
-            key: (*key).clone(),
-            readiness: readiness.clone(),
-        });
-        *entry = Entry {
-            readiness,
-            object,
-            told: true,
-        };
-    }
+    board.judge_again(cluster.now())
 }
 
-fn missing() -> Readiness {
-    Readiness {
-        status: Status::InProgress,
-        message: "it is not there".to_owned(),
-    }
-}
-
-fn name(object: &Value) -> Option<String> {
-    Some(object.pointer("/metadata/name")?.as_str()?.to_owned())
+/// What is not ready at the end, and why.
+async fn pending(
+    cluster: &Cluster,
+    board: Board<'_>,
+    unseen: Option<&EngineError>,
+) -> Vec<(ObjectKey, Readiness)> {
+    let unseen = match (unseen, board.lost) {
+        (Some(error), _) => Some((Status::Failed, error.to_string())),
+        (None, lost) => lost.map(|why| (Status::InProgress, why)),
+    };
+    let pending = board.entries.into_iter();
+    let pending = pending.filter(|(_, entry)| entry.readiness.status != Status::Current);
+    let explained = pending.enumerate().map(async |(i, (key, entry))| {
+        let mut readiness = entry.readiness.clone();
+        if readiness.status == Status::Failed {
+            return (key.clone(), readiness);
+        }
+        if let Some((status, why)) = &unseen {
+            readiness.status = *status;
+            readiness.message = format!("its readiness cannot be seen: {why}");
+        } else if i < SEARCHED
+            && entry.needs_a_look()
+            && let Some(blocker) = blockers::find(cluster, key, &entry.shown()).await
+        {
+            readiness.message = format!("{}; {}", entry.message(), blocker.message);
+        }
+        (key.clone(), readiness)
+    });
+    join_all(explained).await
 }
 
 #[cfg(test)]

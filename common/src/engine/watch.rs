@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 use kube::core::WatchEvent;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
@@ -17,7 +17,12 @@ use super::request::{Call, JSON};
 /// The server ends a watch after this, so that a dead connection is noticed soon after.
 const WATCH_SECONDS: u32 = 60;
 const SILENCE: Duration = Duration::from_secs(70);
-const PAUSE: Duration = Duration::from_secs(1);
+/// Before a list or watch is tried again; it grows up to [`LONGEST_PAUSE`], so that an API server that comes back is not
+/// met by everybody at once.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// A watch that lasted so long went well.
+const LONG: Duration = Duration::from_secs(5);
 
 /// What is seen of a collection.
 pub(super) enum Seen {
@@ -25,8 +30,10 @@ pub(super) enum Seen {
     Listed(Vec<Value>),
     /// An object came or changed.
     Changed(Value),
-    /// An object went.
+    /// An object went; this is how it was at its end.
     Deleted(Value),
+    /// Nothing can be seen at the moment, and why; it is tried again.
+    Lost(String),
 }
 
 /// Tells `see` what is there and what changes until it answers that it saw enough. Runs without end otherwise; the caller
@@ -49,8 +56,19 @@ pub(super) async fn follow(
             None => call,
         }
     };
+    let mut pause = Pause::default();
     loop {
-        let list = cluster.send::<List>(selected()).await?.object;
+        let list = match cluster.send::<List>(selected()).await {
+            Ok(answer) => answer.object,
+            Err(error) if passes(&error) => {
+                if see(Seen::Lost(error.words())) {
+                    return Ok(());
+                }
+                pause.longer().await;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         let items = list.items.into_iter().map(|item| typed(item, collection));
         if see(Seen::Listed(items.collect())) {
             return Ok(());
@@ -59,17 +77,49 @@ pub(super) async fn follow(
         // One watch after the other from where the last one stopped, until the server forgot that place.
         loop {
             let call = selected().watch(&version, WATCH_SECONDS);
-            match watch(cluster, &call, collection, &mut version, &mut see).await {
+            let opened = Instant::now();
+            let watched = watch(cluster, &call, collection, &mut version, &mut see).await;
+            if opened.elapsed() >= LONG {
+                pause = Pause::default();
+            }
+            match watched {
                 Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(error) if error.code() == Some(410) => break,
-                Err(error) if error.is_uncertain() || error.code() == Some(429) => {
-                    sleep(PAUSE).await;
+                // Servers end watches now and then; one that ends all of them at once is not to be flooded.
+                Ok(false) => pause.longer().await,
+                Err(error) if error.code() == Some(410) => {
+                    pause.longer().await;
                     break;
+                }
+                Err(error) if passes(&error) => {
+                    if see(Seen::Lost(error.words())) {
+                        return Ok(());
+                    }
+                    pause.longer().await;
                 }
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// Whether the same request may succeed later.
+fn passes(error: &EngineError) -> bool {
+    error.is_uncertain() || error.code() == Some(429)
+}
+
+/// Between two tries: longer each time.
+struct Pause(Duration);
+
+impl Default for Pause {
+    fn default() -> Self {
+        Self(FIRST_PAUSE)
+    }
+}
+
+impl Pause {
+    async fn longer(&mut self) {
+        sleep(self.0).await;
+        self.0 = (self.0 * 2).min(LONGEST_PAUSE);
     }
 }
 

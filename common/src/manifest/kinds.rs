@@ -16,6 +16,8 @@ pub struct KindInfo {
     pub namespaced: bool,
     /// Whether it can be listed, patched and deleted (a review object cannot).
     pub writable: bool,
+    /// Whether its controller reports in a subresource `status`.
+    pub has_status: bool,
 }
 
 /// A version of a group, and its kinds.
@@ -56,6 +58,7 @@ impl KindTable {
             plural: text(names.and_then(|names| names.get("plural"))),
             namespaced: text(spec.get("scope")) == "Namespaced",
             writable: true,
+            has_status: false,
         };
         let kind = text(names.and_then(|names| names.get("kind")));
         let group = text(spec.get("group"));
@@ -75,7 +78,12 @@ impl KindTable {
                     version: text(version.get("name")),
                     kind: kind.clone(),
                 };
-                self.insert(&gvk, info.clone());
+                let has_status = version.pointer("/subresources/status").is_some();
+                let info = KindInfo {
+                    has_status,
+                    ..info.clone()
+                };
+                self.insert(&gvk, info);
             }
         }
     }

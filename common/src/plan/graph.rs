@@ -3,9 +3,19 @@
 //! What an edge says holds for the whole command: `to` begins when `from` has come as far as [`Until`] says. Where nothing
 //! stands between two objects, they are applied at the same time.
 
+pub mod cycle;
+mod draft;
+mod members;
+mod requires;
+
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
+use super::desired::Desired;
 use crate::manifest::key::ObjectKey;
+pub use cycle::Cycle;
+use draft::Draft;
 
 /// The order of one command. It has no cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -17,8 +27,66 @@ pub struct Graph {
     pub edges: Vec<Edge>,
 }
 
+/// One add-on of a command.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// How people know its installation.
+    pub name: &'a str,
+    /// Its wanted objects.
+    pub desired: &'a Desired,
+    /// Indexes of the parts that have to be installed before this one begins.
+    pub requires: &'a [usize],
+}
+
 /// Index into [`Graph::nodes`].
 pub type NodeId = usize;
+
+impl Graph {
+    /// The order of one command. It is the same for the same objects, in whatever order they were given.
+    ///
+    /// # Errors
+    /// [`Cycle`].
+    pub fn new(parts: &[Part<'_>]) -> Result<Self, Cycle> {
+        let mut draft = Draft::new(parts);
+        members::definitions(&mut draft);
+        members::namespaces(&mut draft);
+        requires::gates(&mut draft);
+        draft.finish()
+    }
+
+    /// What waits for a node.
+    #[must_use]
+    pub fn leads_to(&self, node: NodeId) -> &[Edge] {
+        let start = self.edges.partition_point(|edge| edge.from < node);
+        let rest = self.edges.get(start..).unwrap_or_default();
+        let length = rest.partition_point(|edge| edge.from == node);
+        rest.get(..length).unwrap_or_default()
+    }
+
+    /// What a node waits for. It reads every edge: who asks for all nodes counts them once instead.
+    pub fn needs(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
+        self.edges.iter().filter(move |edge| edge.to == node)
+    }
+
+    /// The nodes in levels: no edge leads from one to another of the same level, and every edge leads to a later one.
+    #[must_use]
+    pub fn levels(&self) -> Vec<Vec<NodeId>> {
+        let mut level = vec![0usize; self.nodes.len()];
+        for node in cycle::topological(self.nodes.len(), &self.edges) {
+            let next = level.get(node).map_or(0, |level| level + 1);
+            for edge in self.leads_to(node) {
+                if let Some(level) = level.get_mut(edge.to) {
+                    *level = next.max(*level);
+                }
+            }
+        }
+        let mut levels: BTreeMap<usize, Vec<NodeId>> = BTreeMap::new();
+        for (node, level) in level.into_iter().enumerate() {
+            levels.entry(level).or_default().push(node);
+        }
+        levels.into_values().collect()
+    }
+}
 
 /// What edges lead to and from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -95,4 +163,41 @@ pub enum Reason {
     HookWeight,
     /// `requires` of a catalogue entry.
     Requires,
+}
+
+impl std::fmt::Display for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Object { key, .. } => write!(f, "{key}"),
+            Self::Gate { title } => f.write_str(title),
+        }
+    }
+}
+
+impl Reason {
+    /// The word as plans and drawings spell it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Definition => "definition",
+            Self::Namespace => "namespace",
+            Self::Reference => "reference",
+            Self::Rights => "rights",
+            Self::Policy => "policy",
+            Self::Backend => "backend",
+            Self::Judge => "judge",
+            Self::ApiService => "api-service",
+            Self::SyncWave => "sync-wave",
+            Self::DependsOn => "depends-on",
+            Self::ChangeRule => "change-rule",
+            Self::HookWeight => "hook-weight",
+            Self::Requires => "requires",
+        }
+    }
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
+    }
 }

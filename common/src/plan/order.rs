@@ -1,16 +1,11 @@
-//! The order of things: which objects are applied before which, and deleted after which.
-//!
-//! Ranks, not edges: few waves, for each costs a round trip. The order is the lesson of research/peers.md §5; a graph
-//! with edges between objects will replace this file.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! Ranks of objects: what begins first where no edge of the [`super::graph`] decides, and what people read of a plan. The order
+//! is the lesson of research/peers.md §5; deletions have their own: [`super::teardown`].
 
 use serde_json::Value;
 
-use super::{Deletion, Step, Wave};
 use crate::manifest::key::ObjectKey;
 
-/// The wave of an object. Objects of one rank need no order among each other.
+/// The rank of an object. Few objects of one rank need an order among each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rank {
     /// Namespace objects.
@@ -90,7 +85,7 @@ impl Rank {
         }
     }
 
-    /// What people read of a wave.
+    /// What people read of the objects of a rank.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -103,68 +98,6 @@ impl Rank {
             Self::Admission => "APIServices and webhook configurations",
         }
     }
-
-    /// Place in the order of deletion. It is the reverse, but for definitions: to delete one is to delete every object of
-    /// its kind, also those of users, and their finalizers need the controller that the workloads run.
-    fn deletion(self) -> u8 {
-        match self {
-            Self::Admission => 0,
-            Self::CustomResources => 1,
-            Self::Definitions => 2,
-            Self::Workloads => 3,
-            Self::Bindings => 4,
-            Self::Identity => 5,
-            Self::Namespaces => 6,
-        }
-    }
-}
-
-/// Steps in waves, each sorted by key. Empty waves are left out.
-///
-/// A wave of definitions is a barrier where a later step applies an object of one of their kinds, else nobody needs to
-/// wait. A wave of namespaces is none: the answer to its create says Active already, and a terminating one is refused
-/// before the plan is made.
-#[must_use]
-pub fn waves(steps: Vec<Step>) -> Vec<Wave> {
-    let mut ranks: BTreeMap<Rank, Vec<Step>> = BTreeMap::new();
-    for step in steps {
-        let rank = Rank::of(&step.target.key, Some(&step.object));
-        ranks.entry(rank).or_default().push(step);
-    }
-    let defined: BTreeSet<(String, String)> = ranks
-        .get(&Rank::Definitions)
-        .into_iter()
-        .flatten()
-        .filter_map(|step| defined_kind(&step.object))
-        .collect();
-    let barrier = ranks.values().flatten().any(|step| {
-        let key = &step.target.key;
-        defined.contains(&(key.group.clone(), key.kind.clone()))
-    });
-    let waves = ranks.into_iter().map(|(rank, mut steps)| {
-        steps.sort_by(|a, b| a.target.cmp(&b.target));
-        Wave {
-            title: rank.title(),
-            steps,
-            barrier: barrier && rank == Rank::Definitions,
-        }
-    });
-    waves.collect()
-}
-
-/// Deletions in groups, each sorted by key: a group begins when the one before is gone.
-#[must_use]
-pub fn deletions(deletions: Vec<Deletion>) -> Vec<Vec<Deletion>> {
-    let mut groups: BTreeMap<u8, Vec<Deletion>> = BTreeMap::new();
-    for deletion in deletions {
-        let place = Rank::of(&deletion.target.key, None).deletion();
-        groups.entry(place).or_default().push(deletion);
-    }
-    let groups = groups.into_values().map(|mut group| {
-        group.sort_by(|a, b| a.target.cmp(&b.target));
-        group
-    });
-    groups.collect()
 }
 
 /// Group and kind that a CustomResourceDefinition object defines; `None` for any other object.
@@ -180,12 +113,9 @@ pub fn defined_kind(object: &Value) -> Option<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use serde_json::json;
 
     use super::*;
-    use crate::plan::{Action, Target};
 
     fn key(group: &str, kind: &str) -> ObjectKey {
         ObjectKey {
@@ -247,76 +177,5 @@ mod tests {
             Rank::Bindings,
             "after its ServiceAccount"
         );
-    }
-
-    fn step(group: &str, kind: &str, object: Value) -> Step {
-        Step {
-            target: Target {
-                key: key(group, kind),
-                version: "v1".to_owned(),
-                plural: String::new(),
-            },
-            action: Action::Create,
-            object: Arc::new(object),
-            force: true,
-        }
-    }
-
-    #[test]
-    fn definitions_are_a_barrier_only_where_needed() {
-        let crd = || {
-            step(
-                "apiextensions.k8s.io",
-                "CustomResourceDefinition",
-                json!({"kind": "CustomResourceDefinition",
-                       "spec": {"group": "shop.example", "names": {"kind": "Till"}}}),
-            )
-        };
-        let other = || step("", "ConfigMap", Value::Null);
-        let shape = |steps: Vec<Step>| -> Vec<(&str, bool)> {
-            waves(steps)
-                .iter()
-                .map(|wave| (wave.title, wave.barrier))
-                .collect()
-        };
-        assert_eq!(
-            shape(vec![other(), crd()]),
-            [("definitions", false), ("identity and rules", false)]
-        );
-        assert_eq!(
-            shape(vec![step("shop.example", "Till", Value::Null), crd()]),
-            [("definitions", true), ("custom resources", false)]
-        );
-        assert_eq!(
-            shape(vec![step("shop.example", "Basket", Value::Null), crd()]),
-            [("definitions", false), ("custom resources", false)]
-        );
-    }
-
-    #[test]
-    fn deletion_is_the_reverse_with_controllers_last() {
-        let deletion = |(group, kind): (&str, &str)| Deletion {
-            target: step(group, kind, Value::Null).target,
-            uid: String::new(),
-        };
-        let all = [
-            ("", "Namespace"),
-            ("", "ServiceAccount"),
-            ("rbac.authorization.k8s.io", "RoleBinding"),
-            ("apps", "Deployment"),
-            ("apiextensions.k8s.io", "CustomResourceDefinition"),
-            ("shop.example", "Till"),
-            (
-                "admissionregistration.k8s.io",
-                "ValidatingWebhookConfiguration",
-            ),
-        ];
-        let groups = deletions(all.map(deletion).to_vec());
-        let kinds: Vec<&str> = groups
-            .iter()
-            .map(|group| group[0].target.key.kind.as_str())
-            .collect();
-        let expected: Vec<&str> = all.iter().rev().map(|(_, kind)| *kind).collect();
-        assert_eq!(kinds, expected);
     }
 }

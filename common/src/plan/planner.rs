@@ -7,16 +7,14 @@ use std::sync::Arc;
 use super::decide::{Decision, Judge};
 use super::desired::Desired;
 use super::inventory::{Inventory, TooLarge};
+use super::prune::limit::PruneLimit;
 use super::prune::{KeptKind, prune};
 use super::snapshot::Snapshot;
-use super::{Action, InstallationName, Plan, Step, Target, Verb, order};
+use super::{Action, InstallationName, Plan, Step, Target, Verb, order, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
 use crate::api::names::owner_hash;
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::KindTable;
-
-/// From how many objects on a set is protected against being pruned mostly or wholly (semantics 13).
-const PROTECTED_FROM: usize = 10;
 
 /// What a plan is made of.
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +69,8 @@ pub struct Wanted<'a> {
     /// Whether the entry or the values changed, a repair was asked for, or an operation was cut off: then edits are taken
     /// back and Secrets are applied, also with [`Reconcile::Once`] (semantics 12).
     pub due: bool,
-    /// Whether most or all of a larger set may be pruned.
-    pub allow_prune: bool,
+    /// How much of a larger set may be pruned.
+    pub allow_prune: PruneLimit,
 }
 
 /// Why there is no plan. Nothing was written.
@@ -86,9 +84,16 @@ pub enum PlanError {
     },
     /// An empty set, or most of a larger one, would be pruned (semantics 13).
     #[error(
-        "{wanted} objects are wanted and {prune} of {there} would be pruned; look: kubectl addons diff; accept: --allow-prune"
+        "{prune} of {there} objects would be pruned, and {wanted} are wanted\n  look:   kubectl addons diff {name} -n {namespace}\n  \
+         accept: kubectl addons upgrade {name} -n {namespace} --allow-prune {needed}",
+        name = installation.name,
+        namespace = installation.namespace
     )]
     MostlyPruned {
+        /// The installation.
+        installation: InstallationName,
+        /// The share that would accept it.
+        needed: PruneLimit,
         /// How many would go.
         prune: usize,
         /// How many of ours are there.
@@ -227,9 +232,11 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
     occupied.insert(&input.installation.namespace);
     let pruning = prune(input, &owner, &desired.objects.keys().collect(), &occupied);
     let (pruned, there) = (pruning.deletions.len(), pruning.there);
-    let most = desired.objects.is_empty() || pruned > there / 2;
-    if there >= PROTECTED_FROM && pruned > 0 && most && !wanted.allow_prune {
+    let limit = wanted.allow_prune;
+    if let Some(needed) = limit.needed(pruned, there, desired.objects.is_empty()) {
         return Err(PlanError::MostlyPruned {
+            installation: input.installation.clone(),
+            needed,
             prune: pruned,
             there,
             wanted: desired.objects.len(),
@@ -244,7 +251,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
     plan.to = Some(wanted.to.clone());
     plan.create_namespace = creates_namespace(input, wanted);
     plan.wait_for = wait_targets(desired);
-    plan.waves = order::waves(steps);
+    plan.steps = steps;
     let kept = pruning.recorded();
     plan.exact = Inventory::union(&exact, &kept);
     // Decisions stand before the old facts: where the two differ, they know more (a new uid, a planned create).
@@ -285,7 +292,7 @@ fn empty(input: &PlanInput<'_>) -> Plan {
         from: input.from.cloned(),
         to: None,
         create_namespace: None,
-        waves: Vec::new(),
+        steps: Vec::new(),
         prune: Vec::new(),
         release: Vec::new(),
         retained: Vec::new(),
@@ -294,12 +301,13 @@ fn empty(input: &PlanInput<'_>) -> Plan {
         union: Inventory::default(),
         exact: Inventory::default(),
         warnings: Vec::new(),
+        breakages: Vec::new(),
     }
 }
 
 impl Plan {
     fn take(&mut self, pruning: super::prune::Pruning) {
-        self.prune = order::deletions(pruning.deletions);
+        self.prune = teardown::groups(pruning.deletions, &BTreeSet::new());
         self.release = pruning.release;
         self.retained = pruning.retained.into_keys().collect();
         self.warnings.extend(pruning.warnings);
@@ -360,7 +368,11 @@ fn wait_targets(desired: &Desired) -> Vec<Target> {
             | ("batch", "Job")
             | ("", "Pod" | "PersistentVolumeClaim")
             | ("apiextensions.k8s.io", "CustomResourceDefinition")
-            | ("apiregistration.k8s.io", "APIService") => true,
+            | ("apiregistration.k8s.io", "APIService")
+            | (
+                "admissionregistration.k8s.io",
+                "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
+            ) => true,
             ("", "Service") => {
                 let kind = wanted.object.pointer("/spec/type");
                 kind.and_then(serde_json::Value::as_str) == Some("LoadBalancer")

@@ -1,6 +1,11 @@
 //! What becomes of recorded objects that are not wanted any more (semantics 7 and 13).
 //!
-//! A delete needs: in the inventory, our label on the live object, the recorded uid, wanted by no other installation.
+//! A delete needs: in the inventory, our label on the live object, the recorded uid, wanted by no other installation; and
+//! that neither a mark on the live object ([`keep`]) nor a controller of somebody else keeps it: operators copy labels to
+//! what they make (kustomize-controller#192, #315).
+
+pub mod keep;
+pub mod limit;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -115,6 +120,17 @@ fn obstacle(item: &Item, live: &LiveObject, owner: &str) -> Option<&'static str>
     }
 }
 
+/// Why an object that is ours may not be deleted by anybody, or by us.
+fn kept_by(input: &PlanInput<'_>, live: &LiveObject) -> Option<String> {
+    if let Some(mark) = &live.keep {
+        return Some(format!("it carries {mark}"));
+    }
+    let controller = live.controlled_by.as_ref()?;
+    let mut recorded = input.inventory.objects.values();
+    let is_ours = recorded.any(|item| item.object.uid == controller.uid);
+    (!is_ours).then(|| format!("its controller is {} {}", controller.kind, controller.name))
+}
+
 /// How a recorded object is addressed now; `None` where its kind is not served.
 fn target(input: &PlanInput<'_>, key: &ObjectKey, item: &Item) -> Option<Target> {
     if input
@@ -188,6 +204,14 @@ impl Pruning {
         occupied: &BTreeSet<&str>,
     ) {
         let key = &target.key;
+        if let Some(why) = kept_by(input, live) {
+            self.warnings.push(format!("{key} is retained: {why}"));
+            // Recorded as it was: once the reason is gone, the object goes.
+            let mut item = item.clone();
+            item.object.uid.clone_from(&live.uid);
+            self.retained.insert(target.key, item);
+            return;
+        }
         let kept = match KeptKind::of(key) {
             Some(kind) => !input.delete_kinds.contains(&kind),
             // Of a kind that is not kept only what was created once is retained (semantics 12).

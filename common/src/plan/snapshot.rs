@@ -19,6 +19,21 @@ pub struct LiveObject {
     pub terminating: bool,
     /// Helm release, Flux, Argo CD or another owner as its labels and annotations tell, for refusals.
     pub other_owner: Option<String>,
+    /// The mark that says that nobody may delete it, as it is written ([`super::prune::keep::mark`]).
+    pub keep: Option<String>,
+    /// Its controller, where an ownerReference names one.
+    pub controlled_by: Option<Controller>,
+}
+
+/// The controller of an object, as its ownerReference names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Controller {
+    /// Kind.
+    pub kind: String,
+    /// Name, in the object's namespace or in none.
+    pub name: String,
+    /// metadata.uid.
+    pub uid: String,
 }
 
 /// What was found of the wanted and the recorded objects.

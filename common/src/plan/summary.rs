@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::order::Rank;
-use super::{Action, Plan, Wave};
+use super::{Action, Plan};
 use crate::manifest::key::ObjectKey;
 
 /// One line of the confirmation: `create   9 objects   ServiceAccount, ClusterRole ×2, …`.
@@ -21,7 +21,7 @@ pub struct Line {
 #[must_use]
 pub fn lines(plan: &Plan) -> Vec<Line> {
     let steps = |action: Action| -> Vec<&ObjectKey> {
-        let steps = plan.steps().filter(|step| step.action == action);
+        let steps = plan.steps.iter().filter(|step| step.action == action);
         steps.map(|step| &step.target.key).collect()
     };
     let deletions = plan.prune.iter().flatten();
@@ -65,31 +65,47 @@ pub fn kinds<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The waves: `1 identity and rules → 2 Service, Deployment → 3 APIService`. Empty where nothing is applied.
+/// The steps by rank, as people read them: `1 identity and rules → 2 Service, Deployment → 3 APIService`. The exact order is
+/// the graph's. Empty where nothing is applied.
 #[must_use]
 pub fn order(plan: &Plan) -> String {
-    let waves = plan.waves.iter().zip(1..);
-    let words = waves.map(|(wave, number)| format!("{number} {}", wave_words(wave)));
+    let words = ranks(plan)
+        .into_iter()
+        .zip(1..)
+        .map(|((rank, kinds), number)| format!("{number} {}", rank_words(rank, &kinds)));
     words.collect::<Vec<_>>().join(" → ")
 }
 
-/// The kinds of a wave where they are few and say more than its title.
-fn wave_words(wave: &Wave) -> String {
-    const FEW: usize = 3;
-    if wave.title == Rank::Identity.title() {
-        return wave.title.to_owned();
+/// How many steps of which rank a plan has.
+#[must_use]
+pub fn steps_by_rank(plan: &Plan) -> BTreeMap<Rank, usize> {
+    let ranks = ranks(plan).into_iter();
+    ranks.map(|(rank, kinds)| (rank, kinds.len())).collect()
+}
+
+fn ranks(plan: &Plan) -> BTreeMap<Rank, Vec<&str>> {
+    let mut ranks: BTreeMap<Rank, Vec<&str>> = BTreeMap::new();
+    for step in &plan.steps {
+        let key = &step.target.key;
+        let rank = Rank::of(key, Some(&step.object));
+        ranks.entry(rank).or_default().push(&key.kind);
     }
-    let mut kinds: Vec<&str> = Vec::new();
-    for step in &wave.steps {
-        let kind = step.target.key.kind.as_str();
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
+    ranks
+}
+
+/// The kinds of a rank where they are few and say more than its title.
+fn rank_words(rank: Rank, kinds: &[&str]) -> String {
+    const FEW: usize = 3;
+    let mut named: Vec<&str> = Vec::new();
+    for kind in kinds {
+        if !named.contains(kind) {
+            named.push(kind);
         }
     }
-    if kinds.len() > FEW {
-        wave.title.to_owned()
+    if rank == Rank::Identity || named.len() > FEW {
+        rank.title().to_owned()
     } else {
-        kinds.join(", ")
+        named.join(", ")
     }
 }
 
@@ -101,7 +117,7 @@ mod tests {
 
     use super::*;
     use crate::plan::inventory::Inventory;
-    use crate::plan::{Deletion, InstallationName, Step, Target, Verb, order as waves};
+    use crate::plan::{Deletion, InstallationName, Step, Target, Verb};
 
     fn target(group: &str, kind: &str, name: &str) -> Target {
         Target {
@@ -116,7 +132,7 @@ mod tests {
         }
     }
 
-    /// The example of the transcripts, whose bindings have a wave of their own here.
+    /// The example of the transcripts, whose bindings have a rank of their own here.
     #[test]
     fn words() {
         let rbac = "rbac.authorization.k8s.io";
@@ -147,7 +163,7 @@ mod tests {
             from: None,
             to: None,
             create_namespace: None,
-            waves: waves::waves(steps.map(step).to_vec()),
+            steps: steps.map(step).to_vec(),
             prune: vec![vec![Deletion {
                 target: target("", "ConfigMap", "old"),
                 uid: String::new(),
@@ -159,6 +175,7 @@ mod tests {
             union: Inventory::default(),
             exact: Inventory::default(),
             warnings: Vec::new(),
+            breakages: Vec::new(),
         };
         let line = |word, objects, kinds: &str| Line {
             word,

@@ -1,5 +1,6 @@
 //! Reading fields and conditions of live objects, whatever they hold.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 /// Longest text of a server that a message carries, in characters.
@@ -55,6 +56,15 @@ impl<'a> Condition<'a> {
         text(self.0, &["reason"])
     }
 
+    pub(super) fn message(self) -> &'a str {
+        text(self.0, &["message"])
+    }
+
+    /// When it came to its present state.
+    pub(super) fn since(self) -> Option<Timestamp> {
+        text(self.0, &["lastTransitionTime"]).parse().ok()
+    }
+
     /// The generation that it was judged by, where it says so.
     pub(super) fn observed_generation(self) -> Option<i64> {
         number(self.0, &["observedGeneration"])
@@ -62,7 +72,7 @@ impl<'a> Condition<'a> {
 
     /// `REASON, MESSAGE` as far as they are there.
     pub(super) fn why(self) -> String {
-        why(self.reason(), text(self.0, &["message"]))
+        why(self.reason(), self.message())
     }
 }
 

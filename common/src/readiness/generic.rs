@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::fields::{condition, field, number, why};
-use super::{Readiness, Status};
+use super::fields::{condition, field, number, text, why};
+use super::{Context, GRACE, Readiness, Status};
 
 /// Deletion, generation, Reconciling, Stalled: judged before the rule of the kind (kstatus).
 pub(super) fn before_the_kind(object: &Value) -> Option<Readiness> {
@@ -35,8 +35,28 @@ pub(super) fn before_the_kind(object: &Value) -> Option<Readiness> {
     None
 }
 
+/// Whether nothing was ever reported on an object.
+pub(super) fn is_unreported(object: &Value) -> bool {
+    match field(object, &["status"]) {
+        None | Some(Value::Null) => true,
+        Some(status) => status.as_object().is_some_and(serde_json::Map::is_empty),
+    }
+}
+
 /// The first of these conditions that is there decides; an object without any works.
-pub(super) fn by_conditions(object: &Value, kinds: &[&str]) -> Readiness {
+///
+/// A custom resource whose controller has not looked at it yet says nothing either (helm#32066, kapp, kstatus: ready at
+/// once). Where its kind has a status it gets [`GRACE`] from its creation; most that still have none never get one.
+pub(super) fn by_conditions(object: &Value, kinds: &[&str], ctx: &Context<'_>) -> Readiness {
+    if ctx.has_status && is_unreported(object) {
+        let created = text(object, &["metadata", "creationTimestamp"]).parse();
+        let age = ctx.now.zip(created.ok());
+        if age.is_some_and(|(now, created)| now.duration_since(created) < GRACE) {
+            return Readiness::in_progress("waiting: no status yet");
+        }
+        let seconds = GRACE.as_secs();
+        return Readiness::current(format!("ready, no status after {seconds} s"));
+    }
     let Some((kind, condition)) = kinds
         .iter()
         .find_map(|kind| Some((kind, condition(object, kind)?)))

@@ -3,16 +3,11 @@
 use serde_json::Value;
 
 use super::Readiness;
-use super::fields::{condition, is_true, number};
+use super::fields::{condition, field, is_true, number, text, why};
 
 pub(super) fn job(object: &Value) -> Readiness {
-    if let Some(failed) = condition(object, "Failed")
-        && failed.is_true()
-    {
-        return Readiness::failed(format!("failed: {}", failed.why()));
-    }
-    if condition(object, "Complete").is_some_and(|complete| complete.is_true()) {
-        return Readiness::current("completed");
+    if let Some(ended) = ended(object) {
+        return ended;
     }
     if is_true(object, &["spec", "suspend"]) {
         return Readiness::current("suspended");
@@ -25,4 +20,41 @@ pub(super) fn job(object: &Value) -> Readiness {
         message.push_str(&format!(", {failed} failed"));
     }
     Readiness::in_progress(message)
+}
+
+/// A Job that has come to its end, also while it is being deleted for it.
+pub(super) fn ended(object: &Value) -> Option<Readiness> {
+    if let Some(failed) = condition(object, "Failed")
+        && failed.is_true()
+    {
+        return Some(Readiness::failed(format!("failed: {}", failed.why())));
+    }
+    let complete = condition(object, "Complete")?;
+    complete.is_true().then(|| Readiness::current("completed"))
+}
+
+/// Whether the server deletes it by itself once it has come to its end.
+pub(super) fn is_removed_at_its_end(object: &Value) -> bool {
+    field(object, &["spec", "ttlSecondsAfterFinished"]).is_some_and(Value::is_number)
+}
+
+/// How a Job ended that was gone before anybody saw it, by the events about it: the job controller writes one at its end.
+#[must_use]
+pub fn ended_by_events(events: &[Value]) -> Option<Readiness> {
+    let newest = events
+        .iter()
+        .filter(|event| text(event, &["source", "component"]) == "job-controller")
+        .max_by_key(|event| text(event, &["lastTimestamp"]))?;
+    match text(newest, &["reason"]) {
+        "Completed" => Some(Readiness::current("completed")),
+        reason @ ("BackoffLimitExceeded"
+        | "DeadlineExceeded"
+        | "PodFailurePolicy"
+        | "MaxFailedIndexesExceeded"
+        | "FailedIndexes") => {
+            let why = why(reason, text(newest, &["message"]));
+            Some(Readiness::failed(format!("failed: {why}")))
+        }
+        _ => None,
+    }
 }

@@ -84,7 +84,7 @@ fn failure(object: &Value) -> String {
 }
 
 /// Init containers first: they block the others.
-fn containers(object: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn containers(object: &Value) -> impl Iterator<Item = &Value> {
     list(object, "initContainerStatuses")
         .iter()
         .chain(list(object, "containerStatuses"))

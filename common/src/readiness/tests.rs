@@ -1,5 +1,8 @@
+mod blocker;
 mod other;
 mod pod;
+mod storage;
+mod webhook;
 mod workload;
 
 use Status::{Current, Failed, InProgress, Terminating};
@@ -9,6 +12,22 @@ use super::*;
 
 /// Judges `KIND` (`group/Kind` or `Kind`) with the given parts, and compares word and message.
 fn check(kind: &str, parts: Value, status: Status, message: &str) {
+    check_in(kind, parts, &Context::default(), status, message);
+}
+
+/// As [`check`], with more than the object.
+fn check_in(kind: &str, parts: Value, ctx: &Context<'_>, status: Status, message: &str) {
+    let object = object(kind, parts);
+    let verdict = assess_in(&object, ctx);
+    assert_eq!(
+        (verdict.status, verdict.message.as_str()),
+        (status, message),
+        "{object}"
+    );
+}
+
+/// An object of `KIND` (`group/Kind` or `Kind`) with the given parts.
+fn object(kind: &str, parts: Value) -> Value {
     let (group, kind) = kind.split_once('/').unwrap_or(("", kind));
     let api_version = if group.is_empty() {
         "v1".to_owned()
@@ -22,12 +41,12 @@ fn check(kind: &str, parts: Value, status: Status, message: &str) {
             _ => object[key] = value.clone(),
         }
     }
-    let verdict = assess(&object);
-    assert_eq!(
-        (verdict.status, verdict.message.as_str()),
-        (status, message),
-        "{object}"
-    );
+    object
+}
+
+/// A time on the first day of 2026.
+fn at(clock: &str) -> Timestamp {
+    format!("2026-01-01T{clock}Z").parse().unwrap()
 }
 
 /// A condition.

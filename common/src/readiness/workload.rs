@@ -1,20 +1,21 @@
 //! Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController: counts of pods.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
-use super::Readiness;
 use super::fields::{condition, field, is_true, number, text};
+use super::{GRACE, Readiness};
 
 /// `progressDeadlineSeconds` of somebody who wants no deadline: Progressing is then never set.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
-pub(super) fn deployment(object: &Value) -> Readiness {
+pub(super) fn deployment(object: &Value, now: Option<Timestamp>) -> Readiness {
     let wanted = wanted(object);
     let ready = count(object, "readyReplicas");
     if is_true(object, &["spec", "paused"]) {
         return Readiness::current(format!("paused, {ready}/{wanted} ready"));
     }
-    if let Some(failure) = replica_failure(object) {
+    if let Some(failure) = replica_failure(object, now) {
         return failure;
     }
     let progressing = condition(object, "Progressing");
@@ -48,6 +49,12 @@ pub(super) fn deployment(object: &Value) -> Readiness {
         && progressing.is_none_or(|progressing| progressing.reason() != "NewReplicaSetAvailable")
     {
         return Readiness::in_progress(format!("{ready}/{wanted} ready, the rollout is not over"));
+    }
+    // Also where no deadline is set, with which kstatus stops looking (T12).
+    if let Some(progressing) = progressing
+        && progressing.is_false()
+    {
+        return Readiness::in_progress(format!("{ready}/{wanted} ready, {}", progressing.why()));
     }
     match condition(object, "Available") {
         Some(available) if available.is_true() => counted(ready, wanted),
@@ -121,10 +128,10 @@ pub(super) fn daemon_set(object: &Value) -> Readiness {
 }
 
 /// Also for a ReplicationController, which has the same status.
-pub(super) fn replica_set(object: &Value) -> Readiness {
+pub(super) fn replica_set(object: &Value, now: Option<Timestamp>) -> Readiness {
     let wanted = wanted(object);
     let ready = count(object, "readyReplicas");
-    if let Some(failure) = replica_failure(object) {
+    if let Some(failure) = replica_failure(object, now) {
         return failure;
     }
     if ready < wanted {
@@ -144,9 +151,18 @@ pub(super) fn replica_set(object: &Value) -> Readiness {
     counted(ready, wanted)
 }
 
-/// No pod can be made: a quota, pod security, a missing service account (semantics 17: terminal).
-fn replica_failure(object: &Value) -> Option<Readiness> {
+/// No pod can be made: a quota, pod security, a missing service account (semantics 17: terminal). kstatus waits for ever
+/// and kops takes it for healthy (T12); here it is a failure once it has lasted, for in a namespace that is a moment old
+/// the service account and the quota's count may be what is missing.
+fn replica_failure(object: &Value, now: Option<Timestamp>) -> Option<Readiness> {
     let failure = condition(object, "ReplicaFailure").filter(|failure| failure.is_true())?;
+    let age = now.zip(failure.since());
+    if age.is_some_and(|(now, since)| now.duration_since(since) < GRACE) {
+        return Some(Readiness::in_progress(format!(
+            "waiting: {}",
+            failure.why()
+        )));
+    }
     Some(Readiness::failed(failure.why()))
 }
 

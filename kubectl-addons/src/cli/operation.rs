@@ -1,11 +1,14 @@
 //! Flags of the commands that change installations. Field docs are the help texts.
 #![expect(missing_docs, reason = "a flattened group has no help text of its own")]
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
+use common::plan::prune::KeptKind;
+use common::plan::prune::limit::PruneLimit;
 
 use crate::completion;
 
@@ -48,6 +51,8 @@ pub struct Upgrade {
     #[arg(long)]
     pub allow_downgrade: bool,
     #[command(flatten)]
+    pub delete: Delete,
+    #[command(flatten)]
     pub source: Source,
     #[command(flatten)]
     pub values: Values,
@@ -74,8 +79,10 @@ pub struct Uninstall {
     #[arg(required = true, value_name = "NAME", add = ArgValueCandidates::new(completion::installations))]
     pub names: Vec<String>,
     /// Keep the objects and forget the installation
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["delete_crds", "delete_namespaces", "delete_volumes"])]
     pub keep: bool,
+    #[command(flatten)]
+    pub delete: Delete,
     #[command(flatten)]
     pub run: Run,
 }
@@ -118,14 +125,57 @@ pub struct Change {
     /// Show what would happen and change nothing: client plans only, server asks the API server about every object
     #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, default_value_t, default_missing_value = "client", require_equals = true)]
     pub dry_run: DryRun,
-    /// Accept a set that is empty, or that prunes most of what is installed
+    /// Accept that so much of what is installed is pruned; without it a set of ten objects or more may lose half of them
+    #[arg(long, value_name = "N%", value_parser = percent, default_value_t, hide_default_value = true)]
+    pub allow_prune: PruneLimit,
+    /// Accept definitions that drop fields, or tighten them, although live objects break
     #[arg(long)]
-    pub allow_prune: bool,
+    pub allow_crd_breakage: bool,
     /// Never install the definitions; fail where they are missing
     #[arg(long)]
     pub no_init: bool,
     #[command(flatten)]
     pub run: Run,
+}
+
+/// Kinds whose objects hold data of others: they are deleted only when named (semantics 7).
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Delete {
+    /// Also delete CustomResourceDefinitions, and with them every object of their kinds
+    #[arg(long)]
+    pub delete_crds: bool,
+    /// Also delete Namespace objects of the manifest, and with them everything in them
+    #[arg(long)]
+    pub delete_namespaces: bool,
+    /// Also delete PersistentVolumeClaims and PersistentVolumes
+    #[arg(long)]
+    pub delete_volumes: bool,
+}
+
+impl Delete {
+    /// The kinds that were named.
+    pub fn kinds(self) -> BTreeSet<KeptKind> {
+        let volumes = [KeptKind::PersistentVolumeClaim, KeptKind::PersistentVolume];
+        let definitions = self
+            .delete_crds
+            .then_some(KeptKind::CustomResourceDefinition);
+        let namespaces = self.delete_namespaces.then_some(KeptKind::Namespace);
+        let volumes = volumes.into_iter().filter(|_| self.delete_volumes);
+        definitions
+            .into_iter()
+            .chain(namespaces)
+            .chain(volumes)
+            .collect()
+    }
+}
+
+/// A share of the installed objects.
+fn percent(text: &str) -> Result<PruneLimit, String> {
+    let number = text.strip_suffix('%').ok_or_else(|| {
+        format!("it is a share of what is installed: write {text}% if that is meant")
+    })?;
+    let share = number.parse().ok().and_then(PruneLimit::new);
+    share.ok_or_else(|| "it goes from 0% to 100%".to_owned())
 }
 
 /// How an operation runs.

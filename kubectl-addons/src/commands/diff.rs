@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use common::engine::diff::{self, FieldChange, ObjectDiff};
+use common::plan::crd_safety::Breakage;
+use common::plan::prune::limit::PruneLimit;
 use serde_json::Value;
 
 use crate::cli::operation::Diff;
@@ -34,7 +36,8 @@ async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
     let flags = Flags {
         repair: true,
         allow_downgrade: true,
-        allow_prune: true,
+        allow_prune: PruneLimit::ALL,
+        ..Flags::default()
     };
     let mut candidates = Vec::new();
     let is_new = |typed: &String| {
@@ -63,7 +66,7 @@ async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
         }
     }
     let mut worst = Exit::Done;
-    for (_, outcome) in pipeline.plan(candidates, flags).await? {
+    for (_, outcome) in pipeline.plan(candidates, flags).await {
         if let Some(prepared) = outcome? {
             let changes = diff::diff(session.cluster().await?, &prepared.plan).await?;
             let (text, differs) = text(&prepared, &changes);
@@ -100,6 +103,9 @@ fn text(item: &Prepared, changes: &[ObjectDiff]) -> (String, bool) {
     let pruned: Vec<_> = plan.prune.iter().flatten().collect();
     for deletion in &pruned {
         let _ = writeln!(text, "- {}", deletion.target.key);
+    }
+    for line in plan.breakages.iter().flat_map(Breakage::lines) {
+        let _ = writeln!(text, "! {line}");
     }
     let unchanged = plan.unchanged.len() + changes.len() - changed - added;
     let differs = changed + added + pruned.len() + plan.release.len() > 0;

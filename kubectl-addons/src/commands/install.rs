@@ -37,6 +37,6 @@ pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
                 .await?,
         );
     }
-    let planned = pipeline.plan(candidates, flags).await?;
+    let planned = pipeline.plan(candidates, flags).await;
     run::run(session, &pipeline.known, run::items(planned)?, &args.change).await
 }

@@ -92,6 +92,10 @@ fn tree(record: &AddonInstallation, word: &str, objects: &[ObjectHealth]) -> Str
         .map(|name| name.chars().count())
         .max()
         .unwrap_or_default();
+    let states = objects
+        .iter()
+        .map(|object| object.message().chars().count());
+    let state_width = states.max().unwrap_or_default();
     for (i, (object, name)) in objects.iter().zip(&names).enumerate() {
         let branch = if i + 1 == objects.len() {
             "└─"
@@ -99,7 +103,17 @@ fn tree(record: &AddonInstallation, word: &str, objects: &[ObjectHealth]) -> Str
             "├─"
         };
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{branch} {name:<width$}   {}", object.message());
+        let state = object.message();
+        let _ = match &object.blocker {
+            Some(blocker) => {
+                let why = &blocker.message;
+                writeln!(
+                    text,
+                    "{branch} {name:<width$}   {state:<state_width$}   {why}"
+                )
+            }
+            None => writeln!(text, "{branch} {name:<width$}   {state}"),
+        };
     }
     let edited: Vec<_> = objects.iter().filter(|object| object.edited).collect();
     for object in &edited {

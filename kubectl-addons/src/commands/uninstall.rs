@@ -20,7 +20,7 @@ pub async fn run(session: &Session, args: &Uninstall) -> Result<Exit> {
     for name in &args.names {
         let record = pipeline.record(name)?;
         pipeline.deletion(record).await?;
-        prepared.push(prepare_uninstall(session, record.clone(), args.keep).await?);
+        prepared.push(prepare_uninstall(session, record.clone(), args.keep, args.delete).await?);
     }
     run::execute(session, &prepared, &args.run, None).await
 }

@@ -22,6 +22,7 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
         repair: args.repair,
         allow_downgrade: args.allow_downgrade,
         allow_prune: args.change.allow_prune,
+        delete: args.delete,
     };
     let mut candidates = Vec::new();
     for (record, version) in targets(&pipeline, &args.addons, session)? {
@@ -38,7 +39,7 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
                 .await?,
         );
     }
-    let planned = pipeline.plan(candidates, flags).await?;
+    let planned = pipeline.plan(candidates, flags).await;
     run::run(session, &pipeline.known, run::items(planned)?, &args.change).await
 }
 

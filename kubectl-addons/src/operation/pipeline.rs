@@ -147,11 +147,8 @@ impl<'a> Pipeline<'a> {
         self.settle(candidate, overlay).await
     }
 
-    /// The plans of candidates, in the order in which they have to be executed.
-    ///
-    /// # Errors
-    /// Add-ons that need definitions of each other.
-    pub async fn plan(&self, candidates: Vec<Candidate>, flags: Flags) -> Result<Vec<Planned>> {
+    /// The plans of candidates.
+    pub async fn plan(&self, candidates: Vec<Candidate>, flags: Flags) -> Vec<Planned> {
         together::plan(self.session, &self.known, candidates, flags).await
     }
 

@@ -1,13 +1,13 @@
 //! From a candidate to a plan: fetch, verify, parse, mark, read the live state, plan.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail};
 use common::api::catalogue::Method;
 use common::api::installation::Installed;
 use common::catalogue::Entry;
 use common::catalogue::channel::resolve_manifest;
-use common::engine::snapshot;
+use common::engine::{definitions, snapshot};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 use common::manifest::parse::{self, Limits};
@@ -15,8 +15,10 @@ use common::manifest::{Manifest, digest};
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
+use common::plan::prune::limit::PruneLimit;
 use common::plan::{InstallationName, Plan};
 
+use crate::cli::operation::Delete;
 use crate::session::Session;
 use crate::source;
 
@@ -44,6 +46,8 @@ pub struct Prepared {
     pub record: AddonInstallation,
     /// What will happen.
     pub plan: Plan,
+    /// Its wanted objects: the order of the command is made of them. None for an uninstallation.
+    pub desired: Desired,
 }
 
 /// Fetches the manifest of an entry, verifies its hash and parses it. Nothing is applied from an unverified source.
@@ -98,8 +102,10 @@ pub async fn package(entry: &Entry) -> Result<Package> {
 pub struct PlanFlags {
     /// Whether something is due; otherwise only drift of `reconcile: Ensure` is repaired.
     pub due: bool,
-    /// Accept a set that is empty, or that prunes most of what is installed.
-    pub allow_prune: bool,
+    /// How much of what is installed may be pruned.
+    pub allow_prune: PruneLimit,
+    /// Kinds that are deleted although they hold data.
+    pub delete: Delete,
 }
 
 /// What other add-ons of the same command will bring.
@@ -178,12 +184,14 @@ pub async fn prepare(
         snapshot: &snapshot,
         kinds: &kinds,
         claims: &claims,
-        delete_kinds: &BTreeSet::new(),
+        delete_kinds: &flags.delete.kinds(),
     })?;
+    definitions::check(cluster, &served, &mut plan).await?;
     plan.warnings.extend(package.warnings);
     Ok(Prepared {
         record: candidate.wanted,
         plan,
+        desired,
     })
 }
 
@@ -195,6 +203,7 @@ pub async fn prepare_uninstall(
     session: &Session,
     record: AddonInstallation,
     keep: bool,
+    delete: Delete,
 ) -> Result<Prepared> {
     let cluster = session.cluster().await?;
     let name = name_of(&record);
@@ -208,7 +217,7 @@ pub async fn prepare_uninstall(
     let kinds = cluster.kinds(&needed).await?;
     let (keys, namespaces) = planner::reads(&Desired::default(), &inventory);
     let snapshot = snapshot::read(cluster, &kinds, &keys, &namespaces).await?;
-    let plan = planner::plan(&PlanInput {
+    let mut plan = planner::plan(&PlanInput {
         installation: &name,
         addon: &record.spec.addon_ref.name,
         from: status.installed.as_ref(),
@@ -217,7 +226,12 @@ pub async fn prepare_uninstall(
         snapshot: &snapshot,
         kinds: &kinds,
         claims: &BTreeMap::new(),
-        delete_kinds: &BTreeSet::new(),
+        delete_kinds: &delete.kinds(),
     })?;
-    Ok(Prepared { record, plan })
+    definitions::check(cluster, &kinds, &mut plan).await?;
+    Ok(Prepared {
+        record,
+        plan,
+        desired: Desired::default(),
+    })
 }

@@ -3,8 +3,9 @@
 use std::io::{BufRead as _, IsTerminal as _};
 
 use anyhow::Result;
-use common::engine::{Cause, ExecuteOptions, Report, diff, execute as run_plan};
-use common::plan::Verb;
+use common::engine::{Cause, ExecuteOptions, Report, Task, diff, execute as run_plans};
+use common::plan::graph::{Graph, Part};
+use common::plan::{Plan, Verb};
 
 use crate::cli::operation::{Change, DryRun, Run};
 use crate::definitions;
@@ -89,7 +90,14 @@ pub async fn run(
         return Ok(Exit::Done);
     }
     if change.dry_run != DryRun::None {
-        return dry_run(session, &prepared, change.dry_run).await;
+        let exit = dry_run(session, &prepared, change.dry_run).await?;
+        return refuse_breakages(&prepared, change).map(|()| exit);
+    }
+    if let Err(refusal) = refuse_breakages(&prepared, change) {
+        for item in &prepared {
+            output::note(announce::plan(item).trim_end());
+        }
+        return Err(refusal);
     }
     let init = known.uninitialised.then_some(definitions::Init {
         forbidden: change.no_init,
@@ -97,17 +105,27 @@ pub async fn run(
     execute(session, &prepared, &change.run, init).await
 }
 
-/// Announces the plans, asks, executes them one after another, and reports. The worst outcome is the exit code
-/// (semantics 17); the failure of one add-on does not stop the others. `init`: our definitions are missing.
+/// Refuses definitions that break live objects; nothing was written.
+fn refuse_breakages(prepared: &[Prepared], change: &Change) -> Result<()> {
+    for item in prepared {
+        item.plan.check_breakages(change.allow_crd_breakage)?;
+    }
+    Ok(())
+}
+
+/// Announces the plans, asks, executes them, and reports. The worst outcome is the exit code (semantics 17); what fails
+/// stops only what comes after it in the order. `init`: our definitions are missing.
 ///
 /// # Errors
-/// Nothing was written: the user declined, there is no terminal to ask on, or the definitions are missing.
+/// Nothing was written: the objects have no order, the user declined, there is no terminal to ask on, or the definitions
+/// are missing.
 pub async fn execute(
     session: &Session,
     prepared: &[Prepared],
     run: &Run,
     init: Option<definitions::Init>,
 ) -> Result<Exit> {
+    let graph = graph(prepared)?;
     for item in prepared {
         output::note(announce::plan(item).trim_end());
     }
@@ -123,18 +141,54 @@ pub async fn execute(
     for namespace in core_namespaces(prepared) {
         common::engine::namespace::hold_core(session.cluster().await?, namespace).await?;
     }
+    let options = ExecuteOptions {
+        holder: session.holder(),
+        wait: run.wait,
+        timeout: run.timeout,
+        wait_for_lock: !run.no_wait,
+        steal_lock: run.steal_lock,
+    };
+    let tasks: Vec<Task<'_>> = prepared
+        .iter()
+        .map(|item| Task {
+            wanted: &item.record,
+            plan: &item.plan,
+        })
+        .collect();
+    let plans: Vec<&Plan> = prepared.iter().map(|item| &item.plan).collect();
+    let progress = Progress::new(output::live(), &plans);
+    let events = |part, event| progress.show(part, &event);
+    let cluster = session.cluster().await?;
+    let reports = run_plans(cluster, &tasks, &graph, &options, &events).await;
+    progress.finish();
     let mut worst = Exit::Done;
-    for item in prepared {
-        let exit = match one(session, item, run).await {
+    for (item, report) in prepared.iter().zip(reports) {
+        let exit = match report {
             Ok(report) => {
                 output::note(announce::report(item, &report, run.wait).trim_end());
                 of_report(&report)
             }
-            Err(error) => output::failure(&error),
+            Err(error) => output::failure(&error.into()),
         };
         worst = worst.max(exit);
     }
     Ok(worst)
+}
+
+/// The order of all objects of a command.
+///
+/// # Errors
+/// What waits for each other.
+pub fn graph(prepared: &[Prepared]) -> Result<Graph> {
+    let parts: Vec<Part<'_>> = prepared
+        .iter()
+        .map(|item| Part {
+            name: &item.plan.installation.name,
+            desired: &item.desired,
+            requires: &[],
+        })
+        .collect();
+    Ok(Graph::new(&parts)?)
 }
 
 /// Namespaces that have to be there before a first record is written into them.
@@ -158,6 +212,7 @@ fn core_namespaces(prepared: &[Prepared]) -> std::collections::BTreeSet<&str> {
 }
 
 async fn dry_run(session: &Session, prepared: &[Prepared], mode: DryRun) -> Result<Exit> {
+    graph(prepared)?;
     let mut worst = Exit::Done;
     for item in prepared {
         output::note(announce::plan(item).trim_end());
@@ -172,24 +227,6 @@ async fn dry_run(session: &Session, prepared: &[Prepared], mode: DryRun) -> Resu
     }
     output::note("dry run: nothing was changed");
     Ok(worst)
-}
-
-async fn one(session: &Session, item: &Prepared, run: &Run) -> Result<Report> {
-    let progress = Progress::new(output::live(), announce::deleted(&item.plan));
-    let options = ExecuteOptions {
-        holder: session.holder(),
-        wait: run.wait,
-        timeout: run.timeout,
-        wait_for_lock: !run.no_wait,
-        steal_lock: run.steal_lock,
-    };
-    let cluster = session.cluster().await?;
-    let outcome = run_plan(cluster, &item.record, &item.plan, &options, &|event| {
-        progress.show(&event)
-    })
-    .await;
-    progress.finish();
-    Ok(outcome?)
 }
 
 /// The highest code of what happened to the objects (semantics 17); what was skipped was so because of one of them, or

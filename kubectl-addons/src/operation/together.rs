@@ -1,4 +1,4 @@
-//! Plans several candidates of one command: fetched first, ordered by who defines which kinds, then planned one after another.
+//! Plans several candidates of one command: all are fetched first, for one may define the kinds of another.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,10 @@ use common::catalogue::due::Due;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 use common::plan::InstallationName;
-use common::plan::across::{self, Part};
+use common::plan::order::defined_kind;
+use common::plan::prune::limit::PruneLimit;
 
+use crate::cli::operation::Delete;
 use crate::output;
 use crate::session::Session;
 
@@ -23,23 +25,22 @@ pub struct Flags {
     pub repair: bool,
     /// Accept a lower version.
     pub allow_downgrade: bool,
-    /// Accept a set that is empty, or that prunes most of what is installed.
-    pub allow_prune: bool,
+    /// How much of what is installed may be pruned.
+    pub allow_prune: PruneLimit,
+    /// Kinds that are deleted although they hold data.
+    pub delete: Delete,
 }
 
 /// A candidate, and its plan; `None` where nothing is due: then nothing was read of the live objects.
 pub type Planned = (Candidate, Result<Option<Prepared>>);
 
-/// Plans candidates, in the order in which they have to be executed. The failure of one says nothing of the others.
-///
-/// # Errors
-/// Add-ons that need definitions of each other.
+/// Plans candidates. The failure of one says nothing of the others.
 pub async fn plan(
     session: &Session,
     known: &Known,
     candidates: Vec<Candidate>,
     flags: Flags,
-) -> Result<Vec<Planned>> {
+) -> Vec<Planned> {
     let mut planned = Vec::new();
     let mut loaded = Vec::new();
     for candidate in candidates {
@@ -49,33 +50,24 @@ pub async fn plan(
             Err(error) => planned.push((candidate, Err(error))),
         }
     }
-    let parts: Vec<Part<'_>> = loaded
-        .iter()
-        .map(|(candidate, package, _)| Part {
-            name: &candidate.name.name,
-            manifests: &package.manifests,
-        })
-        .collect();
-    let order = across::order(&parts)?;
-    let providers = across::providers(&parts);
     let mut surroundings = Surroundings {
         kinds: KindTable::default(),
         claims: BTreeMap::new(),
     };
     for (_, package, _) in &loaded {
-        across::definitions(&package.manifests)
-            .for_each(|definition| surroundings.kinds.insert_crd(definition));
+        for manifest in &package.manifests {
+            if defined_kind(&manifest.object).is_some() {
+                surroundings.kinds.insert_crd(&manifest.object);
+            }
+        }
     }
-    let mut loaded: Vec<_> = loaded.into_iter().map(Some).collect();
-    for index in order {
-        let Some((candidate, package, due)) = loaded.get_mut(index).and_then(Option::take) else {
-            continue;
-        };
+    for (candidate, package, due) in loaded {
         let flags = PlanFlags {
             due,
             allow_prune: flags.allow_prune,
+            delete: flags.delete,
         };
-        let mut outcome = prepare(
+        let outcome = prepare(
             session,
             known,
             &surroundings,
@@ -84,19 +76,16 @@ pub async fn plan(
             flags,
         )
         .await;
-        if let Ok(prepared) = &mut outcome {
+        if let Ok(prepared) = &outcome {
             surroundings
                 .claims
                 .extend(claims(prepared, &candidate.name));
-            if providers.contains(&index) {
-                prepared.plan.wait_for_definitions();
-            }
         }
         let outcome =
             outcome.map(|prepared| (due || !prepared.plan.is_empty()).then_some(prepared));
         planned.push((candidate, outcome));
     }
-    Ok(planned)
+    planned
 }
 
 /// The package of a candidate, and whether it is due; `None` where there is nothing to do.

@@ -33,9 +33,7 @@ pub fn second(stage: &Stage) -> Result<String> {
 
 fn index(stage: &Stage, version: &str, without: &str, changed: &str) -> Result<String> {
     let objects = OBJECTS.split("---\n");
-    let objects: Vec<&str> = objects
-        .filter(|object| !object.contains(without))
-        .collect();
+    let objects: Vec<&str> = objects.filter(|object| !object.contains(without)).collect();
     let manifest = objects.join("---\n");
     let manifest = manifest.replace("UNIQUE", &stage.namespace);
     let manifest = manifest.replace("CHANGED", changed);

@@ -34,8 +34,9 @@ impl Operation {
         let namespace = &stage.namespace;
         let first = addon::first(stage)?;
         let target = addon::target(stage);
-        let install =
-            format!("install {NAME} --target-namespace {target} --channel {first} --yes --timeout 60s");
+        let install = format!(
+            "install {NAME} --target-namespace {target} --channel {first} --yes --timeout 60s"
+        );
         if self == Self::Install {
             return Ok(install);
         }
@@ -43,7 +44,9 @@ impl Operation {
         // Of the add-on's own kind, beside its objects; and in its namespace, where that stays.
         rig.foreign_widget().await?;
         if self == Self::Uninstall {
-            return Ok(format!("uninstall {NAME} -n {namespace} --yes --timeout 60s"));
+            return Ok(format!(
+                "uninstall {NAME} -n {namespace} --yes --timeout 60s"
+            ));
         }
         rig.foreign_config_map(&target).await?;
         let second = addon::second(stage)?;
@@ -89,11 +92,7 @@ impl Operation {
         rig.foreign_is_untouched().await?;
         state::nothing_leaks(&rig.stage, NAME).await?;
         let found = state::of(&rig.stage, NAME).await?;
-        ensure!(
-            found == *wanted,
-            "{}",
-            state::difference(&found, wanted)
-        );
+        ensure!(found == *wanted, "{}", state::difference(&found, wanted));
         rig.clear().await
     }
 }

@@ -20,8 +20,8 @@ impl Point {
         for (i, request) in seen.iter().enumerate() {
             let path = path(&request.uri);
             let before = seen.iter().take(i);
-            let same = before
-                .filter(|other| other.method == request.method && other.uri.contains(path));
+            let same =
+                before.filter(|other| other.method == request.method && other.uri.contains(path));
             let nth = same.count() + 1;
             let path = path.replace(unique, UNIQUE);
             if path.contains(".example.test") && !path.contains(UNIQUE) {

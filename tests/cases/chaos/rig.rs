@@ -75,7 +75,8 @@ impl Rig {
     }
 
     async fn foreign(&self, path: &str, object: &Value) -> Result<()> {
-        let request = Request::new(path).create(&PostParams::default(), object.to_string().into())?;
+        let request =
+            Request::new(path).create(&PostParams::default(), object.to_string().into())?;
         let created: Value = self.stage.cluster.client().await?.request(request).await?;
         let name = created["metadata"]["name"].as_str().unwrap_or_default();
         let path = format!("{path}/{name}");
@@ -87,7 +88,11 @@ impl Rig {
     /// That nothing which belongs to somebody else was changed or made anew.
     pub async fn foreign_is_untouched(&self) -> Result<()> {
         let client = self.stage.cluster.client().await?;
-        let foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let foreign = self
+            .foreign
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         for (path, before) in foreign {
             let now = get(&client, &path).await?;
             let now = now.with_context(|| format!("{path} was deleted"))?;

@@ -13,7 +13,10 @@ pub fn choose<T>(all: Vec<T>, few: usize, salt: u64) -> Vec<T> {
         return all;
     }
     let chosen = numbers(all.len(), few, salt);
-    let chosen = all.into_iter().enumerate().filter(|(i, _)| chosen.contains(i));
+    let chosen = all
+        .into_iter()
+        .enumerate()
+        .filter(|(i, _)| chosen.contains(i));
     chosen.map(|(_, one)| one).collect()
 }
 

@@ -56,17 +56,27 @@ pub async fn nothing_leaks(stage: &Stage, name: &str) -> Result<()> {
         return Ok(());
     };
     let mut recorded = BTreeMap::new();
-    for group in record["status"]["inventory"].as_array().into_iter().flatten() {
+    for group in record["status"]["inventory"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
         for object in group["objects"].as_array().into_iter().flatten() {
             let uid = object["uid"].as_str().unwrap_or_default();
             let seen = [&object["generation"], &object["resourceVersion"]].map(Clone::clone);
-            recorded.insert(uid.to_owned(), (json!([group["kind"], object["name"]]), seen));
+            recorded.insert(
+                uid.to_owned(),
+                (json!([group["kind"], object["name"]]), seen),
+            );
         }
     }
     let created = &record["status"]["createdNamespace"];
     if let Some(uid) = created["uid"].as_str() {
         let seen = [Value::Null, Value::Null];
-        recorded.insert(uid.to_owned(), (json!(["Namespace", created["name"]]), seen));
+        recorded.insert(
+            uid.to_owned(),
+            (json!(["Namespace", created["name"]]), seen),
+        );
     }
     for object in owned(stage, name).await? {
         let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
@@ -76,7 +86,10 @@ pub async fn nothing_leaks(stage: &Stage, name: &str) -> Result<()> {
         // What is recorded as seen later passes for an edit in the next run.
         for (field, seen) in ["generation", "resourceVersion"].into_iter().zip(seen) {
             let live = &object["metadata"][field];
-            ensure!(seen.is_null() || seen == *live, "{field} {seen} of {object:#}");
+            ensure!(
+                seen.is_null() || seen == *live,
+                "{field} {seen} of {object:#}"
+            );
         }
     }
     ensure!(recorded.is_empty(), "recorded and not there: {recorded:?}");

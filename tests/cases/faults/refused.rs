@@ -15,7 +15,13 @@ async fn what_is_not_ours_is_refused_before_the_first_write() -> Result<()> {
     // Two of thirty objects, in a namespace and of the cluster.
     stage.apply(&config_map("beside", "theirs")).await?;
     let role = format!("{}-manager", stage.namespace);
-    let args = ["create", "clusterrole", &role, "--verb=get", "--resource=pods"];
+    let args = [
+        "create",
+        "clusterrole",
+        &role,
+        "--verb=get",
+        "--resource=pods",
+    ];
     stage.plugin.kubectl(&args).await?.done()?;
     let before = [
         stage.must("configmap", "beside").await?,

@@ -23,10 +23,7 @@ const WRITES: [(Operation, usize, &str, &str); 6] = [
     (Operation::Uninstall, 2, "DELETE", "/addoninstallations/"),
 ];
 
-async fn writes_of_the_record(
-    name: &'static str,
-    operation: Operation,
-) -> Result<()> {
+async fn writes_of_the_record(name: &'static str, operation: Operation) -> Result<()> {
     let undisturbed = operation.undisturbed().await?;
     let writes = WRITES.into_iter().filter(|(of, ..)| *of == operation);
     let cases: Vec<_> = writes

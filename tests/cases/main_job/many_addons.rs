@@ -6,6 +6,7 @@ use std::path::Path;
 use addons_tests::shared;
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
+use common::api::names::owner_hash;
 use serde_json::Value;
 
 use super::stage::{Stage, sha256};
@@ -62,21 +63,18 @@ fn copy(from: &Path, to: &Path, tally: &mut Tally) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Every object with an owner label, as `Kind namespace/name`, by kubectl.
-async fn owned(stage: &Stage) -> Result<Vec<String>> {
+/// Every object of these add-ons, as `Kind namespace/name`, by kubectl: other tests install theirs at the same time.
+async fn owned(stage: &Stage, addons: &[String]) -> Result<Vec<String>> {
+    let owners: Vec<_> = addons
+        .iter()
+        .map(|addon| owner_hash("kube-system", addon))
+        .collect();
+    let label = format!("kubectl-addons.dev/owner in ({})", owners.join(","));
     let kinds = "configmaps,serviceaccounts,services,deployments,daemonsets,poddisruptionbudgets,roles,rolebindings,clusterroles,\
                  clusterrolebindings,customresourcedefinitions,storageclasses,csidrivers,ingressclasses,limitranges";
     let template =
         "jsonpath={range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name}{\"\\n\"}{end}";
-    let args = [
-        "get",
-        kinds,
-        "-A",
-        "-l",
-        "kubectl-addons.dev/owner",
-        "-o",
-        template,
-    ];
+    let args = ["get", kinds, "-A", "-l", &label, "-o", template];
     let output = stage.plugin.kubectl(&args).await?.done()?;
     let mut lines: Vec<String> = output.stdout.lines().map(str::to_owned).collect();
     lines.sort();
@@ -125,7 +123,7 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
     let to_index = to.join("bootstrap-channel.yaml");
     let apply = |index: &Path| format!("channel apply {} --yes --timeout 20s", index.display());
     stage.run(&apply(&from_index)).await?.done()?;
-    let before = owned(&stage).await?;
+    let before = owned(&stage, &names).await?;
     ensure!(before.len() > 100, "{} objects", before.len());
 
     let mark = stage.cluster.audit().mark()?;
@@ -138,7 +136,7 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
     );
 
     let upgraded = stage.run(&apply(&to_index)).await?.done()?;
-    let after = owned(&stage).await?;
+    let after = owned(&stage, &names).await?;
     let gone: Vec<_> = before
         .iter()
         .filter(|object| !after.contains(object))

@@ -23,7 +23,11 @@ pub struct Stage {
 impl Stage {
     /// A new user.
     pub async fn new(what: &str) -> Result<Self> {
-        let cluster = ControlPlane::shared().await?;
+        Self::on(ControlPlane::shared().await?, what).await
+    }
+
+    /// A new user of a cluster of the test's own.
+    pub async fn on(cluster: &'static ControlPlane, what: &str) -> Result<Self> {
         let namespace = cluster.namespace(what).await?;
         // An administrator of their own: requests are counted by user, while other tests run.
         let user = cluster.user(&namespace, &["system:masters"])?;

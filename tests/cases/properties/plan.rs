@@ -6,10 +6,11 @@ mod world;
 use addons_tests::tally::Tally;
 use common::api::installation::{ObjectState, Reconcile};
 use common::manifest::key::ObjectKey;
-use common::plan::Action;
 use common::plan::inventory::{Inventory, Item};
 use common::plan::order::Rank;
-use common::plan::planner::Goal;
+use common::plan::planner::{Goal, PlanError};
+use common::plan::prune::limit::PruneLimit;
+use common::plan::{Action, Plan};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -64,7 +65,7 @@ fn nothing_is_left_to_do_after_a_perfect_execution() {
             let due = cluster
                 .plan(&desired, true, Reconcile::Once)
                 .expect("nothing is foreign now");
-            prop_assert!(due.steps().all(|step| step.action == Action::Refresh));
+            prop_assert!(due.steps.iter().all(|step| step.action == Action::Refresh));
             prop_assert!(due.prune.is_empty() && due.release.is_empty());
             for object in desired.objects.keys() {
                 prop_assert!(cluster.live.contains_key(object));
@@ -104,6 +105,8 @@ fn only_what_is_ours_is_pruned() {
                         key
                     );
                     prop_assert!(plan.to.is_none() || !desired.objects.contains_key(key));
+                    prop_assert_eq!(&live.keep, &None);
+                    prop_assert_eq!(&live.controlled_by, &None);
                     let kind = key.kind.as_str();
                     prop_assert!(
                         ![
@@ -172,7 +175,7 @@ fn the_union_holds_old_and_new() {
             prop_assert!(cluster.record.objects.keys().all(holds));
             prop_assert!(desired.objects.keys().all(holds));
             prop_assert!(plan.exact.objects.keys().all(holds));
-            for step in plan.steps() {
+            for step in &plan.steps {
                 let state = plan.union.objects[&step.target.key].object.state;
                 prop_assert_eq!(step.action == Action::Create, state == ObjectState::Planned);
             }
@@ -186,7 +189,46 @@ fn the_union_holds_old_and_new() {
                 prop_assert_eq!(&plan.union.objects[key], &cluster.record.objects[key]);
             }
             for key in &plan.retained {
-                prop_assert_eq!(plan.exact.objects[key].object.state, ObjectState::Retained);
+                let (kept, live) = (&plan.exact.objects[key].object, &cluster.live[key]);
+                // What a mark or a controller keeps goes once that is gone, so it stays what it was.
+                let is_marked = live.keep.is_some() || live.controlled_by.is_some();
+                prop_assert!(is_marked || kept.state == ObjectState::Retained);
+                prop_assert_eq!(&kept.uid, &live.uid);
+            }
+            Ok(())
+        },
+    );
+}
+
+/// Without leave for all, no set of ten or more loses more than its share, and the share that the refusal names is enough.
+#[test]
+fn no_more_is_pruned_than_allowed() {
+    let strategy = (clusters(), specs(), 0..=100_u8);
+    law(
+        "properties::plan prune limit",
+        strategy,
+        |(cluster, specs, percent)| {
+            let desired = desired(manifests(&specs));
+            let limit = PruneLimit::new(percent).expect("a share");
+            let pruned = |plan: &Plan| plan.prune.iter().flatten().count();
+            let all = cluster.plan_within(&desired, PruneLimit::ALL);
+            prop_assume!(all.is_ok(), "foreign objects are refused");
+            let all = all.expect("just seen");
+            match cluster.plan_within(&desired, limit) {
+                Ok(plan) => prop_assert_eq!(pruned(&plan), pruned(&all)),
+                Err(PlanError::MostlyPruned {
+                    prune,
+                    there,
+                    needed,
+                    ..
+                }) => {
+                    prop_assert!(there >= 10 && needed > limit);
+                    let is_empty = desired.objects.is_empty();
+                    prop_assert!(is_empty || prune * 100 > there * usize::from(percent));
+                    prop_assert_eq!(prune, pruned(&all));
+                    prop_assert!(cluster.plan_within(&desired, needed).is_ok());
+                }
+                Err(error) => return Err(TestCaseError::fail(error.to_string())),
             }
             Ok(())
         },
@@ -311,7 +353,7 @@ fn order_of_steps_and_deletions() {
                     prop_assert!(!wave.steps.is_empty());
                     prop_assert!(wave.steps.is_sorted_by(|a, b| a.target < b.target));
                 }
-                let count = plan.steps().count();
+                let count = plan.steps.len();
                 prop_assert_eq!(count + plan.unchanged.len(), desired.objects.len());
                 // Custom resources go before what runs their controller, and that before what it needs.
                 let group = |rank: Rank| {
@@ -322,8 +364,8 @@ fn order_of_steps_and_deletions() {
                     })
                 };
                 let order = [
-                    Rank::Admission,
                     Rank::CustomResources,
+                    Rank::Admission,
                     Rank::Workloads,
                     Rank::Identity,
                 ];

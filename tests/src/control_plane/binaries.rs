@@ -73,6 +73,12 @@ const KWOK: Module = Module {
     ldflags: "-s -w",
     takes: "1 minute",
 };
+const HELM: Module = Module {
+    folder: "helm",
+    programs: &[("helm", "helm.sh/helm/v4/cmd/helm")],
+    ldflags: "-s -w -X helm.sh/helm/v4/internal/version.version=v4.3.1",
+    takes: "3 minutes",
+};
 /// The stages beside kwok, in the cache and in `KUBEBUILDER_ASSETS`.
 const STAGES: &str = "kwok-stages.yaml";
 
@@ -82,13 +88,6 @@ const STAGES: &str = "kwok-stages.yaml";
 /// # Errors
 /// Where something has to be built and Go is missing or fails.
 pub fn locate() -> Result<Binaries> {
-    let assets = env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
-    let asset = |name: &str| {
-        assets
-            .as_ref()
-            .map(|folder| folder.join(name))
-            .filter(|path| path.is_file())
-    };
     let on_path = servers_on_path();
     let server = |name: &str, module: &Module| -> Result<PathBuf> {
         let on_path = on_path.iter().find(|(found, _)| *found == name);
@@ -117,6 +116,23 @@ pub fn locate() -> Result<Binaries> {
         kwok: kwok.0,
         stages: kwok.1,
     })
+}
+
+/// The peer of the benchmark: in `KUBEBUILDER_ASSETS`, else built like the control plane. One on PATH may be any version.
+///
+/// # Errors
+/// Where it has to be built and Go is missing or fails.
+pub fn helm() -> Result<PathBuf> {
+    match asset("helm") {
+        Some(path) => Ok(path),
+        None => Ok(HELM.built()?.join("helm")),
+    }
+}
+
+/// A program in `KUBEBUILDER_ASSETS`.
+fn asset(name: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(env::var_os("KUBEBUILDER_ASSETS")?).join(name);
+    path.is_file().then_some(path)
 }
 
 /// The servers on PATH: all of them, or none where one is missing or of another minor version.
@@ -170,15 +186,11 @@ impl Module {
             return Ok(target);
         }
         let Some(go) = which("go") else {
+            let names = self.names();
             bail!(
-                "the tests need a Kubernetes control plane: install Go 1.26 or later (https://go.dev/dl), with which it is \
-                 built once in about {}, or set KUBEBUILDER_ASSETS to a folder with {}",
-                self.takes,
-                self.programs
-                    .iter()
-                    .map(|(name, _)| *name)
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                "{names} not found: install Go 1.26 or later (https://go.dev/dl), with which they are built once in about \
+                 {}, or set KUBEBUILDER_ASSETS to a folder with {names}",
+                self.takes
             );
         };
         fs::create_dir_all(&cache).with_context(|| cache.display().to_string())?;
@@ -231,6 +243,12 @@ impl Module {
         Ok(hex.chars().take(16).collect())
     }
 
+    /// The programs, for messages.
+    fn names(&self) -> String {
+        let names: Vec<_> = self.programs.iter().map(|(name, _)| *name).collect();
+        names.join(", ")
+    }
+
     fn source(&self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("control-plane")
@@ -238,8 +256,7 @@ impl Module {
     }
 
     fn build(&self, go: &Path, into: &Path) -> Result<()> {
-        let names: Vec<_> = self.programs.iter().map(|(name, _)| *name).collect();
-        let names = names.join(", ");
+        let names = self.names();
         say(&format!(
             "building {names} once into {} (about {} on 2 cores)",
             into.display(),

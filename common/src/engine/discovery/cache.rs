@@ -15,7 +15,7 @@ use super::super::random;
 /// A kind that came in the meantime is noticed when it is needed, one that went when it is used.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(6);
 /// Raised when the shape of the file changes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Where the kinds of one cluster are kept.
 #[derive(Clone, Debug)]
@@ -96,6 +96,7 @@ mod tests {
             plural: "pods".into(),
             namespaced: true,
             writable: true,
+            has_status: true,
         };
         table.insert(&Gvk::new("v1", "Pod"), info);
         table
@@ -116,7 +117,7 @@ mod tests {
             1,
             "nothing lies beside"
         );
-        fs::write(&cache.file, "{\"format\":1,").unwrap();
+        fs::write(&cache.file, "{\"format\":2,").unwrap();
         assert_eq!(cache.load(now), None);
         fs::remove_dir_all(dir).unwrap();
     }

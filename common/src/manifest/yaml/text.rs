@@ -19,7 +19,7 @@ pub(super) fn text_of<'a>(section: &Section<'a>) -> Result<&'a str, YamlError> {
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let control = if text.is_ascii() {
-        let at = text.bytes().position(|byte| is_control(byte.into()));
+        let at = text.bytes().position(is_ascii_control);
         at.and_then(|at| Some((at, text.get(at..)?.chars().next()?)))
     } else {
         text.char_indices().find(|(_, c)| is_control(*c))
@@ -39,6 +39,11 @@ fn end_of(text: &str) -> (usize, usize) {
     (line, last.chars().count() + 1)
 }
 
+/// [`is_control`] of ASCII, asked of every byte of a manifest.
+fn is_ascii_control(byte: u8) -> bool {
+    byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r') || byte == 0x7f
+}
+
 /// Characters that YAML 1.1 does not let into a stream.
 fn is_control(c: char) -> bool {
     match c {
@@ -51,4 +56,16 @@ fn is_control(c: char) -> bool {
 /// Characters that end a line in YAML 1.1 and do not in YAML 1.2.
 pub(super) fn is_line_separator(c: char) -> bool {
     matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ascii_has_one_answer() {
+        for byte in 0..=0x7f_u8 {
+            assert_eq!(is_ascii_control(byte), is_control(byte.into()), "{byte}");
+        }
+    }
 }

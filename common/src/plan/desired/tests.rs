@@ -28,6 +28,7 @@ fn kinds() -> KindTable {
             plural: plural.to_owned(),
             namespaced,
             writable,
+            has_status: false,
         };
         kinds.insert(&Gvk::new(api_version, kind), info);
     }

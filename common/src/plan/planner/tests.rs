@@ -32,7 +32,7 @@ struct Options {
     conflicts: Conflicts,
     reconcile: Reconcile,
     due: bool,
-    allow_prune: bool,
+    allow_prune: PruneLimit,
 }
 
 fn world() -> World {
@@ -51,6 +51,7 @@ fn world() -> World {
             plural: format!("{}s", kind.to_lowercase()),
             namespaced,
             writable: true,
+            has_status: false,
         };
         kinds.insert(&Gvk::new(api_version, kind), info);
     }
@@ -73,7 +74,7 @@ fn world() -> World {
             conflicts: Conflicts::Take,
             reconcile: Reconcile::Once,
             due: true,
-            allow_prune: false,
+            allow_prune: PruneLimit::default(),
         },
     }
 }

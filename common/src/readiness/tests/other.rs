@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Status::{Current, Failed, InProgress, Terminating};
-use super::{c, check};
+use super::{Context, Need, at, c, check, check_in, need, object};
 
 #[test]
 fn extensions() {
@@ -80,22 +80,6 @@ fn phases_and_addresses() {
         InProgress,
         "waiting: not yet active",
     );
-    let claim = "PersistentVolumeClaim";
-    check(claim, phase("Bound"), Current, "bound");
-    check(claim, phase("Lost"), Failed, "lost: its volume is gone");
-    check(claim, phase("Pending"), Current, "bound when a pod uses it");
-    check(claim, json!({}), InProgress, "waiting: not yet bound");
-    let placed = json!({"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n"}}, "status": {"phase": "Pending"}});
-    check(claim, placed, InProgress, "waiting: not yet bound");
-    check(
-        claim,
-        json!({"spec": {"storageClassName": ""}, "status": {"phase": "Pending"}}),
-        InProgress,
-        "waiting: not yet bound",
-    );
-    check("PersistentVolume", phase("Available"), Current, "available");
-    let failed = json!({"status": {"phase": "Failed", "message": "no plugin"}});
-    check("PersistentVolume", failed, Failed, "failed: no plugin");
     check(
         "Service",
         json!({"spec": {"type": "ClusterIP"}}),
@@ -126,89 +110,190 @@ fn phases_and_addresses() {
     check("Service", with_address, Current, "ready");
 }
 
+/// Conditions by type and status.
+fn with(conditions: &[(&str, &str)]) -> Value {
+    let conditions: Vec<_> = conditions
+        .iter()
+        .map(|(kind, status)| c(kind, status, "R", ""))
+        .collect();
+    json!({"status": {"conditions": conditions}})
+}
+
+/// Table T12 of research/kops-channels.md, where an object that is not healthy waits. Its rows on Deployments stand in
+/// `workload`; a row that kstatus judges otherwise says so.
 #[test]
 fn conditions_that_kops_judges() {
-    let with = |conditions: &[(&str, &str)]| {
-        let conditions: Vec<_> = conditions
-            .iter()
-            .map(|(kind, status)| c(kind, status, "R", ""))
-            .collect();
-        json!({"status": {"conditions": conditions}})
-    };
-    check("x.y/Widget", json!({}), Current, "ready");
-    check(
-        "x.y/Widget",
-        json!({"status": {"conditions": null}}),
-        Current,
-        "ready",
-    );
-    check(
-        "x.y/Widget",
-        with(&[("Ready", "True"), ("Progressing", "False")]),
-        Current,
-        "ready",
-    );
-    check(
-        "x.y/Widget",
-        with(&[("Ready", "Unknown")]),
-        InProgress,
-        "waiting: R",
-    );
-    check(
-        "x.y/Widget",
-        with(&[("Available", "False")]),
-        InProgress,
-        "waiting: R",
-    );
-    check("x.y/Widget", with(&[("Paused", "False")]), Current, "ready");
     let gateway = "gateway.networking.k8s.io/Gateway";
-    check(
-        gateway,
-        with(&[("Accepted", "True"), ("Programmed", "True")]),
-        Current,
-        "programmed",
-    );
-    check(
-        gateway,
-        with(&[("Accepted", "True"), ("Programmed", "False")]),
-        InProgress,
-        "waiting: R",
-    );
-    check(
-        "gateway.networking.k8s.io/GatewayClass",
-        with(&[("Accepted", "False")]),
-        InProgress,
-        "waiting: R",
-    );
-    check(
-        "Node",
-        with(&[("MemoryPressure", "False"), ("Ready", "True")]),
-        Current,
-        "ready",
-    );
-    let scaled = "keda.sh/ScaledObject";
-    check(
-        scaled,
-        with(&[
-            ("Ready", "True"),
-            ("Active", "False"),
-            ("Fallback", "False"),
-        ]),
-        Current,
-        "ready",
-    );
-    check(
-        scaled,
-        with(&[("Ready", "False")]),
-        InProgress,
-        "waiting: R",
-    );
-    check("ConfigMap", json!({"data": {}}), Current, "ready");
+    let class = "gateway.networking.k8s.io/GatewayClass";
+    let crd = "apiextensions.k8s.io/CustomResourceDefinition";
+    let accepted = [("Accepted", "True"), ("Programmed", "True")];
+    let not_programmed = [("Accepted", "True"), ("Programmed", "False")];
+    let pressures = [
+        ("MemoryPressure", "False"),
+        ("DiskPressure", "False"),
+        ("PIDPressure", "False"),
+        ("Ready", "True"),
+    ];
+    let scaled = [
+        ("Ready", "True"),
+        ("Active", "False"),
+        ("Fallback", "False"),
+        ("Paused", "False"),
+    ];
+    let served = [("Established", "True"), ("NamesAccepted", "True")];
+    for (kind, parts, status, message) in [
+        ("x.y/Widget", json!({}), Current, "ready"),
+        (
+            "x.y/Widget",
+            json!({"status": {"conditions": null}}),
+            Current,
+            "ready",
+        ),
+        (
+            "x.y/Widget",
+            json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+            Terminating,
+            "being deleted",
+        ),
+        (
+            "x.y/Widget",
+            with(&[("Ready", "True"), ("Progressing", "False")]),
+            Current,
+            "ready",
+        ),
+        ("x.y/Widget", with(&[("Paused", "False")]), Current, "ready"),
+        (gateway, with(&accepted), Current, "programmed"),
+        // kstatus knows no Gateway: Current.
+        (gateway, with(&not_programmed), InProgress, "waiting: R"),
+        (
+            gateway,
+            with(&[("Accepted", "False")]),
+            InProgress,
+            "waiting: R",
+        ),
+        (
+            class,
+            with(&[("Accepted", "False")]),
+            InProgress,
+            "waiting: R",
+        ),
+        (class, with(&[("Accepted", "True")]), Current, "accepted"),
+        ("Node", with(&pressures), Current, "ready"),
+        ("keda.sh/ScaledObject", with(&scaled), Current, "ready"),
+        (
+            "keda.sh/ScaledObject",
+            with(&[("Ready", "False")]),
+            InProgress,
+            "waiting: R",
+        ),
+        (crd, with(&served), Current, "established"),
+        (
+            crd,
+            with(&[("NamesAccepted", "False")]),
+            Failed,
+            "names not accepted: R",
+        ),
+        ("ConfigMap", json!({"data": {}}), Current, "ready"),
+    ] {
+        check(kind, parts, status, message);
+    }
+}
+
+#[test]
+fn conditions_that_others_judge() {
     let stale = json!({"status": {"conditions": [{"type": "Ready", "status": "True", "observedGeneration": 1}]}});
-    check(
-        "x.y/Widget",
-        stale,
-        InProgress,
-        "waiting: not yet seen by its controller",
-    );
+    let hpa = "autoscaling/HorizontalPodAutoscaler";
+    let pdb = "policy/PodDisruptionBudget";
+    for (kind, parts, status, message) in [
+        (
+            "x.y/Widget",
+            with(&[("Ready", "Unknown")]),
+            InProgress,
+            "waiting: R",
+        ),
+        (
+            "x.y/Widget",
+            with(&[("Available", "False")]),
+            InProgress,
+            "waiting: R",
+        ),
+        (
+            "x.y/Widget",
+            stale,
+            InProgress,
+            "waiting: not yet seen by its controller",
+        ),
+        (
+            hpa,
+            with(&[("AbleToScale", "False")]),
+            InProgress,
+            "waiting: R",
+        ),
+        // Without metrics it does not scale; that is no reason to call the add-on broken.
+        (
+            hpa,
+            with(&[("AbleToScale", "True"), ("ScalingActive", "False")]),
+            Current,
+            "ready",
+        ),
+        // A budget that allows nothing is kept, not broken.
+        (
+            pdb,
+            json!({"status": {"observedGeneration": 2, "conditions": [c("DisruptionAllowed", "False", "R", "")]}}),
+            Current,
+            "ready",
+        ),
+        // Argo CD waits for an address, which many clusters never give.
+        (
+            "networking.k8s.io/Ingress",
+            json!({"status": {"loadBalancer": {}}}),
+            Current,
+            "ready",
+        ),
+        ("batch/CronJob", json!({"status": {}}), Current, "ready"),
+        ("Secret", json!({}), Current, "ready"),
+    ] {
+        check(kind, parts, status, message);
+    }
+}
+
+/// Row "New CR has no status yet" of research/peers.md 1.
+#[test]
+fn a_custom_resource_gets_a_moment_to_be_reported_on() {
+    let made = |status: Value| json!({"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "status": status});
+    let at = |clock| Context {
+        now: Some(at(clock)),
+        has_status: true,
+        ..Context::default()
+    };
+    let kind = "x.y/Widget";
+    let late = "ready, no status after 10 s";
+    for (status, clock, expected, message) in [
+        (
+            Value::Null,
+            "00:00:00",
+            InProgress,
+            "waiting: no status yet",
+        ),
+        (json!({}), "00:00:09", InProgress, "waiting: no status yet"),
+        (json!({}), "00:00:10", Current, late),
+        (Value::Null, "12:00:00", Current, late),
+        (json!({"phase": "Pending"}), "00:00:01", Current, "ready"),
+        (
+            json!({"conditions": [c("Ready", "False", "R", "")]}),
+            "00:00:01",
+            InProgress,
+            "waiting: R",
+        ),
+    ] {
+        check_in(kind, made(status), &at(clock), expected, message);
+    }
+    let without = Context {
+        has_status: false,
+        ..at("00:00:00")
+    };
+    check_in(kind, made(json!({})), &without, Current, "ready");
+    assert_eq!(need(&object(kind, json!({}))), Some(Need::HasStatus));
+    assert_eq!(need(&object(kind, with(&[("Ready", "False")]))), None);
+    assert_eq!(need(&object("networking.k8s.io/Ingress", json!({}))), None);
 }

@@ -1,9 +1,9 @@
 //! Pod and Job.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Status::{Current, Failed, InProgress};
-use super::{c, check};
+use super::Status::{Current, Failed, InProgress, Terminating};
+use super::{assess_gone, c, check, ended_by_events, object};
 
 #[test]
 fn pods() {
@@ -114,5 +114,85 @@ fn jobs() {
         InProgress,
         "1/3 completed, 2 failed",
     );
-    check("batch/CronJob", json!({"status": {}}), Current, "ready");
+}
+
+/// Row Job of research/peers.md 4: one that its time to live deletes has done its work (Flux).
+#[test]
+fn jobs_that_go_by_themselves() {
+    let ended = |kind: &str| json!({"conditions": [c(kind, "True", "R", "")]});
+    let job = |ttl: Value, status: Value| {
+        object(
+            "batch/Job",
+            json!({"spec": {"ttlSecondsAfterFinished": ttl}, "status": status}),
+        )
+    };
+    let not_there = "it is not there";
+    let by_itself = "gone after its ttlSecondsAfterFinished";
+    for (last, is_final, status, message) in [
+        (job(json!(0), ended("Complete")), true, Current, "completed"),
+        (
+            job(json!(0), ended("Complete")),
+            false,
+            Current,
+            "completed",
+        ),
+        (job(json!(0), ended("Failed")), true, Failed, "failed: R"),
+        // Somebody else deleted it before its end.
+        (
+            job(json!(0), json!({"active": 1})),
+            true,
+            InProgress,
+            not_there,
+        ),
+        (
+            job(json!(0), json!({"active": 1})),
+            false,
+            Current,
+            by_itself,
+        ),
+        (
+            job(Value::Null, ended("Complete")),
+            true,
+            InProgress,
+            not_there,
+        ),
+        (object("Pod", json!({})), true, InProgress, not_there),
+    ] {
+        let verdict = assess_gone(Some(&last), is_final);
+        assert_eq!(
+            (verdict.status, verdict.message.as_str()),
+            (status, message),
+            "{last}"
+        );
+    }
+    assert_eq!(assess_gone(None, false).status, InProgress);
+    let deleted = "2026-01-01T00:00:00Z";
+    let going = json!({"metadata": {"deletionTimestamp": deleted}, "spec": {"ttlSecondsAfterFinished": 0}, "status": ended("Complete")});
+    check("batch/Job", going, Current, "completed");
+    let deleted = json!({"metadata": {"deletionTimestamp": deleted}, "status": ended("Complete")});
+    check("batch/Job", deleted, Terminating, "being deleted");
+}
+
+#[test]
+fn jobs_that_nobody_saw() {
+    let event = |component: &str, reason: &str, time: &str| json!({"reason": reason, "message": "m", "source": {"component": component}, "lastTimestamp": time});
+    let of =
+        |events: &[Value]| ended_by_events(events).map(|verdict| (verdict.status, verdict.message));
+    let started = event("job-controller", "SuccessfulCreate", "2026-01-01T00:00:00Z");
+    let completed = event("job-controller", "Completed", "2026-01-01T00:00:01Z");
+    let failed = event(
+        "job-controller",
+        "BackoffLimitExceeded",
+        "2026-01-01T00:00:02Z",
+    );
+    let other = event("somebody", "Completed", "2026-01-01T00:00:03Z");
+    assert_eq!(of(&[]), None);
+    assert_eq!(of(&[started.clone(), other.clone()]), None);
+    let done = Some((Current, "completed".to_owned()));
+    assert_eq!(of(&[started.clone(), completed.clone()]), done);
+    let failure = Some((Failed, "failed: BackoffLimitExceeded, m".to_owned()));
+    assert_eq!(of(&[failed, completed.clone(), other]), failure);
+    // Begun anew since.
+    let again = event("job-controller", "SuccessfulCreate", "2026-01-01T00:01:00Z");
+    assert_eq!(of(&[completed, again]), None);
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Status::{Current, Failed, InProgress};
-use super::{c, check};
+use super::{Context, at, c, check, check_in};
 
 #[test]
 fn deployments() {
@@ -92,6 +92,69 @@ fn deployments() {
         "paused, 1/2 ready",
     );
     check(kind, json!({"spec": {}}), InProgress, "0/1 ready");
+}
+
+/// The rows of table T12 (research/kops-channels.md) on Deployments, with the counts that kops does not look at.
+#[test]
+fn deployments_that_kops_judges() {
+    let kind = "apps/Deployment";
+    let with = |conditions: &[(&str, &str)]| {
+        let conditions: Vec<_> = conditions
+            .iter()
+            .map(|(kind, status)| c(kind, status, "R", ""))
+            .collect();
+        json!({"status": {"replicas": 1, "readyReplicas": 1, "updatedReplicas": 1, "availableReplicas": 1, "conditions": conditions}})
+    };
+    check(kind, with(&[("Available", "True")]), Current, "1/1 ready");
+    check(
+        kind,
+        with(&[("Available", "False")]),
+        InProgress,
+        "waiting: R",
+    );
+    // kstatus does not look at Progressing where no deadline is set; kops wins: a rollout that stopped is not over.
+    check(
+        kind,
+        with(&[("Available", "True"), ("Progressing", "False")]),
+        InProgress,
+        "1/1 ready, R",
+    );
+    // kops: healthy. kstatus wins: what is not known to be available is waited for.
+    check(
+        kind,
+        with(&[("Available", "Unknown")]),
+        InProgress,
+        "waiting: R",
+    );
+    // kops: healthy, kstatus: in progress. Ours (semantics 17): the next pod cannot be made either, and nobody would say so.
+    check(kind, with(&[("ReplicaFailure", "True")]), Failed, "R");
+    check(
+        kind,
+        with(&[("Available", "True"), ("ReplicaFailure", "False")]),
+        Current,
+        "1/1 ready",
+    );
+}
+
+#[test]
+fn a_failure_to_make_pods_has_to_last() {
+    let failure = json!({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+        "message": "exceeded quota", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    let status = json!({"status": {"conditions": [failure]}});
+    let at = |clock| Context {
+        now: Some(at(clock)),
+        ..Context::default()
+    };
+    for kind in [
+        "apps/Deployment",
+        "apps/ReplicaSet",
+        "ReplicationController",
+    ] {
+        let fresh = "waiting: FailedCreate, exceeded quota";
+        check_in(kind, status.clone(), &at("00:00:09"), InProgress, fresh);
+        let lasting = "FailedCreate, exceeded quota";
+        check_in(kind, status.clone(), &at("00:00:10"), Failed, lasting);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A simulated cluster, random sets of objects, and somebody else who meddles with them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use common::api::installation::{Conflicts, Installed, Reconcile};
 use common::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY, LABEL_OWNER, owner_hash};
@@ -10,7 +11,8 @@ use common::manifest::{Manifest, Place};
 use common::plan::desired::{Desired, DesiredContext};
 use common::plan::inventory::{Answer, Inventory};
 use common::plan::planner::{Goal, PlanError, PlanInput, Wanted, plan};
-use common::plan::snapshot::{LiveObject, Snapshot};
+use common::plan::prune::limit::PruneLimit;
+use common::plan::snapshot::{Controller, LiveObject, Snapshot};
 use common::plan::{InstallationName, Plan, Step};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -55,6 +57,7 @@ pub(super) fn kinds() -> KindTable {
             plural: plural.to_owned(),
             namespaced,
             writable: true,
+            has_status: false,
         };
         kinds.insert(&Gvk::new(api_version, kind), info);
     }
@@ -170,7 +173,8 @@ impl Cluster {
         }
     }
 
-    /// Somebody else's deed, by number: deletes, edits, takes our label off, restores from a backup, creates or recreates.
+    /// Somebody else's deed, by number: deletes, edits, takes our label off, restores from a backup, marks it as one to keep, puts a
+    /// controller over it, creates or recreates.
     pub(super) fn meddle(&mut self, key: &ObjectKey, deed: u8) {
         let version = self.tick();
         let stranger = LiveObject {
@@ -179,7 +183,7 @@ impl Cluster {
             resource_version: version.clone(),
             ..LiveObject::default()
         };
-        match (deed % 5, self.live.get_mut(key)) {
+        match (deed % 7, self.live.get_mut(key)) {
             (0, _) => {
                 self.live.remove(key);
             }
@@ -196,6 +200,14 @@ impl Cluster {
                 live.resource_version = version;
                 self.created.insert(live.uid.clone());
             }
+            (4, Some(live)) => live.keep = Some("helm.sh/resource-policy: keep".to_owned()),
+            (5, Some(live)) => {
+                live.controlled_by = Some(Controller {
+                    kind: "Till".to_owned(),
+                    name: "front".to_owned(),
+                    uid: format!("foreign-{version}"),
+                });
+            }
             _ => {
                 self.live.insert(key.clone(), stranger);
             }
@@ -208,17 +220,22 @@ impl Cluster {
         due: bool,
         reconcile: Reconcile,
     ) -> Result<Plan, PlanError> {
-        let wanted = Wanted {
-            desired,
-            to: &Installed::default(),
-            target_namespace: "shop",
-            create_namespace: true,
-            conflicts: Conflicts::Take,
-            reconcile,
+        self.plan_goal(Goal::Install(Wanted {
             due,
-            allow_prune: true,
-        };
-        self.plan_goal(Goal::Install(wanted))
+            reconcile,
+            ..wanted(desired)
+        }))
+    }
+
+    pub(super) fn plan_within(
+        &self,
+        desired: &Desired,
+        allow_prune: PruneLimit,
+    ) -> Result<Plan, PlanError> {
+        self.plan_goal(Goal::Install(Wanted {
+            allow_prune,
+            ..wanted(desired)
+        }))
     }
 
     pub(super) fn plan_goal(&self, goal: Goal<'_>) -> Result<Plan, PlanError> {
@@ -246,7 +263,7 @@ impl Cluster {
         self.record = plan.union.clone();
         let mut record = self.record.clone();
         let mut left = requests;
-        for step in plan.steps() {
+        for step in &plan.steps {
             if left == 0 {
                 return false;
             }
@@ -286,6 +303,20 @@ impl Cluster {
         if let Ok(plan) = self.plan(desired, true, Reconcile::Once) {
             self.execute(&plan, usize::MAX);
         }
+    }
+}
+
+fn wanted(desired: &Desired) -> Wanted<'_> {
+    static TO: LazyLock<Installed> = LazyLock::new(Installed::default);
+    Wanted {
+        desired,
+        to: &TO,
+        target_namespace: "shop",
+        create_namespace: true,
+        conflicts: Conflicts::Take,
+        reconcile: Reconcile::Once,
+        due: true,
+        allow_prune: PruneLimit::ALL,
     }
 }
 

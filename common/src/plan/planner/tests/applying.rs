@@ -89,7 +89,7 @@ fn decisions() {
             .plan_for(None)
             .map_err(|error| error.to_string())
             .map(|plan| {
-                let action = plan.steps().next().map(|step| step.action);
+                let action = plan.steps.iter().next().map(|step| step.action);
                 assert_eq!(
                     plan.unchanged.len(),
                     usize::from(action.is_none()),
@@ -115,14 +115,18 @@ fn ensure_repairs_without_being_due() {
     assert!(world.plan().is_empty());
     world.wanted.reconcile = Reconcile::Ensure;
     let plan = world.plan();
-    let steps: Vec<_> = plan.steps().map(|step| (step.action, step.force)).collect();
+    let steps: Vec<_> = plan
+        .steps
+        .iter()
+        .map(|step| (step.action, step.force))
+        .collect();
     assert_eq!(
         steps,
         [(Action::Restore, true)],
         "the Secret was not edited"
     );
     world.wanted.conflicts = Conflicts::Fail;
-    assert!(world.plan().steps().all(|step| !step.force));
+    assert!(world.plan().steps.iter().all(|step| !step.force));
 }
 
 #[test]
@@ -178,7 +182,6 @@ fn the_target_namespace() {
     let mut world = world.want([manifest("ConfigMap", "x"), manifest("Namespace", "shop")]);
     let plan = world.plan();
     assert_eq!(plan.create_namespace, None, "the set brings it");
-    assert_eq!(plan.waves[0].title, "namespaces");
     world = world.want([manifest("Namespace", "other")]);
     assert_eq!(world.plan().create_namespace, None, "nothing goes there");
 }
@@ -192,6 +195,7 @@ fn waits_for_what_can_be_unready() {
         plural: "services".to_owned(),
         namespaced: true,
         writable: true,
+        has_status: false,
     };
     world.kinds.insert(&Gvk::new("v1", "Service"), info);
     let world = world.want([

@@ -207,12 +207,15 @@ fn empty_and_mostly_pruning_sets() {
             assert_eq!(
                 plan.unwrap_err().to_string(),
                 format!(
-                    "{wanted} objects are wanted and {} of {there} would be pruned; look: kubectl addons diff; \
-                     accept: --allow-prune",
-                    there - wanted
+                    "{} of {there} objects would be pruned, and {wanted} are wanted\n  \
+                     look:   kubectl addons diff till -n kubectl-addons\n  \
+                     accept: kubectl addons upgrade till -n kubectl-addons --allow-prune {}%",
+                    there - wanted,
+                    (100 * (there - wanted)).div_ceil(there)
                 )
             );
-            world.wanted.allow_prune = true;
+            let needed = u8::try_from((100 * (there - wanted)).div_ceil(there)).unwrap();
+            world.wanted.allow_prune = PruneLimit::new(needed).unwrap();
             assert_eq!(world.plan().prune[0].len(), there - wanted);
         } else {
             assert_eq!(
@@ -236,6 +239,7 @@ fn moved_to_another_group() {
         plural: "deployments".to_owned(),
         namespaced: true,
         writable: true,
+        has_status: false,
     };
     world
         .kinds
@@ -246,7 +250,10 @@ fn moved_to_another_group() {
         .live(key("Deployment", "web"), Some("us"), "u1", 1);
     let plan = world.plan();
     assert_eq!(
-        plan.steps().map(|step| step.action).collect::<Vec<_>>(),
+        plan.steps
+            .iter()
+            .map(|step| step.action)
+            .collect::<Vec<_>>(),
         [Action::Update]
     );
     assert!(plan.prune.is_empty());
@@ -254,4 +261,55 @@ fn moved_to_another_group() {
         plan.exact.objects.keys().collect::<Vec<_>>(),
         [&key("Deployment", "web")]
     );
+}
+
+/// What is ours beyond doubt stays where a mark or somebody else's controller keeps it, and stays ours: once the reason is
+/// gone it goes.
+#[test]
+fn marks_and_controllers_keep_objects() {
+    use crate::plan::snapshot::Controller;
+    let controller = |uid: &str| Controller {
+        kind: "Till".to_owned(),
+        name: "front".to_owned(),
+        uid: uid.to_owned(),
+    };
+    let rows = [
+        (None, None, None),
+        (
+            Some("helm.sh/resource-policy: keep".to_owned()),
+            None,
+            Some("it carries helm.sh/resource-policy: keep"),
+        ),
+        (
+            None,
+            Some(controller("elsewhere")),
+            Some("its controller is Till front"),
+        ),
+        // Its controller is an object of this very add-on.
+        (None, Some(controller("u1")), None),
+    ];
+    for uninstall in [None, Some(false)] {
+        for (keep, controlled_by, why) in rows.clone() {
+            let key = key("ConfigMap", "x");
+            let mut world =
+                world()
+                    .record(key.clone(), Owned, "d")
+                    .live(key.clone(), Some("us"), "u1", 1);
+            let live = world.snapshot.live.get_mut(&key).unwrap();
+            live.keep = keep;
+            live.controlled_by = controlled_by;
+            let plan = world.plan_for(uninstall).unwrap();
+            let Some(why) = why else {
+                assert_eq!(pruned(&plan), [["shop/ConfigMap x u1"]]);
+                continue;
+            };
+            assert!(plan.prune.is_empty());
+            assert_eq!(
+                plan.warnings,
+                [format!("shop/ConfigMap x is retained: {why}")]
+            );
+            assert_eq!(plan.retained, [key.clone()]);
+            assert_eq!(plan.exact.objects[&key].object.state, Owned);
+        }
+    }
 }

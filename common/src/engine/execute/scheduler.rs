@@ -1,0 +1,529 @@
+//! Applies the objects of a command, each when the graph lets it begin.
+//!
+//! One loop holds all requests in flight, all watches, and what the operations tell. What an object has to be watched for
+//! before others may begin is watched only then, and only where something is sent behind it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::StreamExt as _;
+use futures::future::{AbortHandle, Aborted, BoxFuture, abortable};
+use futures::stream::FuturesUnordered;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
+
+use crate::api::names;
+use crate::manifest::key::ObjectKey;
+use crate::plan::graph::{Graph, Node, NodeId, Until};
+use crate::plan::inventory::Inventory;
+use crate::plan::schedule::{Schedule, Skipped};
+use crate::plan::{Action, Step, Target};
+use crate::readiness::{Readiness, Status};
+
+use super::super::apply::{Applier, Outcome};
+use super::super::cluster::Cluster;
+use super::super::report::{Failure, Report};
+use super::super::served::{self, Definition};
+use super::super::wait;
+use super::{Event, Task};
+
+/// What an operation tells the scheduler.
+pub(super) enum News {
+    /// Its objects may begin.
+    Open {
+        /// Which one.
+        part: usize,
+    },
+    /// Everything is as wanted: its objects are passed over.
+    Nothing {
+        /// Which one.
+        part: usize,
+    },
+    /// It cannot go on; what waits for its objects cannot either.
+    GiveUp {
+        /// Which one.
+        part: usize,
+        /// Why.
+        why: String,
+    },
+}
+
+/// What became of the objects of one installation.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    pub(super) report: Report,
+    /// The union inventory with every answer written into it.
+    pub(super) recorded: Inventory,
+    /// Objects that were seen ready, and need no further watch.
+    pub(super) ready: BTreeSet<ObjectKey>,
+}
+
+/// One installation while its objects are applied.
+struct Part<'a> {
+    task: Task<'a>,
+    applier: Applier,
+    /// Whether its objects are as wanted, and nothing is sent.
+    is_idle: bool,
+    applied: Applied,
+    /// To its operation, until everything has ended.
+    handle: Option<oneshot::Sender<Applied>>,
+    is_known: bool,
+}
+
+pub(super) struct Scheduler<'a> {
+    cluster: &'a Cluster,
+    graph: &'a Graph,
+    events: &'a (dyn Fn(usize, Event) + Send + Sync),
+    deadline: Instant,
+    schedule: Schedule<'a>,
+    /// What is sent for each node.
+    steps: Vec<Option<&'a Step>>,
+    parts: Vec<Part<'a>>,
+    /// Requests in flight can be taken back when their lock is lost.
+    aborts: BTreeMap<NodeId, AbortHandle>,
+    /// Applied, and to be watched as soon as nothing is in flight: one watch for many.
+    unwatched: Vec<(NodeId, Until)>,
+    seen: UnboundedSender<(ObjectKey, Readiness)>,
+    seeing: UnboundedReceiver<(ObjectKey, Readiness)>,
+    watched: BTreeMap<ObjectKey, NodeId>,
+}
+
+type Ended<'a> = (NodeId, Result<Outcome<'a>, Aborted>);
+type Pending = Vec<(ObjectKey, Readiness)>;
+
+impl<'a> Scheduler<'a> {
+    pub(super) fn new(
+        cluster: &'a Cluster,
+        tasks: &[Task<'a>],
+        graph: &'a Graph,
+        wait: bool,
+        deadline: Instant,
+        events: &'a (dyn Fn(usize, Event) + Send + Sync),
+    ) -> Self {
+        let steps: Vec<Option<&Step>> = graph
+            .nodes
+            .iter()
+            .map(|node| match node {
+                Node::Object { part, key } => tasks.get(*part)?.plan.step(key),
+                Node::Gate { .. } => None,
+            })
+            .collect();
+        let is_step = |node: NodeId| steps.get(node).is_some_and(Option::is_some);
+        let schedule = Schedule::new(graph, tasks.len(), wait, is_step);
+        let parts = tasks.iter().enumerate().map(|(index, task)| {
+            let installation = &task.plan.installation;
+            Part {
+                task: *task,
+                applier: Applier {
+                    manager: names::field_manager(&installation.namespace, &installation.name),
+                    owner: names::owner_hash(&installation.namespace, &installation.name),
+                    deadline,
+                },
+                is_idle: false,
+                applied: Applied {
+                    recorded: task.plan.union.clone(),
+                    report: without_order(index, task, graph),
+                    ..Applied::default()
+                },
+                handle: None,
+                is_known: false,
+            }
+        });
+        let (seen, seeing) = mpsc::unbounded_channel();
+        Self {
+            cluster,
+            graph,
+            events,
+            deadline,
+            schedule,
+            parts: parts.collect(),
+            steps,
+            aborts: BTreeMap::new(),
+            unwatched: Vec::new(),
+            seen,
+            seeing,
+            watched: BTreeMap::new(),
+        }
+    }
+
+    /// Runs until every operation has got its objects back, or has given up.
+    pub(super) async fn run(
+        mut self,
+        mut inbox: UnboundedReceiver<News>,
+        handles: Vec<oneshot::Sender<Applied>>,
+    ) {
+        for (part, handle) in self.parts.iter_mut().zip(handles) {
+            part.handle = Some(handle);
+        }
+        let mut in_flight = FuturesUnordered::<BoxFuture<'a, Ended<'a>>>::new();
+        let mut watches = FuturesUnordered::<BoxFuture<'a, Pending>>::new();
+        loop {
+            while in_flight.len() < self.cluster.concurrency()
+                && let Some(node) = self.schedule.begin()
+            {
+                in_flight.extend(self.begin(node));
+            }
+            if in_flight.is_empty() {
+                self.watch(&mut watches);
+            }
+            self.hand_over();
+            if self.parts.iter().all(|part| part.handle.is_none()) {
+                return;
+            }
+            tokio::select! {
+                Some((node, ended)) = in_flight.next(), if !in_flight.is_empty() => {
+                    self.aborts.remove(&node);
+                    if let Ok(outcome) = ended {
+                        self.take(node, outcome);
+                    }
+                }
+                Some((key, readiness)) = self.seeing.recv() => self.see(&key, &readiness),
+                Some(pending) = watches.next(), if !watches.is_empty() => self.miss(pending),
+                Some(news) = inbox.recv() => self.hear(news),
+                () = sleep_until(self.deadline), if self.is_busy() => self.time_is_over(),
+            }
+        }
+    }
+
+    /// Begins an object: a request, or nothing where it is as wanted.
+    fn begin(&mut self, node: NodeId) -> Option<BoxFuture<'a, Ended<'a>>> {
+        let part = self.part_of(node)?;
+        let step = self.steps.get(node).copied().flatten();
+        let Some(step) = step.filter(|_| !part.is_idle) else {
+            self.applied(node);
+            return None;
+        };
+        let (applier, cluster) = (part.applier.clone(), self.cluster);
+        let (applying, abort) = abortable(async move { applier.step(cluster, step).await });
+        self.aborts.insert(node, abort);
+        Some(Box::pin(async move { (node, applying.await) }))
+    }
+
+    /// Records what became of one step.
+    fn take(&mut self, node: NodeId, outcome: Outcome<'a>) {
+        let Some(Node::Object { part: index, .. }) = self.graph.nodes.get(node) else {
+            return;
+        };
+        let events = |event| (self.events)(*index, event);
+        let Some(part) = self.parts.get_mut(*index) else {
+            return;
+        };
+        let key = &outcome.step.target.key;
+        let answer = match outcome.result {
+            Ok(answer) => answer,
+            Err(error) => return self.fail(node, Failure::of(key.clone(), &error)),
+        };
+        if let Some(exact) = part.task.plan.exact.objects.get(key) {
+            part.applied.recorded.applied(key, exact, &answer);
+        }
+        let report = &mut part.applied.report;
+        match outcome.step.action {
+            Action::Create => report.created.push(key.clone()),
+            Action::Update | Action::Restore | Action::Refresh => report.changed.push(key.clone()),
+        }
+        events(Event::Applied {
+            key: key.clone(),
+            action: outcome.step.action,
+        });
+        for message in outcome.warnings {
+            events(Event::Warning {
+                key: key.clone(),
+                message,
+            });
+        }
+        if outcome.terminating {
+            let message = "it is being deleted; wait until it is gone and run again".to_owned();
+            let readiness = Readiness {
+                status: Status::Terminating,
+                message,
+            };
+            return self.not_ready(node, readiness);
+        }
+        self.applied(node);
+    }
+
+    /// Lets begin what waited for a node to be applied, and notes what has to be watched for the rest.
+    fn applied(&mut self, node: NodeId) {
+        let Some(until) = self.schedule.applied(node) else {
+            return;
+        };
+        // The plan was made with the kinds of definitions that are as wanted; and what is waited for by nobody is ready.
+        let is_sent = self.steps.get(node).is_some_and(Option::is_some);
+        let is_watched = match until {
+            Until::Applied => false,
+            Until::Served => is_sent,
+            Until::Ready => self.target(node).is_some(),
+        };
+        if is_watched {
+            self.unwatched.push((node, until));
+        } else {
+            self.schedule.ready(node);
+        }
+    }
+
+    /// Where a node is watched; `None` where it is ready as soon as it is there.
+    fn target(&self, node: NodeId) -> Option<&'a Target> {
+        let part = self.part_of(node)?;
+        let key = self.key(node)?;
+        let waits = &part.task.plan.wait_for;
+        let found = waits.binary_search_by(|target| target.key.cmp(key));
+        waits.get(found.ok()?)
+    }
+
+    /// Opens a watch for everything that was applied since the last one.
+    fn watch(&mut self, watches: &mut FuturesUnordered<BoxFuture<'a, Pending>>) {
+        let (mut definitions, mut targets) = (Vec::new(), Vec::new());
+        for (node, until) in std::mem::take(&mut self.unwatched) {
+            let Some(key) = self.key(node) else { continue };
+            let step = self.steps.get(node).copied().flatten();
+            match (
+                until,
+                step.and_then(|step| Definition::of(&step.object)),
+                self.target(node),
+            ) {
+                (Until::Served, Some(definition), _) => definitions.push(definition),
+                (_, _, Some(target)) => targets.push(target.clone()),
+                _ => {
+                    self.schedule.ready(node);
+                    continue;
+                }
+            }
+            self.watched.insert(key.clone(), node);
+        }
+        let (cluster, deadline) = (self.cluster, self.deadline);
+        if !definitions.is_empty() {
+            let seen = self.seen.clone();
+            watches.push(Box::pin(async move {
+                // The kinds that were cached before are no longer all there are.
+                cluster.forget_kinds().await;
+                let tell = move |key: &ObjectKey, readiness: &Readiness| {
+                    let _ = seen.send((key.clone(), readiness.clone()));
+                };
+                served::wait(cluster, definitions, deadline, &tell).await
+            }));
+        }
+        if !targets.is_empty() {
+            let seen = self.seen.clone();
+            watches.push(Box::pin(async move {
+                let tell = move |event| {
+                    if let Event::Waiting { key, readiness } = event {
+                        let _ = seen.send((key, readiness));
+                    }
+                };
+                wait::wait(cluster, &targets, deadline, &tell).await
+            }));
+        }
+    }
+
+    /// A watched object changed.
+    fn see(&mut self, key: &ObjectKey, readiness: &Readiness) {
+        let Some(node) = self.watched.get(key).copied() else {
+            return;
+        };
+        if let Some(Node::Object { part, .. }) = self.graph.nodes.get(node) {
+            (self.events)(
+                *part,
+                Event::Waiting {
+                    key: key.clone(),
+                    readiness: readiness.clone(),
+                },
+            );
+        }
+        if readiness.status == Status::Current {
+            self.watched.remove(key);
+            if let Some(part) = self.part_mut(node) {
+                part.applied.ready.insert(key.clone());
+            }
+            self.schedule.ready(node);
+        }
+    }
+
+    /// A watch has ended without these.
+    fn miss(&mut self, pending: Pending) {
+        // What the watch told before it ended comes first.
+        while let Ok((key, readiness)) = self.seeing.try_recv() {
+            self.see(&key, &readiness);
+        }
+        for (key, readiness) in pending {
+            if let Some(node) = self.watched.remove(&key) {
+                match readiness.status {
+                    Status::Failed => self.fail(node, Failure::of_readiness(key, readiness)),
+                    _ => self.not_ready(node, readiness),
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, node: NodeId, failure: Failure) {
+        let why = format!("{} failed", failure.key);
+        if let Some(Node::Object { part, .. }) = self.graph.nodes.get(node) {
+            (self.events)(
+                *part,
+                Event::Failed {
+                    key: failure.key.clone(),
+                    message: failure.message.clone(),
+                },
+            );
+        }
+        if let Some(part) = self.part_mut(node) {
+            part.applied.report.failed.push(failure);
+        }
+        let skipped = self.schedule.failed(node);
+        self.skip(skipped, &why);
+    }
+
+    fn not_ready(&mut self, node: NodeId, readiness: Readiness) {
+        let Some(key) = self.key(node).cloned() else {
+            return;
+        };
+        let why = format!("{key} is not ready");
+        if let Some(part) = self.part_mut(node) {
+            part.applied.report.not_ready.push((key, readiness));
+        }
+        let skipped = self.schedule.failed(node);
+        self.skip(skipped, &why);
+    }
+
+    /// Reports what will not begin: only what something would have been sent for.
+    fn skip(&mut self, skipped: Vec<Skipped>, why: &str) {
+        for Skipped { node, reason, .. } in skipped {
+            self.report_skipped(node, format!("{why}, and it waits for that ({reason})"));
+        }
+    }
+
+    fn report_skipped(&mut self, node: NodeId, why: String) {
+        let is_step = self.steps.get(node).is_some_and(Option::is_some);
+        let key = self.key(node).cloned();
+        if let (Some(key), Some(part), true) = (key, self.part_mut(node), is_step)
+            && !part.is_idle
+        {
+            part.applied.report.skipped.push((key, why));
+        }
+    }
+
+    fn hear(&mut self, news: News) {
+        let (part, why) = match news {
+            News::Open { part } => (part, None),
+            News::Nothing { part } => {
+                if let Some(part) = self.parts.get_mut(part) {
+                    part.is_idle = true;
+                }
+                (part, None)
+            }
+            News::GiveUp { part, why } => (part, Some(why)),
+        };
+        if let Some(part) = self.parts.get_mut(part) {
+            part.is_known = true;
+        }
+        match why {
+            None => self.schedule.open(part),
+            Some(why) => self.give_up(part, &why),
+        }
+    }
+
+    /// Takes back what is in flight for a part, and skips the rest and what waits for it in other parts.
+    fn give_up(&mut self, part: usize, why: &str) {
+        let name = self
+            .parts
+            .get(part)
+            .map(|part| part.task.plan.installation.name.clone());
+        let name = name.unwrap_or_default();
+        for node in self.schedule.give_up(part) {
+            if let Some(abort) = self.aborts.remove(&node) {
+                abort.abort();
+            }
+            if let Some(key) = self.key(node) {
+                self.watched.remove(&key.clone());
+            }
+            self.unwatched.retain(|(other, _)| *other != node);
+            self.report_skipped(node, why.to_owned());
+            let skipped = self.schedule.failed(node);
+            self.skip(skipped, &format!("{name} was given up ({why})"));
+        }
+    }
+
+    fn time_is_over(&mut self) {
+        // What is watched is told by its watch, which ends with its reasons.
+        for part in 0..self.parts.len() {
+            let busy = self.parts.get(part).is_some_and(|part| part.is_known);
+            if busy && !self.has_watches(part) {
+                self.give_up(part, "the time is over");
+            }
+        }
+    }
+
+    /// Whether the deadline concerns the scheduler: operations that wait for their locks and watches end by themselves.
+    fn is_busy(&self) -> bool {
+        (0..self.parts.len()).any(|part| {
+            let known = self
+                .parts
+                .get(part)
+                .is_some_and(|part| part.is_known && part.handle.is_some());
+            known && !self.has_watches(part)
+        })
+    }
+
+    fn has_watches(&self, part: usize) -> bool {
+        let of_part = |node: &NodeId| matches!(self.graph.nodes.get(*node), Some(Node::Object { part: of, .. }) if *of == part);
+        self.watched.values().any(of_part)
+    }
+
+    /// Gives operations their objects back where all have ended.
+    fn hand_over(&mut self) {
+        for (index, part) in self.parts.iter_mut().enumerate() {
+            if part.is_known
+                && self.schedule.is_over(index)
+                && let Some(handle) = part.handle.take()
+            {
+                // An operation that has ended meanwhile needs nothing.
+                let _ = handle.send(std::mem::take(&mut part.applied));
+            }
+        }
+    }
+
+    fn key(&self, node: NodeId) -> Option<&'a ObjectKey> {
+        match self.graph.nodes.get(node)? {
+            Node::Object { key, .. } => Some(key),
+            Node::Gate { .. } => None,
+        }
+    }
+
+    fn part_of(&self, node: NodeId) -> Option<&Part<'a>> {
+        match self.graph.nodes.get(node)? {
+            Node::Object { part, .. } => self.parts.get(*part),
+            Node::Gate { .. } => None,
+        }
+    }
+
+    fn part_mut(&mut self, node: NodeId) -> Option<&mut Part<'a>> {
+        match self.graph.nodes.get(node)? {
+            Node::Object { part, .. } => self.parts.get_mut(*part),
+            Node::Gate { .. } => None,
+        }
+    }
+}
+
+/// Steps that the graph does not know: nothing would ever send them, and nothing may say that all was done.
+fn without_order(part: usize, task: &Task<'_>, graph: &Graph) -> Report {
+    let known: BTreeSet<&ObjectKey> = graph
+        .nodes
+        .iter()
+        .filter_map(|node| match node {
+            Node::Object { part: of, key } if *of == part => Some(key),
+            Node::Object { .. } | Node::Gate { .. } => None,
+        })
+        .collect();
+    let keys = task.plan.steps.iter().map(|step| &step.target.key);
+    let unknown = keys.filter(|key| !known.contains(key));
+    Report {
+        skipped: unknown
+            .map(|key| {
+                (
+                    key.clone(),
+                    "the order of the command does not name it".to_owned(),
+                )
+            })
+            .collect(),
+        ..Report::default()
+    }
+}

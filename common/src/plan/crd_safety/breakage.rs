@@ -1,0 +1,310 @@
+//! What the change of a definition does to the live objects: counted, named, and refused unless accepted.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Change, Comparison};
+use crate::manifest::key::ObjectKey;
+use crate::plan::{Plan, Verb};
+
+/// Objects that are named one by one.
+const NAMED: usize = 5;
+/// Harmless changes of one definition that are told one by one.
+const TOLD: usize = 3;
+
+/// What the change of one definition does to the live objects of its kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Breakage {
+    /// The definition.
+    pub definition: ObjectKey,
+    /// Kind of its objects.
+    pub kind: String,
+    /// What the API server will refuse, with the way out: no flag accepts it.
+    pub impossible: Vec<String>,
+    /// Every change that breaks live objects, in words.
+    pub changes: Vec<String>,
+    /// Objects that lose data.
+    pub loses: Hurt,
+    /// Objects that become invalid and lose nothing.
+    pub invalid: Hurt,
+    /// Why live objects could not be read, where they could not: then nobody knows what breaks.
+    pub unseen: Option<String>,
+}
+
+/// Objects that are hurt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hurt {
+    /// The first of them, as `namespace/name`, sorted.
+    pub names: Vec<String>,
+    /// How many.
+    pub count: usize,
+}
+
+/// Why a plan is not executed. Exit 1.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BreakageError {
+    /// The API server will refuse it: no flag helps.
+    #[error("the {operation} cannot be done: {reasons}\n  look:   {look}")]
+    Impossible {
+        /// `upgrade of cert-manager`.
+        operation: String,
+        /// Definition and reason, a line each.
+        reasons: String,
+        /// The command that looks.
+        look: String,
+    },
+    /// Live objects would break.
+    #[error("the {operation} would {harm}\n  look:   {look}\n  accept: {accept}")]
+    Breaks {
+        /// `upgrade of cert-manager`.
+        operation: String,
+        /// `lose data in 3 Certificates (default/web, default/api, shop/web)`.
+        harm: String,
+        /// The command that looks.
+        look: String,
+        /// The command that accepts.
+        accept: String,
+    },
+}
+
+/// Judges live objects, page by page, by the changes of one definition.
+#[derive(Debug)]
+pub struct Scan {
+    comparison: Comparison,
+    /// How many objects each change breaks.
+    counts: Vec<usize>,
+    loses: BTreeSet<String>,
+    invalid: BTreeSet<String>,
+    seen: usize,
+    more: bool,
+}
+
+impl Scan {
+    /// Begins with no object seen.
+    #[must_use]
+    pub fn new(comparison: Comparison) -> Self {
+        Self {
+            counts: vec![0; comparison.changes.len()],
+            comparison,
+            loses: BTreeSet::new(),
+            invalid: BTreeSet::new(),
+            seen: 0,
+            more: false,
+        }
+    }
+
+    /// Judges objects that were read in `version`.
+    pub fn judge(&mut self, version: &str, objects: &[Value]) {
+        self.seen = self.seen.saturating_add(objects.len());
+        for object in objects {
+            for (change, count) in self.comparison.changes.iter().zip(&mut self.counts) {
+                if change.version == version && change.breaks(object) {
+                    *count += 1;
+                    let hurt = if change.loses() {
+                        &mut self.loses
+                    } else {
+                        &mut self.invalid
+                    };
+                    hurt.insert(name_of(object));
+                }
+            }
+        }
+    }
+
+    /// There are more objects than were read.
+    pub fn there_are_more(&mut self) {
+        self.more = true;
+    }
+
+    /// The breakage where there is one, and warnings for all else. `unseen`: why objects could not be read.
+    #[must_use]
+    pub fn finish(self, unseen: Option<String>) -> (Option<Breakage>, Vec<String>) {
+        let definition = &self.comparison.definition;
+        let (mut changes, mut harmless) = (Vec::new(), Vec::new());
+        for (change, count) in self.comparison.changes.iter().zip(&self.counts) {
+            match count {
+                0 => harmless.push(format!("{definition}: {change}, {}", self.nobody(change))),
+                count => changes.push(format!("{change}, {}", self.somebody(change, *count))),
+            }
+        }
+        let mut warnings = told(definition, harmless);
+        let unjudged = self.comparison.unjudged.iter();
+        warnings.extend(told(
+            definition,
+            unjudged
+                .map(|words| format!("{definition}: {words}"))
+                .collect(),
+        ));
+        let breakage = Breakage {
+            definition: definition.clone(),
+            kind: self.comparison.kind.clone(),
+            changes,
+            invalid: Hurt::of(self.invalid.difference(&self.loses)),
+            loses: Hurt::of(&self.loses),
+            unseen: unseen.filter(|_| !self.comparison.changes.is_empty()),
+            impossible: self.comparison.impossible,
+        };
+        (Some(breakage).filter(Breakage::is_one), warnings)
+    }
+
+    fn nobody(&self, change: &Change) -> String {
+        if self.more {
+            change.verdict(
+                &format!("none of the first {} live objects", self.seen),
+                true,
+            )
+        } else {
+            change.verdict("no live object", true)
+        }
+    }
+
+    fn somebody(&self, change: &Change, count: usize) -> String {
+        let least = if self.more { "at least " } else { "" };
+        let objects = if count == 1 { "object" } else { "objects" };
+        change.verdict(&format!("{least}{count} live {objects}"), count == 1)
+    }
+}
+
+impl Breakage {
+    fn is_one(&self) -> bool {
+        !self.impossible.is_empty() || !self.changes.is_empty() || self.unseen.is_some()
+    }
+
+    /// What to know before agreeing, a line each.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let changes = self.impossible.iter().chain(&self.changes).cloned();
+        let unseen = self.unseen.iter();
+        let unseen = unseen.map(|why| format!("whether live objects break cannot be seen: {why}"));
+        changes
+            .chain(unseen)
+            .map(|words| format!("{}: {words}", self.definition))
+            .collect()
+    }
+
+    pub(super) fn harm(&self) -> Vec<String> {
+        let kind = |count| counted(count, &self.kind);
+        let mut harm = Vec::new();
+        if self.loses.count > 0 {
+            let lost = &self.loses;
+            harm.push(format!("lose data in {} ({lost})", kind(lost.count)));
+        }
+        if self.invalid.count > 0 {
+            let invalid = &self.invalid;
+            harm.push(format!("make {} invalid ({invalid})", kind(invalid.count)));
+        }
+        if let Some(why) = &self.unseen {
+            harm.push(format!("perhaps break {} ({why})", plural(&self.kind)));
+        }
+        harm
+    }
+}
+
+impl Hurt {
+    fn of<'a>(names: impl IntoIterator<Item = &'a String>) -> Self {
+        let names: Vec<&String> = names.into_iter().collect();
+        Self {
+            count: names.len(),
+            names: names.into_iter().take(NAMED).cloned().collect(),
+        }
+    }
+}
+
+impl fmt::Display for Hurt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.names.join(", "))?;
+        if self.count > self.names.len() {
+            write!(f, " and {} more", self.count - self.names.len())?;
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    /// Whether the plan may be executed as far as definitions and their objects are concerned; `accepted` is
+    /// `--allow-crd-breakage`.
+    ///
+    /// # Errors
+    /// [`BreakageError`], with the commands that look and accept.
+    pub fn check_breakages(&self, accepted: bool) -> Result<(), BreakageError> {
+        let name = &self.installation;
+        let (noun, verb) = match self.verb {
+            Verb::Install => ("installation", "install"),
+            Verb::Upgrade => ("upgrade", "upgrade"),
+            Verb::Uninstall => ("uninstallation", "uninstall"),
+        };
+        let operation = format!("{noun} of {}", name.name);
+        let look = format!("kubectl addons diff {} -n {}", name.name, name.namespace);
+        let impossible = self.breakages.iter().flat_map(|breakage| {
+            let reasons = breakage.impossible.iter();
+            reasons.map(|reason| format!("{}: {reason}", breakage.definition))
+        });
+        let impossible: Vec<String> = impossible.collect();
+        if !impossible.is_empty() {
+            return Err(BreakageError::Impossible {
+                operation,
+                reasons: impossible.join("; "),
+                look,
+            });
+        }
+        let harm: Vec<String> = self.breakages.iter().flat_map(Breakage::harm).collect();
+        if accepted || harm.is_empty() {
+            return Ok(());
+        }
+        Err(BreakageError::Breaks {
+            operation,
+            harm: harm.join(" and "),
+            look,
+            accept: format!(
+                "kubectl addons {verb} {} -n {} --allow-crd-breakage",
+                name.name, name.namespace
+            ),
+        })
+    }
+}
+
+/// The first few, and how many more there are.
+fn told(definition: &ObjectKey, mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(TOLD);
+    lines.truncate(TOLD);
+    if more > 0 {
+        let changes = if more == 1 { "change" } else { "changes" };
+        lines.push(format!("{definition}: and {more} more such {changes}"));
+    }
+    lines
+}
+
+fn name_of(object: &Value) -> String {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    let name = text("/metadata/name").unwrap_or_default();
+    match text("/metadata/namespace") {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// `1 Certificate`, `3 Policies`.
+pub(crate) fn counted(count: usize, kind: &str) -> String {
+    match count {
+        1 => format!("1 {kind}"),
+        count => format!("{count} {}", plural(kind)),
+    }
+}
+
+fn plural(kind: &str) -> String {
+    let before_y = kind
+        .strip_suffix('y')
+        .filter(|rest| !rest.ends_with(['a', 'e', 'i', 'o', 'u']));
+    if let Some(rest) = before_y {
+        format!("{rest}ies")
+    } else if kind.ends_with(['s', 'x']) || kind.ends_with("ch") || kind.ends_with("sh") {
+        format!("{kind}es")
+    } else {
+        format!("{kind}s")
+    }
+}

@@ -1,0 +1,86 @@
+//! Places in objects, as a schema names them.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// One step from a value to what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Segment {
+    /// A named field.
+    Field(String),
+    /// Every item of a list.
+    Items,
+    /// Every value of a map.
+    Values,
+}
+
+/// A place, from the root of an object. Printed as `field spec.rules[*].host`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Path(Vec<Segment>);
+
+impl Path {
+    /// One step further.
+    pub(super) fn with(&self, segment: Segment) -> Self {
+        let mut path = self.clone();
+        path.0.push(segment);
+        path
+    }
+
+    /// A field of it.
+    pub(super) fn field(&self, name: &str) -> Self {
+        self.with(Segment::Field(name.to_owned()))
+    }
+
+    /// Whether it is, or is in, a field of the root.
+    pub(super) fn is_under(&self, name: &str) -> bool {
+        matches!(self.0.first(), Some(Segment::Field(first)) if first == name)
+    }
+
+    /// What the field is in, and its name; `None` for the root, and for items and values.
+    pub(super) fn parent(&self) -> Option<(Self, &str)> {
+        match self.0.split_last() {
+            Some((Segment::Field(name), rest)) => Some((Self(rest.to_vec()), name)),
+            _ => None,
+        }
+    }
+
+    /// Whether one of the values at this place is such a one; a missing value is none.
+    pub(super) fn any(&self, object: &Value, is: &dyn Fn(&Value) -> bool) -> bool {
+        any(object, &self.0, is)
+    }
+}
+
+fn any(value: &Value, path: &[Segment], is: &dyn Fn(&Value) -> bool) -> bool {
+    let Some((first, rest)) = path.split_first() else {
+        return is(value);
+    };
+    match first {
+        Segment::Field(name) => value.get(name).is_some_and(|value| any(value, rest, is)),
+        Segment::Items => {
+            let items = value.as_array().into_iter().flatten();
+            items.into_iter().any(|value| any(value, rest, is))
+        }
+        Segment::Values => {
+            let fields = value.as_object().into_iter().flatten();
+            fields.into_iter().any(|(_, value)| any(value, rest, is))
+        }
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("the object");
+        }
+        f.write_str("field ")?;
+        for (i, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Field(name) if i > 0 => write!(f, ".{name}")?,
+                Segment::Field(name) => f.write_str(name)?,
+                Segment::Items | Segment::Values => f.write_str("[*]")?,
+            }
+        }
+        Ok(())
+    }
+}

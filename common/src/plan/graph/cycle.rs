@@ -1,0 +1,121 @@
+//! A cycle: what nobody can order, named edge by edge.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::fmt;
+
+use super::{Edge, Graph, Node, NodeId, Reason};
+
+/// Objects that wait for each other: one shortest cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    /// What goes first, and why the next one waits for it; the last is waited for by the first.
+    pub steps: Vec<(Node, Reason)>,
+}
+
+impl Cycle {
+    /// A shortest cycle of a graph that has one; the first of them by the order of nodes.
+    pub(super) fn shortest(graph: &Graph) -> Self {
+        let count = graph.nodes.len();
+        let mut open = vec![true; count];
+        for node in topological(count, &graph.edges) {
+            if let Some(open) = open.get_mut(node) {
+                *open = false;
+            }
+        }
+        let mut best: Vec<Edge> = Vec::new();
+        for start in (0..count).filter(|node| open.get(*node) == Some(&true)) {
+            let limit = match best.len() {
+                0 => usize::MAX,
+                1 | 2 => break,
+                length => length - 1,
+            };
+            if let Some(path) = back_to(start, graph, limit) {
+                best = path;
+            }
+        }
+        let steps = best.iter().filter_map(|edge| {
+            let node = graph.nodes.get(edge.from)?;
+            Some((node.clone(), edge.reason))
+        });
+        Self {
+            steps: steps.collect(),
+        }
+    }
+}
+
+impl fmt::Display for Cycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("these wait for each other: ")?;
+        for (node, reason) in &self.steps {
+            write!(f, "{node} → ({reason}) → ")?;
+        }
+        match self.steps.first() {
+            Some((node, _)) => write!(f, "{node}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Cycle {}
+
+/// The shortest way from a node back to it, of at most `limit` edges.
+fn back_to(start: NodeId, graph: &Graph, limit: usize) -> Option<Vec<Edge>> {
+    let mut reached: Vec<Option<&Edge>> = vec![None; graph.nodes.len()];
+    let mut queue = VecDeque::from([(start, 0)]);
+    while let Some((node, length)) = queue.pop_front() {
+        if length >= limit {
+            return None;
+        }
+        for edge in graph.leads_to(node) {
+            if edge.to == start {
+                let mut path = vec![edge.clone()];
+                let mut at = node;
+                while at != start {
+                    let edge = (*reached.get(at)?)?;
+                    path.push(edge.clone());
+                    at = edge.from;
+                }
+                path.reverse();
+                return Some(path);
+            }
+            let to = reached.get_mut(edge.to)?;
+            if to.is_none() {
+                *to = Some(edge);
+                queue.push_back((edge.to, length + 1));
+            }
+        }
+    }
+    None
+}
+
+/// The nodes in an order that respects every edge, the smallest first where no edge decides. Nodes of cycles, and those that
+/// wait for them, are missing. `edges` are sorted.
+pub(super) fn topological(count: usize, edges: &[Edge]) -> Vec<NodeId> {
+    let mut waits = vec![0usize; count];
+    for edge in edges {
+        if let Some(waits) = waits.get_mut(edge.to) {
+            *waits += 1;
+        }
+    }
+    let free = waits.iter().enumerate().filter(|(_, waits)| **waits == 0);
+    let mut heap: BinaryHeap<Reverse<NodeId>> = free.map(|(node, _)| Reverse(node)).collect();
+    let mut order = Vec::with_capacity(count);
+    while let Some(Reverse(node)) = heap.pop() {
+        order.push(node);
+        let start = edges.partition_point(|edge| edge.from < node);
+        for edge in edges
+            .iter()
+            .skip(start)
+            .take_while(|edge| edge.from == node)
+        {
+            if let Some(waits) = waits.get_mut(edge.to) {
+                *waits -= 1;
+                if *waits == 0 {
+                    heap.push(Reverse(edge.to));
+                }
+            }
+        }
+    }
+    order
+}

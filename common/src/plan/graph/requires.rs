@@ -1,0 +1,37 @@
+//! `requires` of a catalogue entry: everything of one add-on before anything of another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::draft::Draft;
+use super::{NodeId, Reason, Until};
+
+/// Objects of the required add-on → gate → objects of those that require it.
+pub(super) fn gates(draft: &mut Draft<'_>) {
+    let mut objects: BTreeMap<usize, Vec<NodeId>> = BTreeMap::new();
+    for (id, item) in draft.objects() {
+        objects.entry(item.part).or_default().push(id);
+    }
+    let parts = draft.parts;
+    let required: BTreeSet<usize> = parts
+        .iter()
+        .flat_map(|part| part.requires)
+        .copied()
+        .collect();
+    let of = |part: usize| objects.get(&part).into_iter().flatten().copied();
+    for needed in draft.parts_by_name() {
+        let Some(part) = parts.get(needed).filter(|_| required.contains(&needed)) else {
+            continue;
+        };
+        let gate = draft.gate(format!("{} is installed", part.name));
+        for object in of(needed) {
+            draft.edge(object, gate, Until::Ready, Reason::Requires);
+        }
+        for (waiting, part) in parts.iter().enumerate() {
+            if part.requires.contains(&needed) {
+                for object in of(waiting) {
+                    draft.edge(gate, object, Until::Ready, Reason::Requires);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Which objects may begin now: a [`Graph`] while it is worked through. It knows no requests and no clock; the engine tells
+//! it what was applied, what became ready and what failed.
+
+use std::collections::BTreeSet;
+
+use super::graph::{Edge, Graph, Node, NodeId, Reason, Until};
+
+/// A graph on its way. Every object ends once: ready, failed, or skipped because something before it failed.
+#[derive(Debug)]
+pub struct Schedule<'a> {
+    graph: &'a Graph,
+    /// Sorted by where they come from.
+    edges: Vec<&'a Edge>,
+    nodes: Vec<Progress>,
+    /// With `--wait=false` applied is as good as ready.
+    waits: bool,
+    parts: Vec<Part>,
+}
+
+/// One node on its way.
+#[derive(Clone, Debug)]
+struct Progress {
+    state: State,
+    /// Edges into it that still hold it.
+    unmet: usize,
+    /// Whether something is sent for it or for a node behind it: otherwise nobody has to know when it is ready.
+    matters: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Held,
+    Begun,
+    Applied,
+    Ended,
+}
+
+/// The objects of one add-on.
+#[derive(Clone, Debug, Default)]
+struct Part {
+    is_open: bool,
+    /// May begin as soon as the part is open.
+    free: BTreeSet<NodeId>,
+    /// Have not ended.
+    left: usize,
+}
+
+/// An object that will not begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// The object.
+    pub node: NodeId,
+    /// The object that failed.
+    pub cause: NodeId,
+    /// Why the one waits for the other, or for what stands between them.
+    pub reason: Reason,
+}
+
+impl<'a> Schedule<'a> {
+    /// A graph of `parts` add-ons, none of them open. `is_step`: whether something is sent for a node. `waits`: whether
+    /// [`Until::Ready`] means what it says.
+    pub fn new(
+        graph: &'a Graph,
+        parts: usize,
+        waits: bool,
+        is_step: impl Fn(NodeId) -> bool,
+    ) -> Self {
+        let mut edges: Vec<&Edge> = graph.edges.iter().collect();
+        edges.sort_by_key(|edge| edge.from);
+        let matters = before_steps(graph, is_step);
+        let nodes = matters.into_iter().map(|matters| Progress {
+            state: State::Held,
+            unmet: 0,
+            matters,
+        });
+        let mut schedule = Self {
+            graph,
+            edges,
+            nodes: nodes.collect(),
+            waits,
+            parts: vec![Part::default(); parts],
+        };
+        for edge in &graph.edges {
+            if let Some(to) = schedule.nodes.get_mut(edge.to) {
+                to.unmet += 1;
+            }
+        }
+        for (node, object) in graph.nodes.iter().enumerate() {
+            if let Node::Object { part, .. } = object
+                && let Some(part) = schedule.parts.get_mut(*part)
+            {
+                part.left += 1;
+            }
+            if schedule.nodes.get(node).is_some_and(|node| node.unmet == 0) {
+                schedule.release(node);
+            }
+        }
+        schedule
+    }
+
+    /// Lets the objects of a part begin.
+    pub fn open(&mut self, part: usize) {
+        if let Some(part) = self.parts.get_mut(part) {
+            part.is_open = true;
+        }
+    }
+
+    /// Whether every object of a part has ended.
+    #[must_use]
+    pub fn is_over(&self, part: usize) -> bool {
+        self.parts.get(part).is_none_or(|part| part.left == 0)
+    }
+
+    /// The next object that may begin, the first in the order of the graph's nodes; it has begun.
+    pub fn begin(&mut self) -> Option<NodeId> {
+        let open = self.parts.iter_mut().filter(|part| part.is_open);
+        let next = open.min_by_key(|part| part.free.first().copied().unwrap_or(NodeId::MAX))?;
+        let node = next.free.pop_first()?;
+        self.set(node, State::Begun);
+        Some(node)
+    }
+
+    /// An object was applied, or there was nothing to send. How far it has to be watched before others can begin; `None`
+    /// where nobody waits for more: it has ended.
+    pub fn applied(&mut self, node: NodeId) -> Option<Until> {
+        self.set(node, State::Applied);
+        let awaited = self.leaving(node).filter(|edge| {
+            let target = self.nodes.get(edge.to);
+            !self.is_met_by_apply(edge) && target.is_some_and(|target| target.matters)
+        });
+        let awaited = awaited.map(|edge| edge.until).max();
+        self.meet(node, |schedule, edge| schedule.is_met_by_apply(edge));
+        if awaited.is_none() {
+            self.ready(node);
+        }
+        awaited
+    }
+
+    /// An applied object is ready.
+    pub fn ready(&mut self, node: NodeId) {
+        if self.state(node) == Some(State::Applied) {
+            self.end(node);
+            self.meet(node, |schedule, edge| !schedule.is_met_by_apply(edge));
+        }
+    }
+
+    /// An object failed, or did not become ready. Everything that still waits for it is skipped.
+    pub fn failed(&mut self, node: NodeId) -> Vec<Skipped> {
+        let was_applied = self.state(node) == Some(State::Applied);
+        self.end(node);
+        let mut skipped = Vec::new();
+        let mut todo: Vec<NodeId> = vec![node];
+        while let Some(from) = todo.pop() {
+            let leaving: Vec<&Edge> = self.leaving(from).collect();
+            for edge in leaving {
+                let is_met = from == node && was_applied && self.is_met_by_apply(edge);
+                if is_met || self.state(edge.to) != Some(State::Held) {
+                    continue;
+                }
+                self.end(edge.to);
+                todo.push(edge.to);
+                if let Some(Node::Object { .. }) = self.graph.nodes.get(edge.to) {
+                    skipped.push(Skipped {
+                        node: edge.to,
+                        cause: node,
+                        reason: edge.reason,
+                    });
+                }
+            }
+        }
+        skipped
+    }
+
+    /// Ends what has not ended of a part; returns it. What other parts have behind it is for [`Schedule::failed`].
+    pub fn give_up(&mut self, part: usize) -> Vec<NodeId> {
+        let of_part =
+            |object: &Node| matches!(object, Node::Object { part: of, .. } if *of == part);
+        let nodes = self.graph.nodes.iter().enumerate();
+        let left: Vec<NodeId> = nodes
+            .filter(|(node, object)| of_part(object) && self.state(*node) != Some(State::Ended))
+            .map(|(node, _)| node)
+            .collect();
+        for node in &left {
+            self.end(*node);
+        }
+        left
+    }
+
+    fn state(&self, node: NodeId) -> Option<State> {
+        self.nodes.get(node).map(|node| node.state)
+    }
+
+    fn set(&mut self, node: NodeId, state: State) {
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.state = state;
+        }
+    }
+
+    fn end(&mut self, node: NodeId) {
+        if self.state(node) == Some(State::Ended) {
+            return;
+        }
+        self.set(node, State::Ended);
+        if let Some(Node::Object { part, .. }) = self.graph.nodes.get(node)
+            && let Some(part) = self.parts.get_mut(*part)
+        {
+            part.left -= 1;
+            part.free.remove(&node);
+        }
+    }
+
+    fn leaving(&self, node: NodeId) -> impl Iterator<Item = &'a Edge> + use<'a, '_> {
+        let first = self.edges.partition_point(|edge| edge.from < node);
+        let edges = self.edges.iter().skip(first).copied();
+        edges.take_while(move |edge| edge.from == node)
+    }
+
+    fn is_met_by_apply(&self, edge: &Edge) -> bool {
+        match edge.until {
+            Until::Applied => true,
+            Until::Served => false,
+            Until::Ready => !self.waits,
+        }
+    }
+
+    /// Takes away edges of a node, and releases what nothing holds any more.
+    fn meet(&mut self, node: NodeId, is_met: impl Fn(&Self, &Edge) -> bool) {
+        let met: Vec<NodeId> = self
+            .leaving(node)
+            .filter(|edge| is_met(self, edge))
+            .map(|edge| edge.to)
+            .collect();
+        for to in met {
+            let Some(target) = self.nodes.get_mut(to) else {
+                continue;
+            };
+            target.unmet = target.unmet.saturating_sub(1);
+            if target.unmet == 0 && target.state == State::Held {
+                self.release(to);
+            }
+        }
+    }
+
+    /// A node that nothing holds: an object may begin, a gate is passed.
+    fn release(&mut self, node: NodeId) {
+        match self.graph.nodes.get(node) {
+            Some(Node::Object { part, .. }) => {
+                if let Some(part) = self.parts.get_mut(*part) {
+                    part.free.insert(node);
+                }
+            }
+            Some(Node::Gate { .. }) => {
+                self.end(node);
+                self.meet(node, |_, _| true);
+            }
+            None => {}
+        }
+    }
+}
+
+/// Nodes that something is sent for, and those before them.
+fn before_steps(graph: &Graph, is_step: impl Fn(NodeId) -> bool) -> Vec<bool> {
+    let mut matters: Vec<bool> = (0..graph.nodes.len()).map(is_step).collect();
+    let mut entering: Vec<&Edge> = graph.edges.iter().collect();
+    entering.sort_by_key(|edge| edge.to);
+    let steps = matters.iter().enumerate();
+    let mut todo: Vec<NodeId> = steps
+        .filter(|(_, step)| **step)
+        .map(|(node, _)| node)
+        .collect();
+    while let Some(node) = todo.pop() {
+        let first = entering.partition_point(|edge| edge.to < node);
+        let into = entering.iter().skip(first);
+        for edge in into.take_while(|edge| edge.to == node) {
+            if let Some(before) = matters.get_mut(edge.from)
+                && !*before
+            {
+                *before = true;
+                todo.push(edge.from);
+            }
+        }
+    }
+    matters
+}
+
+#[cfg(test)]
+#[path = "schedule/tests.rs"]
+mod tests;

@@ -1,0 +1,96 @@
+//! What keeps a pod from getting ready, for the objects that wait for it.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::fields::{condition, field, text, why};
+use super::pod::containers;
+
+/// Why something does not get ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Blocker {
+    /// One word: `ImagePullBackOff`, `Unschedulable`, `FailedMount`.
+    pub reason: String,
+    /// The whole sentence: `pod web-1: ImagePullBackOff, "x:1" not found`.
+    pub message: String,
+}
+
+impl Blocker {
+    /// `SUBJECT: REASON, MESSAGE`, cleaned and shortened as everything that a server says.
+    #[must_use]
+    pub fn new(subject: &str, reason: &str, message: &str) -> Self {
+        Self {
+            reason: why(reason, ""),
+            message: format!("{}: {}", why("", subject), why(reason, message)),
+        }
+    }
+}
+
+/// What the pod's own status says; a pod that runs without being ready says nothing (its events may).
+#[must_use]
+pub fn of_pod(pod: &Value) -> Option<Blocker> {
+    let name = text(pod, &["metadata", "name"]);
+    if let Some(blocker) = containers(pod).find_map(|status| of_container(name, status)) {
+        return Some(blocker);
+    }
+    if text(pod, &["status", "phase"]) == "Failed" {
+        let status = |field| text(pod, &["status", field]);
+        let reason = status("reason");
+        let reason = if reason.is_empty() { "Failed" } else { reason };
+        return Some(Blocker::new(
+            &format!("pod {name}"),
+            reason,
+            status("message"),
+        ));
+    }
+    let unscheduled = condition(pod, "PodScheduled").filter(|scheduled| scheduled.is_false())?;
+    Some(Blocker::new(
+        &format!("pod {name}"),
+        unscheduled.reason(),
+        unscheduled.message(),
+    ))
+}
+
+/// Whether a pod still has to get ready: it neither is, nor has it done its work.
+#[must_use]
+pub fn is_pending(pod: &Value) -> bool {
+    let ready = condition(pod, "Ready").is_some_and(|ready| ready.is_true());
+    !ready && text(pod, &["status", "phase"]) != "Succeeded"
+}
+
+fn of_container(pod: &str, status: &Value) -> Option<Blocker> {
+    let subject = |status: &Value| {
+        let container = text(status, &["name"]);
+        format!("pod {pod}, container {container}")
+    };
+    if let Some(waiting) = field(status, &["state", "waiting"]) {
+        let reason = text(waiting, &["reason"]);
+        if matches!(reason, "" | "ContainerCreating" | "PodInitializing") {
+            return None;
+        }
+        // What the kubelet says of a crash loop is how long it backs off; what ended is what helps.
+        let ended = field(status, &["lastState", "terminated"]);
+        let message = match (reason, ended) {
+            ("CrashLoopBackOff", Some(ended)) => how_it_ended(ended),
+            _ => text(waiting, &["message"]).to_owned(),
+        };
+        return Some(Blocker::new(&subject(status), reason, &message));
+    }
+    let ended = field(status, &["state", "terminated"])?;
+    let failed = field(ended, &["exitCode"]).is_some_and(|code| code != 0);
+    let code = field(ended, &["exitCode"])?;
+    let reason = match text(ended, &["reason"]) {
+        "" => "Error",
+        reason => reason,
+    };
+    failed.then(|| Blocker::new(&subject(status), reason, &format!("exit code {code}")))
+}
+
+/// `OOMKilled, exit code 137`.
+fn how_it_ended(ended: &Value) -> String {
+    let code = field(ended, &["exitCode"]).map_or_else(|| "?".to_owned(), Value::to_string);
+    match text(ended, &["reason"]) {
+        "" => format!("exit code {code}"),
+        reason => format!("{reason}, exit code {code}"),
+    }
+}

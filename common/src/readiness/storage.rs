@@ -1,0 +1,103 @@
+//! PersistentVolumeClaim and PersistentVolume: bound at once, or once a pod wants it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Readiness;
+use super::fields::{field, text, why};
+
+/// Marks the class of claims that name none; the second name is the one of old clusters, which still counts.
+const DEFAULT_CLASS: [&str; 2] = [
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+];
+
+/// The StorageClasses of a cluster, as far as they decide whether a claim is bound without a pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StorageClasses {
+    /// Name → whether its claims wait for their first consumer.
+    waits: BTreeMap<String, bool>,
+    default: Option<String>,
+}
+
+impl StorageClasses {
+    /// Of the live objects. Of several default classes the newest counts, then the first name, as in the API server.
+    #[must_use]
+    pub fn of(classes: &[Value]) -> Self {
+        let mode = |class: &Value| text(class, &["volumeBindingMode"]) == "WaitForFirstConsumer";
+        let name = |class: &Value| text(class, &["metadata", "name"]).to_owned();
+        let default = classes.iter().filter(|class| is_default(class));
+        let default = default.min_by_key(|class| {
+            let created = text(class, &["metadata", "creationTimestamp"]).to_owned();
+            (std::cmp::Reverse(created), name(class))
+        });
+        Self {
+            waits: classes
+                .iter()
+                .map(|class| (name(class), mode(class)))
+                .collect(),
+            default: default.map(name),
+        }
+    }
+
+    /// Whether this claim is bound only when a pod uses it. A class that is not there binds at once, as the volume
+    /// controller has it: to volumes that name the same class.
+    fn wait_for_consumer(&self, claim: &Value) -> bool {
+        let named = field(claim, &["spec", "storageClassName"]).and_then(Value::as_str);
+        let class = named.or(self.default.as_deref());
+        class.is_some_and(|class| self.waits.get(class) == Some(&true))
+    }
+}
+
+fn is_default(class: &Value) -> bool {
+    DEFAULT_CLASS
+        .iter()
+        .any(|name| text(class, &["metadata", "annotations", name]) == "true")
+}
+
+/// kstatus wants `Bound` of every claim; one that waits for its first consumer would block the pods that it waits for
+/// (argo-cd#29205). Without the classes a claim that no pod wants is taken for such a one.
+pub(super) fn claim(object: &Value, classes: Option<&StorageClasses>) -> Readiness {
+    match text(object, &["status", "phase"]) {
+        "Bound" => Readiness::current("bound"),
+        "Lost" => Readiness::failed("lost: its volume is gone"),
+        _ if no_pod_wants(object)
+            && classes.is_none_or(|classes| classes.wait_for_consumer(object)) =>
+        {
+            Readiness::current("bound when a pod uses it")
+        }
+        _ => Readiness::in_progress("waiting: not yet bound"),
+    }
+}
+
+/// A claim that the scheduler has placed no pod for. `storageClassName: ""` asks for a volume that is there: no pod can
+/// help with that.
+pub(super) fn no_pod_wants(object: &Value) -> bool {
+    let placed = field(
+        object,
+        &[
+            "metadata",
+            "annotations",
+            "volume.kubernetes.io/selected-node",
+        ],
+    );
+    let is_static = field(object, &["spec", "storageClassName"]).is_some_and(|class| class == "")
+        || !text(object, &["spec", "volumeName"]).is_empty();
+    text(object, &["status", "phase"]) == "Pending" && placed.is_none() && !is_static
+}
+
+pub(super) fn volume(object: &Value) -> Readiness {
+    match text(object, &["status", "phase"]) {
+        "Failed" => {
+            let status = |name| text(object, &["status", name]);
+            Readiness::failed(format!(
+                "failed: {}",
+                why(status("reason"), status("message"))
+            ))
+        }
+        "Pending" => Readiness::in_progress("waiting: not yet available"),
+        "" => Readiness::current("ready"),
+        phase => Readiness::current(phase.to_lowercase()),
+    }
+}

@@ -1,0 +1,104 @@
+//! Webhook configurations.
+
+use serde_json::{Value, json};
+
+use super::Status::{Current, InProgress};
+use super::{Context, Endpoints, Need, called_namespaces, check, check_in, need, object};
+
+fn slice(name: &str, service: &str, endpoints: Value) -> Value {
+    json!({
+        "metadata": {"namespace": "guard", "name": name, "labels": {"kubernetes.io/service-name": service}},
+        "endpoints": endpoints,
+    })
+}
+
+fn calls(service: &str, bundle: &str) -> Value {
+    let service = json!({"namespace": "guard", "name": service});
+    json!({"name": format!("{bundle}.example.com"), "clientConfig": {"service": service, "caBundle": bundle}})
+}
+
+/// Row "webhooks" of research/peers.md 4.
+#[test]
+fn somebody_has_to_answer() {
+    let ready = json!([{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}]);
+    let unready = json!([{"addresses": ["10.0.0.1"], "conditions": {"ready": false}}]);
+    let untold = json!([{"addresses": ["10.0.0.1"]}]);
+    let no_address = json!([{"addresses": [], "conditions": {"ready": true}}]);
+    let mut endpoints = Endpoints::default();
+    endpoints.list(
+        "guard",
+        &[
+            slice("a-1", "a", unready.clone()),
+            slice("a-2", "a", ready.clone()),
+            slice("b-1", "b", unready.clone()),
+            slice("c-1", "c", untold),
+            slice("d-1", "d", no_address),
+            slice("e-1", "e", Value::Null),
+        ],
+    );
+    let by_url = json!({"name": "u.example.com", "clientConfig": {"url": "https://example.com"}});
+    let dead =
+        |service: &str| format!("waiting: guard/Service {service} has no ready endpoints yet");
+    for kind in [
+        "ValidatingWebhookConfiguration",
+        "MutatingWebhookConfiguration",
+    ] {
+        let kind = format!("admissionregistration.k8s.io/{kind}");
+        for (webhooks, status, message) in [
+            (json!([]), Current, "ready".to_owned()),
+            (Value::Null, Current, "ready".to_owned()),
+            (json!([by_url]), Current, "ready".to_owned()),
+            (json!([calls("a", "x")]), Current, "ready".to_owned()),
+            (json!([calls("c", "x")]), Current, "ready".to_owned()),
+            (
+                json!([calls("a", "x"), calls("b", "x")]),
+                InProgress,
+                dead("b"),
+            ),
+            (json!([calls("d", "x")]), InProgress, dead("d")),
+            (json!([calls("e", "x")]), InProgress, dead("e")),
+            (json!([calls("f", "x")]), InProgress, dead("f")),
+            (
+                json!([calls("a", "")]),
+                InProgress,
+                "waiting: .example.com has no caBundle yet".to_owned(),
+            ),
+        ] {
+            let ctx = Context {
+                endpoints: Some(&endpoints),
+                ..Context::default()
+            };
+            check_in(&kind, json!({"webhooks": webhooks}), &ctx, status, &message);
+        }
+        // Who may not read endpoints waits for the certificate only.
+        check(
+            &kind,
+            json!({"webhooks": [calls("b", "x")]}),
+            Current,
+            "ready",
+        );
+    }
+
+    // Slices come, change and go.
+    endpoints.change(&slice("b-1", "b", ready.clone()));
+    endpoints.change(&slice("a-2", "a", unready));
+    endpoints.remove(&slice("c-1", "c", ready));
+    let has = ["a", "b", "c"].map(|service| endpoints.has("guard", service));
+    assert_eq!(has, [false, true, false]);
+    endpoints.list("guard", &[]);
+    assert!(!endpoints.has("guard", "b"));
+}
+
+#[test]
+fn only_services_need_their_endpoints() {
+    let kind = "admissionregistration.k8s.io/ValidatingWebhookConfiguration";
+    let configuration = object(
+        kind,
+        json!({"webhooks": [calls("a", "x"), calls("b", "x")]}),
+    );
+    assert_eq!(need(&configuration), Some(Need::Endpoints));
+    let namespaces: Vec<_> = called_namespaces(&configuration).into_iter().collect();
+    assert_eq!(namespaces, ["guard"]);
+    let by_url = json!({"webhooks": [{"clientConfig": {"url": "https://example.com"}}]});
+    assert_eq!(need(&object(kind, by_url)), None);
+}

@@ -1,0 +1,103 @@
+//! Webhook configurations: they answer when every Service that they call has a ready endpoint and they know by what
+//! certificate to recognise it. kstatus takes them for current as soon as they are there, and the next write fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::Readiness;
+use super::fields::{field, text};
+
+/// Which Services have a ready endpoint, kept up from EndpointSlices as they are listed and watched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoints {
+    /// Namespace → name of the slice → the Service whose ready endpoints it has.
+    slices: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Endpoints {
+    /// Takes in all slices of a namespace, instead of what was known of it.
+    pub fn list(&mut self, namespace: &str, slices: &[Value]) {
+        self.slices.insert(namespace.to_owned(), BTreeMap::new());
+        for slice in slices {
+            self.change(slice);
+        }
+    }
+
+    /// Takes in a slice that came or changed.
+    pub fn change(&mut self, slice: &Value) {
+        self.remove(slice);
+        let service = text(slice, &["metadata", "labels", "kubernetes.io/service-name"]);
+        let endpoints = field(slice, &["endpoints"]).and_then(Value::as_array);
+        let has_ready = endpoints.is_some_and(|endpoints| endpoints.iter().any(is_ready));
+        if has_ready && !service.is_empty() {
+            let (namespace, name) = names(slice);
+            let slices = self.slices.entry(namespace.to_owned()).or_default();
+            slices.insert(name.to_owned(), service.to_owned());
+        }
+    }
+
+    /// Forgets a slice that went.
+    pub fn remove(&mut self, slice: &Value) {
+        let (namespace, name) = names(slice);
+        if let Some(slices) = self.slices.get_mut(namespace) {
+            slices.remove(name);
+        }
+    }
+
+    pub(super) fn has(&self, namespace: &str, service: &str) -> bool {
+        let slices = self.slices.get(namespace);
+        slices.is_some_and(|slices| slices.values().any(|of| of == service))
+    }
+}
+
+/// The namespaces of the Services that a webhook configuration calls.
+#[must_use]
+pub fn called_namespaces(configuration: &Value) -> BTreeSet<String> {
+    let services = webhooks(configuration).filter_map(service);
+    services
+        .map(|(namespace, _)| namespace.to_owned())
+        .collect()
+}
+
+/// Without endpoints (they may not be read) only the certificate is looked at.
+pub(super) fn configuration(object: &Value, endpoints: Option<&Endpoints>) -> Readiness {
+    for webhook in webhooks(object) {
+        // A webhook by url may have a certificate that everybody trusts.
+        let Some((namespace, name)) = service(webhook) else {
+            continue;
+        };
+        if text(webhook, &["clientConfig", "caBundle"]).is_empty() {
+            let webhook = text(webhook, &["name"]);
+            return Readiness::in_progress(format!("waiting: {webhook} has no caBundle yet"));
+        }
+        if endpoints.is_some_and(|endpoints| !endpoints.has(namespace, name)) {
+            return Readiness::in_progress(format!(
+                "waiting: {namespace}/Service {name} has no ready endpoints yet"
+            ));
+        }
+    }
+    Readiness::current("ready")
+}
+
+/// `None` is ready: whoever writes the slice cannot tell (the API's own words).
+fn is_ready(endpoint: &Value) -> bool {
+    let addresses = field(endpoint, &["addresses"]).and_then(Value::as_array);
+    addresses.is_some_and(|addresses| !addresses.is_empty())
+        && field(endpoint, &["conditions", "ready"]) != Some(&Value::Bool(false))
+}
+
+fn names(slice: &Value) -> (&str, &str) {
+    let name = |name| text(slice, &["metadata", name]);
+    (name("namespace"), name("name"))
+}
+
+fn webhooks(configuration: &Value) -> impl Iterator<Item = &Value> {
+    let webhooks = field(configuration, &["webhooks"]).and_then(Value::as_array);
+    webhooks.into_iter().flatten()
+}
+
+fn service(webhook: &Value) -> Option<(&str, &str)> {
+    let service = field(webhook, &["clientConfig", "service"])?;
+    Some((text(service, &["namespace"]), text(service, &["name"])))
+}

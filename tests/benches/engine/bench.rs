@@ -1,0 +1,120 @@
+//! One tool, its rows, and the cluster that a sequence of steps runs on.
+
+use std::collections::BTreeMap;
+
+use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::plugin::{Output, Plugin};
+use anyhow::Result;
+
+use super::set::Set;
+
+/// What is measured, in the order in which it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Step {
+    Install,
+    Nothing,
+    One,
+    Prune,
+}
+
+/// What one step of one tool took.
+pub(crate) struct Row {
+    pub(crate) output: Output,
+    /// By verb.
+    pub(crate) requests: BTreeMap<String, usize>,
+}
+
+/// One tool; it may leave steps out.
+pub(crate) struct Tool {
+    pub(crate) name: &'static str,
+    /// As it says itself; empty where it was not found.
+    pub(crate) version: String,
+    rows: BTreeMap<Step, Vec<Row>>,
+}
+
+/// A fresh control plane and its only user.
+pub(crate) struct Bench {
+    cluster: ControlPlane,
+    pub(crate) plugin: Plugin,
+}
+
+impl Step {
+    /// The steps of a tool that prunes.
+    pub(crate) const ALL: [Self; 4] = [Self::Install, Self::Nothing, Self::One, Self::Prune];
+
+    /// The manifest that the step brings.
+    pub(crate) fn manifest(self, set: &Set) -> String {
+        match self {
+            Self::Install | Self::Nothing => set.all(),
+            Self::One => set.one_changed(),
+            Self::Prune => set.pruned(),
+        }
+    }
+
+    /// The add-on's version in this step: it changes with the manifest.
+    pub(crate) fn version(self) -> &'static str {
+        match self {
+            Self::Install | Self::Nothing => "1.0.0",
+            Self::One => "1.0.1",
+            Self::Prune => "1.0.2",
+        }
+    }
+}
+
+impl Tool {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            version: String::new(),
+            rows: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, step: Step, row: Row) {
+        self.rows.entry(step).or_default().push(row);
+    }
+
+    /// The run with the median wall time.
+    pub(crate) fn median(&self, step: Step) -> Option<&Row> {
+        let mut rows: Vec<_> = self.rows.get(&step)?.iter().collect();
+        rows.sort_by_key(|row| row.output.elapsed);
+        rows.get(rows.len() / 2).copied()
+    }
+}
+
+impl Row {
+    /// Of all verbs.
+    pub(crate) fn requests(&self) -> usize {
+        self.requests.values().sum()
+    }
+}
+
+impl Bench {
+    /// Starts a control plane, and asks the API server about every object without writing one: the first server-side
+    /// apply of a kind after its start costs seconds of its time, which would be measured as the client's.
+    pub(crate) async fn start(set: &Set) -> Result<Self> {
+        let cluster = ControlPlane::start(Options::default()).await?;
+        let user = cluster.user("bench", &["system:masters"])?;
+        let plugin = Plugin::new(&cluster, &user.kubeconfig)?;
+        let file = plugin.home().join("warm-up.yaml");
+        std::fs::write(&file, set.all())?;
+        let file = file.to_string_lossy();
+        let dry_run = ["apply", "--server-side", "--dry-run=server", "--filename"];
+        plugin
+            .kubectl(&[&dry_run[..], &[&file]].concat())
+            .await?
+            .done()?;
+        Ok(Self { cluster, plugin })
+    }
+
+    /// Waits for a program to end well; the row has the requests that came meanwhile.
+    pub(crate) async fn measure(
+        &self,
+        program: impl Future<Output = Result<Output>>,
+    ) -> Result<Row> {
+        let mark = self.cluster.audit().mark()?;
+        let output = program.await?.done()?;
+        let requests = self.cluster.audit().since(mark)?.by("bench").by_verb("");
+        Ok(Row { output, requests })
+    }
+}

@@ -1,0 +1,27 @@
+//! `kubectl addons install` and `upgrade` from an index beside them.
+
+use anyhow::Result;
+
+use super::bench::{Bench, Step, Tool};
+use super::set::{self, Set};
+
+/// The definitions are installed before, as the other tools need none.
+pub(crate) async fn measure(set: &Set, tool: &mut Tool) -> Result<()> {
+    let bench = Bench::start(set).await?;
+    let plugin = &bench.plugin;
+    plugin.run(&["init"]).await?.done()?;
+    let index = plugin.home().join("index.yaml");
+    let channel = format!("file://{}", index.display());
+    for step in Step::ALL {
+        set::write_index(plugin.home(), step.version(), &step.manifest(set))?;
+        let verb = match step {
+            Step::Install => &["install", "bench", "--channel", &channel][..],
+            _ => &["upgrade", "bench"],
+        };
+        let args = [verb, &["--yes", "--wait=false"]].concat();
+        tool.add(step, bench.measure(plugin.run(&args)).await?);
+    }
+    let version = plugin.run(&["--version"]).await?.done()?;
+    tool.version = version.stdout.trim().to_owned();
+    Ok(())
+}

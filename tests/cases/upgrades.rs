@@ -1,0 +1,75 @@
+//! Real upgrade pairs of the corpus on a real API server. What is added, changed, pruned, retained and refused stands in
+//! `tests/data/upgrades`, written by comparing the manifests of the projects, not by running the code under test.
+
+mod chain;
+mod corpus;
+mod play;
+mod seen;
+
+use addons_tests::control_plane::{ControlPlane, Options};
+use anyhow::{Result, anyhow};
+use tokio::sync::OnceCell;
+
+/// A cluster for the chains of this module: their cluster-scoped objects bear the names of real projects, as those of other
+/// tests do on the shared one.
+async fn cluster() -> Result<&'static ControlPlane> {
+    static CLUSTER: OnceCell<Result<ControlPlane, String>> = OnceCell::const_new();
+    start(&CLUSTER).await
+}
+
+/// Another one: the tree of the addon-manager holds calico and metrics-server, too.
+async fn cluster_of_the_tree() -> Result<&'static ControlPlane> {
+    static CLUSTER: OnceCell<Result<ControlPlane, String>> = OnceCell::const_new();
+    start(&CLUSTER).await
+}
+
+async fn start(
+    cell: &'static OnceCell<Result<ControlPlane, String>>,
+) -> Result<&'static ControlPlane> {
+    let started = cell.get_or_init(|| async {
+        ControlPlane::start(Options::default())
+            .await
+            .map_err(|error| format!("{error:#}"))
+    });
+    started.await.as_ref().map_err(|error| anyhow!("{error}"))
+}
+
+#[tokio::test]
+async fn metrics_server() -> Result<()> {
+    play::play("metrics-server", cluster).await
+}
+
+#[tokio::test]
+async fn ingress_nginx() -> Result<()> {
+    play::play("ingress-nginx", cluster).await
+}
+
+#[tokio::test]
+async fn flannel() -> Result<()> {
+    play::play("flannel", cluster).await
+}
+
+#[tokio::test]
+async fn kube_state_metrics() -> Result<()> {
+    play::play("kube-state-metrics", cluster).await
+}
+
+#[tokio::test]
+async fn calico() -> Result<()> {
+    play::play("calico", cluster).await
+}
+
+#[tokio::test]
+async fn metallb() -> Result<()> {
+    play::play("metallb", cluster).await
+}
+
+#[tokio::test]
+async fn prometheus_operator() -> Result<()> {
+    play::play("prometheus-operator", cluster).await
+}
+
+#[tokio::test]
+async fn addon_manager() -> Result<()> {
+    play::play("addon-manager", cluster_of_the_tree).await
+}
