@@ -34,11 +34,12 @@ struct Part<'a> {
     plan: &'a Plan,
     /// Its name, where the command has several.
     name: String,
-    ranks: BTreeMap<Rank, RankLine>,
+    ranks: BTreeMap<Rank, Counted>,
+    deletions: Counted,
 }
 
-/// The objects of one rank.
-struct RankLine {
+/// Objects of which only the number is told: those of one rank, or many deletions.
+struct Counted {
     steps: usize,
     done: usize,
     /// From the first of them on.
@@ -57,8 +58,9 @@ impl<'a> Progress<'a> {
             },
             ranks: summary::steps_by_rank(plan)
                 .into_iter()
-                .map(|(rank, steps)| (rank, RankLine::new(steps)))
+                .map(|(rank, steps)| (rank, Counted::new(steps)))
                 .collect(),
+            deletions: Counted::new(plan.prune.iter().flatten().count()),
         });
         let state = State {
             began: Instant::now(),
@@ -89,13 +91,43 @@ impl<'a> Progress<'a> {
     }
 }
 
-impl RankLine {
+impl Counted {
     fn new(steps: usize) -> Self {
         Self {
             steps,
             done: 0,
             began: None,
             bar: None,
+        }
+    }
+
+    /// Counts one; the line that tells of all where it was the last.
+    fn count(&mut self, title: &str, new_bar: Option<ProgressBar>) -> Option<String> {
+        self.done += 1;
+        let (done, steps) = (self.done, self.steps);
+        let began = *self.began.get_or_insert_with(Instant::now);
+        if done < steps {
+            let bar = self
+                .bar
+                .get_or_insert_with(|| new_bar.unwrap_or_else(ProgressBar::hidden));
+            bar.set_message(format!("… {title:<40} {done}/{steps}"));
+            return None;
+        }
+        self.clear();
+        let elapsed = seconds(began.elapsed());
+        Some(format!("✓ {title:<40} {steps}/{steps}  {elapsed}"))
+    }
+
+    /// The line that tells how many there were of more.
+    fn end(&mut self, title: &str) -> Option<String> {
+        self.clear();
+        let (done, steps) = (self.done, self.steps);
+        (done > 0 && done < steps).then(|| format!("✗ {title:<40} {done}/{steps}"))
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
         }
     }
 }
@@ -108,13 +140,7 @@ impl State<'_> {
             }
             Event::Applied { key, .. } => self.applied(part, key),
             Event::Waiting { key, readiness } => self.waiting(key, readiness),
-            Event::Pruned { key } => {
-                let deleted = self
-                    .parts
-                    .get(part)
-                    .map(|part| announce::deleted(part.plan));
-                self.line(&format!("- {key}  {}", deleted.unwrap_or_default()));
-            }
+            Event::Pruned { key } => self.pruned(part, key),
             Event::Warning { key, message } => self.line(&format!("careful: {key}: {message}")),
             // The report lists them with both values.
             Event::Settled(_) => {}
@@ -138,37 +164,37 @@ impl State<'_> {
         let Some(line) = part.ranks.get_mut(&rank) else {
             return;
         };
-        line.done += 1;
-        let began = *line.began.get_or_insert_with(Instant::now);
         let title = format!("{}{}", part.name, rank.title());
-        if line.done < line.steps {
-            let bar = line
-                .bar
-                .get_or_insert_with(|| new_bar.unwrap_or_else(ProgressBar::hidden));
-            bar.set_message(format!("… {title:<40} {}/{}", line.done, line.steps));
-            return;
-        }
-        if let Some(bar) = line.bar.take() {
-            bar.finish_and_clear();
-        }
-        let steps = line.steps;
-        let elapsed = seconds(began.elapsed());
-        self.line(&format!("✓ {title:<40} {steps}/{steps}  {elapsed}"));
+        let told = line.count(&title, new_bar);
+        told.iter().for_each(|text| self.line(text));
     }
 
-    /// Tells what came of ranks that were begun and not completed.
+    /// Tells of a deletion, or counts it where the plan counted them too.
+    fn pruned(&mut self, part: usize, key: &ObjectKey) {
+        let new_bar = self.bar();
+        let Some(part) = self.parts.get_mut(part) else {
+            return;
+        };
+        let deleted = announce::deleted(part.plan);
+        let told = if part.deletions.steps > announce::LISTED {
+            let title = format!("{}{deleted}", part.name);
+            part.deletions.count(&title, new_bar)
+        } else {
+            Some(format!("- {key}  {deleted}"))
+        };
+        told.iter().for_each(|text| self.line(text));
+    }
+
+    /// Tells what came of what was begun and not completed.
     fn end_ranks(&mut self) {
         let mut lines = Vec::new();
         for part in &mut self.parts {
             for (rank, line) in &mut part.ranks {
-                if let Some(bar) = line.bar.take() {
-                    bar.finish_and_clear();
-                }
-                if line.done > 0 && line.done < line.steps {
-                    let title = format!("{}{}", part.name, rank.title());
-                    lines.push(format!("✗ {title:<40} {}/{}", line.done, line.steps));
-                }
+                let title = format!("{}{}", part.name, rank.title());
+                lines.extend(line.end(&title));
             }
+            let title = format!("{}{}", part.name, announce::deleted(part.plan));
+            lines.extend(part.deletions.end(&title));
         }
         lines.iter().for_each(|line| self.line(line));
     }

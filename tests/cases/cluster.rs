@@ -1,10 +1,14 @@
 //! Tests on a real control plane: `cargo test -p addons-tests --test cluster`.
 
 mod catalogue;
+mod chaos;
+mod crash;
 mod definitions;
 mod engine;
+mod faults;
 mod harness;
 mod main_job;
 mod safety;
+mod scale;
 mod upgrades;
 mod webhook;

@@ -1,17 +1,11 @@
-//! The engine on a real control plane, through the plugin: locks, crashes, faults, conflicts, fields that never change, what is pruned and what is
+//! The engine on a real control plane, through the plugin: locks, conflicts, fields that never change, what is pruned and what is
 //! not, admission, Secrets, the record (semantics 5-8, 12 and 13).
 
 mod addon;
 mod admission;
 mod conflicts;
-mod crash;
-mod fault;
 mod immutable;
 mod lock;
-mod operation;
 mod prune;
 mod record;
-mod rig;
 mod secret;
-mod seed;
-mod state;

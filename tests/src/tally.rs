@@ -7,6 +7,7 @@ pub struct Tally {
     name: &'static str,
     ran: usize,
     left_out: Vec<String>,
+    notes: Vec<String>,
 }
 
 impl Tally {
@@ -17,6 +18,7 @@ impl Tally {
             name,
             ran: 0,
             left_out: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -28,6 +30,11 @@ impl Tally {
     /// One case could not run, and why.
     pub fn left_out(&mut self, why: impl Into<String>) {
         self.left_out.push(why.into());
+    }
+
+    /// What was measured.
+    pub fn note(&mut self, what: impl Into<String>) {
+        self.notes.push(what.into());
     }
 }
 
@@ -41,6 +48,9 @@ impl Drop for Tally {
         );
         for why in &self.left_out {
             text.push_str(&format!("  left out: {why}\n"));
+        }
+        for note in &self.notes {
+            text.push_str(&format!("  {note}\n"));
         }
         // A closed stderr is no reason to fail a test.
         let _ = std::io::stderr().write_all(text.as_bytes());

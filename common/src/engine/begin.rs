@@ -14,7 +14,7 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::execute::{Event, ExecuteOptions};
 use super::lock::{self, Lock};
-use super::{record, status};
+use super::{namespace, record, status};
 
 /// How an operation begins.
 #[derive(Debug)]
@@ -80,7 +80,11 @@ pub(super) async fn begin(
             }
         }
         let now = cluster.now();
-        let begun = status::begun(stored.status.as_ref(), plan, now);
+        let mut begun = status::begun(stored.status.as_ref(), plan, now);
+        // One that is still missing is created, and one that goes is looked at in the end.
+        if plan.create_namespace.is_none() && plan.verb != Verb::Uninstall {
+            namespace::identify(cluster, &plan.installation, &mut begun).await?;
+        }
         let operation = lock::operation(
             status::verb(plan.verb),
             &options.holder,

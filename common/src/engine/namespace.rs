@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use crate::api::installation::{AddonInstallation, CreatedNamespace};
+use crate::api::installation::{AddonInstallation, AddonInstallationStatus, CreatedNamespace};
 use crate::api::names;
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::plan::InstallationName;
@@ -116,6 +116,26 @@ pub(super) async fn create(
             None => {}
         }
     }
+}
+
+/// Completes the status of an operation that follows one which was cut off right after it had asked for the namespace: our
+/// label tells whether it was created for us, and its uid is recorded as if that one had come to its end.
+pub(super) async fn identify(
+    cluster: &Cluster,
+    installation: &InstallationName,
+    status: &mut AddonInstallationStatus,
+) -> Result<(), EngineError> {
+    let planned = status.created_namespace.as_mut();
+    let Some(planned) = planned.filter(|planned| planned.uid.is_empty()) else {
+        return Ok(());
+    };
+    let owner = names::owner_hash(&installation.namespace, &installation.name);
+    let found = read_one(cluster, &namespace_collection(), &planned.name).await?;
+    match found.filter(|found| found.labels.get(names::LABEL_OWNER) == Some(&owner)) {
+        Some(ours) => planned.uid = ours.uid,
+        None => status.created_namespace = None,
+    }
+    Ok(())
 }
 
 /// Posts a namespace; `None` where there is one.
@@ -286,6 +306,7 @@ fn is_harmless(gvk: &Gvk, name: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::fake;
     use crate::engine::meta::OwnerReference;
 
     fn leftover(uid: &str, owner: Option<&str>, going: bool) -> Leftover {
@@ -331,5 +352,41 @@ mod tests {
             in_it(&names),
             "shop/Secret s1, shop/Secret s2, shop/Secret s3, shop/Secret s4, shop/Secret s5 and 2 more are in it"
         );
+    }
+
+    fn installation() -> InstallationName {
+        InstallationName {
+            namespace: "b".to_owned(),
+            name: "dns".to_owned(),
+        }
+    }
+
+    /// What stands in the record afterwards, where the live namespace carries this label.
+    async fn identified(before: &str, owner: Option<&str>) -> Option<String> {
+        let live =
+            json!({"metadata": {"name": "a", "uid": "u", "labels": {names::LABEL_OWNER: owner}}});
+        let (cluster, asked) = fake::cluster(vec![Some((200, &[], live))]);
+        let mut status = AddonInstallationStatus {
+            created_namespace: Some(CreatedNamespace {
+                name: "a".to_owned(),
+                uid: before.to_owned(),
+            }),
+            ..AddonInstallationStatus::default()
+        };
+        identify(&cluster, &installation(), &mut status)
+            .await
+            .unwrap();
+        assert_eq!(asked.lines().len(), usize::from(before.is_empty()));
+        status.created_namespace.map(|created| created.uid)
+    }
+
+    #[tokio::test]
+    async fn a_namespace_that_was_created_right_before_the_end_is_identified_by_our_label() {
+        let owner = names::owner_hash(&installation().namespace, &installation().name);
+        let ours = identified("", Some(&owner)).await;
+        assert_eq!(ours.as_deref(), Some("u"));
+        assert_eq!(identified("", Some("other")).await, None);
+        let known = identified("known", None).await;
+        assert_eq!(known.as_deref(), Some("known"));
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use common::api::installation::Installed;
 use common::engine::{Report, Settled, Settlement};
+use common::manifest::key::ObjectKey;
 use common::plan::conflicts::Conflict;
 use common::plan::crd_safety::Breakage;
 use common::plan::prune::KeptKind;
@@ -17,7 +18,7 @@ use crate::progress::seconds;
 use super::prepare::Prepared;
 
 /// How many objects are listed one by one before they are counted by kind.
-const LISTED: usize = 10;
+pub const LISTED: usize = 10;
 
 /// What a plan will do, as the confirmation shows it.
 pub fn plan(item: &Prepared) -> String {
@@ -47,36 +48,25 @@ pub fn plan(item: &Prepared) -> String {
     } else {
         "prune"
     };
-    if pruned.len() > LISTED {
-        line(
-            &mut text,
-            word,
-            &format!("{:<11} {}", objects(pruned.len()), summary::kinds(pruned)),
-        );
-    } else {
-        for key in pruned {
-            line(&mut text, word, &key.to_string());
-        }
-    }
+    each(&mut text, word, pruned, ToString::to_string);
     let recreatable = plan.steps.iter().filter(|step| step.policy.recreate);
-    for step in recreatable {
-        let may = format!("{} where a field of it cannot change", step.target.key);
-        line(&mut text, "recreate", &may);
-    }
-    for target in &plan.release {
-        line(
-            &mut text,
-            "release",
-            &format!("{} (it was there before; it stays)", target.key),
-        );
-    }
-    for key in &plan.retained {
-        let why = match KeptKind::of(key) {
-            Some(_) => "ours, but its kind holds data",
-            None => "it stays as it is",
-        };
-        line(&mut text, "keep", &format!("{key} ({why})"));
-    }
+    let recreatable = recreatable.map(|step| &step.target.key).collect();
+    each(&mut text, "recreate", recreatable, |key| {
+        format!("{key} where a field of it cannot change")
+    });
+    let released = plan.release.iter().map(|target| &target.key).collect();
+    each(&mut text, "release", released, |key| {
+        format!("{key} (it was there before; it stays)")
+    });
+    each(
+        &mut text,
+        "keep",
+        plan.retained.iter().collect(),
+        |key| match KeptKind::of(key) {
+            Some(_) => format!("{key} (ours, but its kind holds data)"),
+            None => format!("{key} (it stays as it is)"),
+        },
+    );
     if summary::steps_by_rank(plan).len() > 1 {
         line(&mut text, "order", &summary::order(plan));
     }
@@ -267,6 +257,22 @@ fn objects(count: usize) -> String {
         "1 object".to_owned()
     } else {
         format!("{count} objects")
+    }
+}
+
+/// A line for each object, or one for all where they are many.
+fn each(
+    text: &mut String,
+    word: &str,
+    keys: Vec<&ObjectKey>,
+    words: impl Fn(&ObjectKey) -> String,
+) {
+    if keys.len() > LISTED {
+        let counted = format!("{:<11} {}", objects(keys.len()), summary::kinds(keys));
+        return line(text, word, &counted);
+    }
+    for key in keys {
+        line(text, word, &words(key));
     }
 }
 

@@ -4,7 +4,7 @@ use addons_tests::proxy::{Action, Fault};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use super::rig::Rig;
+use crate::chaos::rig::Rig;
 use crate::main_job::stage::{Stage, deployment};
 
 /// A ConfigMap that says of itself that it never changes.

@@ -6,8 +6,8 @@ use addons_tests::proxy::{Action, Fault};
 use anyhow::{Result, ensure};
 
 use super::addon;
-use super::rig::Rig;
-use super::state::state;
+use crate::chaos::rig::Rig;
+use crate::chaos::state;
 use crate::main_job::stage::Stage;
 
 /// Long enough for another client to come in between, at the first write to a ConfigMap.
@@ -71,7 +71,7 @@ async fn the_second_waits_and_reports_what_the_first_did() -> Result<()> {
         .filter(|request| request.verb == "patch" && request.object.name == "kept");
     ensure!(patches.count() == 1, "both wrote");
     ensure!(
-        state(stage).await?["record"]["operation"].is_null(),
+        state::of(stage, "small").await?["record"]["operation"].is_null(),
         "the lock is still there"
     );
     Ok(())

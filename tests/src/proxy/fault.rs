@@ -30,6 +30,11 @@ pub enum Action {
         /// Whether the API server handles the request before.
         delivered: bool,
     },
+    /// No answer comes, and the connection stays open until the client gives up.
+    Hang {
+        /// Whether the API server handles the request.
+        delivered: bool,
+    },
     /// As [`Action::Cut`], and the client never gets through again: as a process that was killed at this request.
     Stop {
         /// Whether the API server handles the request before.

@@ -123,6 +123,13 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
             }
             return Err(anyhow!("cut"));
         }
+        Some(Action::Hang { delivered }) => {
+            if delivered {
+                deliver(state, client, request).await?.bytes().await?;
+            }
+            // The service is dropped with the connection.
+            return std::future::pending().await;
+        }
         Some(Action::Stop { delivered }) => {
             // The answer has come before anybody knows that the client is gone: what it sent otherwise is as it is.
             if delivered {

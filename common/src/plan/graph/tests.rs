@@ -23,6 +23,7 @@ pub(super) fn desired(yaml: &str) -> Desired {
             plural: format!("{}s", gvk.kind.to_lowercase()),
             namespaced: manifest.object.pointer("/metadata/namespace").is_some(),
             writable: true,
+            has_status: false,
         };
         kinds.insert(&gvk, info);
     }

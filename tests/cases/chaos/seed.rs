@@ -2,29 +2,35 @@
 
 use std::env;
 
-/// The numbers 1 to `of`, or so many of them.
-pub fn choose(of: usize, few: usize, salt: u64) -> Vec<usize> {
-    if env::var_os("FULL").is_some() {
-        return (1..=of).collect();
+/// Whether everything runs.
+pub fn is_full() -> bool {
+    env::var_os("FULL").is_some()
+}
+
+/// All of them, or so many.
+pub fn choose<T>(all: Vec<T>, few: usize, salt: u64) -> Vec<T> {
+    if is_full() {
+        return all;
     }
+    let chosen = numbers(all.len(), few, salt);
+    let chosen = all
+        .into_iter()
+        .enumerate()
+        .filter(|(i, _)| chosen.contains(i));
+    chosen.map(|(_, one)| one).collect()
+}
+
+/// So many of the numbers below `of`.
+pub fn numbers(of: usize, few: usize, salt: u64) -> Vec<usize> {
     let seed = env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     let mut state = seed.unwrap_or(1_u64).wrapping_add(salt << 32);
     // One out of each of `few` equal stretches: the beginning, the middle and the end are always there.
     (0..few.min(of))
         .map(|i| {
             let (from, to) = (i * of / few.min(of), (i + 1) * of / few.min(of));
-            from + 1 + usize::try_from(next(&mut state)).unwrap_or(0) % (to - from)
+            from + usize::try_from(next(&mut state)).unwrap_or(0) % (to - from)
         })
         .collect()
-}
-
-/// Whether the case with this number also runs the rarer way: both ways with `FULL=1`.
-pub fn both<T: Copy>(one: T, other: T, number: usize) -> Vec<T> {
-    match env::var_os("FULL") {
-        Some(_) => vec![one, other],
-        None if number.is_multiple_of(2) => vec![one],
-        None => vec![other],
-    }
 }
 
 /// splitmix64.

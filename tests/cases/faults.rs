@@ -1,0 +1,114 @@
+//! One request that goes wrong: what can be tried again is, and everything else is done by the next run.
+//!
+//! `FULL=1` breaks every request in every way, else `SEED` chooses some.
+
+mod refused;
+mod writes;
+
+use addons_tests::proxy::{Action, Fault};
+use anyhow::{Result, ensure};
+use serde_json::Value;
+
+use crate::chaos::matrix;
+use crate::chaos::operation::Operation;
+use crate::chaos::point::Point;
+use crate::chaos::rig::Rig;
+use crate::chaos::seed;
+
+/// What goes wrong, and whether the same run gets over it.
+const FAULTS: [(Action, bool); 8] = [
+    (answer(429, Some(1)), true),
+    (answer(429, None), true),
+    (answer(503, None), true),
+    (Action::Cut { delivered: true }, true),
+    (Action::Cut { delivered: false }, true),
+    (Action::Hang { delivered: true }, true),
+    (Action::Hang { delivered: false }, true),
+    // The server may answer 500 to what it will never do: this is told to the user, who runs it again.
+    (answer(500, None), false),
+];
+
+/// One broken request.
+#[derive(Debug)]
+struct Case {
+    at: Point,
+    action: Action,
+    gets_over_it: bool,
+}
+
+const fn answer(status: u16, retry_after: Option<u32>) -> Action {
+    Action::Answer {
+        status,
+        retry_after,
+    }
+}
+
+async fn faults(operation: Operation, name: &'static str, few: usize, salt: u64) -> Result<()> {
+    let undisturbed = operation.undisturbed().await?;
+    let mut cases = Vec::new();
+    for (salt, (action, gets_over_it)) in (salt..).zip(FAULTS) {
+        let points = seed::choose(undisturbed.points.clone(), few, salt);
+        cases.extend(points.into_iter().map(|at| Case {
+            at,
+            action: action.clone(),
+            gets_over_it,
+        }));
+    }
+    matrix::run(name, cases, async |case| {
+        let rig = Rig::new("fault").await?;
+        let fault = case.at.fault(case.action.clone(), &rig.stage.namespace);
+        one(
+            operation,
+            &rig,
+            fault,
+            case.gets_over_it,
+            &undisturbed.state,
+        )
+        .await
+    })
+    .await
+}
+
+/// A run with a fault ends where an undisturbed one does, by itself or with the next run.
+async fn one(
+    operation: Operation,
+    rig: &Rig,
+    fault: Fault,
+    gets_over_it: bool,
+    wanted: &Value,
+) -> Result<()> {
+    let line = operation.prepare(rig).await?;
+    rig.proxy.fault(fault);
+    // The bound of a request that hangs, and long enough for one that does not.
+    let disturbed = format!("{line} --concurrency 1 --request-timeout 1500ms");
+    let output = rig.run(&disturbed).await?;
+    if gets_over_it {
+        output.done()?;
+    } else if output.code != 0 {
+        // Of an answer to a Secret only the code is repeated.
+        let words = ["the proxy of the tests answers", "HTTP 500"];
+        ensure!(
+            output.code == 1 && words.iter().any(|words| output.stderr.contains(words)),
+            "exit code {}\n{}",
+            output.code,
+            output.stderr
+        );
+        operation.again(rig, &line).await?;
+    }
+    operation.ended_well(rig, wanted).await
+}
+
+#[tokio::test]
+async fn install() -> Result<()> {
+    faults(Operation::Install, "faults::install", 2, 10).await
+}
+
+#[tokio::test]
+async fn upgrade_with_prune() -> Result<()> {
+    faults(Operation::Upgrade, "faults::upgrade_with_prune", 2, 20).await
+}
+
+#[tokio::test]
+async fn uninstall() -> Result<()> {
+    faults(Operation::Uninstall, "faults::uninstall", 2, 30).await
+}
