@@ -1,5 +1,6 @@
 //! Fields of an object that other managers hold: read once, then taken, left or refused, as the policy says (semantics 12).
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -99,20 +100,7 @@ pub(super) async fn settle(
     if !refused.is_empty() {
         return Err(refusal(step, &refused));
     }
-    let mut object = (*step.object).clone();
-    for left in settled.iter().filter(|settled| settled.is_left()) {
-        if !path::remove(&mut object, &left.conflict.field) {
-            return Err(EngineError::Conflict {
-                key: step.target.key.clone(),
-                message: format!(
-                    "{} is held by {} and cannot be left out of the manifest by itself; take it, or take it out of the manifest{}",
-                    left.conflict.field,
-                    left.conflict.manager,
-                    ways_out_of_conflict(step)
-                ),
-            });
-        }
-    }
+    let object = without(step, &settled)?;
     let attempt = Attempt {
         object: Arc::new(object),
         settled,
@@ -125,6 +113,27 @@ pub(super) async fn settle(
     Ok(attempt.again(version.and_then(Value::as_str).unwrap_or_default()))
 }
 
+/// Our object without the fields that are left.
+fn without(step: &Step, settled: &[Settled]) -> Result<Value, EngineError> {
+    let left = settled.iter().filter(|settled| settled.is_left());
+    let mut left: Vec<&Conflict> = left.map(|settled| &settled.conflict).collect();
+    // What stands below another field that is left goes before it.
+    left.sort_by_key(|conflict| Reverse(conflict.field.len()));
+    let mut object = (*step.object).clone();
+    for Conflict { field, manager, .. } in left {
+        if !path::remove(&mut object, field) {
+            return Err(EngineError::Conflict {
+                key: step.target.key.clone(),
+                message: format!(
+                    "{field} is held by {manager} and cannot be left out by itself; take it, or take it out of the manifest{}",
+                    ways_out_of_conflict(step)
+                ),
+            });
+        }
+    }
+    Ok(object)
+}
+
 fn pin(object: &Value, resource_version: &str) -> Arc<Value> {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -135,9 +144,8 @@ fn pin(object: &Value, resource_version: &str) -> Arc<Value> {
 
 fn conflict(step: &Step, live: &Value, cause: &FieldCause) -> Conflict {
     let key = &step.target.key;
-    let is_secret = key.group.is_empty() && key.kind == "Secret";
-    let is_masked =
-        is_secret && (cause.field.starts_with("data") || cause.field.starts_with("stringData"));
+    // Also an annotation of a Secret can repeat it.
+    let is_masked = key.group.is_empty() && key.kind == "Secret";
     let value = |object: &Value| {
         let value = path::get(object, &cause.field)?;
         Some(if is_masked {
