@@ -4,8 +4,11 @@
 //! read and it is decided what becomes of them (`settle`). What cannot change in place is made anew where that is allowed
 //! (`recreate`); entries of client-side managers and of versions that are gone are put right (`managed`).
 
+mod autoscaler;
 mod explain;
+mod holder;
 mod managed;
+mod precise;
 mod recreate;
 mod settle;
 
@@ -153,6 +156,10 @@ impl Applier {
                     let applied = recreate::recreate(self, cluster, step).await?;
                     told.recreated = true;
                     return Ok(applied);
+                }
+                Err(EngineError::Immutable { object, causes }) => {
+                    let causes = precise::causes(cluster, step, causes).await;
+                    return Err(EngineError::Immutable { object, causes });
                 }
                 Err(error) => match managed::gone_version(&error) {
                     Some(version) => managed::heal(self, cluster, step, version, error).await?,

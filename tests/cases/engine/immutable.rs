@@ -153,6 +153,9 @@ async fn a_claim_is_never_made_anew() -> Result<()> {
         "upgrade fixed -n {} --channel {index} --yes --wait=false",
         stage.namespace
     );
+    let refused = stage.run(&line).await?.ended(1)?;
+    let words = "spec.storageClassName: spec is immutable after creation";
+    ensure!(refused.stderr.contains(words), "{}", refused.stderr);
     for (flags, code) in [("", 1), (" --recreate PersistentVolumeClaim/data", 2)] {
         let refused = stage.run(&format!("{line}{flags}")).await?.ended(code)?;
         ensure!(

@@ -1,21 +1,22 @@
 //! Fields of an object that other managers hold: read once, then taken, left or refused, as the policy says (semantics 12).
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::api::installation::Conflicts;
-use crate::manifest::key::{Gvk, ObjectKey};
 use crate::plan::Step;
 use crate::plan::conflicts::{Conflict, path};
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
 use super::super::error::{EngineError, FieldCause};
-use super::super::listing;
 use super::super::report::{Settled, Settlement};
 use super::super::request::{Call, JSON};
+use super::autoscaler::autoscaler;
 use super::explain::ways_out_of_conflict;
+use super::holder::Holder;
 
 const REPLICAS: &str = "spec.replicas";
 const MASK: &str = "***";
@@ -99,20 +100,7 @@ pub(super) async fn settle(
     if !refused.is_empty() {
         return Err(refusal(step, &refused));
     }
-    let mut object = (*step.object).clone();
-    for left in settled.iter().filter(|settled| settled.is_left()) {
-        if !path::remove(&mut object, &left.conflict.field) {
-            return Err(EngineError::Conflict {
-                key: step.target.key.clone(),
-                message: format!(
-                    "{} is held by {} and cannot be left out of the manifest by itself; take it, or take it out of the manifest{}",
-                    left.conflict.field,
-                    left.conflict.manager,
-                    ways_out_of_conflict(step)
-                ),
-            });
-        }
-    }
+    let object = without(step, &settled)?;
     let attempt = Attempt {
         object: Arc::new(object),
         settled,
@@ -125,6 +113,27 @@ pub(super) async fn settle(
     Ok(attempt.again(version.and_then(Value::as_str).unwrap_or_default()))
 }
 
+/// Our object without the fields that are left.
+fn without(step: &Step, settled: &[Settled]) -> Result<Value, EngineError> {
+    let left = settled.iter().filter(|settled| settled.is_left());
+    let mut left: Vec<&Conflict> = left.map(|settled| &settled.conflict).collect();
+    // What stands below another field that is left goes before it.
+    left.sort_by_key(|conflict| Reverse(conflict.field.len()));
+    let mut object = (*step.object).clone();
+    for Conflict { field, manager, .. } in left {
+        if !path::remove(&mut object, field) {
+            return Err(EngineError::Conflict {
+                key: step.target.key.clone(),
+                message: format!(
+                    "{field} is held by {manager} and cannot be left out by itself; take it, or take it out of the manifest{}",
+                    ways_out_of_conflict(step)
+                ),
+            });
+        }
+    }
+    Ok(object)
+}
+
 fn pin(object: &Value, resource_version: &str) -> Arc<Value> {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -135,9 +144,8 @@ fn pin(object: &Value, resource_version: &str) -> Arc<Value> {
 
 fn conflict(step: &Step, live: &Value, cause: &FieldCause) -> Conflict {
     let key = &step.target.key;
-    let is_secret = key.group.is_empty() && key.kind == "Secret";
-    let is_masked =
-        is_secret && (cause.field.starts_with("data") || cause.field.starts_with("stringData"));
+    // Also an annotation of a Secret can repeat it.
+    let is_masked = key.group.is_empty() && key.kind == "Secret";
     let value = |object: &Value| {
         let value = path::get(object, &cause.field)?;
         Some(if is_masked {
@@ -190,90 +198,4 @@ fn refusal(step: &Step, refused: &[(Conflict, bool)]) -> EngineError {
         key: step.target.key.clone(),
         message,
     }
-}
-
-/// Who holds a field, as the server says it: `conflict with "kubectl" with subresource "scale" using apps/v1`.
-struct Holder {
-    manager: String,
-    subresource: String,
-}
-
-impl Holder {
-    fn of(message: &str) -> Self {
-        let after = |words: &str| {
-            let (_, rest) = message.split_once(words)?;
-            // A string literal of Go; that of JSON is close enough.
-            let mut texts = serde_json::Deserializer::from_str(rest).into_iter::<String>();
-            texts.next()?.ok()
-        };
-        Self {
-            manager: after("conflict with ").unwrap_or_else(|| message.to_owned()),
-            subresource: after(" with subresource ").unwrap_or_default(),
-        }
-    }
-
-    /// When this manager wrote last.
-    fn time(&self, live: &Value) -> Option<String> {
-        let entries = live.pointer("/metadata/managedFields")?.as_array()?;
-        let text = |entry: &Value, name: &str| {
-            let text = entry.get(name).and_then(Value::as_str);
-            text.unwrap_or_default().to_owned()
-        };
-        let mut times: Vec<String> = entries
-            .iter()
-            .filter(|entry| {
-                text(entry, "manager") == self.manager
-                    && text(entry, "subresource") == self.subresource
-            })
-            .map(|entry| text(entry, "time"))
-            .filter(|time| !time.is_empty())
-            .collect();
-        // RFC 3339 in UTC sorts by time.
-        times.sort();
-        times.pop()
-    }
-}
-
-impl std::fmt::Display for Holder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.manager)?;
-        if !self.subresource.is_empty() {
-            write!(f, "/{}", self.subresource)?;
-        }
-        Ok(())
-    }
-}
-
-/// The HorizontalPodAutoscaler that scales an object: whoever wrote the replicas last, it will write them next. Asked only
-/// about a conflict at them, so that an autoscaler that is gone holds nothing. Who may not look believes the manager.
-async fn autoscaler(
-    cluster: &Cluster,
-    key: &ObjectKey,
-    manager: &str,
-) -> Result<Option<String>, EngineError> {
-    let collection = Collection::known(
-        "autoscaling/v2",
-        "HorizontalPodAutoscaler",
-        "horizontalpodautoscalers",
-        key.namespace.as_deref(),
-    );
-    let found: Vec<Value> = match listing::all(cluster, &collection, None).await {
-        Ok(found) => found,
-        Err(EngineError::Forbidden { .. }) => {
-            let is_scaled = manager == "kube-controller-manager/scale";
-            return Ok(is_scaled.then(|| key.name.clone()));
-        }
-        Err(error) if error.is_not_found() => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let scales = |autoscaler: &Value| {
-        let target = autoscaler.pointer("/spec/scaleTargetRef")?;
-        let text = |name| target.get(name).and_then(Value::as_str).unwrap_or_default();
-        let group = Gvk::new(text("apiVersion"), text("kind")).group;
-        let is_it = (group.as_str(), text("kind"), text("name"))
-            == (key.group.as_str(), key.kind.as_str(), key.name.as_str());
-        let name = autoscaler.pointer("/metadata/name")?.as_str()?;
-        is_it.then(|| name.to_owned())
-    };
-    Ok(found.iter().find_map(scales))
 }

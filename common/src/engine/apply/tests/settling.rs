@@ -151,6 +151,12 @@ async fn what_is_left_is_not_sent() {
     );
     assert_eq!(ran.settled.len(), 2);
 
+    // A field, and one below it.
+    let list = (".spec.containers", "\"other\"");
+    let ran = run(&step, vec![conflict(&[list, IMAGE]), theirs(), done()]).await;
+    assert!(ran.result.is_ok(), "{:?}", ran.result);
+    assert_eq!(ran.bodies[2]["spec"], json!({"replicas": 2}));
+
     // One field is left, the other one taken.
     step.policy = Policy {
         fields: vec![FieldRule {
@@ -280,4 +286,25 @@ async fn an_entry_of_a_version_that_is_gone_is_moved_and_the_apply_tried_again()
     )
     .await;
     assert!(ran.result.unwrap_err().contains("z.example/v1alpha1"));
+}
+
+#[tokio::test]
+async fn no_conflict_tells_of_a_secret() {
+    let mut step = super::step("Secret", Action::Refresh);
+    step.policy.conflicts = Conflicts::Fail;
+    let fields = [
+        (".data.password", "\"eve\""),
+        (".metadata.annotations.last", "\"eve\""),
+    ];
+    let secret = json!({"metadata": {"annotations": {"last": "hunter3"}}, "data": {"password": "aHVudGVyMw=="}});
+    let (result, _) = apply(&step, vec![conflict(&fields), answer(200, secret)]).await;
+    let error = format!("{0} {0:?}", result.unwrap_err());
+    assert!(
+        error.contains("data.password: \"***\", eve; wanted \"***\""),
+        "{error}"
+    );
+    assert!(
+        !error.contains("aHVu") && !error.contains("hunter"),
+        "{error}"
+    );
 }
