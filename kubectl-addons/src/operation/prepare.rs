@@ -1,6 +1,6 @@
 //! From a candidate to a plan: fetch, verify, parse, mark, read the live state, plan.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail};
 use common::api::catalogue::Method;
@@ -184,7 +184,7 @@ pub async fn prepare(
         claims: &claims,
         delete_kinds: &flags.delete.kinds(),
     })?;
-    definitions::check(cluster, &served, &mut plan).await?;
+    definitions::check(cluster, &mut plan).await?;
     plan.warnings.extend(package.warnings);
     Ok(Prepared {
         record: candidate.wanted,
@@ -225,6 +225,6 @@ pub async fn prepare_uninstall(
         claims: &BTreeMap::new(),
         delete_kinds: &delete.kinds(),
     })?;
-    definitions::check(cluster, &kinds, &mut plan).await?;
+    definitions::check(cluster, &mut plan).await?;
     Ok(Prepared { record, plan })
 }
