@@ -52,21 +52,20 @@ fn manifest(objects: &[Value]) -> String {
         .collect()
 }
 
-/// The command line that installs or upgrades the add-on `some` to a version.
-async fn line(stage: &Stage, version: &str, manifest: &str) -> Result<String> {
+/// The command line that installs the add-on `some` in version 1.0.0, or upgrades it to a later one.
+fn line(stage: &Stage, version: &str, manifest: &str) -> Result<String> {
     let file = format!("{version}/index.yaml");
     let index = stage.index(&file, &[("some", version, manifest)])?;
-    let verb = if stage.has("addoninstallation", "some").await? {
-        format!("upgrade some -n {}", stage.namespace)
-    } else {
-        "install some".to_owned()
+    let verb = match version {
+        "1.0.0" => "install some".to_owned(),
+        _ => format!("upgrade some -n {}", stage.namespace),
     };
     Ok(format!("{verb} --channel {index} --yes"))
 }
 
 /// Installs or upgrades the add-on `some`.
 async fn install(stage: &Stage, version: &str, manifest: &str) -> Result<String> {
-    let line = line(stage, version, manifest).await?;
+    let line = line(stage, version, manifest)?;
     Ok(stage.run(&line).await?.done()?.stderr)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Nothing is asked where the plan leaves them alone. Of a changed definition the whole live one is read (one GET), and
 //! objects only where the schemas say that some could break (paged LISTs, [`MOST_OBJECTS`] at most). Of one that is to be
-//! deleted one page of metadata is read, for its objects go with it.
+//! deleted it, too, is read, and one page of its objects' metadata, for they go with it.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::manifest::key::{Gvk, ObjectKey};
-use crate::manifest::kinds::KindTable;
 use crate::plan::crd_safety::{Breakage, Comparison, Scan};
 use crate::plan::teardown::{self, Inhabited};
 use crate::plan::{Action, Plan, Step};
@@ -22,7 +21,7 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::{ListMetadata, PartialList, or_default};
 use super::request::{Call, JSON, METADATA_LIST};
-use super::served::is_definition;
+use super::served::{self, is_definition};
 
 /// Objects that are judged, in each version.
 const MOST_OBJECTS: usize = 5_000;
@@ -35,11 +34,7 @@ const AT_A_TIME: usize = 4;
 ///
 /// # Errors
 /// Those of the requests that read definitions; objects that cannot be read are told in the plan.
-pub async fn check(
-    cluster: &Cluster,
-    kinds: &KindTable,
-    plan: &mut Plan,
-) -> Result<(), EngineError> {
+pub async fn check(cluster: &Cluster, plan: &mut Plan) -> Result<(), EngineError> {
     let changed: Vec<Step> = plan
         .steps
         .iter()
@@ -65,7 +60,7 @@ pub async fn check(
         .collect();
     let definitions = deleted.iter().filter(|key| is_definition(key));
     let inhabited: Vec<Option<Inhabited>> = stream::iter(definitions)
-        .map(async |key| inhabited(cluster, kinds, key, &deleted).await)
+        .map(async |key| inhabited(cluster, key, &deleted).await)
         .buffered(AT_A_TIME)
         .try_collect()
         .await?;
@@ -77,11 +72,8 @@ async fn changed_definition(
     cluster: &Cluster,
     step: &Step,
 ) -> Result<(Option<Breakage>, Vec<String>), EngineError> {
-    let call = Call::get(&Collection::of(&step.target), &step.target.key.name, JSON);
-    let live = match cluster.send::<Value>(call).await {
-        Ok(answer) => answer.object,
-        Err(error) if error.is_not_found() => return Ok((None, Vec::new())),
-        Err(error) => return Err(error),
+    let Some(live) = live(cluster, &step.target.key).await? else {
+        return Ok((None, Vec::new()));
     };
     let comparison = Comparison::of(&live, &step.object);
     let versions: Vec<String> = comparison
@@ -89,22 +81,10 @@ async fn changed_definition(
         .into_iter()
         .map(str::to_owned)
         .collect();
-    let text = |pointer| {
-        let text = live.pointer(pointer).and_then(Value::as_str);
-        text.unwrap_or_default().to_owned()
-    };
     let mut scan = Scan::new(comparison);
     let mut unseen = None;
     for version in versions {
-        let collection = Collection {
-            gvk: Gvk {
-                group: text("/spec/group"),
-                version,
-                kind: text("/spec/names/kind"),
-            },
-            plural: text("/spec/names/plural"),
-            namespace: None,
-        };
+        let collection = objects_of(&live, version);
         match judge(cluster, &collection, &mut scan).await {
             Ok(()) => {}
             Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
@@ -115,6 +95,33 @@ async fn changed_definition(
         }
     }
     Ok(scan.finish(unseen))
+}
+
+/// The live definition, whole.
+async fn live(cluster: &Cluster, key: &ObjectKey) -> Result<Option<Value>, EngineError> {
+    let call = Call::get(&served::collection(), &key.name, JSON);
+    match cluster.send::<Value>(call).await {
+        Ok(answer) => Ok(Some(answer.object)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The objects of a definition in one version, in all namespaces.
+fn objects_of(definition: &Value, version: String) -> Collection {
+    let text = |pointer| {
+        let text = definition.pointer(pointer).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    Collection {
+        gvk: Gvk {
+            group: text("/spec/group"),
+            version,
+            kind: text("/spec/names/kind"),
+        },
+        plural: text("/spec/names/plural"),
+        namespace: None,
+    }
 }
 
 /// Reads the objects of a kind in one version, page by page.
@@ -163,17 +170,21 @@ async fn judge(
 /// The live objects that go with a definition and are not deleted by the plan themselves; `None` where there are none.
 async fn inhabited(
     cluster: &Cluster,
-    kinds: &KindTable,
     definition: &ObjectKey,
     deleted: &BTreeSet<ObjectKey>,
 ) -> Result<Option<Inhabited>, EngineError> {
-    let served = kinds
-        .iter()
-        .find(|(gvk, info)| definition.name == format!("{}.{}", info.plural, gvk.group));
-    let Some((gvk, info)) = served else {
+    // Its kind need not be among those that are known: no object of it may be ours.
+    let Some(live) = live(cluster, definition).await? else {
         return Ok(None);
     };
-    let collection = Collection::new(gvk.clone(), info, None);
+    let versions = live.pointer("/spec/versions").and_then(Value::as_array);
+    let mut versions = versions.into_iter().flatten();
+    let version = versions.find(|version| version.get("served") == Some(&Value::Bool(true)));
+    let Some(version) = version.and_then(|version| version.get("name")?.as_str()) else {
+        return Ok(None);
+    };
+    let collection = objects_of(&live, version.to_owned());
+    let gvk = &collection.gvk;
     let call = Call::list(&collection, METADATA_LIST).query("limit", PAGE);
     let page = match cluster.send::<PartialList>(call).await {
         Ok(answer) => answer.object,

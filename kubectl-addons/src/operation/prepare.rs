@@ -186,7 +186,7 @@ pub async fn prepare(
         claims: &claims,
         delete_kinds: &flags.delete.kinds(),
     })?;
-    definitions::check(cluster, &served, &mut plan).await?;
+    definitions::check(cluster, &mut plan).await?;
     plan.warnings.extend(package.warnings);
     Ok(Prepared {
         record: candidate.wanted,
@@ -228,7 +228,7 @@ pub async fn prepare_uninstall(
         claims: &BTreeMap::new(),
         delete_kinds: &delete.kinds(),
     })?;
-    definitions::check(cluster, &kinds, &mut plan).await?;
+    definitions::check(cluster, &mut plan).await?;
     Ok(Prepared {
         record,
         plan,

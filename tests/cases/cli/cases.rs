@@ -13,6 +13,8 @@ pub const CASES: &[(&str, &str)] = &[
     ("no-command", "kubectl-addons"),
     ("unknown-command", "kubectl-addons serach"),
     ("missing-argument", "kubectl-addons show"),
+    ("allow-prune-number", "kubectl-addons upgrade --allow-prune 60"),
+    ("allow-prune-too-much", "kubectl-addons upgrade --allow-prune 101%"),
     ("unknown-format", "kubectl-addons search -o xml"),
     ("unknown-version", "kubectl-addons search --channel index.yaml --k8s latest"),
     ("two-sources", "kubectl-addons search --channel index.yaml --catalogue platform"),

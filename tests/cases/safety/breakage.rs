@@ -63,7 +63,7 @@ async fn a_field_that_live_objects_set_goes_only_when_accepted() -> Result<()> {
         &stage,
         &object(json!({"size": {"type": "integer"}})),
     )]);
-    let upgrade = line(&stage, "2.0.0", &second).await?;
+    let upgrade = line(&stage, "2.0.0", &second)?;
     let namespace = &stage.namespace;
     let change = format!(
         "CustomResourceDefinition {}: field spec.color goes away, 2 live objects set it",
@@ -93,7 +93,7 @@ async fn a_field_that_live_objects_set_goes_only_when_accepted() -> Result<()> {
         .run(&format!("{upgrade} --allow-crd-breakage"))
         .await?
         .done()?;
-    let front = stage.must("till", "front").await?;
+    let front = stage.must(&crd(&stage), "front").await?;
     ensure!(front["spec"]["color"].is_null(), "{front:#}");
     Ok(())
 }
@@ -115,7 +115,7 @@ async fn tightened_and_newly_required_fields_name_who_does_not_fit() -> Result<(
         "size": {"type": "integer", "maximum": 9},
     }));
     new["required"] = json!(["size"]);
-    let upgrade = line(&stage, "2.0.0", &manifest(&[definition(&stage, &new)])).await?;
+    let upgrade = line(&stage, "2.0.0", &manifest(&[definition(&stage, &new)]))?;
     let namespace = &stage.namespace;
     refused(
         &stage,
@@ -130,10 +130,10 @@ async fn tightened_and_newly_required_fields_name_who_does_not_fit() -> Result<(
     .await?;
     // Once they fit, nothing stands in the way.
     stage
-        .patch("till", "pink", &json!({"spec": {"color": "blue"}}))
+        .patch(&crd(&stage), "pink", &json!({"spec": {"color": "blue"}}))
         .await?;
     stage
-        .patch("till", "bare", &json!({"spec": {"size": 1}}))
+        .patch(&crd(&stage), "bare", &json!({"spec": {"size": 1}}))
         .await?;
     stage.run(&upgrade).await?.done()?;
     Ok(())
@@ -147,7 +147,7 @@ async fn what_the_api_server_never_changes_is_refused_before_the_first_write() -
     install(&stage, "1.0.0", &manifest(&[first.clone()])).await?;
     let mut cluster = first;
     cluster["spec"]["scope"] = json!("Cluster");
-    let upgrade = line(&stage, "2.0.0", &manifest(&[cluster])).await?;
+    let upgrade = line(&stage, "2.0.0", &manifest(&[cluster]))?;
     let words = [
         "cannot be done",
         "spec.scope cannot change from Namespaced to Cluster",
@@ -160,7 +160,7 @@ async fn what_the_api_server_never_changes_is_refused_before_the_first_write() -
     let both = versions(&stage, &[("v1", false, &spec), ("v2", true, &spec)]);
     install(&stage, "3.0.0", &manifest(&[both])).await?;
     let next = versions(&stage, &[("v2", true, &spec)]);
-    let upgrade = line(&stage, "4.0.0", &manifest(&[next])).await?;
+    let upgrade = line(&stage, "4.0.0", &manifest(&[next]))?;
     let words = ["version v1 goes away and objects may still be stored in it"];
     refused(&stage, &upgrade, &words).await?;
     // As the refusal says.
@@ -191,7 +191,7 @@ async fn a_kind_that_somebody_took_away_is_told_and_stops_nothing() -> Result<()
     ensure!(said.contains(&told), "{said}");
 
     install(&stage, "3.0.0", &all).await?;
-    ensure!(stage.has("till", "one").await?, "not made again");
+    ensure!(stage.has(&crd(&stage), "one").await?, "not made again");
     stage.kubectl(&["delete", "crd", &crd(&stage)]).await?;
     let said = stage.run(&uninstall(&stage)).await?.done()?.stderr;
     ensure!(said.contains(&told), "{said}");

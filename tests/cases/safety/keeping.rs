@@ -54,7 +54,7 @@ async fn most_of_a_set_goes_only_by_a_share_that_is_named() -> Result<()> {
         maps.collect()
     };
     install(&stage, "1.0.0", &set(12)).await?;
-    let upgrade = line(&stage, "2.0.0", &set(3)).await?;
+    let upgrade = line(&stage, "2.0.0", &set(3))?;
     let said = stage.run(&upgrade).await?.ended(1)?.stderr;
     ensure!(
         said.contains("9 of 12 objects would be pruned, and 3 are wanted"),
@@ -82,7 +82,7 @@ async fn volumes_go_only_by_their_flag() -> Result<()> {
     let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": {
         "accessModes": ["ReadWriteOnce"], "storageClassName": "none", "resources": {"requests": {"storage": "1Gi"}}}});
     let index = manifest(&[claim]);
-    let line = line(&stage, "1.0.0", &index).await?;
+    let line = line(&stage, "1.0.0", &index)?;
     stage.run(&format!("{line} --wait=false")).await?.done()?;
     let said = install(&stage, "2.0.0", &manifest(&[])).await?;
     ensure!(said.contains("PersistentVolumeClaim data"), "{said}");

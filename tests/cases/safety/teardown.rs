@@ -22,7 +22,7 @@ fn held(stage: &Stage, name: &str) -> Value {
 /// Takes the finalizer off, as a controller does.
 async fn let_go(stage: &Stage, name: &str) -> Result<()> {
     let patch = json!({"metadata": {"finalizers": null}});
-    stage.patch("till", name, &patch).await
+    stage.patch(&crd(stage), name, &patch).await
 }
 
 #[tokio::test]
@@ -37,7 +37,8 @@ async fn a_finalizer_that_nobody_takes_off_is_named_with_its_likely_owner() -> R
     let addon = format!("{}{controller}", manifest(&objects));
     install(&stage, "1.0.0", &addon).await?;
     let patch = json!({"metadata": {"finalizers": [FINALIZER]}}).to_string();
-    let args = ["patch", "till", "front", "--type=merge", "-p", &patch];
+    let kind = crd(&stage);
+    let args = ["patch", &kind, "front", "--type=merge", "-p", &patch];
     stage
         .kubectl(&[&args[..], &["--field-manager", "till-controller"]].concat())
         .await?;
@@ -87,7 +88,7 @@ async fn a_definition_with_objects_of_users_goes_while_their_controller_lives() 
     let leash = process.leash();
     let ended = tokio::task::spawn_blocking(move || process.wait());
     until("the deletion of the user's object", async || {
-        let till = stage.must("till", "theirs").await?;
+        let till = stage.must(&crd(&stage), "theirs").await?;
         let is_going = till["metadata"]["deletionTimestamp"].is_string();
         Ok(is_going.then_some(()).ok_or_else(|| till.to_string()))
     })

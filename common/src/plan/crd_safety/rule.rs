@@ -254,12 +254,15 @@ impl Size {
         u64::try_from(count).ok()
     }
 
-    fn word(self) -> &'static str {
-        match self {
-            Self::Characters => "characters",
-            Self::Items => "items",
-            Self::Fields => "fields",
-        }
+    /// `1 item`, `3 items`.
+    fn words(self, count: u64) -> String {
+        let word = match self {
+            Self::Characters => "character",
+            Self::Items => "item",
+            Self::Fields => "field",
+        };
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{count} {word}{plural}")
     }
 }
 
@@ -309,8 +312,8 @@ impl fmt::Display for Rule {
             Self::Maximum(bound, true) => write!(f, "has to be less than {bound}"),
             Self::Maximum(bound, false) => write!(f, "may be {bound} at most"),
             Self::MultipleOf(unit) => write!(f, "has to be a multiple of {unit}"),
-            Self::AtLeast(size, count) => write!(f, "needs {count} {} at least", size.word()),
-            Self::AtMost(size, count) => write!(f, "may have {count} {} at most", size.word()),
+            Self::AtLeast(size, count) => write!(f, "needs {} at least", size.words(*count)),
+            Self::AtMost(size, count) => write!(f, "may have {} at most", size.words(*count)),
             Self::Pattern(pattern) => write!(f, "has to match {pattern}"),
             Self::Format(format) => write!(f, "has to be of format {format}"),
             Self::Unique(keys) if keys.is_empty() => f.write_str("takes no item twice"),

@@ -120,7 +120,7 @@ fn changes_and_the_objects_they_break() {
             field(json!({"type": "array", "items": text, "maxItems": 1})),
             json!({"a": ["x", "y"]}),
             json!({"a": ["x"]}),
-            "field spec.a may have 1 items at most, 1 live object does not fit",
+            "field spec.a may have 1 item at most, 1 live object does not fit",
         ),
         (
             field(json!({"type": "array", "items": text})),
@@ -316,7 +316,7 @@ fn the_refusal_counts_every_object_once() {
         breakage.lines(),
         [
             "CustomResourceDefinition tills.shop.example: field spec.a goes away, 6 live objects set it",
-            "CustomResourceDefinition tills.shop.example: field spec.b may have 1 characters at most, 7 live objects do not fit",
+            "CustomResourceDefinition tills.shop.example: field spec.b may have 1 character at most, 7 live objects do not fit",
         ]
     );
     assert_eq!(
