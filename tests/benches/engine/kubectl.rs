@@ -12,8 +12,8 @@ pub(crate) async fn measure(set: &Set, tool: &mut Tool) -> Result<()> {
     let path = file.to_string_lossy();
     for step in [Step::Install, Step::Nothing, Step::One] {
         std::fs::write(&file, step.manifest(set))?;
-        let apply = plugin.kubectl(&["apply", "--server-side", "--filename", &path]);
-        tool.add(step, bench.measure(apply).await?);
+        let args = ["apply", "--server-side", "--filename", &path];
+        tool.add(step, bench.measure(plugin.kubectl(&args)).await?);
     }
     let version = plugin.kubectl(&["version", "--client"]).await?.done()?;
     let version = version.stdout.lines().next().unwrap_or_default();
