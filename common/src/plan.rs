@@ -10,12 +10,13 @@ pub mod inventory;
 pub mod order;
 pub mod planner;
 pub mod prune;
+pub mod schema;
 pub mod snapshot;
 pub mod summary;
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::api::installation::Installed;
@@ -23,7 +24,7 @@ use crate::manifest::key::{Gvk, ObjectKey};
 use inventory::Inventory;
 
 /// Namespace and name of an installation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct InstallationName {
     /// Namespace of the record.
     pub namespace: String,
@@ -38,7 +39,7 @@ impl std::fmt::Display for InstallationName {
 }
 
 /// What an operation is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
     /// Nothing was installed before.
@@ -142,7 +143,7 @@ pub struct Step {
 }
 
 /// What a step does, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
     /// The object is not there.
@@ -156,7 +157,7 @@ pub enum Action {
 }
 
 /// An object and how its requests are addressed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Target {
     /// Identity.
