@@ -3,8 +3,10 @@
 //! `diff`, `--dry-run`, the confirmation and the executor all take the same [`Plan`].
 
 pub mod across;
+pub mod changes;
 mod decide;
 pub mod desired;
+pub mod file;
 pub mod graph;
 pub mod inventory;
 pub mod order;

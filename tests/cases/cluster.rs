@@ -5,4 +5,5 @@ mod definitions;
 mod engine;
 mod harness;
 mod main_job;
+mod plans;
 mod webhook;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
 
+use super::Output;
 use crate::completion;
 
 /// Flags of `install`.
@@ -65,6 +66,8 @@ pub struct Diff {
     pub source: Source,
     #[command(flatten)]
     pub values: Values,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Flags of `uninstall`.

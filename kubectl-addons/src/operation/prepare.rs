@@ -1,6 +1,7 @@
 //! From a candidate to a plan: fetch, verify, parse, mark, read the live state, plan.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use common::api::catalogue::Method;
@@ -15,6 +16,8 @@ use common::manifest::{Manifest, digest};
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
+use common::plan::schema::Schemas;
+use common::plan::snapshot::Snapshot;
 use common::plan::{InstallationName, Plan};
 
 use crate::session::Session;
@@ -44,6 +47,17 @@ pub struct Prepared {
     pub record: AddonInstallation,
     /// What will happen.
     pub plan: Plan,
+    /// What it was made with.
+    pub basis: Basis,
+}
+
+/// What a plan was made with.
+#[derive(Debug)]
+pub struct Basis {
+    /// What was there.
+    pub snapshot: Snapshot,
+    /// What the cluster served.
+    pub kinds: Arc<KindTable>,
 }
 
 /// Fetches the manifest of an entry, verifies its hash and parses it. Nothing is applied from an unverified source.
@@ -109,6 +123,8 @@ pub struct Surroundings {
     pub kinds: KindTable,
     /// Objects that they own.
     pub claims: BTreeMap<ObjectKey, InstallationName>,
+    /// What their definitions, and this add-on's own, say of custom resources.
+    pub schemas: Schemas,
 }
 
 /// Plans an install or upgrade: reads the live state of the wanted and recorded objects, writes nothing.
@@ -142,6 +158,7 @@ pub async fn prepare(
     needed.retain(|(group, kind)| surroundings.kinds.preferred(group, kind).is_none());
     let served = cluster.kinds(&needed).await?;
     let kinds = served.with(&surroundings.kinds);
+    let notes = surroundings.schemas.check(&package.manifests)?;
     let target_namespace = candidate.target_namespace().to_owned();
     let context = DesiredContext {
         installation: &candidate.name,
@@ -181,9 +198,14 @@ pub async fn prepare(
         delete_kinds: &BTreeSet::new(),
     })?;
     plan.warnings.extend(package.warnings);
+    plan.warnings.extend(notes);
     Ok(Prepared {
         record: candidate.wanted,
         plan,
+        basis: Basis {
+            snapshot,
+            kinds: served,
+        },
     })
 }
 
@@ -219,5 +241,9 @@ pub async fn prepare_uninstall(
         claims: &BTreeMap::new(),
         delete_kinds: &BTreeSet::new(),
     })?;
-    Ok(Prepared { record, plan })
+    Ok(Prepared {
+        record,
+        plan,
+        basis: Basis { snapshot, kinds },
+    })
 }

@@ -8,6 +8,7 @@ use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 use common::plan::InstallationName;
 use common::plan::across::{self, Part};
+use common::plan::schema::Schemas;
 
 use crate::output;
 use crate::session::Session;
@@ -61,6 +62,7 @@ pub async fn plan(
     let mut surroundings = Surroundings {
         kinds: KindTable::default(),
         claims: BTreeMap::new(),
+        schemas: Schemas::of(parts.iter().flat_map(|part| part.manifests)),
     };
     for (_, package, _) in &loaded {
         across::definitions(&package.manifests)

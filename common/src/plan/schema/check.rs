@@ -132,7 +132,12 @@ impl<'a> Check<'a> {
                 self.at_field(name, |check| check.problem("is required".to_owned()));
             }
         }
-        if embedded && structural && !["apiVersion", "kind"].iter().all(|name| named(fields, name)) {
+        if embedded
+            && structural
+            && !["apiVersion", "kind"]
+                .iter()
+                .all(|name| named(fields, name))
+        {
             self.problem("is an object of the cluster and needs apiVersion and kind".to_owned());
         }
         let additional = schema.get("additionalProperties");
@@ -267,9 +272,12 @@ impl<'a> Check<'a> {
 
     fn unknown(&mut self, schema: &Value, name: &str) {
         let known = schema.get("properties").and_then(Value::as_object);
-        let hint = nearest(name, known.into_iter().flat_map(Map::keys).map(String::as_str))
-            .map(|near| format!("; did you mean {near}?"))
-            .unwrap_or_default();
+        let hint = nearest(
+            name,
+            known.into_iter().flat_map(Map::keys).map(String::as_str),
+        )
+        .map(|near| format!("; did you mean {near}?"))
+        .unwrap_or_default();
         self.at_field(name, |check| {
             let note = format!("{} is unknown and will be dropped{hint}", check.path);
             check.findings.push(Finding::Note(note));

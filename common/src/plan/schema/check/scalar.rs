@@ -102,7 +102,10 @@ impl<'a> Check<'a> {
         let Some(pattern) = schema.get("pattern").and_then(Value::as_str) else {
             return;
         };
-        let compiled = self.patterns.entry(pattern).or_insert_with(|| compile(pattern));
+        let compiled = self
+            .patterns
+            .entry(pattern)
+            .or_insert_with(|| compile(pattern));
         match compiled {
             Some(compiled) if compiled.is_match(text) => {}
             Some(_) => {
@@ -144,7 +147,10 @@ impl<'a> Check<'a> {
 
 /// Go's syntax is not quite this one: what does not compile here is left to the API server.
 fn compile(pattern: &str) -> Option<Regex> {
-    RegexBuilder::new(pattern).size_limit(PATTERN_LIMIT).build().ok()
+    RegexBuilder::new(pattern)
+        .size_limit(PATTERN_LIMIT)
+        .build()
+        .ok()
 }
 
 fn shown(value: &Value) -> String {
