@@ -22,7 +22,7 @@ use crate::catalogue::Origin;
 use crate::manifest::key::ObjectKey;
 
 pub use build::{Built, installation};
-pub use moved::{Difference, Moved, moved};
+pub use moved::{Difference, Moved, moved, moved_record};
 pub use read::{FileError, LARGEST, read, write};
 
 /// `kind` of a plan file.

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use common::catalogue::Origin;
 use common::engine::EngineError;
-use common::plan::file::{self, Difference, Moved, PlanFile, PlannedInstallation};
+use common::plan::file::{self, Difference, Moved, PlanFile, PlannedInstallation, RecordFacts};
 
 use crate::cli::operation::Source;
 use crate::cli::plan::Apply;
@@ -98,7 +98,10 @@ async fn plan_again(pipeline: &Pipeline<'_>, plan: &PlanFile) -> Result<Vec<Prep
     for then in &plan.installations {
         match pipeline.replay(then).await {
             Ok(candidate) => candidates.push(candidate),
-            Err(error) => differences.push(no_plan(then, error)?),
+            Err(error) => {
+                differences.extend(moved_record(pipeline, then));
+                differences.push(no_plan(then, error)?);
+            }
         }
     }
     let mut prepared = Vec::new();
@@ -114,10 +117,13 @@ async fn plan_again(pipeline: &Pipeline<'_>, plan: &PlanFile) -> Result<Vec<Prep
             }
             Ok(None) => {
                 let subject = format!("installation {}", then.installation);
-                let what = "nothing is due any more: somebody installed or upgraded it";
-                differences.push(Difference::new(subject, what));
+                differences.extend(moved_record(pipeline, then));
+                differences.push(Difference::new(subject, "nothing is due any more"));
             }
-            Err(error) => differences.push(no_plan(then, error)?),
+            Err(error) => {
+                differences.extend(moved_record(pipeline, then));
+                differences.push(no_plan(then, error)?);
+            }
         }
     }
     let then = plan.installations.iter().map(|then| &then.installation);
@@ -130,6 +136,11 @@ async fn plan_again(pipeline: &Pipeline<'_>, plan: &PlanFile) -> Result<Vec<Prep
     } else {
         Err(refusal(plan, differences))
     }
+}
+
+fn moved_record(pipeline: &Pipeline<'_>, then: &PlannedInstallation) -> Vec<Difference> {
+    let record = pipeline.known.get(&then.installation);
+    file::moved_record(then, record.map(RecordFacts::of).as_ref())
 }
 
 /// What cannot be planned any more is a difference as well; what the server says to us is an error of its own.

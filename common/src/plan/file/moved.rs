@@ -54,12 +54,22 @@ fn words(differences: &[Difference], addons: &[String]) -> String {
     text
 }
 
+/// What moved in the record alone: where there is no plan any more, it tells why.
+#[must_use]
+pub fn moved_record(then: &PlannedInstallation, now: Option<&RecordFacts>) -> Vec<Difference> {
+    let mut found = Found::default();
+    found.record(&then.installation, then.record.as_ref(), now);
+    found.differences
+}
+
 /// Everything that moved between the plan of a file and the plan that is made now.
 #[must_use]
 pub fn moved(then: &PlannedInstallation, now: &PlannedInstallation) -> Vec<Difference> {
-    let mut found = Found::default();
+    let mut found = Found {
+        differences: moved_record(then, now.record.as_ref()),
+        told: BTreeSet::new(),
+    };
     let name = &then.installation;
-    found.record(name, then.record.as_ref(), now.record.as_ref());
     if then.entry.digest != now.entry.digest {
         let entry = &then.entry;
         let subject = format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
