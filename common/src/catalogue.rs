@@ -8,7 +8,7 @@ pub mod select;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use self::replaces::Recorded;
 use crate::api::catalogue::{
@@ -16,7 +16,7 @@ use crate::api::catalogue::{
 };
 
 /// Where entries come from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Origin {
     /// An AddonCatalogue object.

@@ -2,10 +2,12 @@
 //!
 //! `diff`, `--dry-run`, the confirmation and the executor all take the same [`Plan`].
 
+pub mod changes;
 pub mod conflicts;
 pub mod crd_safety;
 mod decide;
 pub mod desired;
+pub mod file;
 pub mod graph;
 pub mod inventory;
 pub mod order;
@@ -14,13 +16,14 @@ pub mod prune;
 pub mod recreate;
 pub mod requires;
 pub mod schedule;
+pub mod schema;
 pub mod snapshot;
 pub mod summary;
 pub mod teardown;
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::api::installation::Installed;
@@ -29,7 +32,7 @@ use conflicts::Policy;
 use inventory::Inventory;
 
 /// Namespace and name of an installation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct InstallationName {
     /// Namespace of the record.
     pub namespace: String,
@@ -44,7 +47,7 @@ impl std::fmt::Display for InstallationName {
 }
 
 /// What an operation is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
     /// Nothing was installed before.
@@ -159,7 +162,7 @@ pub struct Step {
 }
 
 /// What a step does, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Action {
     /// The object is not there.
@@ -173,7 +176,7 @@ pub enum Action {
 }
 
 /// An object and how its requests are addressed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Target {
     /// Identity.

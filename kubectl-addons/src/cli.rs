@@ -1,6 +1,7 @@
 //! The command line: clap types only. What a command does stands in `commands/`.
 
 pub mod operation;
+pub mod plan;
 pub mod reading;
 
 use std::ffi::OsString;
@@ -72,6 +73,10 @@ pub enum Command {
     Status(reading::Status),
     /// Show what an upgrade would change: 0 = nothing, 1 = something, more = error
     Diff(operation::Diff),
+    /// Write down what install and upgrade would do, for review and for apply
+    Plan(plan::Plan),
+    /// Do what a plan file says, unless something moved since it was made
+    Apply(plan::Apply),
     /// Apply a kops index
     #[command(subcommand)]
     Channel(Channel),

@@ -1,5 +1,6 @@
 //! The verbs, a file each.
 
+pub mod apply;
 pub mod catalogue;
 pub mod channel;
 pub mod completion;
@@ -7,6 +8,7 @@ pub mod diff;
 pub mod init;
 pub mod install;
 pub mod list;
+pub mod plan;
 pub mod search;
 pub mod show;
 pub mod status;
@@ -39,6 +41,8 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::List(args) => list::run(session, args).await,
         Command::Status(args) => status::run(session, args).await,
         Command::Diff(args) => diff::run(session, args).await,
+        Command::Plan(args) => plan::run(session, args).await,
+        Command::Apply(args) => apply::run(session, args).await,
         Command::Channel(Channel::Apply(args)) => channel::apply(session, args).await,
         Command::Version(args) => version::run(session, args).await,
         Command::Completion(args) => completion::run(args),

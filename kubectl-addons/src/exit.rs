@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use common::engine::EngineError;
+use common::plan::file::Moved;
 use common::plan::planner::{PlanError, RefusalReason};
 
 use crate::operation::choose::ChooseError;
@@ -45,6 +46,8 @@ impl Exit {
                 ChooseError::DoesNotFit { .. } => Self::DoesNotFit,
                 ChooseError::Unknown { .. } => Self::Failed,
             })
+        } else if error.is::<Moved>() {
+            Some(Self::Conflict)
         } else if error.is::<Refused>() {
             Some(Self::Denied)
         } else if error.is::<Usage>() {

@@ -1,4 +1,4 @@
-//! Who the API server thinks we are.
+//! Who the API server thinks we are, and which cluster it is.
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use serde_json::json;
@@ -9,6 +9,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::request::{Call, JSON};
+use super::snapshot::{namespace_collection, read_one};
 
 /// User and groups of our requests, impersonation included.
 ///
@@ -29,4 +30,20 @@ pub async fn whoami(cluster: &Cluster) -> Result<Requester, EngineError> {
         user: info.username.unwrap_or_default(),
         groups: info.groups.unwrap_or_default(),
     })
+}
+
+/// uid of the namespace kube-system, which tells clusters apart (semantics 6).
+///
+/// # Errors
+/// Those of the request; a cluster without that namespace.
+pub async fn cluster_uid(cluster: &Cluster) -> Result<String, EngineError> {
+    const NAMESPACE: &str = "kube-system";
+    match read_one(cluster, &namespace_collection(), NAMESPACE).await? {
+        Some(metadata) => Ok(metadata.uid),
+        None => Err(EngineError::Api {
+            what: format!("Namespace {NAMESPACE}"),
+            message: "it is not there, and nothing else tells this cluster from another".to_owned(),
+            code: 404,
+        }),
+    }
 }

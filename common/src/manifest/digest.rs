@@ -34,11 +34,17 @@ pub struct HashMismatch {
 /// First 20 hex digits of the sha256 of the canonical JSON of a value: keys sorted, no blanks.
 #[must_use]
 pub fn digest(value: &Value) -> String {
-    let mut hasher = Sha256::new();
-    write_canonical(value, &mut hasher);
-    let mut text = hex(&hasher.finalize());
+    let mut text = sha256_canonical(value);
     text.truncate(20);
     text
+}
+
+/// sha256 of the canonical JSON of a value, in hex.
+#[must_use]
+pub fn sha256_canonical(value: &Value) -> String {
+    let mut hasher = Sha256::new();
+    write_canonical(value, &mut hasher);
+    hex(&hasher.finalize())
 }
 
 /// Compares bytes with the `manifestHash` of an index (kops-channels §1.5 and §5): 64 hex digits are a sha256, 40 a

@@ -9,6 +9,8 @@ pub mod limit;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::inventory::{Inventory, Item};
 use super::planner::PlanInput;
 use super::snapshot::LiveObject;
@@ -17,7 +19,7 @@ use crate::api::installation::ObjectState;
 use crate::manifest::key::{Gvk, ObjectKey};
 
 /// Kinds that hold data of others: their objects are deleted only when asked for by kind (semantics 7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum KeptKind {
     /// Everything in it would go.
     Namespace,

@@ -10,6 +10,7 @@ use clap_complete::engine::ArgValueCandidates;
 use common::plan::prune::KeptKind;
 use common::plan::prune::limit::PruneLimit;
 
+use super::Output;
 use crate::completion;
 
 /// Flags of `install`.
@@ -74,6 +75,8 @@ pub struct Diff {
     pub source: Source,
     #[command(flatten)]
     pub values: Values,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Flags of `uninstall`.
@@ -161,17 +164,24 @@ pub struct Change {
     /// Show what would happen and change nothing: client plans only, server asks the API server about every object
     #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, default_value_t, default_missing_value = "client", require_equals = true)]
     pub dry_run: DryRun,
+    #[command(flatten)]
+    pub accept: Accept,
+    /// Never install the definitions; fail where they are missing
+    #[arg(long)]
+    pub no_init: bool,
+    #[command(flatten)]
+    pub run: Run,
+}
+
+/// What is accepted that is refused otherwise.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Accept {
     /// Accept that so much of what is installed is pruned; without it a set of ten objects or more may lose half of them
     #[arg(long, value_name = "N%", value_parser = percent, default_value_t, hide_default_value = true)]
     pub allow_prune: PruneLimit,
     /// Accept definitions that drop fields, or tighten them, although live objects break
     #[arg(long)]
     pub allow_crd_breakage: bool,
-    /// Never install the definitions; fail where they are missing
-    #[arg(long)]
-    pub no_init: bool,
-    #[command(flatten)]
-    pub run: Run,
 }
 
 /// Kinds whose objects hold data of others: they are deleted only when named (semantics 7).
@@ -202,6 +212,16 @@ impl Delete {
             .chain(namespaces)
             .chain(volumes)
             .collect()
+    }
+}
+
+impl From<&BTreeSet<KeptKind>> for Delete {
+    fn from(kinds: &BTreeSet<KeptKind>) -> Self {
+        Self {
+            delete_crds: kinds.contains(&KeptKind::CustomResourceDefinition),
+            delete_namespaces: kinds.contains(&KeptKind::Namespace),
+            delete_volumes: kinds.contains(&KeptKind::PersistentVolume),
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub async fn apply(session: &Session, args: &ChannelApply) -> Result<Exit> {
     };
     let pipeline = Pipeline::new(session, &source).await?;
     let flags = Flags {
-        allow_prune: args.change.allow_prune,
+        allow_prune: args.change.accept.allow_prune,
         ..Flags::default()
     };
     let catalogue = session.index(&args.index).await?;

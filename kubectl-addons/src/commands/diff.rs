@@ -1,23 +1,57 @@
 //! `diff [NAME…]`: 0 = nothing differs, 1 = something does, more = error (semantics 17).
 
-use std::fmt::Write as _;
+mod text;
 
 use anyhow::Result;
-use common::engine::diff::{self, FieldChange, ObjectDiff};
+use common::api::installation::Installed;
+use common::engine::diff;
+use common::manifest::key::ObjectKey;
+use common::plan::changes::{Change, Counts, ObjectDiff};
 use common::plan::crd_safety::Breakage;
 use common::plan::prune::limit::PruneLimit;
-use serde_json::Value;
+use common::plan::{Deletion, InstallationName, Plan, Verb};
+use serde::Serialize;
 
-use crate::cli::operation::Diff;
+use crate::cli::Format;
+use crate::cli::operation::{Diff, Values};
 use crate::exit::Exit;
+use crate::operation::candidate::Candidate;
 use crate::operation::choose::Wish;
 use crate::operation::pipeline::{Pipeline, Wanted};
-use crate::operation::prepare::Prepared;
 use crate::operation::together::Flags;
 use crate::output;
 use crate::session::Session;
 
 use super::upgrade::targets;
+
+/// What an upgrade would change in one installation, as JSON and YAML show it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Compared<'a> {
+    installation: &'a InstallationName,
+    addon: &'a str,
+    verb: Verb,
+    from: Option<&'a Installed>,
+    to: Option<&'a Installed>,
+    summary: Counts,
+    create_namespace: Option<&'a str>,
+    objects: Vec<Object<'a>>,
+    pruned: Vec<&'a Deletion>,
+    released: Vec<&'a ObjectKey>,
+    retained: &'a [ObjectKey],
+    unchanged: &'a [ObjectKey],
+    breakages: &'a [Breakage],
+    warnings: &'a [String],
+}
+
+/// One object that would be applied.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Object<'a> {
+    change: Change,
+    #[serde(flatten)]
+    diff: &'a ObjectDiff,
+}
 
 /// Shows what an upgrade would change, field by field; with an add-on that is not installed, what an installation would.
 ///
@@ -30,6 +64,38 @@ pub async fn run(session: &Session, args: &Diff) -> Result<Exit> {
     }
 }
 
+/// The candidates behind names: an upgrade of what is installed, an installation of what is not; without names, upgrades
+/// of everything.
+///
+/// # Errors
+/// No such add-on, nothing fits, or the verdict is a denial.
+pub async fn candidates(
+    pipeline: &Pipeline<'_>,
+    session: &Session,
+    typed: &[String],
+    wanted: Wanted<'_>,
+    values: &Values,
+) -> Result<Vec<Candidate>> {
+    let is_new = |typed: &String| {
+        let name = Wish::parse(typed).name;
+        let mut records = pipeline.known.records.iter();
+        wanted.name.is_some() || !records.any(|record| record.metadata.name.as_ref() == Some(&name))
+    };
+    let (new, installed): (Vec<_>, Vec<_>) = typed.iter().cloned().partition(is_new);
+    let mut candidates = Vec::new();
+    for typed in &new {
+        let wish = Wish::parse(typed);
+        candidates.push(pipeline.install(&wish, wanted, values).await?);
+    }
+    if !installed.is_empty() || new.is_empty() {
+        for (record, version) in targets(pipeline, &installed, session)? {
+            let version = version.as_deref();
+            candidates.push(pipeline.upgrade(record, version, values).await?);
+        }
+    }
+    Ok(candidates)
+}
+
 async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
     let pipeline = Pipeline::new(session, &args.source).await?;
     // Whatever was edited is shown, and whatever would be pruned.
@@ -39,109 +105,65 @@ async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
         allow_prune: PruneLimit::ALL,
         ..Flags::default()
     };
-    let mut candidates = Vec::new();
-    let is_new = |typed: &String| {
-        let name = Wish::parse(typed).name;
-        !pipeline
-            .known
-            .records
-            .iter()
-            .any(|record| record.metadata.name.as_ref() == Some(&name))
-    };
-    let (new, installed): (Vec<_>, Vec<_>) = args.addons.iter().cloned().partition(is_new);
-    for typed in &new {
-        candidates.push(
-            pipeline
-                .install(&Wish::parse(typed), Wanted::default(), &args.values)
-                .await?,
-        );
-    }
-    if !installed.is_empty() || new.is_empty() {
-        for (record, version) in targets(&pipeline, &installed, session)? {
-            candidates.push(
-                pipeline
-                    .upgrade(record, version.as_deref(), &args.values)
-                    .await?,
-            );
-        }
-    }
-    let mut worst = Exit::Done;
+    let wanted = Wanted::default();
+    let candidates = candidates(&pipeline, session, &args.addons, wanted, &args.values).await?;
+    let cluster = session.cluster().await?;
+    let mut found = Vec::new();
     for (_, outcome) in pipeline.plan(candidates, flags).await {
         if let Some(prepared) = outcome? {
-            let changes = diff::diff(session.cluster().await?, &prepared.plan).await?;
-            let (text, differs) = text(&prepared, &changes);
-            output::data(&text);
-            if differs {
-                worst = Exit::Failed;
-            }
+            let changes = diff::diff(cluster, &prepared.plan).await?;
+            found.push((prepared.plan, changes));
         }
     }
-    Ok(worst)
-}
-
-/// The text, and whether anything differs.
-fn text(item: &Prepared, changes: &[ObjectDiff]) -> (String, bool) {
-    let plan = &item.plan;
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    let (mut changed, mut added) = (0, 0);
-    for change in changes {
-        if let Some(error) = &change.error {
-            let _ = writeln!(text, "! {}\n    {error}", change.key);
-            changed += 1;
-        } else if change.created {
-            added += 1;
-            let _ = writeln!(text, "+ {}", change.key);
-        } else if !change.fields.is_empty() {
-            changed += 1;
-            let _ = writeln!(text, "~ {}", change.key);
-            for field in &change.fields {
-                let _ = writeln!(text, "    {}", field_line(field));
+    let items: Vec<Compared<'_>> = found
+        .iter()
+        .map(|(plan, changes)| Compared::of(plan, changes))
+        .collect();
+    match args.output.format {
+        Format::Table => {
+            for item in &items {
+                output::data(&text::render(item, items.len() > 1, false, cluster.now()));
             }
         }
+        Format::Wide => {
+            for item in &items {
+                output::data(&text::render(item, items.len() > 1, true, cluster.now()));
+            }
+        }
+        Format::Name => {
+            let differing = items.iter().filter(|item| item.summary.differs());
+            let names = differing.map(|item| item.installation.name.as_str());
+            output::names("addoninstallation", names);
+        }
+        format @ (Format::Json | Format::Yaml) => {
+            output::value(&output::Items { items: &items }, format)?;
+        }
     }
-    let pruned: Vec<_> = plan.prune.iter().flatten().collect();
-    for deletion in &pruned {
-        let _ = writeln!(text, "- {}", deletion.target.key);
-    }
-    for line in plan.breakages.iter().flat_map(Breakage::lines) {
-        let _ = writeln!(text, "! {line}");
-    }
-    let unchanged = plan.unchanged.len() + changes.len() - changed - added;
-    let differs = changed + added + pruned.len() + plan.release.len() > 0;
-    let _ = writeln!(
-        text,
-        "{}: {changed} changed, {added} added, {} pruned, {unchanged} unchanged",
-        plan.installation.name,
-        pruned.len()
-    );
-    (text, differs)
+    let differs = items.iter().any(|item| item.summary.differs());
+    Ok(if differs { Exit::Failed } else { Exit::Done })
 }
 
-fn field_line(field: &FieldChange) -> String {
-    let side = |value: &Option<Value>| match value {
-        None => "(none)".to_owned(),
-        Some(Value::String(text)) if text.len() <= 60 && !text.contains('\n') => text.clone(),
-        Some(value) => short(&value.to_string()),
-    };
-    let owner = field
-        .manager
-        .as_ref()
-        .map(|manager| format!("   now owned by {manager}"))
-        .unwrap_or_default();
-    format!(
-        "{:<46} {} → {}{owner}",
-        field.path,
-        side(&field.old),
-        side(&field.new)
-    )
-}
-
-fn short(text: &str) -> String {
-    const LONGEST: usize = 60;
-    if text.chars().count() <= LONGEST {
-        text.to_owned()
-    } else {
-        text.chars().take(LONGEST).chain("…".chars()).collect()
+impl<'a> Compared<'a> {
+    fn of(plan: &'a Plan, changes: &'a [ObjectDiff]) -> Self {
+        let object = |diff| Object {
+            change: ObjectDiff::change(diff),
+            diff,
+        };
+        Self {
+            installation: &plan.installation,
+            addon: &plan.addon,
+            verb: plan.verb,
+            from: plan.from.as_ref(),
+            to: plan.to.as_ref(),
+            summary: Counts::of(plan, changes),
+            create_namespace: plan.create_namespace.as_deref(),
+            objects: changes.iter().map(object).collect(),
+            pruned: plan.prune.iter().flatten().collect(),
+            released: plan.release.iter().map(|target| &target.key).collect(),
+            retained: &plan.retained,
+            unchanged: &plan.unchanged,
+            breakages: &plan.breakages,
+            warnings: &plan.warnings,
+        }
     }
 }

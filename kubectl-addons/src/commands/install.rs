@@ -22,7 +22,7 @@ pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
     }
     let pipeline = Pipeline::new(session, &args.source).await?;
     let flags = Flags {
-        allow_prune: args.change.allow_prune,
+        allow_prune: args.change.accept.allow_prune,
         ..Flags::default()
     };
     let wanted = Wanted {
@@ -41,6 +41,7 @@ pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
     differences::say(&mut candidates, &args.differences);
     let planned = pipeline.plan(candidates, flags).await;
     let mut items = run::items(planned)?;
-    differences::allow(&mut items, &args.differences)?;
+    let plans = items.iter_mut().filter_map(run::Item::plan_mut);
+    differences::allow(plans, &args.differences.recreate)?;
     run::run(session, &pipeline.known, items, &args.change).await
 }

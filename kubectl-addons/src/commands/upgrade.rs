@@ -22,7 +22,7 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
     let flags = Flags {
         repair: args.repair,
         allow_downgrade: args.allow_downgrade,
-        allow_prune: args.change.allow_prune,
+        allow_prune: args.change.accept.allow_prune,
         delete: args.delete,
     };
     let mut candidates = Vec::new();
@@ -43,7 +43,8 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
     differences::say(&mut candidates, &args.differences);
     let planned = pipeline.plan(candidates, flags).await;
     let mut items = run::items(planned)?;
-    differences::allow(&mut items, &args.differences)?;
+    let plans = items.iter_mut().filter_map(run::Item::plan_mut);
+    differences::allow(plans, &args.differences.recreate)?;
     run::run(session, &pipeline.known, items, &args.change).await
 }
 

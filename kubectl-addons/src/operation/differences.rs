@@ -1,12 +1,11 @@
 //! What the user says about fields that others changed, and about fields that never change.
 
-use common::plan::recreate;
+use common::plan::{Plan, recreate};
 
 use crate::cli::operation::Differences;
 use crate::usage::Usage;
 
 use super::candidate::Candidate;
-use super::run::Item;
 
 /// Writes the policy for conflicts into the installations that a command is about.
 pub fn say(candidates: &mut [Candidate], differences: &Differences) {
@@ -18,15 +17,15 @@ pub fn say(candidates: &mut [Candidate], differences: &Differences) {
     }
 }
 
-/// Allows the objects that the user named to be made anew.
+/// Allows the objects that the user named to be made anew. Where nothing is due, there are no plans, and nothing was read
+/// that a name could be looked up in.
 ///
 /// # Errors
 /// A name that is no wanted object, or one that is never made anew.
-pub fn allow(items: &mut [Item], differences: &Differences) -> Result<(), Usage> {
-    // Where nothing is due, nothing was read either.
-    if differences.recreate.is_empty() || !items.iter().any(Item::is_due) {
+pub fn allow<'a>(plans: impl IntoIterator<Item = &'a mut Plan>, named: &[String]) -> Result<(), Usage> {
+    let mut plans = plans.into_iter().peekable();
+    if named.is_empty() || plans.peek().is_none() {
         return Ok(());
     }
-    let plans = items.iter_mut().filter_map(Item::plan_mut);
-    recreate::allow(plans, &differences.recreate).map_err(|error| Usage(error.to_string()))
+    recreate::allow(plans, named).map_err(|error| Usage(error.to_string()))
 }

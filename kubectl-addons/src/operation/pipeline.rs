@@ -1,12 +1,15 @@
 //! The way from names to plans, for every command that changes installations or shows what a change would be.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context as _, Result, bail};
 use common::admission::Facts;
 use common::api::installation::AddonInstallation;
 use common::api::names;
-use common::catalogue::select::Request;
+use common::catalogue::select::{Request, Rules};
 use common::catalogue::{Catalogue, Entry, Origin};
 use common::plan::InstallationName;
+use common::plan::file::{EntryFacts, PlannedInstallation};
 use common::values;
 use futures::future::try_join;
 use serde_json::json;
@@ -147,6 +150,54 @@ impl<'a> Pipeline<'a> {
         self.settle(candidate, overlay).await
     }
 
+    /// The candidate that a plan file recorded, with the entry as it stands now.
+    ///
+    /// # Errors
+    /// The entry is gone, or the verdict is a denial.
+    pub async fn replay(&self, planned: &PlannedInstallation) -> Result<Candidate> {
+        let (facts, to) = (&planned.entry, &planned.to);
+        let catalogue = match &facts.origin {
+            Origin::Index { location } => self.session.index(location).await?,
+            Origin::Catalogue { .. } => Catalogue::of_objects(self.session.catalogues().await?),
+        };
+        let same_name = |entry: &&Entry| {
+            let version = &entry.version;
+            *entry.origin == facts.origin
+                && (&entry.addon, &version.version, &version.id)
+                    == (&facts.addon, &to.version, &to.id)
+        };
+        // Entries of a kops index may differ in their hash or range alone.
+        let entry = catalogue
+            .entries
+            .iter()
+            .filter(same_name)
+            .max_by_key(|entry| {
+                (
+                    EntryFacts::of(entry).digest == facts.digest,
+                    entry.place == facts.place,
+                )
+            });
+        let entry =
+            entry.with_context(|| format!("{} in {} is gone", facts.addon, facts.origin))?;
+        let rules = if to.rules == "documented" {
+            Rules::Documented
+        } else {
+            Rules::Channels
+        };
+        let name = planned.installation.clone();
+        let existing = self.known.get(&name).cloned();
+        let mut candidate = Candidate::new(name, existing, entry.clone(), rules);
+        candidate.is_asked_for = true;
+        let (wanted, recorded) = (&mut candidate.wanted, &planned.wanted);
+        wanted.spec = recorded.spec.clone();
+        wanted.metadata.labels = some(&recorded.labels);
+        wanted.metadata.annotations = some(&recorded.annotations);
+        let finalizers = recorded.finalizers.clone();
+        wanted.metadata.finalizers = (!finalizers.is_empty()).then_some(finalizers);
+        verdict::settle(self.session, &mut candidate, &self.facts).await?;
+        Ok(candidate)
+    }
+
     /// The plans of candidates.
     pub async fn plan(&self, candidates: Vec<Candidate>, flags: Flags) -> Vec<Planned> {
         together::plan(self.session, &self.known, candidates, flags).await
@@ -254,6 +305,11 @@ pub fn find<'a>(known: &'a Known, name: &str, session: &Session) -> Result<&'a A
             .into())
         }
     }
+}
+
+/// Marks as metadata holds them.
+fn some(marks: &BTreeMap<String, String>) -> Option<BTreeMap<String, String>> {
+    (!marks.is_empty()).then(|| marks.clone())
 }
 
 fn overlaid(values: Option<serde_json::Value>, overlay: &Values) -> Result<serde_json::Value> {

@@ -1,6 +1,7 @@
 //! From a candidate to a plan: fetch, verify, parse, mark, read the live state, plan.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use common::api::catalogue::Method;
@@ -16,6 +17,8 @@ use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
 use common::plan::prune::limit::PruneLimit;
+use common::plan::schema::Schemas;
+use common::plan::snapshot::Snapshot;
 use common::plan::{InstallationName, Plan};
 
 use crate::cli::operation::Delete;
@@ -48,6 +51,17 @@ pub struct Prepared {
     pub plan: Plan,
     /// Its wanted objects: the order of the command is made of them. None for an uninstallation.
     pub desired: Desired,
+    /// What it was made with.
+    pub basis: Basis,
+}
+
+/// What a plan was made with.
+#[derive(Debug)]
+pub struct Basis {
+    /// What was there.
+    pub snapshot: Snapshot,
+    /// What the cluster served.
+    pub kinds: Arc<KindTable>,
 }
 
 /// Fetches the manifest of an entry, verifies its hash and parses it. Nothing is applied from an unverified source.
@@ -115,6 +129,8 @@ pub struct Surroundings {
     pub kinds: KindTable,
     /// Objects that they own.
     pub claims: BTreeMap<ObjectKey, InstallationName>,
+    /// What their definitions, and this add-on's own, say of custom resources.
+    pub schemas: Schemas,
 }
 
 /// Plans an install or upgrade: reads the live state of the wanted and recorded objects, writes nothing.
@@ -148,6 +164,7 @@ pub async fn prepare(
     needed.retain(|(group, kind)| surroundings.kinds.preferred(group, kind).is_none());
     let served = cluster.kinds(&needed).await?;
     let kinds = served.with(&surroundings.kinds);
+    let notes = surroundings.schemas.check(&package.manifests)?;
     let target_namespace = candidate.target_namespace().to_owned();
     let context = DesiredContext {
         installation: &candidate.name,
@@ -188,10 +205,15 @@ pub async fn prepare(
     })?;
     definitions::check(cluster, &mut plan).await?;
     plan.warnings.extend(package.warnings);
+    plan.warnings.extend(notes);
     Ok(Prepared {
         record: candidate.wanted,
         plan,
         desired,
+        basis: Basis {
+            snapshot,
+            kinds: served,
+        },
     })
 }
 
@@ -233,5 +255,6 @@ pub async fn prepare_uninstall(
         record,
         plan,
         desired: Desired::default(),
+        basis: Basis { snapshot, kinds },
     })
 }

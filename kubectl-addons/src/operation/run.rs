@@ -7,7 +7,7 @@ use common::engine::{Cause, ExecuteOptions, Report, Task, diff, execute as run_p
 use common::plan::graph::{Graph, Part};
 use common::plan::{Plan, Verb};
 
-use crate::cli::operation::{Change, DryRun, Run};
+use crate::cli::operation::{Accept, Change, DryRun, Run};
 use crate::definitions;
 use crate::exit::Exit;
 use crate::output;
@@ -96,9 +96,9 @@ pub async fn run(
     }
     if change.dry_run != DryRun::None {
         let exit = dry_run(session, &prepared, change.dry_run).await?;
-        return refuse_breakages(&prepared, change).map(|()| exit);
+        return refuse_breakages(&prepared, change.accept).map(|()| exit);
     }
-    if let Err(refusal) = refuse_breakages(&prepared, change) {
+    if let Err(refusal) = refuse_breakages(&prepared, change.accept) {
         for item in &prepared {
             output::note(announce::plan(item).trim_end());
         }
@@ -111,9 +111,12 @@ pub async fn run(
 }
 
 /// Refuses definitions that break live objects; nothing was written.
-fn refuse_breakages(prepared: &[Prepared], change: &Change) -> Result<()> {
+///
+/// # Errors
+/// What they would break.
+pub fn refuse_breakages(prepared: &[Prepared], accept: Accept) -> Result<()> {
     for item in prepared {
-        item.plan.check_breakages(change.allow_crd_breakage)?;
+        item.plan.check_breakages(accept.allow_crd_breakage)?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use common::manifest::kinds::KindTable;
 use common::plan::InstallationName;
 use common::plan::order::defined_kind;
 use common::plan::prune::limit::PruneLimit;
+use common::plan::schema::Schemas;
 
 use crate::cli::operation::Delete;
 use crate::output;
@@ -53,6 +54,7 @@ pub async fn plan(
     let mut surroundings = Surroundings {
         kinds: KindTable::default(),
         claims: BTreeMap::new(),
+        schemas: Schemas::of(loaded.iter().flat_map(|(_, package, _)| &package.manifests)),
     };
     for (_, package, _) in &loaded {
         for manifest in &package.manifests {

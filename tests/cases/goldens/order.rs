@@ -34,6 +34,7 @@ fn desired(manifests: Vec<Manifest>) -> Desired {
             plural: format!("{}s", gvk.kind.to_lowercase()),
             namespaced: namespaced.contains(&gvk),
             writable: true,
+            has_status: false,
         };
         kinds.insert(&gvk, info);
     }

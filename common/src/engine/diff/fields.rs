@@ -1,12 +1,11 @@
 //! Compares two objects field by field, and finds out whose a field is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
 use crate::api::names;
-
-use super::FieldChange;
+use crate::plan::changes::{FieldChange, FieldOwner};
 
 /// What the server keeps in metadata by itself.
 const NOISE: &[&str] = &[
@@ -18,14 +17,28 @@ const NOISE: &[&str] = &[
     "selfLink",
 ];
 const MASK: &str = "***";
+/// Holds a whole Secret where `kubectl apply` made it.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What tells items of a list apart, the first that does: as most kinds declare their list-map keys.
+const IDENTITIES: [&[&str]; 7] = [
+    &["name"],
+    &["containerPort", "protocol"],
+    &["port", "protocol"],
+    &["mountPath"],
+    &["devicePath"],
+    &["type"],
+    &["ip"],
+];
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq)]
 enum Segment {
     Field(String),
-    /// An item of a list of objects with distinct names.
-    Named(String),
-    Index(usize),
+    /// An item of a list whose items are told apart by these values.
+    Item(Vec<(&'static str, Value)>),
+    /// Another item of a list, and its live value.
+    Index(usize, Option<Value>),
 }
 
 /// Changed fields, sorted by path.
@@ -49,8 +62,8 @@ pub(super) fn compare(
 }
 
 struct Comparison<'a> {
-    /// Name and fields of every other manager.
-    managers: Vec<(&'a str, &'a Value)>,
+    /// Every other manager and its fields.
+    managers: Vec<(FieldOwner, &'a Value)>,
     is_secret: bool,
     path: Vec<Segment>,
     changes: Vec<FieldChange>,
@@ -86,45 +99,63 @@ impl Comparison<'_> {
     }
 
     fn list(&mut self, live: &[Value], wanted: &[Value]) {
-        if let (Some(live_names), Some(wanted_names)) = (item_names(live), item_names(wanted)) {
-            let item = |items: &[Value], name: &str| {
-                items
-                    .iter()
-                    .position(|item| item.get("name").and_then(Value::as_str) == Some(name))
+        for identity in IDENTITIES {
+            let (Some(old), Some(new)) = (items(live, identity), items(wanted, identity)) else {
+                continue;
             };
-            for name in live_names.union(&wanted_names) {
-                self.path.push(Segment::Named((*name).to_owned()));
-                let old = item(live, name).and_then(|index| live.get(index));
-                let new = item(wanted, name).and_then(|index| wanted.get(index));
+            let labels: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+            for label in labels {
+                let (old, new) = (old.get(label).copied(), new.get(label).copied());
+                let Some(item) = old.or(new) else { continue };
+                let values = identity
+                    .iter()
+                    .filter_map(|field| Some((*field, item.get(field)?.clone())));
+                self.path.push(Segment::Item(values.collect()));
                 self.value(old, new);
                 self.path.pop();
             }
             return;
         }
         for index in 0..live.len().max(wanted.len()) {
-            self.path.push(Segment::Index(index));
-            self.value(live.get(index), wanted.get(index));
+            let (old, new) = (live.get(index), wanted.get(index));
+            let scalar = old.filter(|value| !value.is_object() && !value.is_array());
+            self.path.push(Segment::Index(index, scalar.cloned()));
+            self.value(old, new);
             self.path.pop();
         }
     }
 
     fn changed(&mut self, old: Option<&Value>, new: Option<&Value>) {
-        let is_masked = self.is_secret
-            && matches!(self.path.first(), Some(Segment::Field(field)) if field == "data" || field == "stringData");
+        let is_masked = self.is_secret && self.is_confidential();
         let shown = |value: Option<&Value>| match (value, is_masked) {
             (Some(_), true) => Some(Value::from(MASK)),
             (value, _) => value.cloned(),
         };
-        let manager = self
+        let owners = self
             .managers
             .iter()
-            .find(|(_, fields)| owns(fields, &self.path));
+            .filter(|(_, fields)| owns(fields, &self.path))
+            .map(|(owner, _)| owner.clone());
         self.changes.push(FieldChange {
             path: display(&self.path),
             old: shown(old),
             new: shown(new),
-            manager: manager.map(|(name, _)| (*name).to_owned()),
+            owners: owners.collect(),
         });
+    }
+
+    /// Whether a field of a Secret may hold its values.
+    fn is_confidential(&self) -> bool {
+        let field = |index: usize| match self.path.get(index) {
+            Some(Segment::Field(field)) => Some(field.as_str()),
+            _ => None,
+        };
+        match (field(0), field(1), field(2)) {
+            (Some("metadata"), Some("annotations"), Some(name)) => name == LAST_APPLIED,
+            (Some("metadata"), Some("annotations") | None, None) => true,
+            (Some("metadata" | "type" | "immutable" | "kind" | "apiVersion"), ..) => false,
+            _ => true,
+        }
     }
 
     /// What the server counts by itself, status, and our own marks.
@@ -142,27 +173,38 @@ impl Comparison<'_> {
     }
 }
 
-/// The distinct names of a list's items; `None` where they are no objects with distinct names.
-fn item_names(items: &[Value]) -> Option<BTreeSet<&str>> {
-    let mut names = BTreeSet::new();
+/// Items by what tells them apart; `None` where that does not.
+fn items<'a>(items: &'a [Value], identity: &[&str]) -> Option<BTreeMap<String, &'a Value>> {
+    let mut found = BTreeMap::new();
     for item in items {
-        let name = item.as_object()?.get("name")?.as_str()?;
-        if !names.insert(name) {
+        let item_fields = item.as_object()?;
+        let first = identity.first()?;
+        item_fields.get(*first).filter(|value| !value.is_object())?;
+        let values = identity.iter().filter_map(|field| item_fields.get(*field));
+        let label: Vec<String> = values.map(plain).collect();
+        if found.insert(label.join("/"), item).is_some() {
             return None;
         }
     }
-    Some(names)
+    Some(found)
 }
 
-/// Fields of every manager of the object but ours.
-fn managers<'a>(object: &'a Value, ours: &str) -> Vec<(&'a str, &'a Value)> {
+/// Every manager of the object but ours, with its fields.
+fn managers<'a>(object: &'a Value, ours: &str) -> Vec<(FieldOwner, &'a Value)> {
+    let text = |entry: &Value, field: &str| Some(entry.get(field)?.as_str()?.to_owned());
     object
         .pointer("/metadata/managedFields")
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
-        .filter_map(|entry| Some((entry.get("manager")?.as_str()?, entry.get("fieldsV1")?)))
-        .filter(|(manager, _)| *manager != ours)
+        .filter_map(|entry| {
+            let owner = FieldOwner {
+                manager: text(entry, "manager")?,
+                since: text(entry, "time"),
+            };
+            Some((owner, entry.get("fieldsV1")?))
+        })
+        .filter(|(owner, _)| owner.manager != ours)
         .collect()
 }
 
@@ -177,13 +219,22 @@ fn owns(fields: &Value, path: &[Segment]) -> bool {
             // A leaf above the path: owned as a whole. The root itself is none.
             return true;
         }
+        let tagged = |key: &str, tag: &str| -> Option<Value> {
+            serde_json::from_str(key.strip_prefix(tag)?).ok()
+        };
         let next = match segment {
             Segment::Field(name) => known.get(&format!("f:{name}")),
-            Segment::Named(name) => known.iter().find_map(|(key, fields)| {
-                let key: Value = serde_json::from_str(key.strip_prefix("k:")?).ok()?;
-                (key.get("name")?.as_str()? == name).then_some(fields)
+            Segment::Item(values) => known.iter().find_map(|(key, fields)| {
+                let key = tagged(key, "k:")?;
+                // What the manifest leaves out is defaulted in the key: protocol.
+                let fits = |(field, value): &(&str, Value)| key.get(field) == Some(value);
+                (!values.is_empty() && values.iter().all(fits)).then_some(fields)
             }),
-            Segment::Index(index) => known.get(&format!("i:{index}")),
+            Segment::Index(index, value) => known.get(&format!("i:{index}")).or_else(|| {
+                let value = value.as_ref()?;
+                let mut items = known.iter();
+                items.find_map(|(key, fields)| (tagged(key, "v:")? == *value).then_some(fields))
+            }),
         };
         match next {
             Some(next) => fields = next,
@@ -207,75 +258,22 @@ fn display(path: &[Segment]) -> String {
                 }
                 text.push_str(name);
             }
-            Segment::Named(name) => text.push_str(&format!("[{name}]")),
-            Segment::Index(index) => text.push_str(&format!("[{index}]")),
+            Segment::Item(values) => {
+                let values: Vec<String> = values.iter().map(|(_, value)| plain(value)).collect();
+                text.push_str(&format!("[{}]", values.join("/")));
+            }
+            Segment::Index(index, _) => text.push_str(&format!("[{index}]")),
         }
     }
     text
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn lines(changes: &[FieldChange]) -> Vec<String> {
-        let text = |value: &Option<Value>| value.as_ref().map_or("-".to_owned(), Value::to_string);
-        let line = |change: &FieldChange| {
-            let manager = change.manager.as_deref().unwrap_or("-");
-            format!(
-                "{} {} {} {manager}",
-                change.path,
-                text(&change.old),
-                text(&change.new)
-            )
-        };
-        changes.iter().map(line).collect()
-    }
-
-    #[test]
-    fn fields_their_values_and_their_managers() {
-        let live = json!({
-            "metadata": {"resourceVersion": "1", "generation": 1, "labels": {"app.kubernetes.io/name": "a", "kubectl-addons.dev/owner": "x"},
-                "managedFields": [
-                    {"manager": "ours", "fieldsV1": {"f:spec": {"f:paused": {}}}},
-                    {"manager": "kubectl-scale", "fieldsV1": {"f:spec": {"f:replicas": {},
-                        "f:containers": {"k:{\"name\":\"web\"}": {".": {}, "f:image": {}}}, "f:args": {}}}}]},
-            "spec": {"replicas": 5, "paused": true, "args": ["a", "b"],
-                "containers": [{"name": "old"}, {"name": "web", "image": "web:1"}]},
-            "status": {"replicas": 5},
-        });
-        let wanted = json!({
-            "metadata": {"resourceVersion": "2", "generation": 2, "labels": {"app.kubernetes.io/name": "b"}},
-            "spec": {"replicas": 2, "args": ["a"],
-                "containers": [{"name": "web", "image": "web:2"}, {"name": "new"}]},
-        });
-        assert_eq!(
-            lines(&compare(&live, &wanted, "ours", false)),
-            [
-                r#"metadata.labels["app.kubernetes.io/name"] "a" "b" -"#,
-                r#"spec.args[1] "b" - kubectl-scale"#,
-                r#"spec.containers[new] - {"name":"new"} -"#,
-                r#"spec.containers[old] {"name":"old"} - -"#,
-                r#"spec.containers[web].image "web:1" "web:2" kubectl-scale"#,
-                "spec.paused true - -",
-                "spec.replicas 5 2 kubectl-scale",
-            ]
-        );
-    }
-
-    #[test]
-    fn values_of_secrets_are_masked() {
-        let live = json!({"data": {"password": "aHVudGVyMg=="}, "type": "Opaque"});
-        let wanted =
-            json!({"data": {"password": "aHVudGVyMw==", "more": "eA=="}, "type": "Opaque"});
-        let changes = compare(&live, &wanted, "ours", true);
-        assert_eq!(
-            lines(&changes),
-            [r#"data.more - "***" -"#, r#"data.password "***" "***" -"#]
-        );
-        let same = json!({"data": null, "type": "x"});
-        assert!(!format!("{:?}", compare(&live, &same, "ours", true)).contains("aHVu"));
-    }
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
+
+#[cfg(test)]
+#[path = "fields/tests.rs"]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use regex::RegexBuilder;
+use regex_lite::RegexBuilder;
 use serde_json::Value;
 
 use super::schema::fits;

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// From how many objects on a set is protected against being pruned mostly or wholly.
 const PROTECTED_FROM: usize = 10;
 
 /// A share of the installed objects, in percent: more of them are pruned only when accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PruneLimit(u8);
 
 impl PruneLimit {

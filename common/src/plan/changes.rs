@@ -1,0 +1,156 @@
+//! What a plan changes in live objects, as a value: `diff` prints it, a plan file keeps it. The engine finds it out.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Action;
+use crate::manifest::key::ObjectKey;
+
+/// The change of one object.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ObjectDiff {
+    /// The object.
+    pub key: ObjectKey,
+    /// What the plan does with it.
+    pub action: Action,
+    /// Whether it is new.
+    pub created: bool,
+    /// Changed fields, sorted by path; empty where the server would change nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<FieldChange>,
+    /// The server's refusal of the dry run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Why the server could not judge it yet: `its namespace comes with this plan`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unjudged: Option<String>,
+}
+
+/// The change of one field. Values of Secrets are masked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FieldChange {
+    /// `spec.template.spec.containers[metrics-server].image`.
+    pub path: String,
+    /// Live value; absent where the field is new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<Value>,
+    /// Value after the apply; absent where the field goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new: Option<Value>,
+    /// Who else owns the live value now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<FieldOwner>,
+}
+
+/// A field manager that is not ours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FieldOwner {
+    /// Its name.
+    pub manager: String,
+    /// When it last changed what it owns of the object (managedFields), RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+}
+
+/// What becomes of an object, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Change {
+    /// It is new.
+    Added,
+    /// Fields change.
+    Changed,
+    /// The server would change nothing.
+    Unchanged,
+    /// The server refuses it.
+    Refused,
+}
+
+impl ObjectDiff {
+    /// The word.
+    #[must_use]
+    pub fn change(&self) -> Change {
+        if self.error.is_some() {
+            return Change::Refused;
+        }
+        match self.action {
+            _ if self.created => Change::Added,
+            Action::Create | Action::Update | Action::Restore | Action::Refresh
+                if self.fields.is_empty() =>
+            {
+                Change::Unchanged
+            }
+            Action::Create | Action::Update | Action::Restore | Action::Refresh => Change::Changed,
+        }
+    }
+}
+
+/// What a plan changes, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// Objects whose fields change.
+    pub changed: usize,
+    /// New objects.
+    pub added: usize,
+    /// Objects that are deleted.
+    pub pruned: usize,
+    /// Objects that are let go of: they were there before us.
+    pub released: usize,
+    /// Objects that are ours no more and stay.
+    pub retained: usize,
+    /// Objects that stay as they are.
+    pub unchanged: usize,
+    /// Objects that the server refuses.
+    pub refused: usize,
+}
+
+impl Counts {
+    /// Of a plan and of what its dry run said.
+    #[must_use]
+    pub fn of(plan: &super::Plan, objects: &[ObjectDiff]) -> Self {
+        let of = |change: Change| {
+            let objects = objects.iter().filter(|object| object.change() == change);
+            objects.count()
+        };
+        Self {
+            changed: of(Change::Changed),
+            added: of(Change::Added) + usize::from(plan.create_namespace.is_some()),
+            pruned: plan.prune.iter().flatten().count(),
+            released: plan.release.len(),
+            retained: plan.retained.len(),
+            unchanged: of(Change::Unchanged) + plan.unchanged.len(),
+            refused: of(Change::Refused),
+        }
+    }
+
+    /// Whether anything differs.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.changed + self.added + self.pruned + self.released + self.refused > 0
+    }
+}
+
+impl std::fmt::Display for Counts {
+    /// `1 changed, 1 added, 1 pruned, 6 unchanged`; what is rare only where it is.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} changed, {} added, {} pruned",
+            self.changed, self.added, self.pruned
+        )?;
+        for (count, word) in [
+            (self.released, "released"),
+            (self.retained, "retained"),
+            (self.refused, "refused"),
+        ] {
+            if count > 0 {
+                write!(f, ", {count} {word}")?;
+            }
+        }
+        write!(f, ", {} unchanged", self.unchanged)
+    }
+}

@@ -1,0 +1,291 @@
+//! What is not as it was when a plan file was made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::{Facts, LiveFact, PlannedInstallation, PlannedStep, RecordFacts};
+use crate::api::installation::Installed;
+use crate::manifest::key::ObjectKey;
+
+/// One thing that is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Difference {
+    /// What it is about: an object, the installation, a kind, the entry.
+    pub subject: String,
+    /// What happened to it.
+    pub what: String,
+}
+
+/// The plan file is not run: exit 4. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", words(differences, addons))]
+pub struct Moved {
+    /// Everything that moved; one at least.
+    pub differences: Vec<Difference>,
+    /// `NAME@VERSION` of what the file plans, for the way out.
+    pub addons: Vec<String>,
+}
+
+impl Difference {
+    /// One thing that is not as it was.
+    pub fn new(subject: impl fmt::Display, what: impl Into<String>) -> Self {
+        Self {
+            subject: subject.to_string(),
+            what: what.into(),
+        }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.subject, self.what)
+    }
+}
+
+fn words(differences: &[Difference], addons: &[String]) -> String {
+    let mut text = "this is not what the plan was made for; nothing was changed:".to_owned();
+    for difference in differences {
+        text.push_str(&format!("\n  {difference}"));
+    }
+    let addons = addons.join(" ");
+    text.push_str(&format!(
+        "\nlook:   kubectl addons diff {addons}\naccept: kubectl addons plan {addons} -o FILE, and apply that"
+    ));
+    text
+}
+
+/// What moved in the record alone: where there is no plan any more, it tells why.
+#[must_use]
+pub fn moved_record(then: &PlannedInstallation, now: Option<&RecordFacts>) -> Vec<Difference> {
+    let mut found = Found::default();
+    found.record(&then.installation, then.record.as_ref(), now);
+    found.differences
+}
+
+/// Everything that moved between the plan of a file and the plan that is made now.
+#[must_use]
+pub fn moved(then: &PlannedInstallation, now: &PlannedInstallation) -> Vec<Difference> {
+    let mut found = Found {
+        differences: moved_record(then, now.record.as_ref()),
+        told: BTreeSet::new(),
+    };
+    let name = &then.installation;
+    if then.entry.digest != now.entry.digest {
+        let entry = &then.entry;
+        let subject = format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
+        found.add(subject, "the entry changed");
+    }
+    found.target(name, &then.to, &now.to);
+    if then.wanted != now.wanted {
+        found.add(name, "defaults changed: another spec would be recorded");
+    }
+    found.facts(&then.facts, &now.facts);
+    found.actions(then, now);
+    found.differences
+}
+
+#[derive(Default)]
+struct Found {
+    differences: Vec<Difference>,
+    /// Objects that something was said about.
+    told: BTreeSet<ObjectKey>,
+}
+
+impl Found {
+    fn add(&mut self, subject: impl fmt::Display, what: impl Into<String>) {
+        self.differences.push(Difference::new(subject, what));
+    }
+
+    fn object(&mut self, key: &ObjectKey, what: impl Into<String>) {
+        // What follows from the first thing that is said about an object says nothing new.
+        if self.told.insert(key.clone()) {
+            self.add(key, what);
+        }
+    }
+
+    fn record(
+        &mut self,
+        name: impl fmt::Display,
+        then: Option<&RecordFacts>,
+        now: Option<&RecordFacts>,
+    ) {
+        let subject = format!("installation {name}");
+        match (then, now) {
+            (None, None) => {}
+            (None, Some(_)) => self.add(subject, "somebody made it"),
+            (Some(_), None) => self.add(subject, "it is gone"),
+            (Some(then), Some(now)) if then.uid != now.uid => {
+                self.add(subject, "it is another one of that name, made since");
+            }
+            (Some(then), Some(now)) => {
+                if then.spec != now.spec {
+                    self.add(&subject, "its spec or its marks changed");
+                }
+                if then.inventory != now.inventory {
+                    self.add(
+                        &subject,
+                        "its inventory moved: somebody installed or upgraded it",
+                    );
+                }
+                if then.operation != now.operation {
+                    let what = if now.operation {
+                        "an operation is under way, or was cut off"
+                    } else {
+                        "the operation that was under way has ended"
+                    };
+                    self.add(&subject, what);
+                }
+            }
+        }
+    }
+
+    fn target(&mut self, name: impl fmt::Display, then: &Installed, now: &Installed) {
+        let subject = format!("installation {name}");
+        for (word, then, now) in [
+            ("version", &then.version, &now.version),
+            ("id", &then.id, &now.id),
+            ("manifestHash", &then.manifest_hash, &now.manifest_hash),
+            ("values", &then.values_hash, &now.values_hash),
+            ("rules", &then.rules, &now.rules),
+        ] {
+            if then != now {
+                self.add(&subject, format!("{word} {} → {}", short(then), short(now)));
+            }
+        }
+    }
+
+    fn facts(&mut self, then: &Facts, now: &Facts) {
+        let by_kind = |facts: &Facts| -> BTreeMap<(String, String), Option<String>> {
+            let kinds = facts.kinds.iter();
+            kinds
+                .map(|fact| ((fact.group.clone(), fact.kind.clone()), fact.served.clone()))
+                .collect()
+        };
+        let now_kinds = by_kind(now);
+        for ((group, kind), then) in by_kind(then) {
+            let Some(now) = now_kinds.get(&(group.clone(), kind.clone())) else {
+                continue;
+            };
+            let subject = if group.is_empty() {
+                format!("kind {kind}")
+            } else {
+                format!("kind {kind} of {group}")
+            };
+            match (&then, now) {
+                (then, now) if then == now => {}
+                (None, _) => self.add(subject, "the cluster serves it now"),
+                (_, None) => self.add(subject, "the cluster does not serve it any more"),
+                (Some(then), Some(now)) => {
+                    self.add(subject, format!("served as {then}, now as {now}"));
+                }
+            }
+        }
+        for namespace in then.namespaces.symmetric_difference(&now.namespaces) {
+            let what = if now.namespaces.contains(namespace) {
+                "it is there now"
+            } else {
+                "it is gone"
+            };
+            self.add(format!("Namespace {namespace}"), what);
+        }
+        let live = |facts: &'_ Facts| -> BTreeMap<ObjectKey, LiveFact> {
+            let facts = facts.live.iter();
+            facts.map(|fact| (fact.key.clone(), fact.clone())).collect()
+        };
+        let (then, now) = (live(then), live(now));
+        let keys: BTreeSet<&ObjectKey> = then.keys().chain(now.keys()).collect();
+        for key in keys {
+            if let Some(what) = moved_object(then.get(key), now.get(key)) {
+                self.object(key, what);
+            }
+        }
+    }
+
+    /// What would be done, where nothing above says why it differs.
+    fn actions(&mut self, then: &PlannedInstallation, now: &PlannedInstallation) {
+        let steps = |plan: &PlannedInstallation| -> BTreeMap<ObjectKey, PlannedStep> {
+            let steps = plan.steps.iter();
+            steps.map(|step| (step.key.clone(), step.clone())).collect()
+        };
+        let (then_steps, now_steps) = (steps(then), steps(now));
+        let keys: BTreeSet<&ObjectKey> = then_steps.keys().chain(now_steps.keys()).collect();
+        for key in keys {
+            match (then_steps.get(key), now_steps.get(key)) {
+                (then, now) if then == now => {}
+                (None, _) => self.object(key, "it would be applied now"),
+                (_, None) => self.object(key, "it would not be applied any more"),
+                (Some(then), Some(now)) if then.digest != now.digest => {
+                    self.object(key, "other content would be applied");
+                }
+                _ => self.object(key, "it would be applied in another way"),
+            }
+        }
+        let deletions = |plan: &PlannedInstallation| -> BTreeSet<ObjectKey> {
+            plan.prune
+                .iter()
+                .map(|deletion| deletion.key.clone())
+                .collect()
+        };
+        self.set(&deletions(then), &deletions(now), "deleted");
+        let set = |keys: &[ObjectKey]| keys.iter().cloned().collect::<BTreeSet<_>>();
+        self.set(&set(&then.release), &set(&now.release), "released");
+        self.set(&set(&then.retained), &set(&now.retained), "retained");
+        if then.create_namespace != now.create_namespace && self.differences.is_empty() {
+            self.add(&then.installation, "another namespace would be created");
+        }
+    }
+
+    fn set(&mut self, then: &BTreeSet<ObjectKey>, now: &BTreeSet<ObjectKey>, word: &str) {
+        for key in then.symmetric_difference(now) {
+            if now.contains(key) {
+                self.object(key, format!("it would be {word} now"));
+            } else {
+                self.object(key, format!("it would not be {word} any more"));
+            }
+        }
+    }
+}
+
+fn moved_object(then: Option<&LiveFact>, now: Option<&LiveFact>) -> Option<String> {
+    let (then, now) = match (then, now) {
+        (None, Some(_)) => return Some("it is there now".to_owned()),
+        (Some(_), None) => return Some("it is gone".to_owned()),
+        (None, None) => return None,
+        (Some(then), Some(now)) => (then, now),
+    };
+    if then == now {
+        return None;
+    }
+    let none = || "none".to_owned();
+    Some(if then.uid != now.uid {
+        "it was deleted and made again".to_owned()
+    } else if now.terminating && !then.terminating {
+        "it is being deleted".to_owned()
+    } else if then.owner != now.owner {
+        let owner = |fact: &LiveFact| fact.owner.clone().unwrap_or_else(none);
+        format!("its owner label {} → {}", owner(then), owner(now))
+    } else if then.generation != now.generation {
+        let generation = |fact: &LiveFact| fact.generation.map_or_else(none, |g| g.to_string());
+        format!(
+            "edited: generation {} → {}",
+            generation(then),
+            generation(now)
+        )
+    } else {
+        let version = |fact: &LiveFact| fact.resource_version.clone().unwrap_or_else(none);
+        format!(
+            "edited: resourceVersion {} → {}",
+            version(then),
+            version(now)
+        )
+    })
+}
+
+/// Enough of a hash to tell it from another one.
+fn short(text: &str) -> String {
+    match text.chars().count() {
+        0 => "none".to_owned(),
+        1..=24 => text.to_owned(),
+        _ => text.chars().take(12).chain("…".chars()).collect(),
+    }
+}

@@ -1,0 +1,116 @@
+//! Bytes ↔ plan file: bounded, with its own digest.
+
+use serde_json::Value;
+
+use super::{KIND, PlanFile};
+use crate::api::names::API_VERSION;
+use crate::manifest::digest::sha256_canonical;
+
+/// Bytes that a plan file may have.
+pub const LARGEST: usize = 16 << 20;
+const DIGEST: &str = "digest";
+const ALGORITHM: &str = "sha256:";
+
+/// Why a file is no plan that can be run.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// Too many bytes.
+    #[error("more than 16 MiB: no plan file is that large; plan fewer add-ons at once")]
+    TooLarge,
+    /// Cut off, or no JSON at all.
+    #[error(
+        "line {line}, column {column}: it is no JSON, or was cut off; make it anew: kubectl addons plan NAME… -o FILE"
+    )]
+    NotJson {
+        /// Line.
+        line: usize,
+        /// Column.
+        column: usize,
+    },
+    /// JSON of something else.
+    #[error(
+        "it is {found}, not {API_VERSION} {KIND}; a plan file is made by: kubectl addons plan NAME… -o FILE"
+    )]
+    NotAPlan {
+        /// What it says it is.
+        found: String,
+    },
+    /// A plan of another version of this tool.
+    #[error(
+        "it is an {KIND} of {found}, and this program reads {API_VERSION}; make it anew with this version: kubectl addons plan NAME… -o FILE"
+    )]
+    OtherVersion {
+        /// Its apiVersion.
+        found: String,
+    },
+    /// Its content is not what its digest says.
+    #[error(
+        "its digest is {expected}, but its content has {actual}: it was changed after it was made\nlook:   compare it with the plan that was reviewed\naccept: make it anew: kubectl addons plan NAME… -o FILE"
+    )]
+    Tampered {
+        /// What it says.
+        expected: String,
+        /// What it is.
+        actual: String,
+    },
+    /// The digest is right, and still it does not read.
+    #[error("it cannot be read as a plan")]
+    Malformed(#[source] serde_json::Error),
+}
+
+/// Reads a plan file and verifies its digest.
+///
+/// # Errors
+/// [`FileError`].
+pub fn read(bytes: &[u8]) -> Result<PlanFile, FileError> {
+    if bytes.len() > LARGEST {
+        return Err(FileError::TooLarge);
+    }
+    let mut value: Value = serde_json::from_slice(bytes).map_err(|error| FileError::NotJson {
+        line: error.line(),
+        column: error.column(),
+    })?;
+    let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
+    let group = API_VERSION.split('/').next();
+    if kind != KIND || api_version.split('/').next() != group {
+        let found = format!("{api_version} {kind}");
+        let found = match found.trim() {
+            "" => "something without apiVersion and kind".to_owned(),
+            found => found.chars().take(200).collect(),
+        };
+        return Err(FileError::NotAPlan { found });
+    }
+    if api_version != API_VERSION {
+        return Err(FileError::OtherVersion { found: api_version });
+    }
+    let digest = value
+        .as_object_mut()
+        .and_then(|fields| fields.remove(DIGEST));
+    let expected = digest.as_ref().and_then(Value::as_str).unwrap_or("missing");
+    let actual = digest_of(&value);
+    if expected != actual {
+        return Err(FileError::Tampered {
+            expected: expected.chars().take(80).collect(),
+            actual,
+        });
+    }
+    serde_json::from_value(value).map_err(FileError::Malformed)
+}
+
+/// The JSON of a plan file with its digest, and that digest.
+///
+/// # Errors
+/// [`FileError::TooLarge`]; a value that is no JSON.
+pub fn write(file: &PlanFile) -> Result<(Value, String), FileError> {
+    let mut value = serde_json::to_value(file).map_err(FileError::Malformed)?;
+    let digest = digest_of(&value);
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert(DIGEST.to_owned(), Value::from(digest.clone()));
+    }
+    Ok((value, digest))
+}
+
+fn digest_of(value: &Value) -> String {
+    format!("{ALGORITHM}{}", sha256_canonical(value))
+}

@@ -1,0 +1,203 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn planned(change: &[(&str, Value)]) -> PlannedInstallation {
+    let key = |kind: &str, name: &str| json!({"group": "", "kind": kind, "namespace": "shop", "name": name});
+    let mut value = json!({
+        "installation": {"namespace": "kube-system", "name": "web"},
+        "verb": "upgrade",
+        "from": {"version": "1.0.0", "manifestHash": "aa"},
+        "to": {"version": "1.1.0", "manifestHash": "bb", "valuesHash": "vv", "rules": "documented"},
+        "entry": {"addon": "web", "origin": {"index": {"location": "file:///index.yaml"}},
+            "place": "spec.addons[0].versions[0]", "digest": "e1"},
+        "wanted": {"spec": {"addonRef": {"name": "web", "version": "1.1.0", "index": "file:///index.yaml"}}},
+        "record": {"uid": "u0", "spec": "s1", "inventory": "i1", "operation": false},
+        "steps": [
+            {"key": key("ConfigMap", "a"), "version": "v1", "action": "update", "digest": "d1", "policy": {"conflicts": "Take"}},
+            {"key": key("Secret", "s"), "version": "v1", "action": "refresh", "policy": {"conflicts": "Take"}}],
+        "prune": [{"key": key("ConfigMap", "old"), "uid": "u3"}],
+        "release": [], "retained": [key("PersistentVolumeClaim", "data")],
+        "unchanged": 3,
+        "changes": [],
+        "facts": {
+            "live": [
+                {"key": key("ConfigMap", "a"), "uid": "u1", "resourceVersion": "10", "owner": "o"},
+                {"key": key("ConfigMap", "old"), "uid": "u3", "resourceVersion": "11", "owner": "o"},
+                {"key": key("Deployment", "d"), "uid": "u2", "generation": 4, "owner": "o"}],
+            "namespaces": ["shop"],
+            "kinds": [{"group": "", "kind": "ConfigMap", "served": "v1/configmaps"},
+                {"group": "example.test", "kind": "Thing"}]},
+    });
+    for (pointer, new) in change {
+        match value.pointer_mut(pointer) {
+            Some(place) => *place = new.clone(),
+            None => {
+                let (parent, field) = pointer.rsplit_once('/').unwrap();
+                value.pointer_mut(parent).unwrap()[field] = new.clone();
+            }
+        }
+    }
+    serde_json::from_value(value).unwrap()
+}
+
+/// (what moved, the list).
+#[test]
+fn everything_that_moved_is_listed() {
+    let live = |fields: Value| {
+        let mut live = planned(&[]).facts.live;
+        let mut value = json!(live.remove(2));
+        for (name, new) in fields.as_object().unwrap() {
+            value[name] = new.clone();
+        }
+        ("/facts/live/2", value)
+    };
+    let is = |expected: &str| vec![expected.to_owned()];
+    let rows = [
+        (vec![], vec![]),
+        // For review only.
+        (vec![("/unchanged", json!(4)), ("/warnings", json!(["x"]))], vec![]),
+        (vec![("/record", Value::Null)], is("installation kube-system/web: it is gone")),
+        (vec![("/record/uid", json!("u9"))],
+            is("installation kube-system/web: it is another one of that name, made since")),
+        (vec![("/record/spec", json!("s2"))], is("installation kube-system/web: its spec or its marks changed")),
+        (vec![("/record/inventory", json!("i2")), ("/record/operation", json!(true))], vec![
+            "installation kube-system/web: its inventory moved: somebody installed or upgraded it".to_owned(),
+            "installation kube-system/web: an operation is under way, or was cut off".to_owned()]),
+        (vec![("/entry/digest", json!("e2")), ("/to/manifestHash", json!("0123456789abcdef0123456789abcdef"))], vec![
+            "web in index file:///index.yaml, spec.addons[0].versions[0]: the entry changed".to_owned(),
+            "installation kube-system/web: manifestHash bb → 0123456789ab…".to_owned()]),
+        (vec![("/wanted/spec/values", json!({"a": 1}))],
+            is("kube-system/web: defaults changed: another spec would be recorded")),
+        (vec![("/facts/kinds/1/served", json!("v1/things"))], is("kind Thing of example.test: the cluster serves it now")),
+        (vec![("/facts/kinds/0/served", Value::Null)], is("kind ConfigMap: the cluster does not serve it any more")),
+        (vec![("/facts/kinds/0/served", json!("v2/configmaps"))],
+            is("kind ConfigMap: served as v1/configmaps, now as v2/configmaps")),
+        (vec![("/facts/namespaces", json!([]))], is("Namespace shop: it is gone")),
+        (vec![("/facts/namespaces", json!(["shop", "web"]))], is("Namespace web: it is there now")),
+        (vec![live(json!({"generation": 5}))], is("shop/Deployment d: edited: generation 4 → 5")),
+        (vec![live(json!({"uid": "u8", "generation": 1}))], is("shop/Deployment d: it was deleted and made again")),
+        (vec![live(json!({"owner": null}))], is("shop/Deployment d: its owner label o → none")),
+        (vec![live(json!({"terminating": true}))], is("shop/Deployment d: it is being deleted")),
+        // What follows from it is not told again.
+        (vec![("/facts/live/0/resourceVersion", json!("12")), ("/steps/0/action", json!("restore"))],
+            is("shop/ConfigMap a: edited: resourceVersion 10 → 12")),
+        (vec![("/steps/0/digest", json!("d2"))], is("shop/ConfigMap a: other content would be applied")),
+        (vec![("/steps/0/action", json!("restore"))], is("shop/ConfigMap a: it would be applied in another way")),
+        (vec![("/steps", json!([]))], vec![
+            "shop/ConfigMap a: it would not be applied any more".to_owned(),
+            "shop/Secret s: it would not be applied any more".to_owned()]),
+        (vec![("/prune", json!([]))], is("shop/ConfigMap old: it would not be deleted any more")),
+        (vec![("/retained", json!([]))], is("shop/PersistentVolumeClaim data: it would not be retained any more")),
+        (vec![("/createNamespace", json!("web"))], is("kube-system/web: another namespace would be created")),
+    ];
+    for (change, expected) in rows {
+        let now = planned(&change);
+        let found: Vec<String> = moved(&planned(&[]), &now)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(found, expected, "{change:?}");
+    }
+    let (with, without) = (planned(&[]), planned(&[("/record", Value::Null)]));
+    assert_eq!(moved(&without, &with).len(), 1, "a record that appeared");
+    let mut fewer = planned(&[]);
+    fewer.facts.live.remove(1);
+    let lines =
+        |then, now| -> Vec<String> { moved(then, now).iter().map(ToString::to_string).collect() };
+    assert_eq!(lines(&with, &fewer), ["shop/ConfigMap old: it is gone"]);
+    assert_eq!(
+        lines(&fewer, &with),
+        ["shop/ConfigMap old: it is there now"]
+    );
+}
+
+fn file() -> PlanFile {
+    PlanFile {
+        api_version: "kubectl-addons.dev/v1alpha1".to_owned(),
+        kind: KIND.to_owned(),
+        tool: "kubectl-addons 0.1.0".to_owned(),
+        cluster: ClusterFacts {
+            kube_system_uid: "u".to_owned(),
+            version: "v1.36.3".to_owned(),
+        },
+        flags: Flags::default(),
+        installations: vec![planned(&[])],
+    }
+}
+
+#[test]
+fn a_file_is_read_as_it_was_written() {
+    let (value, digest) = write(&file()).unwrap();
+    assert!(
+        digest.starts_with("sha256:") && digest.len() == 71,
+        "{digest}"
+    );
+    let bytes = serde_json::to_vec_pretty(&value).unwrap();
+    assert_eq!(read(&bytes).unwrap(), file());
+}
+
+/// (bytes, the beginning of the error).
+#[test]
+fn bad_files_are_one_clear_error() {
+    let (value, _) = write(&file()).unwrap();
+    let text = value.to_string();
+    let mut unknown = value.clone();
+    unknown["later"] = json!(1);
+    unknown["digest"] = Value::Null;
+    let resealed = |mut value: Value| {
+        value.as_object_mut().unwrap().remove("digest");
+        let digest = format!(
+            "sha256:{}",
+            crate::manifest::digest::sha256_canonical(&value)
+        );
+        value["digest"] = json!(digest);
+        value.to_string()
+    };
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    for (bytes, expected) in [
+        (String::new(), "line 1, column 0: it is no JSON"),
+        (
+            text.get(..text.len() / 2).unwrap().to_owned(),
+            "line 1, column ",
+        ),
+        (deep, "line 1, column "),
+        (" ".repeat(LARGEST + 1), "more than 16 MiB"),
+        (
+            "[]".to_owned(),
+            "it is something without apiVersion and kind, not",
+        ),
+        (
+            r#"{"apiVersion": "v1", "kind": "Pod"}"#.to_owned(),
+            "it is v1 Pod, not",
+        ),
+        (
+            text.replace("dev/v1alpha1", "dev/v1"),
+            "it is an AddonPlan of kubectl-addons.dev/v1, and this program reads",
+        ),
+        (text.replace("\"d1\"", "\"d2\""), "its digest is sha256:"),
+        (
+            text.replace("\"digest\":\"sha256:", "\"digest\":\"md5:"),
+            "its digest is md5:",
+        ),
+        (unknown.to_string(), "its digest is missing"),
+        (resealed(unknown), "it cannot be read as a plan"),
+    ] {
+        let error = read(bytes.as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn the_refusal_says_the_way_out() {
+    let moved = Moved {
+        differences: vec![Difference::new("shop/ConfigMap a", "it is gone")],
+        addons: vec!["web@1.1.0".to_owned()],
+    };
+    assert_eq!(
+        moved.to_string(),
+        "this is not what the plan was made for; nothing was changed:\n  shop/ConfigMap a: it is gone\n\
+         look:   kubectl addons diff web@1.1.0\n\
+         accept: kubectl addons plan web@1.1.0 -o FILE, and apply that"
+    );
+}

@@ -1,0 +1,185 @@
+//! Custom resources whose definition comes with the same command, judged by the schema in the set: nobody else can, for the
+//! API server does not serve their kind yet, and a wrong one would fail in the middle of the operation.
+//!
+//! What is judged is what a structural schema says (research/peers.md §1, Diff; apiextensions.k8s.io/v1): types, required and
+//! unknown fields, enums, bounds, lengths, patterns, list keys, and the same inside `allOf`, `anyOf`, `oneOf` and `not`.
+//! Defaults count as there, and a null where none may be counts as not there: the API server does the same before it judges.
+//! CEL rules (`x-kubernetes-validations`) and `format` are left to the API server; a definition with CEL rules is told once.
+//!
+//! Written here and not taken from the crate `jsonschema` (63 crates, research/crates.md): JSON Schema knows no pruning, no
+//! int-or-string, no nullable, no embedded resource, and its patterns are not Go's. `regex-lite` is one crate without
+//! dependencies, linear in time, and its `\d`, `\w` and `\s` are ASCII as Go's are.
+
+mod check;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde_json::Value;
+
+use super::order::defined_kind;
+use crate::manifest::key::{Gvk, ObjectKey};
+use crate::manifest::{Manifest, Place};
+use check::{Check, Finding};
+
+/// How many problems are told.
+const TOLD: usize = 50;
+
+/// The schemas of the definitions of a command, for the kinds that the same command has objects of.
+#[derive(Clone, Debug, Default)]
+pub struct Schemas {
+    schemas: BTreeMap<Gvk, Schema>,
+}
+
+/// The schema of one version of a definition.
+#[derive(Clone, Debug)]
+struct Schema {
+    /// Name of the definition.
+    definition: String,
+    /// openAPIV3Schema.
+    root: Value,
+    /// Whether it has CEL rules.
+    has_rules: bool,
+}
+
+/// Every reason why custom resources do not fit the schema of their definition, sorted by place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaError {
+    /// The reasons; one at least.
+    pub problems: Vec<SchemaProblem>,
+}
+
+/// Why one custom resource does not fit.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SchemaProblem {
+    /// Where the object stands.
+    pub place: Place,
+    /// The object.
+    pub key: ObjectKey,
+    /// Path of the field: `spec.rules[2].host`.
+    pub path: String,
+    /// What is wrong: `must be an integer, not a string`.
+    pub message: String,
+    /// Name of the definition.
+    pub definition: String,
+}
+
+impl fmt::Display for SchemaProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            place,
+            key,
+            path,
+            message,
+            definition,
+        } = self;
+        write!(f, "{place}: {key}: {path} {message} ({definition})")
+    }
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("custom resources do not fit the definitions that come with them; correct the manifest:")?;
+        for problem in self.problems.iter().take(TOLD) {
+            write!(f, "\n{problem}")?;
+        }
+        match self.problems.len().saturating_sub(TOLD) {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+impl Schemas {
+    /// The schemas of all definitions among `manifests` (those of every add-on of a command) that one of them is judged by.
+    pub fn of<'a>(manifests: impl Iterator<Item = &'a Manifest> + Clone) -> Self {
+        let wanted: BTreeSet<Gvk> = manifests
+            .clone()
+            .filter_map(|manifest| Gvk::of(&manifest.object))
+            .collect();
+        let mut schemas = BTreeMap::new();
+        for manifest in manifests {
+            let Some((group, kind)) = defined_kind(&manifest.object) else {
+                continue;
+            };
+            for version in versions(&manifest.object) {
+                let name = version.get("name").and_then(Value::as_str);
+                let gvk = Gvk {
+                    group: group.clone(),
+                    version: name.unwrap_or_default().to_owned(),
+                    kind: kind.clone(),
+                };
+                let root = version.pointer("/schema/openAPIV3Schema");
+                let Some(root) = root.filter(|_| wanted.contains(&gvk)) else {
+                    continue;
+                };
+                let definition = manifest.object.pointer("/metadata/name");
+                let schema = Schema {
+                    definition: definition
+                        .and_then(Value::as_str)
+                        .unwrap_or_default()
+                        .to_owned(),
+                    has_rules: check::has_rules(root),
+                    root: root.clone(),
+                };
+                schemas.insert(gvk, schema);
+            }
+        }
+        Self { schemas }
+    }
+
+    /// Judges every object whose kind is defined by the command. Returns what does not stop anything: fields that the API
+    /// server will drop, patterns and rules that nobody judged here.
+    ///
+    /// # Errors
+    /// [`SchemaError`], with every problem.
+    pub fn check(&self, manifests: &[Manifest]) -> Result<Vec<String>, SchemaError> {
+        let mut problems = Vec::new();
+        let mut warnings = BTreeSet::new();
+        for manifest in manifests {
+            let object = &manifest.object;
+            let (Some(gvk), Some(key)) = (Gvk::of(object), ObjectKey::of(object)) else {
+                continue;
+            };
+            let Some(schema) = self.schemas.get(&gvk) else {
+                continue;
+            };
+            if schema.has_rules {
+                warnings.insert(format!(
+                    "the CEL rules of {} are judged when its objects are applied",
+                    schema.definition
+                ));
+            }
+            let place = &manifest.place;
+            for finding in Check::root(&schema.root, object) {
+                match finding {
+                    Finding::Problem { path, message } => problems.push(SchemaProblem {
+                        place: place.clone(),
+                        key: key.clone(),
+                        path,
+                        message,
+                        definition: schema.definition.clone(),
+                    }),
+                    Finding::Note(note) => {
+                        warnings.insert(format!("{place}: {key}: {note}"));
+                    }
+                }
+            }
+        }
+        if problems.is_empty() {
+            return Ok(warnings.into_iter().collect());
+        }
+        problems.sort();
+        Err(SchemaError { problems })
+    }
+}
+
+fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
+    let versions = definition.pointer("/spec/versions");
+    versions.and_then(Value::as_array).into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! Flags of `plan` and `apply`.
+#![expect(missing_docs, reason = "a flattened group has no help text of its own")]
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
+
+use super::Format;
+use super::operation::{Accept, Delete, Differences, Run, Source, Values};
+use crate::completion;
+
+/// Flags of `plan`.
+#[derive(Args, Debug)]
+pub struct Plan {
+    /// Add-ons to install and installations to upgrade; none = upgrade all
+    #[arg(value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
+    pub addons: Vec<String>,
+    /// Where the plan goes: text, json or yaml print it, dot or mermaid draw its order; anything else is the file that `apply` runs
+    #[arg(short = 'o', long = "output", value_name = "FILE", default_value = "text", value_parser = plan_output)]
+    pub output: PlanOutput,
+    /// Name of the installation (one add-on only); default: the add-on's name
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Namespace for objects that name none; default: the version's own, else the add-on's name
+    #[arg(long, value_name = "NAMESPACE")]
+    pub target_namespace: Option<String>,
+    /// Install as a core add-on, which cannot be deleted; only members of the core group may
+    #[arg(long)]
+    pub core: bool,
+    /// Restore what was edited or deleted, even where no other version is due
+    #[arg(long)]
+    pub repair: bool,
+    /// Accept a lower version
+    #[arg(long)]
+    pub allow_downgrade: bool,
+    #[command(flatten)]
+    pub accept: Accept,
+    #[command(flatten)]
+    pub delete: Delete,
+    #[command(flatten)]
+    pub differences: Differences,
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub values: Values,
+}
+
+/// Flags of `apply`.
+#[derive(Args, Debug)]
+pub struct Apply {
+    /// Plan file, as plan -o FILE writes it
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Never install the definitions; fail where they are missing
+    #[arg(long)]
+    pub no_init: bool,
+    #[command(flatten)]
+    pub run: Run,
+}
+
+/// `plan -o`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanOutput {
+    /// What the confirmation of an install shows.
+    Text,
+    /// The plan file on stdout.
+    Print(Format),
+    /// The order of the objects, drawn.
+    Draw(Drawing),
+    /// The plan file.
+    File(PathBuf),
+}
+
+/// Languages that draw graphs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drawing {
+    /// Graphviz.
+    Dot,
+    /// Mermaid.
+    Mermaid,
+}
+
+/// A format, or else a file.
+fn plan_output(typed: &str) -> Result<PlanOutput, String> {
+    match typed {
+        "" => Err("it is empty; name a file".to_owned()),
+        "text" => Ok(PlanOutput::Text),
+        "json" => Ok(PlanOutput::Print(Format::Json)),
+        "yaml" => Ok(PlanOutput::Print(Format::Yaml)),
+        "dot" => Ok(PlanOutput::Draw(Drawing::Dot)),
+        "mermaid" => Ok(PlanOutput::Draw(Drawing::Mermaid)),
+        // Formats of other commands: surely no names of files.
+        "table" | "wide" | "name" => Err(format!(
+            "{typed} is no format of a plan; take text, json, yaml, dot, mermaid, or ./{typed} for a file of that name"
+        )),
+        file => Ok(PlanOutput::File(PathBuf::from(file))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_and_files() {
+        assert_eq!(plan_output("yaml"), Ok(PlanOutput::Print(Format::Yaml)));
+        for file in ["plan.json", "./dot", "out/json"] {
+            assert_eq!(plan_output(file), Ok(PlanOutput::File(file.into())));
+        }
+        assert!(plan_output("").is_err() && plan_output("wide").is_err());
+    }
+}

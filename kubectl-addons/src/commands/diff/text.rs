@@ -1,0 +1,196 @@
+//! A comparison for people.
+
+use std::fmt::Write as _;
+
+use common::plan::changes::{Change, FieldChange, FieldOwner};
+use common::plan::crd_safety::Breakage;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::output::age::age;
+
+use super::Compared;
+
+/// How much of a value is shown.
+const SHOWN: usize = 60;
+/// How much of what two long values have in common is shown before they differ.
+const CONTEXT: usize = 10;
+
+/// One line an object, one line a field. `is_one_of_several` puts the name before the summary, `wide` shortens nothing.
+pub(super) fn render(
+    item: &Compared<'_>,
+    is_one_of_several: bool,
+    wide: bool,
+    now: Timestamp,
+) -> String {
+    // Writing to a String cannot fail.
+    let mut text = String::new();
+    if let Some(namespace) = item.create_namespace {
+        let _ = writeln!(text, "+ Namespace {namespace}");
+    }
+    for object in &item.objects {
+        let mark = match object.change {
+            Change::Added => '+',
+            Change::Changed => '~',
+            Change::Refused => '!',
+            Change::Unchanged => continue,
+        };
+        let diff = object.diff;
+        let _ = writeln!(text, "{mark} {}", diff.key);
+        if let Some(error) = &diff.error {
+            let _ = writeln!(text, "    {error}");
+        }
+        for field in &diff.fields {
+            let _ = writeln!(text, "    {}", line(field, wide, now));
+        }
+    }
+    for deletion in &item.pruned {
+        let _ = writeln!(text, "- {}", deletion.target.key);
+    }
+    for key in &item.released {
+        let _ = writeln!(text, "  released  {key} (it was there before; it stays)");
+    }
+    for key in item.retained {
+        let _ = writeln!(text, "  retained  {key}");
+    }
+    for breakage in item.breakages.iter().flat_map(Breakage::lines) {
+        let _ = writeln!(text, "  careful   {breakage}");
+    }
+    for warning in item.warnings {
+        let _ = writeln!(text, "  careful   {warning}");
+    }
+    let unjudged = item.objects.iter().filter(|o| o.diff.unjudged.is_some());
+    match unjudged.count() {
+        0 => {}
+        count => {
+            let _ = writeln!(
+                text,
+                "  not judged by the API server yet, as namespaces or definitions come with the plan: {count}"
+            );
+        }
+    }
+    if is_one_of_several {
+        let _ = write!(text, "{}: ", item.installation.name);
+    }
+    let _ = writeln!(text, "{}", item.summary);
+    text
+}
+
+fn line(field: &FieldChange, wide: bool, now: Timestamp) -> String {
+    let (old, new) = (side(field.old.as_ref()), side(field.new.as_ref()));
+    // A masked value that changed looks as before.
+    let same = if old == new { " (another value)" } else { "" };
+    let (old, new) = if wide { (old, new) } else { short(&old, &new) };
+    let owners: Vec<String> = field.owners.iter().map(|owner| words(owner, now)).collect();
+    let owners = match owners.join(" and ") {
+        none if none.is_empty() => none,
+        owners => format!("   now owned by {owners}"),
+    };
+    format!("{:<46} {old} → {new}{same}{owners}", field.path)
+}
+
+/// `kubectl-scale, 3m ago`
+fn words(owner: &FieldOwner, now: Timestamp) -> String {
+    let since = owner.since.as_ref().and_then(|since| since.parse().ok());
+    match since {
+        Some(since) => format!("{} ({} ago)", owner.manager, age(since, now)),
+        None => owner.manager.clone(),
+    }
+}
+
+fn side(value: Option<&Value>) -> String {
+    match value {
+        None => "(none)".to_owned(),
+        Some(Value::String(text)) if !text.is_empty() && !text.contains(char::is_control) => {
+            text.clone()
+        }
+        Some(value) => value.to_string(),
+    }
+}
+
+/// Two values, each cut to what shows their difference.
+fn short(old: &str, new: &str) -> (String, String) {
+    let long = |text: &str| text.chars().count() > SHOWN;
+    if !long(old) && !long(new) {
+        return (old.to_owned(), new.to_owned());
+    }
+    let pairs = old.chars().zip(new.chars());
+    let common = pairs.take_while(|(one, other)| one == other).count();
+    let skip = if common > SHOWN / 2 {
+        common - CONTEXT
+    } else {
+        0
+    };
+    let cut = |text: &str| {
+        let head = if skip > 0 { "…" } else { "" };
+        let tail = if text.chars().count() > skip + SHOWN {
+            "…"
+        } else {
+            ""
+        };
+        let body: String = text.chars().skip(skip).take(SHOWN).collect();
+        format!("{head}{body}{tail}")
+    };
+    (cut(old), cut(new))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_in_one_line_each() {
+        let now: Timestamp = "2026-11-01T00:05:00Z".parse().unwrap();
+        let owner = |manager: &str, since: Option<&str>| FieldOwner {
+            manager: manager.to_owned(),
+            since: since.map(str::to_owned),
+        };
+        let field = |old: Option<Value>, new: Option<Value>, owners: Vec<FieldOwner>| FieldChange {
+            path: "spec.a".to_owned(),
+            old,
+            new,
+            owners,
+        };
+        let long = "0123456789".repeat(8);
+        for (field, expected) in [
+            (
+                field(
+                    Some(json!(2)),
+                    Some(json!(3)),
+                    vec![
+                        owner("kubectl-scale", Some("2026-11-01T00:00:00Z")),
+                        owner("hpa", None),
+                    ],
+                ),
+                "2 → 3   now owned by kubectl-scale (5m ago) and hpa".to_owned(),
+            ),
+            (
+                field(None, Some(json!("x")), Vec::new()),
+                "(none) → x".to_owned(),
+            ),
+            (
+                field(Some(json!("")), Some(json!("a\nb")), Vec::new()),
+                r#""" → "a\nb""#.to_owned(),
+            ),
+            (
+                field(Some(json!("***")), Some(json!("***")), Vec::new()),
+                "*** → *** (another value)".to_owned(),
+            ),
+            (
+                field(
+                    Some(json!(format!("{long}a"))),
+                    Some(json!(format!("{long}b"))),
+                    Vec::new(),
+                ),
+                "…0123456789a → …0123456789b".to_owned(),
+            ),
+        ] {
+            assert_eq!(
+                line(&field, false, now),
+                format!("{:<46} {expected}", "spec.a")
+            );
+        }
+    }
+}

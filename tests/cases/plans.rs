@@ -1,0 +1,6 @@
+//! `diff`, `plan` and `apply` on a real control plane (issue: "Diff", "Plan files").
+
+mod definitions;
+mod diff;
+mod files;
+mod moved;

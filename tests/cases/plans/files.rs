@@ -1,0 +1,165 @@
+//! A plan is written, reviewed and run; a file that is none is one clear error.
+
+use std::fs;
+
+use addons_tests::tally::Tally;
+use anyhow::{Result, ensure};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use common::plan::file;
+
+use crate::engine::addon::{self, PASSWORD};
+use crate::main_job::stage::Stage;
+
+#[tokio::test]
+async fn a_plan_is_run_as_it_was_written() -> Result<()> {
+    let stage = Stage::new("plan-apply").await?;
+    let namespace = stage.namespace.clone();
+    let first = addon::index(&stage, "1.0.0", &addon::first())?;
+    let second = addon::index(&stage, "2.0.0", &addon::second())?;
+
+    let mark = stage.cluster.audit().mark()?;
+    let line = format!("plan small --channel {first} -o plan.json");
+    let written = stage.run(&line).await?.done()?;
+    ensure!(written.stdout.is_empty(), "{}", written.stdout);
+    ensure!(
+        written.stderr.contains("create    9 objects")
+            && written
+                .stderr
+                .contains("plan written to plan.json (sha256:"),
+        "{}",
+        written.stderr
+    );
+    // A dry run is no write; all else that could be one is.
+    let requests = stage.requests(mark)?;
+    let written = requests
+        .of("kubectl-addons")
+        .filter(|request| request.is_write() && request.verb != "patch");
+    ensure!(written.count() == 0, "{requests:?}");
+    ensure!(
+        !stage.has("configmap", "kept").await?,
+        "a plan applied something"
+    );
+
+    let path = stage.plugin.home().join("plan.json");
+    let text = fs::read_to_string(&path)?;
+    let encoded = BASE64_STANDARD.encode(PASSWORD);
+    ensure!(
+        !text.contains(PASSWORD) && !text.contains(encoded.trim_end_matches('=')),
+        "the password is in the file"
+    );
+    stage
+        .run(&format!("plan small --channel {first} -o again.json"))
+        .await?
+        .done()?;
+    let again = fs::read_to_string(stage.plugin.home().join("again.json"))?;
+    ensure!(text == again, "two plans of one cluster differ");
+
+    let applied = stage.run("apply plan.json --yes").await?.done()?;
+    ensure!(
+        applied.stderr.contains("small 1.0.0 installed: 9 created"),
+        "{}",
+        applied.stderr
+    );
+    let twice = stage.run("apply plan.json --yes").await?.ended(4)?;
+    ensure!(
+        twice
+            .stderr
+            .contains("this is not what the plan was made for"),
+        "{}",
+        twice.stderr
+    );
+
+    // An upgrade with objects that go; what the file says of Secrets is masked.
+    let line = format!("plan small -n {namespace} --channel {second} -o up.json");
+    stage.run(&line).await?.done()?;
+    let text = fs::read_to_string(stage.plugin.home().join("up.json"))?;
+    ensure!(
+        text.contains("dropped-secret") && !text.contains(PASSWORD),
+        "{text}"
+    );
+    let applied = stage.run("apply up.json --yes").await?.done()?;
+    ensure!(
+        applied.stderr.contains("small 2.0.0 upgraded") && applied.stderr.contains("3 pruned"),
+        "{}",
+        applied.stderr
+    );
+    ensure!(
+        !stage.has("configmap", "dropped-a").await?,
+        "dropped-a stays"
+    );
+
+    // Nothing to do is a plan, too.
+    stage.run(&line).await?.done()?;
+    let nothing = stage.run("apply up.json --yes").await?.done()?;
+    ensure!(
+        nothing.stderr.contains("nothing to do"),
+        "{}",
+        nothing.stderr
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
+    let mut tally = Tally::new("plans::files");
+    let stage = Stage::new("plan-files").await?;
+    let index = addon::index(&stage, "1.0.0", &addon::first())?;
+    let line = format!("plan small --channel {index} -o plan.json");
+    stage.run(&line).await?.done()?;
+    let text = fs::read_to_string(stage.plugin.home().join("plan.json"))?;
+    let mut other = file::read(text.as_bytes())?;
+    other.cluster.kube_system_uid = "00000000-0000-0000-0000-000000000000".to_owned();
+    let other = file::write(&other)?.0.to_string();
+    for (name, content, code, said) in [
+        (
+            "tampered.json",
+            text.replace("\"dropped-a\"", "\"dropped-c\""),
+            1,
+            "it was changed after it was made",
+        ),
+        (
+            "truncated.json",
+            text.chars().take(text.len() / 2).collect(),
+            1,
+            "it is no JSON, or was cut off",
+        ),
+        ("huge.json", " ".repeat(17 << 20), 1, "16 MiB"),
+        (
+            "newer.json",
+            text.replace(
+                "kubectl-addons.dev/v1alpha1\",\n",
+                "kubectl-addons.dev/v1\",\n",
+            ),
+            1,
+            "make it anew with this version",
+        ),
+        ("pod.yaml", "kind: Pod\n".to_owned(), 1, "it is no JSON"),
+        ("elsewhere.json", other, 4, "another cluster"),
+    ] {
+        stage.write(name, &content)?;
+        let mark = stage.cluster.audit().mark()?;
+        let refused = stage
+            .run(&format!("apply {name} --yes"))
+            .await?
+            .ended(code)?;
+        ensure!(
+            refused.stderr.contains(said) && refused.stderr.matches("error:").count() == 1,
+            "{name}: {}",
+            refused.stderr
+        );
+        let requests = stage.requests(mark)?;
+        ensure!(
+            requests.writes("kubectl-addons") == 0,
+            "{name}: {requests:?}"
+        );
+        tally.ran();
+    }
+    let missing = stage.run("apply nowhere.json --yes").await?.ended(1)?;
+    ensure!(
+        missing.stderr.contains("nowhere.json"),
+        "{}",
+        missing.stderr
+    );
+    Ok(())
+}
