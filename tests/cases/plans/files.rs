@@ -48,6 +48,12 @@ async fn a_plan_is_run_as_it_was_written() -> Result<()> {
         !text.contains(PASSWORD) && !text.contains(encoded.trim_end_matches('=')),
         "the password is in the file"
     );
+    let plan = file::read(text.as_bytes())?;
+    for step in plan.installations.iter().flat_map(|planned| &planned.steps) {
+        // The digest of a Secret could be guessed (semantics 13).
+        let is_secret = step.key.kind == "Secret";
+        ensure!(step.digest.is_empty() == is_secret, "{step:?}");
+    }
     stage
         .run(&format!("plan small --channel {first} -o again.json"))
         .await?

@@ -98,11 +98,11 @@ impl<'a> Check<'a> {
         if value.is_null() && is(level.base, "nullable") {
             return;
         }
-        if level.structural {
-            if let Some(expected) = scalar::wrong_type(schema, value) {
-                let found = scalar::kind(value);
-                return self.problem(format!("must be {expected}, not {found}"));
-            }
+        if level.structural
+            && let Some(expected) = scalar::wrong_type(schema, value)
+        {
+            let found = scalar::kind(value);
+            return self.problem(format!("must be {expected}, not {found}"));
         }
         match value {
             Value::Object(fields) => self.object(level, fields),
@@ -128,7 +128,7 @@ impl<'a> Check<'a> {
             let sub = property(base, name);
             let nullable = sub.is_some_and(|sub| is(sub, "nullable"));
             let there = fields.get(name).is_some_and(|v| nullable || !v.is_null());
-            if !there && !sub.is_some_and(|sub| sub.get("default").is_some()) {
+            if !there && sub.is_none_or(|sub| sub.get("default").is_none()) {
                 self.at_field(name, |check| check.problem("is required".to_owned()));
             }
         }
