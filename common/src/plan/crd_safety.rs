@@ -153,10 +153,11 @@ impl Comparison {
         }
         for old in versions(live).filter(|old| is_served(old)) {
             let Some(version) = name(old) else { continue };
-            let stays = version_of(wanted, version).is_some_and(is_served);
-            // A stored one that goes is refused above.
+            let next = version_of(wanted, version);
             let is_stored = strings(live, "/status/storedVersions").any(|stored| stored == version);
-            if !stays && !(is_stored && version_of(wanted, version).is_none()) {
+            // A stored one that goes is refused above.
+            let is_refused = is_stored && next.is_none();
+            if !is_refused && !next.is_some_and(is_served) {
                 self.unjudged.push(format!(
                     "version {version} is not served any more: who uses it has to change first"
                 ));

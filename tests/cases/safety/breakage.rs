@@ -144,7 +144,7 @@ async fn what_the_api_server_never_changes_is_refused_before_the_first_write() -
     let stage = Stage::new("fixed").await?;
     let spec = object(json!({"color": text()}));
     let first = definition(&stage, &spec);
-    install(&stage, "1.0.0", &manifest(&[first.clone()])).await?;
+    install(&stage, "1.0.0", &manifest(std::slice::from_ref(&first))).await?;
     let mut cluster = first;
     cluster["spec"]["scope"] = json!("Cluster");
     let upgrade = line(&stage, "2.0.0", &manifest(&[cluster]))?;

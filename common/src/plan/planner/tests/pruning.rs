@@ -308,7 +308,7 @@ fn marks_and_controllers_keep_objects() {
                 plan.warnings,
                 [format!("shop/ConfigMap x is retained: {why}")]
             );
-            assert_eq!(plan.retained, [key.clone()]);
+            assert_eq!(plan.retained.as_slice(), std::slice::from_ref(&key));
             assert_eq!(plan.exact.objects[&key].object.state, Owned);
         }
     }
