@@ -22,7 +22,7 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::{ListMetadata, PartialList, or_default};
 use super::request::{Call, JSON, METADATA_LIST};
-use super::served::is_definition;
+use super::served::{self, is_definition};
 
 /// Objects that are judged, in each version.
 const MOST_OBJECTS: usize = 5_000;
@@ -167,13 +167,18 @@ async fn inhabited(
     definition: &ObjectKey,
     deleted: &BTreeSet<ObjectKey>,
 ) -> Result<Option<Inhabited>, EngineError> {
-    let served = kinds
+    let known = kinds
         .iter()
         .find(|(gvk, info)| definition.name == format!("{}.{}", info.plural, gvk.group));
-    let Some((gvk, info)) = served else {
-        return Ok(None);
+    let collection = match known {
+        Some((gvk, info)) => Collection::new(gvk.clone(), info, None),
+        // The table is as old as the last kind that was missing from it: the definition may be younger.
+        None => match defined(cluster, definition).await? {
+            Some(collection) => collection,
+            None => return Ok(None),
+        },
     };
-    let collection = Collection::new(gvk.clone(), info, None);
+    let gvk = collection.gvk.clone();
     let call = Call::list(&collection, METADATA_LIST).query("limit", PAGE);
     let page = match cluster.send::<PartialList>(call).await {
         Ok(answer) => answer.object,
@@ -205,4 +210,35 @@ async fn inhabited(
         unseen: None,
     };
     Ok(Some(inhabited).filter(|found| !found.objects.is_empty() || found.more > 0))
+}
+
+/// Where the objects of a definition are, in the version that they are stored in; `None` where the definition is gone.
+async fn defined(
+    cluster: &Cluster,
+    definition: &ObjectKey,
+) -> Result<Option<Collection>, EngineError> {
+    let call = Call::get(&served::collection(), &definition.name, JSON);
+    let live = match cluster.send::<Value>(call).await {
+        Ok(answer) => answer.object,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let text = |value: Option<&Value>| {
+        let text = value.and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let versions = live.pointer("/spec/versions").and_then(Value::as_array);
+    let stored = versions
+        .into_iter()
+        .flatten()
+        .find(|version| version.get("storage").and_then(Value::as_bool) == Some(true));
+    Ok(Some(Collection {
+        gvk: Gvk {
+            group: text(live.pointer("/spec/group")),
+            version: text(stored.and_then(|version| version.get("name"))),
+            kind: text(live.pointer("/spec/names/kind")),
+        },
+        plural: text(live.pointer("/spec/names/plural")),
+        namespace: None,
+    }))
 }
