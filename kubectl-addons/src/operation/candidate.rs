@@ -1,13 +1,17 @@
 //! Which record an installation should have for the chosen entry, and whether that is due.
 
+use std::collections::BTreeSet;
+
 use common::api::installation::{
-    AddonInstallation, AddonInstallationSpec, AddonRef, Installed, Phase, Reconcile,
+    AddonInstallation, AddonInstallationSpec, AddonRef, Installed, ObjectState, Phase, Reconcile,
 };
 use common::catalogue::due::{Due, due};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
 use common::manifest::digest;
 use common::plan::InstallationName;
+use common::plan::inventory::Inventory;
+use common::plan::prune::KeptKind;
 use serde_json::json;
 
 /// One installation as it should be.
@@ -129,6 +133,23 @@ impl Candidate {
     /// Whether edits are repaired although nothing is due.
     pub fn is_ensured(&self) -> bool {
         self.wanted.spec.reconcile == Reconcile::Ensure
+    }
+
+    /// Whether the record retains an object of these kinds, which the user now wants to go.
+    pub fn retains(&self, kinds: &BTreeSet<KeptKind>) -> bool {
+        let status = self
+            .existing
+            .as_ref()
+            .and_then(|record| record.status.as_ref());
+        let inventory = status.map(|status| Inventory::from_groups(&status.inventory));
+        inventory
+            .unwrap_or_default()
+            .objects
+            .iter()
+            .any(|(key, item)| {
+                item.object.state == ObjectState::Retained
+                    && KeptKind::of(key).is_some_and(|kind| kinds.contains(&kind))
+            })
     }
 
     fn values_hash(&self) -> String {

@@ -113,7 +113,13 @@ async fn load(candidate: &Candidate, flags: Flags) -> Result<Option<(Package, bo
             ));
             return Ok(None);
         }
-        Due::No if !flags.repair && !candidate.is_ensured() => return Ok(None),
+        Due::No
+            if !flags.repair
+                && !candidate.is_ensured()
+                && !candidate.retains(&flags.delete.kinds()) =>
+        {
+            return Ok(None);
+        }
         _ => {}
     }
     let package = match fetched {
