@@ -230,7 +230,7 @@ impl Reason {
             Self::DependsOn => Some("annotation config.kubernetes.io/depends-on"),
             Self::ChangeRule => Some("annotation kapp.k14s.io/change-rule"),
             Self::HookWeight => Some("annotations helm.sh/hook and helm.sh/hook-weight"),
-            Self::Requires => Some("requires of the add-on"),
+            Self::Requires => Some("requires"),
             _ => None,
         }
     }

@@ -49,6 +49,9 @@ impl Cycle {
     fn way_out(&self) -> Option<String> {
         let mut reasons = self.steps.iter().map(|(_, reason)| *reason);
         let (reason, written) = reasons.find_map(|reason| Some((reason, reason.written()?)))?;
+        if reason == Reason::Requires {
+            return Some("change requires in the catalogue, or install what is needed first as an add-on of its own".to_owned());
+        }
         let after = self.steps.iter().cycle().skip(1);
         let mut around = Vec::new();
         for ((from, why), (to, _)) in self.steps.iter().zip(after) {

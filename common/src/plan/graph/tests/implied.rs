@@ -233,7 +233,7 @@ fn a_required_add_on_is_installed_before_the_other_begins() {
     let cycle = Graph::new(&[part("user", &user, &[1]), part("base", &base, &[0])]).unwrap_err();
     assert_eq!(
         cycle.to_string(),
-        "these wait for each other: Namespace ns → (requires) → base is installed → (requires) → Namespace ns → (requires) → user is installed → (requires) → Namespace ns; change requires of the add-on of Namespace ns"
+        "these wait for each other: Namespace ns → (requires) → user is installed → (requires) → Namespace ns → (requires) → base is installed → (requires) → Namespace ns; change requires in the catalogue, or install what is needed first as an add-on of its own"
     );
 }
 
