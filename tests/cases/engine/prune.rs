@@ -20,10 +20,9 @@ fn namespace(name: &str) -> String {
 
 async fn install(stage: &Stage, version: &str, manifest: &str) -> Result<()> {
     let index = stage.index("index.yaml", &[("some", version, manifest)])?;
-    let verb = if stage.has("addoninstallation", "some").await? {
-        format!("upgrade some -n {}", stage.namespace)
-    } else {
-        "install some".to_owned()
+    let verb = match version {
+        "1.0.0" => "install some".to_owned(),
+        _ => format!("upgrade some -n {}", stage.namespace),
     };
     let line = format!("{verb} --channel {index} --yes");
     stage.run(&line).await?.done().map(drop)
