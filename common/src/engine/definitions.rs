@@ -177,9 +177,13 @@ async fn inhabited(
     let Some(live) = live(cluster, definition).await? else {
         return Ok(None);
     };
+    let is = |version: &Value, field: &str| version.get(field) == Some(&Value::Bool(true));
     let versions = live.pointer("/spec/versions").and_then(Value::as_array);
-    let mut versions = versions.into_iter().flatten();
-    let version = versions.find(|version| version.get("served") == Some(&Value::Bool(true)));
+    let versions = versions.into_iter().flatten();
+    // The stored version needs no conversion webhook, whose backend may be gone.
+    let version = versions
+        .filter(|version| is(version, "served"))
+        .max_by_key(|version| is(version, "storage"));
     let Some(version) = version.and_then(|version| version.get("name")?.as_str()) else {
         return Ok(None);
     };

@@ -52,7 +52,10 @@ impl<'a> Planned<'a> {
             step.action == Action::Create && key.group.is_empty() && key.kind == "Namespace"
         });
         let namespaces = namespaces.map(|step| step.target.key.name.as_str());
-        let definitions = plan.steps.iter().filter_map(|step| defined_kind(&step.object));
+        let definitions = plan
+            .steps
+            .iter()
+            .filter_map(|step| defined_kind(&step.object));
         Self {
             namespaces: namespaces.chain(plan.create_namespace.as_deref()).collect(),
             kinds: definitions.collect(),

@@ -15,9 +15,9 @@ use crate::definitions::Init;
 use crate::exit::Exit;
 use crate::operation::pipeline::Pipeline;
 use crate::operation::prepare::Prepared;
-use crate::operation::{differences, run};
 use crate::operation::together::Flags;
 use crate::operation::verdict::Refused;
+use crate::operation::{differences, run};
 use crate::output;
 use crate::session::Session;
 
@@ -110,7 +110,7 @@ async fn plan_again(pipeline: &Pipeline<'_>, plan: &PlanFile) -> Result<Vec<Prep
         }
     }
     let mut prepared = Vec::new();
-    let mut planned_now = pipeline.plan(candidates, flags(&plan.flags)).await;
+    let mut planned_now = pipeline.plan(candidates, flags(&plan.flags)).await?;
     let plans = planned_now.iter_mut().filter_map(|(_, outcome)| {
         let prepared = outcome.as_mut().ok()?.as_mut()?;
         Some(&mut prepared.plan)

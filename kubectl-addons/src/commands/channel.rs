@@ -46,7 +46,7 @@ pub async fn apply(session: &Session, args: &ChannelApply) -> Result<Exit> {
         }
     }
     let mut items = Vec::new();
-    for (candidate, outcome) in pipeline.plan(candidates, flags).await {
+    for (candidate, outcome) in pipeline.plan(candidates, flags).await? {
         match outcome {
             Ok(prepared) => items.push(run::Item::new(&candidate, prepared)),
             Err(error) => {

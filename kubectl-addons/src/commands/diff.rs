@@ -109,7 +109,7 @@ async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
     let candidates = candidates(&pipeline, session, &args.addons, wanted, &args.values).await?;
     let cluster = session.cluster().await?;
     let mut found = Vec::new();
-    for (_, outcome) in pipeline.plan(candidates, flags).await {
+    for (_, outcome) in pipeline.plan(candidates, flags).await? {
         if let Some(prepared) = outcome? {
             let changes = diff::diff(cluster, &prepared.plan).await?;
             found.push((prepared.plan, changes));

@@ -66,7 +66,7 @@ pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
     };
     let mut text = String::new();
     let mut exit = Exit::Done;
-    let (planned, mut prepared) = due(pipeline.plan(candidates, flags).await)?;
+    let (planned, mut prepared) = due(pipeline.plan(candidates, flags).await?)?;
     let plans = prepared.iter_mut().map(|prepared| &mut prepared.plan);
     differences::allow(plans, &args.differences.recreate)?;
     run::refuse_breakages(&prepared, args.accept)?;
@@ -147,7 +147,9 @@ fn due(planned: Vec<Planned>) -> Result<(Vec<Candidate>, Vec<Prepared>)> {
 }
 
 fn drawn(graph: &Graph, prepared: &[Prepared], drawing: Drawing) -> String {
-    let names = prepared.iter().map(|item| item.plan.installation.name.as_str());
+    let names = prepared
+        .iter()
+        .map(|item| item.plan.installation.name.as_str());
     let names: Vec<&str> = names.collect();
     match drawing {
         Drawing::Dot => draw::to_dot(graph, &names),

@@ -41,7 +41,7 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
         );
     }
     differences::say(&mut candidates, &args.differences);
-    let planned = pipeline.plan(candidates, flags).await;
+    let planned = pipeline.plan(candidates, flags).await?;
     let mut items = run::items(planned)?;
     let plans = items.iter_mut().filter_map(run::Item::plan_mut);
     differences::allow(plans, &args.differences.recreate)?;

@@ -22,7 +22,10 @@ pub fn say(candidates: &mut [Candidate], differences: &Differences) {
 ///
 /// # Errors
 /// A name that is no wanted object, or one that is never made anew.
-pub fn allow<'a>(plans: impl IntoIterator<Item = &'a mut Plan>, named: &[String]) -> Result<(), Usage> {
+pub fn allow<'a>(
+    plans: impl IntoIterator<Item = &'a mut Plan>,
+    named: &[String],
+) -> Result<(), Usage> {
     let mut plans = plans.into_iter().peekable();
     if named.is_empty() || plans.peek().is_none() {
         return Ok(());

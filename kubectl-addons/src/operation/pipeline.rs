@@ -22,6 +22,7 @@ use crate::usage::Usage;
 use super::candidate::Candidate;
 use super::choose::{Wish, choose};
 use super::known::{Known, name_of};
+use super::requirements::Available;
 use super::together::{self, Flags, Planned};
 use super::verdict;
 
@@ -199,8 +200,27 @@ impl<'a> Pipeline<'a> {
     }
 
     /// The plans of candidates.
-    pub async fn plan(&self, candidates: Vec<Candidate>, flags: Flags) -> Vec<Planned> {
-        together::plan(self.session, &self.known, candidates, flags).await
+    ///
+    /// # Errors
+    /// What is required and neither there nor part of the command.
+    pub async fn plan(&self, candidates: Vec<Candidate>, flags: Flags) -> Result<Vec<Planned>> {
+        let available = self.available(&candidates).await?;
+        together::plan(self.session, &self.known, &available, candidates, flags).await
+    }
+
+    /// Only where somebody requires something: then the catalogues are looked through for a version that would do.
+    async fn available(&self, candidates: &[Candidate]) -> Result<Available> {
+        let mut available = Available::new();
+        let mut requirements = candidates
+            .iter()
+            .map(|candidate| &candidate.entry.version.requires);
+        if requirements.any(|requires| !requires.is_empty()) {
+            for entry in &self.session.catalogue(self.source).await?.entries {
+                let versions = available.entry(entry.addon.clone()).or_default();
+                versions.push(entry.version.version.clone());
+            }
+        }
+        Ok(available)
     }
 
     /// Records that the user means by a name, or all of this cluster.

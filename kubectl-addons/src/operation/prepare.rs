@@ -51,6 +51,8 @@ pub struct Prepared {
     pub plan: Plan,
     /// Its wanted objects: the order of the command is made of them. None for an uninstallation.
     pub desired: Desired,
+    /// Installations of the same command that it requires: installed before it, uninstalled after it.
+    pub requires: Vec<InstallationName>,
     /// What it was made with.
     pub basis: Basis,
 }
@@ -210,6 +212,7 @@ pub async fn prepare(
         record: candidate.wanted,
         plan,
         desired,
+        requires: Vec::new(),
         basis: Basis {
             snapshot,
             kinds: served,
@@ -255,6 +258,7 @@ pub async fn prepare_uninstall(
         record,
         plan,
         desired: Desired::default(),
+        requires: Vec::new(),
         basis: Basis { snapshot, kinds },
     })
 }

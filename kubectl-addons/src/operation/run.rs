@@ -3,9 +3,11 @@
 use std::io::{BufRead as _, IsTerminal as _};
 
 use anyhow::Result;
-use common::engine::{Cause, ExecuteOptions, Report, Task, diff, execute as run_plans};
+use common::engine::{
+    Cause, Cluster, EngineError, ExecuteOptions, Report, Task, diff, execute as run_plans,
+};
 use common::plan::graph::{Graph, Part};
-use common::plan::{Plan, Verb};
+use common::plan::{InstallationName, Plan, Verb};
 
 use crate::cli::operation::{Accept, Change, DryRun, Run};
 use crate::definitions;
@@ -165,9 +167,16 @@ pub async fn execute(
         .collect();
     let plans: Vec<&Plan> = prepared.iter().map(|item| &item.plan).collect();
     let progress = Progress::new(output::live(), &plans);
-    let events = |part, event| progress.show(part, &event);
     let cluster = session.cluster().await?;
-    let reports = run_plans(cluster, &tasks, &graph, &options, &events).await;
+    let reports = if prepared
+        .iter()
+        .all(|item| item.plan.verb == Verb::Uninstall)
+    {
+        tear_down(cluster, prepared, &options, &progress).await
+    } else {
+        let events = |part, event| progress.show(part, &event);
+        run_plans(cluster, &tasks, &graph, &options, &events).await
+    };
     progress.finish();
     let mut worst = Exit::Done;
     for (item, report) in prepared.iter().zip(reports) {
@@ -183,17 +192,62 @@ pub async fn execute(
     Ok(worst)
 }
 
+/// Uninstalls one after another, in the order given: what requires others goes before them, and what it did not leave behind
+/// stays for it.
+async fn tear_down(
+    cluster: &Cluster,
+    prepared: &[Prepared],
+    options: &ExecuteOptions,
+    progress: &Progress<'_>,
+) -> Vec<Result<Report, EngineError>> {
+    let mut reports: Vec<Result<Report, EngineError>> = Vec::new();
+    for (index, item) in prepared.iter().enumerate() {
+        let name = &item.plan.installation;
+        let stays = prepared.iter().zip(&reports).find(|(other, report)| {
+            let is_gone = report.as_ref().is_ok_and(Report::is_done);
+            other.requires.contains(name) && !is_gone
+        });
+        if let Some((other, _)) = stays {
+            let why = format!("{} requires it and is not gone", other.plan.installation);
+            let deletions = item.plan.prune.iter().flatten();
+            reports.push(Ok(Report {
+                skipped: deletions
+                    .map(|deletion| (deletion.target.key.clone(), why.clone()))
+                    .collect(),
+                ..Report::default()
+            }));
+            continue;
+        }
+        let task = Task {
+            wanted: &item.record,
+            plan: &item.plan,
+        };
+        let events = |_, event| progress.show(index, &event);
+        reports.extend(run_plans(cluster, &[task], &Graph::default(), options, &events).await);
+    }
+    reports
+}
+
 /// The order of all objects of a command.
 ///
 /// # Errors
 /// What waits for each other.
 pub fn graph(prepared: &[Prepared]) -> Result<Graph> {
+    let index = |name: &InstallationName| {
+        let mut items = prepared.iter();
+        items.position(|item| item.plan.installation == *name)
+    };
+    let requires: Vec<Vec<usize>> = prepared
+        .iter()
+        .map(|item| item.requires.iter().filter_map(index).collect())
+        .collect();
     let parts: Vec<Part<'_>> = prepared
         .iter()
-        .map(|item| Part {
+        .zip(&requires)
+        .map(|(item, requires)| Part {
             name: &item.plan.installation.name,
             desired: &item.desired,
-            requires: &[],
+            requires,
         })
         .collect();
     Ok(Graph::new(&parts)?)

@@ -18,6 +18,7 @@ use crate::session::Session;
 use super::candidate::Candidate;
 use super::known::Known;
 use super::prepare::{Package, PlanFlags, Prepared, Surroundings, package, prepare};
+use super::requirements::{self, Available};
 
 /// What the user said about how plans are made.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,12 +37,16 @@ pub struct Flags {
 pub type Planned = (Candidate, Result<Option<Prepared>>);
 
 /// Plans candidates. The failure of one says nothing of the others.
+///
+/// # Errors
+/// What is required and neither there nor part of the command.
 pub async fn plan(
     session: &Session,
     known: &Known,
+    available: &Available,
     candidates: Vec<Candidate>,
     flags: Flags,
-) -> Vec<Planned> {
+) -> Result<Vec<Planned>> {
     let mut planned = Vec::new();
     let mut loaded = Vec::new();
     for candidate in candidates {
@@ -51,6 +56,8 @@ pub async fn plan(
             Err(error) => planned.push((candidate, Err(error))),
         }
     }
+    let due: Vec<&Candidate> = loaded.iter().map(|(candidate, ..)| candidate).collect();
+    let order = requirements::order(&due, known, available)?;
     let mut surroundings = Surroundings {
         kinds: KindTable::default(),
         claims: BTreeMap::new(),
@@ -63,13 +70,13 @@ pub async fn plan(
             }
         }
     }
-    for (candidate, package, due) in loaded {
+    for ((candidate, package, due), first) in loaded.into_iter().zip(order) {
         let flags = PlanFlags {
             due,
             allow_prune: flags.allow_prune,
             delete: flags.delete,
         };
-        let outcome = prepare(
+        let mut outcome = prepare(
             session,
             known,
             &surroundings,
@@ -78,7 +85,8 @@ pub async fn plan(
             flags,
         )
         .await;
-        if let Ok(prepared) = &outcome {
+        if let Ok(prepared) = &mut outcome {
+            prepared.requires = first;
             surroundings
                 .claims
                 .extend(claims(prepared, &candidate.name));
@@ -87,7 +95,7 @@ pub async fn plan(
             outcome.map(|prepared| (due || !prepared.plan.is_empty()).then_some(prepared));
         planned.push((candidate, outcome));
     }
-    planned
+    Ok(planned)
 }
 
 /// The package of a candidate, and whether it is due; `None` where there is nothing to do.

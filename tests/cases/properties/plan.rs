@@ -10,7 +10,7 @@ use common::plan::inventory::{Inventory, Item};
 use common::plan::order::Rank;
 use common::plan::planner::{Goal, PlanError};
 use common::plan::prune::limit::PruneLimit;
-use common::plan::{Action, Plan};
+use common::plan::{Action, Plan, Step};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
