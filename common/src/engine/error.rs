@@ -152,6 +152,16 @@ impl EngineError {
         matches!(self, Self::Api { code: 404, .. })
     }
 
+    /// Whether the kind is not served: then no object is named.
+    pub(super) fn is_unserved(&self) -> bool {
+        // Of a group version that nobody knows, and of a kind in one that is known (apimachinery, errors.go).
+        const WORDS: [&str; 2] = [
+            "404 page not found",
+            "the server could not find the requested resource",
+        ];
+        matches!(self, Self::Api { code: 404, message, .. } if WORDS.iter().any(|words| message.starts_with(words)))
+    }
+
     /// Whether somebody else was faster: resourceVersion, uid or name clash.
     #[must_use]
     pub fn is_conflict(&self) -> bool {

@@ -145,13 +145,16 @@ async fn read_collection(
     names: &BTreeSet<&str>,
 ) -> Result<Option<Vec<Metadata>>, EngineError> {
     match names.first() {
-        // A kind that is not served looks like an object that is not there; the cached table said that it is served.
-        Some(name) if names.len() == 1 => Ok(Some(
-            read_one(cluster, collection, name)
-                .await?
-                .into_iter()
-                .collect(),
-        )),
+        Some(name) if names.len() == 1 => {
+            let call = Call::get(collection, name, METADATA);
+            match cluster.send::<Partial>(call).await {
+                Ok(answer) => Ok(Some(vec![answer.object.metadata])),
+                // The table of kinds may be older than the end of one.
+                Err(error) if error.is_unserved() => Ok(None),
+                Err(error) if error.is_not_found() => Ok(Some(Vec::new())),
+                Err(error) => Err(error),
+            }
+        }
         _ => Ok(read_all(cluster, collection).await?.map(|mut found| {
             found.retain(|metadata| names.contains(metadata.name.as_str()));
             found

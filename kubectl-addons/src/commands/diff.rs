@@ -17,6 +17,7 @@ use crate::cli::operation::{Diff, Values};
 use crate::exit::Exit;
 use crate::operation::candidate::Candidate;
 use crate::operation::choose::Wish;
+use crate::operation::known::name_of;
 use crate::operation::pipeline::{Pipeline, Wanted};
 use crate::operation::together::Flags;
 use crate::output;
@@ -76,10 +77,14 @@ pub async fn candidates(
     wanted: Wanted<'_>,
     values: &Values,
 ) -> Result<Vec<Candidate>> {
+    let namespace = session.global().namespace.as_ref();
     let is_new = |typed: &String| {
         let name = Wish::parse(typed).name;
-        let mut records = pipeline.known.records.iter();
-        wanted.name.is_some() || !records.any(|record| record.metadata.name.as_ref() == Some(&name))
+        let mut records = pipeline.known.records.iter().map(name_of);
+        let is_meant = |found: InstallationName| {
+            found.name == name && namespace.is_none_or(|namespace| found.namespace == *namespace)
+        };
+        wanted.name.is_some() || !records.any(is_meant)
     };
     let (new, installed): (Vec<_>, Vec<_>) = typed.iter().cloned().partition(is_new);
     let mut candidates = Vec::new();

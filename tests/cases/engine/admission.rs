@@ -88,6 +88,14 @@ async fn a_denied_object_ends_with_6_and_the_policys_words() -> Result<()> {
     Ok(())
 }
 
+/// A pod that has a ConfigMap as a volume.
+fn pod(name: &str, config_map: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  containers: [{{name: main, image: example.test/main}}]\n  \
+         volumes: [{{name: config, configMap: {{name: {config_map}}}}}]\n---\n"
+    )
+}
+
 #[tokio::test]
 async fn after_a_failed_apply_nothing_is_pruned_and_the_next_run_does() -> Result<()> {
     let stage = Stage::new("rejected").await?;
@@ -102,8 +110,8 @@ async fn after_a_failed_apply_nothing_is_pruned_and_the_next_run_does() -> Resul
         invalid("broken"),
         config_map("kept", "2"),
         config_map("new", "2"),
-        "apiVersion: v1\nkind: Service\nmetadata: {name: later}\nspec: {ports: [{port: 80}]}\n"
-            .to_owned(),
+        pod("needs", "broken"),
+        pod("free", "new"),
     ]
     .concat();
     let index = stage.index("index.yaml", &[("some", "2.0.0", &second)])?;
@@ -114,19 +122,20 @@ async fn after_a_failed_apply_nothing_is_pruned_and_the_next_run_does() -> Resul
         "{}",
         failed.stderr
     );
+    let why = format!("{namespace}/ConfigMap broken failed, and it waits for that (reference)");
+    ensure!(failed.stderr.contains(&why), "{}", failed.stderr);
     let kept = stage.must("configmap", "kept").await?;
     ensure!(
         kept["data"]["key"] == "2",
-        "the rest of the wave was not applied"
+        "what does not wait was not applied"
     );
-    ensure!(
-        stage.has("configmap", "new").await?,
-        "the rest of the wave was not applied"
-    );
-    ensure!(
-        !stage.has("service", "later").await?,
-        "the next wave was applied"
-    );
+    for (kind, name) in [("configmap", "new"), ("pod", "free")] {
+        ensure!(
+            stage.has(kind, name).await?,
+            "what does not wait was not applied: {kind} {name}"
+        );
+    }
+    ensure!(!stage.has("pod", "needs").await?, "what waits was applied");
     ensure!(stage.has("configmap", "old").await?, "something was pruned");
     let record = stage.record("some").await?;
     let (version, phase) = versions(&record);

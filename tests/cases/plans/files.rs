@@ -19,7 +19,7 @@ async fn a_plan_is_run_as_it_was_written() -> Result<()> {
     let second = addon::index(&stage, "2.0.0", &addon::second())?;
 
     let mark = stage.cluster.audit().mark()?;
-    let line = format!("plan small --channel {first} -o plan.json");
+    let line = format!("plan small -n {namespace} --channel {first} -o plan.json");
     let written = stage.run(&line).await?.done()?;
     ensure!(written.stdout.is_empty(), "{}", written.stdout);
     ensure!(
@@ -55,7 +55,9 @@ async fn a_plan_is_run_as_it_was_written() -> Result<()> {
         ensure!(step.digest.is_empty() == is_secret, "{step:?}");
     }
     stage
-        .run(&format!("plan small --channel {first} -o again.json"))
+        .run(&format!(
+            "plan small -n {namespace} --channel {first} -o again.json"
+        ))
         .await?
         .done()?;
     let again = fs::read_to_string(stage.plugin.home().join("again.json"))?;
@@ -111,7 +113,8 @@ async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
     let mut tally = Tally::new("plans::files");
     let stage = Stage::new("plan-files").await?;
     let index = addon::index(&stage, "1.0.0", &addon::first())?;
-    let line = format!("plan small --channel {index} -o plan.json");
+    let namespace = &stage.namespace;
+    let line = format!("plan small -n {namespace} --channel {index} -o plan.json");
     stage.run(&line).await?.done()?;
     let text = fs::read_to_string(stage.plugin.home().join("plan.json"))?;
     let mut other = file::read(text.as_bytes())?;

@@ -86,27 +86,13 @@ pub async fn play(
         let label = ["label", "nodes", "--all", "--overwrite", label];
         player.stage.plugin.kubectl(&label).await?.done()?;
     }
-    let help = player.stage.run("upgrade --help").await?.done()?.stdout;
     let steps = std::mem::take(&mut player.chain.steps);
     for step in &steps {
-        if let Some(flag) = unknown_flag(step, &help) {
-            tally.left_out(format!("{}: the plugin has no {flag}", step.what));
-            break;
-        }
         let played = player.step(step).await;
         played.with_context(|| format!("{addon}: {}", step.what))?;
         tally.ran();
     }
     Ok(())
-}
-
-/// A flag that a step needs or names and that the plugin does not have.
-fn unknown_flag<'a>(step: &'a Step, help: &str) -> Option<&'a String> {
-    let mut words = step.flags.iter().chain(&step.says);
-    words.find(|words| {
-        let flag = words.split(['=', ' ']).next().unwrap_or_default();
-        flag.starts_with("--") && !help.contains(flag)
-    })
 }
 
 impl Installed {

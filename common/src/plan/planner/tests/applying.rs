@@ -89,7 +89,7 @@ fn decisions() {
             .plan_for(None)
             .map_err(|error| error.to_string())
             .map(|plan| {
-                let action = plan.steps.iter().next().map(|step| step.action);
+                let action = plan.steps.first().map(|step| step.action);
                 assert_eq!(
                     plan.unchanged.len(),
                     usize::from(action.is_none()),
