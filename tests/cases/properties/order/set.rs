@@ -150,11 +150,12 @@ pub fn desired(specs: &[Spec]) -> Vec<Desired> {
     let mut seen = BTreeSet::new();
     for (spec, line) in specs.iter().zip(1..) {
         let object = spec.object();
-        let key = ObjectKey::of(&object).expect("a key");
+        let (Some(key), Some(gvk)) = (ObjectKey::of(&object), Gvk::of(&object)) else {
+            continue;
+        };
         if key.kind != "Namespace" && !seen.insert(key.clone()) {
             continue;
         }
-        let gvk = Gvk::of(&object).expect("a kind");
         let desired = DesiredObject {
             target: Target {
                 key: key.clone(),
