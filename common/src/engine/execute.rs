@@ -1,7 +1,9 @@
 //! Does what the plans of a command say: record, apply in the order of the graph, wait, prune, record.
 
 mod operation;
+mod part;
 mod scheduler;
+mod watches;
 
 use std::time::Duration;
 

@@ -9,8 +9,6 @@ use super::graph::{Edge, Graph, Node, NodeId, Reason, Until};
 #[derive(Debug)]
 pub struct Schedule<'a> {
     graph: &'a Graph,
-    /// Sorted by where they come from.
-    edges: Vec<&'a Edge>,
     nodes: Vec<Progress>,
     /// With `--wait=false` applied is as good as ready.
     waits: bool,
@@ -56,6 +54,17 @@ pub struct Skipped {
     pub reason: Reason,
 }
 
+/// What ends with a part that is given up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GivenUp {
+    /// Its objects that were applied and not seen ready.
+    pub unready: Vec<NodeId>,
+    /// Its objects that were not applied.
+    pub unapplied: Vec<NodeId>,
+    /// Objects of other parts that wait for them.
+    pub skipped: Vec<Skipped>,
+}
+
 impl<'a> Schedule<'a> {
     /// A graph of `parts` add-ons, none of them open. `is_step`: whether something is sent for a node. `waits`: whether
     /// [`Until::Ready`] means what it says.
@@ -65,8 +74,6 @@ impl<'a> Schedule<'a> {
         waits: bool,
         is_step: impl Fn(NodeId) -> bool,
     ) -> Self {
-        let mut edges: Vec<&Edge> = graph.edges.iter().collect();
-        edges.sort_by_key(|edge| edge.from);
         let matters = before_steps(graph, is_step);
         let nodes = matters.into_iter().map(|matters| Progress {
             state: State::Held,
@@ -75,7 +82,6 @@ impl<'a> Schedule<'a> {
         });
         let mut schedule = Self {
             graph,
-            edges,
             nodes: nodes.collect(),
             waits,
             parts: vec![Part::default(); parts],
@@ -124,7 +130,7 @@ impl<'a> Schedule<'a> {
     /// where nobody waits for more: it has ended.
     pub fn applied(&mut self, node: NodeId) -> Option<Until> {
         self.set(node, State::Applied);
-        let awaited = self.leaving(node).filter(|edge| {
+        let awaited = self.graph.leads_to(node).iter().filter(|edge| {
             let target = self.nodes.get(edge.to);
             !self.is_met_by_apply(edge) && target.is_some_and(|target| target.matters)
         });
@@ -148,11 +154,43 @@ impl<'a> Schedule<'a> {
     pub fn failed(&mut self, node: NodeId) -> Vec<Skipped> {
         let was_applied = self.state(node) == Some(State::Applied);
         self.end(node);
+        self.skip_behind(node, was_applied)
+    }
+
+    /// Ends what has not ended of a part, and skips what waits for that in other parts.
+    pub fn give_up(&mut self, part: usize) -> GivenUp {
+        let of_part =
+            |object: &Node| matches!(object, Node::Object { part: of, .. } if *of == part);
+        let nodes = self.graph.nodes.iter().enumerate();
+        let nodes = nodes.filter(|(_, object)| of_part(object));
+        let mut given_up = GivenUp::default();
+        for (node, _) in nodes {
+            match self.state(node) {
+                Some(State::Ended) | None => {}
+                Some(State::Applied) => given_up.unready.push(node),
+                Some(State::Held | State::Begun) => given_up.unapplied.push(node),
+            }
+        }
+        for node in given_up.unready.iter().chain(&given_up.unapplied) {
+            self.end(*node);
+        }
+        for node in &given_up.unready {
+            let skipped = self.skip_behind(*node, true);
+            given_up.skipped.extend(skipped);
+        }
+        for node in &given_up.unapplied {
+            let skipped = self.skip_behind(*node, false);
+            given_up.skipped.extend(skipped);
+        }
+        given_up
+    }
+
+    /// Ends what still waits for an object that has ended, and what waits for that.
+    fn skip_behind(&mut self, node: NodeId, was_applied: bool) -> Vec<Skipped> {
         let mut skipped = Vec::new();
         let mut todo: Vec<NodeId> = vec![node];
         while let Some(from) = todo.pop() {
-            let leaving: Vec<&Edge> = self.leaving(from).collect();
-            for edge in leaving {
+            for edge in self.graph.leads_to(from) {
                 let is_met = from == node && was_applied && self.is_met_by_apply(edge);
                 if is_met || self.state(edge.to) != Some(State::Held) {
                     continue;
@@ -169,21 +207,6 @@ impl<'a> Schedule<'a> {
             }
         }
         skipped
-    }
-
-    /// Ends what has not ended of a part; returns it. What other parts have behind it is for [`Schedule::failed`].
-    pub fn give_up(&mut self, part: usize) -> Vec<NodeId> {
-        let of_part =
-            |object: &Node| matches!(object, Node::Object { part: of, .. } if *of == part);
-        let nodes = self.graph.nodes.iter().enumerate();
-        let left: Vec<NodeId> = nodes
-            .filter(|(node, object)| of_part(object) && self.state(*node) != Some(State::Ended))
-            .map(|(node, _)| node)
-            .collect();
-        for node in &left {
-            self.end(*node);
-        }
-        left
     }
 
     fn state(&self, node: NodeId) -> Option<State> {
@@ -209,12 +232,6 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    fn leaving(&self, node: NodeId) -> impl Iterator<Item = &'a Edge> + use<'a, '_> {
-        let first = self.edges.partition_point(|edge| edge.from < node);
-        let edges = self.edges.iter().skip(first).copied();
-        edges.take_while(move |edge| edge.from == node)
-    }
-
     fn is_met_by_apply(&self, edge: &Edge) -> bool {
         match edge.until {
             Until::Applied => true,
@@ -226,7 +243,9 @@ impl<'a> Schedule<'a> {
     /// Takes away edges of a node, and releases what nothing holds any more.
     fn meet(&mut self, node: NodeId, is_met: impl Fn(&Self, &Edge) -> bool) {
         let met: Vec<NodeId> = self
-            .leaving(node)
+            .graph
+            .leads_to(node)
+            .iter()
             .filter(|edge| is_met(self, edge))
             .map(|edge| edge.to)
             .collect();

@@ -21,7 +21,7 @@ use super::super::namespace::{self, Removal};
 use super::super::report::{Failure, Report};
 use super::super::status::{self, Ending};
 use super::super::{prune, record, wait};
-use super::scheduler::{Applied, News};
+use super::part::{Applied, News};
 use super::{Event, ExecuteOptions, Task};
 
 /// How often the deletion of the record is tried while others write into it.
@@ -159,12 +159,15 @@ impl Operation<'_> {
                 refused = Some(failure);
             }
         }
-        // The scheduler outlives every operation that has told it to begin or to give up.
+        // The scheduler outlives every operation that has told it to begin or to give up. Should it not, nothing was done for
+        // all that is known, and everything stays recorded.
         let Applied {
             mut report,
             mut recorded,
             ready,
-        } = applied.await.unwrap_or_default();
+        } = applied
+            .await
+            .unwrap_or_else(|_| Applied::nothing(self.task.plan));
         if let Some(failure) = refused {
             self.fail(&mut report, failure);
         }

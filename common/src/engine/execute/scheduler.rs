@@ -3,72 +3,28 @@
 //! One loop holds all requests in flight, all watches, and what the operations tell. What an object has to be watched for
 //! before others may begin is watched only then, and only where something is sent behind it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use futures::StreamExt as _;
 use futures::future::{AbortHandle, Aborted, BoxFuture, abortable};
 use futures::stream::FuturesUnordered;
-use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-use crate::api::names;
 use crate::manifest::key::ObjectKey;
 use crate::plan::graph::{Graph, Node, NodeId, Until};
-use crate::plan::inventory::Inventory;
 use crate::plan::schedule::{Schedule, Skipped};
 use crate::plan::{Action, Step, Target};
 use crate::readiness::{Readiness, Status};
 
-use super::super::apply::{Applier, Outcome};
+use super::super::apply::Outcome;
 use super::super::cluster::Cluster;
-use super::super::report::{Failure, Report};
-use super::super::served::{self, Definition};
-use super::super::wait;
+use super::super::report::Failure;
+use super::super::served::Definition;
+use super::part::{Applied, News, Part};
+use super::watches::{Pending, Watched, Watches};
 use super::{Event, Task};
-
-/// What an operation tells the scheduler.
-pub(super) enum News {
-    /// Its objects may begin.
-    Open {
-        /// Which one.
-        part: usize,
-    },
-    /// Everything is as wanted: its objects are passed over.
-    Nothing {
-        /// Which one.
-        part: usize,
-    },
-    /// It cannot go on; what waits for its objects cannot either.
-    GiveUp {
-        /// Which one.
-        part: usize,
-        /// Why.
-        why: String,
-    },
-}
-
-/// What became of the objects of one installation.
-#[derive(Debug, Default)]
-pub(super) struct Applied {
-    pub(super) report: Report,
-    /// The union inventory with every answer written into it.
-    pub(super) recorded: Inventory,
-    /// Objects that were seen ready, and need no further watch.
-    pub(super) ready: BTreeSet<ObjectKey>,
-}
-
-/// One installation while its objects are applied.
-struct Part<'a> {
-    task: Task<'a>,
-    applier: Applier,
-    /// Whether its objects are as wanted, and nothing is sent.
-    is_idle: bool,
-    applied: Applied,
-    /// To its operation, until everything has ended.
-    handle: Option<oneshot::Sender<Applied>>,
-    is_known: bool,
-}
 
 pub(super) struct Scheduler<'a> {
     cluster: &'a Cluster,
@@ -81,15 +37,10 @@ pub(super) struct Scheduler<'a> {
     parts: Vec<Part<'a>>,
     /// Requests in flight can be taken back when their lock is lost.
     aborts: BTreeMap<NodeId, AbortHandle>,
-    /// Applied, and to be watched as soon as nothing is in flight: one watch for many.
-    unwatched: Vec<(NodeId, Until)>,
-    seen: UnboundedSender<(ObjectKey, Readiness)>,
-    seeing: UnboundedReceiver<(ObjectKey, Readiness)>,
-    watched: BTreeMap<ObjectKey, NodeId>,
+    watches: Watches<'a>,
 }
 
 type Ended<'a> = (NodeId, Result<Outcome<'a>, Aborted>);
-type Pending = Vec<(ObjectKey, Readiness)>;
 
 impl<'a> Scheduler<'a> {
     pub(super) fn new(
@@ -110,26 +61,8 @@ impl<'a> Scheduler<'a> {
             .collect();
         let is_step = |node: NodeId| steps.get(node).is_some_and(Option::is_some);
         let schedule = Schedule::new(graph, tasks.len(), wait, is_step);
-        let parts = tasks.iter().enumerate().map(|(index, task)| {
-            let installation = &task.plan.installation;
-            Part {
-                task: *task,
-                applier: Applier {
-                    manager: names::field_manager(&installation.namespace, &installation.name),
-                    owner: names::owner_hash(&installation.namespace, &installation.name),
-                    deadline,
-                },
-                is_idle: false,
-                applied: Applied {
-                    recorded: task.plan.union.clone(),
-                    report: without_order(index, task, graph),
-                    ..Applied::default()
-                },
-                handle: None,
-                is_known: false,
-            }
-        });
-        let (seen, seeing) = mpsc::unbounded_channel();
+        let parts = tasks.iter().enumerate();
+        let parts = parts.map(|(index, task)| Part::new(index, *task, graph, deadline));
         Self {
             cluster,
             graph,
@@ -139,10 +72,7 @@ impl<'a> Scheduler<'a> {
             parts: parts.collect(),
             steps,
             aborts: BTreeMap::new(),
-            unwatched: Vec::new(),
-            seen,
-            seeing,
-            watched: BTreeMap::new(),
+            watches: Watches::new(cluster, deadline),
         }
     }
 
@@ -156,7 +86,6 @@ impl<'a> Scheduler<'a> {
             part.handle = Some(handle);
         }
         let mut in_flight = FuturesUnordered::<BoxFuture<'a, Ended<'a>>>::new();
-        let mut watches = FuturesUnordered::<BoxFuture<'a, Pending>>::new();
         loop {
             while in_flight.len() < self.cluster.concurrency()
                 && let Some(node) = self.schedule.begin()
@@ -164,7 +93,7 @@ impl<'a> Scheduler<'a> {
                 in_flight.extend(self.begin(node));
             }
             if in_flight.is_empty() {
-                self.watch(&mut watches);
+                self.watches.begin();
             }
             self.hand_over();
             if self.parts.iter().all(|part| part.handle.is_none()) {
@@ -177,8 +106,8 @@ impl<'a> Scheduler<'a> {
                         self.take(node, outcome);
                     }
                 }
-                Some((key, readiness)) = self.seeing.recv() => self.see(&key, &readiness),
-                Some(pending) = watches.next(), if !watches.is_empty() => self.miss(pending),
+                Some((key, readiness)) = self.watches.seeing.recv() => self.see(&key, &readiness),
+                Some(pending) = self.watches.open.next(), if !self.watches.open.is_empty() => self.miss(pending),
                 Some(news) = inbox.recv() => self.hear(news),
                 () = sleep_until(self.deadline), if self.is_busy() => self.time_is_over(),
             }
@@ -252,17 +181,20 @@ impl<'a> Scheduler<'a> {
         let Some(until) = self.schedule.applied(node) else {
             return;
         };
-        // The plan was made with the kinds of definitions that are as wanted; and what is waited for by nobody is ready.
-        let is_sent = self.steps.get(node).is_some_and(Option::is_some);
-        let is_watched = match until {
-            Until::Applied => false,
-            Until::Served => is_sent,
-            Until::Ready => self.target(node).is_some(),
+        let step = self.steps.get(node).copied().flatten();
+        let definition = step.and_then(|step| Definition::of(&step.object));
+        let watched = match (until, definition) {
+            (Until::Applied, _) => None,
+            // Served it may be already, in its versions from before.
+            (_, Some(definition)) => Some(Watched::Definition(definition)),
+            // The plan was made with the kinds of definitions that are as wanted.
+            (Until::Served, None) => None,
+            // What is waited for by nobody is ready.
+            (Until::Ready, None) => self.target(node).cloned().map(Watched::Object),
         };
-        if is_watched {
-            self.unwatched.push((node, until));
-        } else {
-            self.schedule.ready(node);
+        match watched {
+            Some(watched) => self.watches.add(node, watched),
+            None => self.schedule.ready(node),
         }
     }
 
@@ -275,54 +207,9 @@ impl<'a> Scheduler<'a> {
         waits.get(found.ok()?)
     }
 
-    /// Opens a watch for everything that was applied since the last one.
-    fn watch(&mut self, watches: &mut FuturesUnordered<BoxFuture<'a, Pending>>) {
-        let (mut definitions, mut targets) = (Vec::new(), Vec::new());
-        for (node, until) in std::mem::take(&mut self.unwatched) {
-            let Some(key) = self.key(node) else { continue };
-            let step = self.steps.get(node).copied().flatten();
-            match (
-                until,
-                step.and_then(|step| Definition::of(&step.object)),
-                self.target(node),
-            ) {
-                (Until::Served, Some(definition), _) => definitions.push(definition),
-                (_, _, Some(target)) => targets.push(target.clone()),
-                _ => {
-                    self.schedule.ready(node);
-                    continue;
-                }
-            }
-            self.watched.insert(key.clone(), node);
-        }
-        let (cluster, deadline) = (self.cluster, self.deadline);
-        if !definitions.is_empty() {
-            let seen = self.seen.clone();
-            watches.push(Box::pin(async move {
-                // The kinds that were cached before are no longer all there are.
-                cluster.forget_kinds().await;
-                let tell = move |key: &ObjectKey, readiness: &Readiness| {
-                    let _ = seen.send((key.clone(), readiness.clone()));
-                };
-                served::wait(cluster, definitions, deadline, &tell).await
-            }));
-        }
-        if !targets.is_empty() {
-            let seen = self.seen.clone();
-            watches.push(Box::pin(async move {
-                let tell = move |event| {
-                    if let Event::Waiting { key, readiness } = event {
-                        let _ = seen.send((key, readiness));
-                    }
-                };
-                wait::wait(cluster, &targets, deadline, &tell).await
-            }));
-        }
-    }
-
     /// A watched object changed.
     fn see(&mut self, key: &ObjectKey, readiness: &Readiness) {
-        let Some(node) = self.watched.get(key).copied() else {
+        let Some(node) = self.watches.node(key) else {
             return;
         };
         if let Some(Node::Object { part, .. }) = self.graph.nodes.get(node) {
@@ -335,7 +222,7 @@ impl<'a> Scheduler<'a> {
             );
         }
         if readiness.status == Status::Current {
-            self.watched.remove(key);
+            self.watches.end(key);
             if let Some(part) = self.part_mut(node) {
                 part.applied.ready.insert(key.clone());
             }
@@ -346,11 +233,11 @@ impl<'a> Scheduler<'a> {
     /// A watch has ended without these.
     fn miss(&mut self, pending: Pending) {
         // What the watch told before it ended comes first.
-        while let Ok((key, readiness)) = self.seeing.try_recv() {
+        while let Ok((key, readiness)) = self.watches.seeing.try_recv() {
             self.see(&key, &readiness);
         }
         for (key, readiness) in pending {
-            if let Some(node) = self.watched.remove(&key) {
+            if let Some(node) = self.watches.end(&key) {
                 match readiness.status {
                     Status::Failed => self.fail(node, Failure::of_readiness(key, readiness)),
                     _ => self.not_ready(node, readiness),
@@ -407,44 +294,44 @@ impl<'a> Scheduler<'a> {
     }
 
     fn hear(&mut self, news: News) {
-        let (part, why) = match news {
-            News::Open { part } => (part, None),
-            News::Nothing { part } => {
-                if let Some(part) = self.parts.get_mut(part) {
-                    part.is_idle = true;
-                }
-                (part, None)
-            }
-            News::GiveUp { part, why } => (part, Some(why)),
-        };
-        if let Some(part) = self.parts.get_mut(part) {
+        let (News::Open { part } | News::Nothing { part } | News::GiveUp { part, .. }) = &news;
+        if let Some(part) = self.parts.get_mut(*part) {
             part.is_known = true;
+            part.is_idle |= matches!(news, News::Nothing { .. });
         }
-        match why {
-            None => self.schedule.open(part),
-            Some(why) => self.give_up(part, &why),
+        match news {
+            News::Open { part } | News::Nothing { part } => self.schedule.open(part),
+            News::GiveUp { part, why } => self.give_up(part, &why),
         }
     }
 
     /// Takes back what is in flight for a part, and skips the rest and what waits for it in other parts.
     fn give_up(&mut self, part: usize, why: &str) {
-        let name = self
+        let Some(name) = self
             .parts
             .get(part)
-            .map(|part| part.task.plan.installation.name.clone());
-        let name = name.unwrap_or_default();
-        for node in self.schedule.give_up(part) {
+            .map(|part| &part.task.plan.installation.name)
+        else {
+            return;
+        };
+        let given_up = self.schedule.give_up(part);
+        for node in &given_up.unready {
+            self.watches.give_up(*node);
+            let readiness = Readiness {
+                status: Status::InProgress,
+                message: format!("nobody looked at it yet: {why}"),
+            };
+            if let (Some(key), Some(part)) = (self.key(*node).cloned(), self.part_mut(*node)) {
+                part.applied.report.not_ready.push((key, readiness));
+            }
+        }
+        for node in given_up.unapplied {
             if let Some(abort) = self.aborts.remove(&node) {
                 abort.abort();
             }
-            if let Some(key) = self.key(node) {
-                self.watched.remove(&key.clone());
-            }
-            self.unwatched.retain(|(other, _)| *other != node);
             self.report_skipped(node, why.to_owned());
-            let skipped = self.schedule.failed(node);
-            self.skip(skipped, &format!("{name} was given up ({why})"));
         }
+        self.skip(given_up.skipped, &format!("{name} was given up ({why})"));
     }
 
     fn time_is_over(&mut self) {
@@ -459,18 +346,14 @@ impl<'a> Scheduler<'a> {
 
     /// Whether the deadline concerns the scheduler: operations that wait for their locks and watches end by themselves.
     fn is_busy(&self) -> bool {
-        (0..self.parts.len()).any(|part| {
-            let known = self
-                .parts
-                .get(part)
-                .is_some_and(|part| part.is_known && part.handle.is_some());
-            known && !self.has_watches(part)
-        })
+        let parts = self.parts.iter().enumerate();
+        let mut working = parts.filter(|(_, part)| part.is_known && part.handle.is_some());
+        working.any(|(index, _)| !self.has_watches(index))
     }
 
     fn has_watches(&self, part: usize) -> bool {
-        let of_part = |node: &NodeId| matches!(self.graph.nodes.get(*node), Some(Node::Object { part: of, .. }) if *of == part);
-        self.watched.values().any(of_part)
+        let mut nodes = self.watches.nodes();
+        nodes.any(|node| matches!(self.graph.nodes.get(node), Some(Node::Object { part: of, .. }) if *of == part))
     }
 
     /// Gives operations their objects back where all have ended.
@@ -508,27 +391,6 @@ impl<'a> Scheduler<'a> {
     }
 }
 
-/// Steps that the graph does not know: nothing would ever send them, and nothing may say that all was done.
-fn without_order(part: usize, task: &Task<'_>, graph: &Graph) -> Report {
-    let known: BTreeSet<&ObjectKey> = graph
-        .nodes
-        .iter()
-        .filter_map(|node| match node {
-            Node::Object { part: of, key } if *of == part => Some(key),
-            Node::Object { .. } | Node::Gate { .. } => None,
-        })
-        .collect();
-    let keys = task.plan.steps.iter().map(|step| &step.target.key);
-    let unknown = keys.filter(|key| !known.contains(key));
-    Report {
-        skipped: unknown
-            .map(|key| {
-                (
-                    key.clone(),
-                    "the order of the command does not name it".to_owned(),
-                )
-            })
-            .collect(),
-        ..Report::default()
-    }
-}
+#[cfg(test)]
+#[path = "scheduler/tests.rs"]
+mod tests;

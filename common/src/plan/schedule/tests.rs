@@ -163,12 +163,30 @@ fn what_does_not_get_ready_stops_only_those_who_wait_for_that() {
 
 #[test]
 fn a_part_is_given_up() {
-    let names = "abC";
-    let graph = graph(names, &[('a', Until::Applied, 'b')]);
+    let names = "abCDE";
+    let edges = [
+        ('a', Until::Applied, 'b'),
+        ('a', Until::Applied, 'D'),
+        ('C', Until::Applied, 'D'),
+        ('a', Until::Ready, 'E'),
+    ];
+    let graph = graph(names, &edges);
     let mut schedule = Schedule::new(&graph, 2, true, |_| true);
     schedule.open(0);
     schedule.open(1);
     assert_eq!(begun(&mut schedule, names), "aC");
-    assert_eq!(schedule.give_up(0), [0, 1]);
+    assert_eq!(schedule.applied(0), Some(Until::Ready));
+    let given_up = schedule.give_up(0);
+    assert_eq!(given_up.unready, [0]);
+    assert_eq!(given_up.unapplied, [1]);
+    assert_eq!(
+        skipped(names, &given_up.skipped),
+        "E",
+        "D needs no more of a than that it was applied"
+    );
     assert!(schedule.is_over(0) && !schedule.is_over(1));
+    schedule.applied(2);
+    assert_eq!(begun(&mut schedule, names), "D");
+    schedule.applied(3);
+    assert!(schedule.is_over(1));
 }

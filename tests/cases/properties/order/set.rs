@@ -150,12 +150,11 @@ pub fn desired(specs: &[Spec]) -> Vec<Desired> {
     let mut seen = BTreeSet::new();
     for (spec, line) in specs.iter().zip(1..) {
         let object = spec.object();
-        let (Some(key), Some(gvk)) = (ObjectKey::of(&object), Gvk::of(&object)) else {
-            continue;
-        };
+        let key = ObjectKey::of(&object).unwrap_or_default();
         if key.kind != "Namespace" && !seen.insert(key.clone()) {
             continue;
         }
+        let gvk = Gvk::of(&object).unwrap_or_default();
         let desired = DesiredObject {
             target: Target {
                 key: key.clone(),

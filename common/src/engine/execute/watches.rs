@@ -1,0 +1,124 @@
+//! What is watched because other objects wait until it is served or ready.
+
+use std::collections::BTreeMap;
+
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::time::Instant;
+
+use crate::manifest::key::ObjectKey;
+use crate::plan::Target;
+use crate::plan::graph::NodeId;
+use crate::readiness::Readiness;
+
+use super::super::cluster::Cluster;
+use super::super::served::{self, Definition};
+use super::super::wait;
+use super::Event;
+
+/// What is not ready when a watch ends.
+pub(super) type Pending = Vec<(ObjectKey, Readiness)>;
+
+/// How one object is watched.
+pub(super) enum Watched {
+    /// Until every served version of it is.
+    Definition(Definition),
+    /// Until it is ready.
+    Object(Target),
+}
+
+pub(super) struct Watches<'a> {
+    cluster: &'a Cluster,
+    deadline: Instant,
+    /// Applied, and to be watched with the others that are: one watch for many.
+    waiting: Vec<(NodeId, Watched)>,
+    nodes: BTreeMap<ObjectKey, NodeId>,
+    seen: UnboundedSender<(ObjectKey, Readiness)>,
+    /// What the watches see.
+    pub(super) seeing: UnboundedReceiver<(ObjectKey, Readiness)>,
+    /// Each ends when nothing of it is pending any more, or with the deadline.
+    pub(super) open: FuturesUnordered<BoxFuture<'a, Pending>>,
+}
+
+impl<'a> Watches<'a> {
+    pub(super) fn new(cluster: &'a Cluster, deadline: Instant) -> Self {
+        let (seen, seeing) = mpsc::unbounded_channel();
+        Self {
+            cluster,
+            deadline,
+            waiting: Vec::new(),
+            nodes: BTreeMap::new(),
+            seen,
+            seeing,
+            open: FuturesUnordered::new(),
+        }
+    }
+
+    /// Notes an object to be watched from the next [`Watches::begin`] on.
+    pub(super) fn add(&mut self, node: NodeId, watched: Watched) {
+        self.waiting.push((node, watched));
+    }
+
+    /// Opens a watch for everything that was noted since the last one.
+    pub(super) fn begin(&mut self) {
+        let (mut definitions, mut targets) = (Vec::new(), Vec::new());
+        for (node, watched) in std::mem::take(&mut self.waiting) {
+            let key = match watched {
+                Watched::Definition(definition) => {
+                    definitions.push(definition.clone());
+                    definition.key
+                }
+                Watched::Object(target) => {
+                    targets.push(target.clone());
+                    target.key
+                }
+            };
+            self.nodes.insert(key, node);
+        }
+        let (cluster, deadline) = (self.cluster, self.deadline);
+        if !definitions.is_empty() {
+            let seen = self.seen.clone();
+            self.open.push(Box::pin(async move {
+                // The kinds that were cached before are no longer all there are.
+                cluster.forget_kinds().await;
+                let tell = move |key: &ObjectKey, readiness: &Readiness| {
+                    let _ = seen.send((key.clone(), readiness.clone()));
+                };
+                served::wait(cluster, definitions, deadline, &tell).await
+            }));
+        }
+        if !targets.is_empty() {
+            let seen = self.seen.clone();
+            self.open.push(Box::pin(async move {
+                let tell = move |event| {
+                    if let Event::Waiting { key, readiness } = event {
+                        let _ = seen.send((key, readiness));
+                    }
+                };
+                wait::wait(cluster, &targets, deadline, &tell).await
+            }));
+        }
+    }
+
+    /// The node of an object while it is watched.
+    pub(super) fn node(&self, key: &ObjectKey) -> Option<NodeId> {
+        self.nodes.get(key).copied()
+    }
+
+    /// Watches an object no more; its node where it was watched.
+    pub(super) fn end(&mut self, key: &ObjectKey) -> Option<NodeId> {
+        self.nodes.remove(key)
+    }
+
+    /// As [`Watches::end`], also where the watch has not begun.
+    pub(super) fn give_up(&mut self, node: NodeId) {
+        self.nodes.retain(|_, watched| *watched != node);
+        self.waiting.retain(|(waiting, _)| *waiting != node);
+    }
+
+    /// The nodes whose watches are open.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.nodes.values().copied()
+    }
+}
