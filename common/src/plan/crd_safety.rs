@@ -6,9 +6,9 @@
 //! (`status`, where it is a subresource) is left out; what nobody can judge (CEL rules) is a warning.
 
 mod breakage;
+mod compare;
 mod object;
 mod rule;
-mod schema;
 
 use std::fmt;
 
@@ -127,7 +127,7 @@ impl Comparison {
                 continue;
             }
             let old_schema = old.pointer(SCHEMA).filter(|_| !root_is_free);
-            let mut found = schema::compare(old_schema, new_schema);
+            let mut found = compare::compare(old_schema, new_schema);
             if new.pointer("/subresources/status").is_some() {
                 found.changes.retain(|(path, _)| !path.is_under("status"));
                 found.unjudged.retain(|(path, _)| !path.is_under("status"));
@@ -193,21 +193,29 @@ impl Change {
                     .as_object()
                     .is_some_and(|fields| fields.keys().any(|key| !named.contains(key)))
             }),
-            What::Rule(rule) => self
-                .path
-                .any(object, &|value| rule.holds(value) == Some(false)),
+            What::Rule(rule) => self.path.any(object, &|value| !rule.holds(value)),
         }
     }
 
     /// `3 live objects set it`.
-    fn verdict(&self, objects: &str, one: bool) -> String {
+    fn breaking(&self, objects: &str, count: usize) -> String {
         let (singular, plural) = match self.what {
             What::Removed => ("sets it", "set it"),
             What::Required => ("lacks it", "lack it"),
             What::Unnamed { .. } => ("has such a field", "have such fields"),
             What::Rule(_) => ("does not fit", "do not fit"),
         };
-        format!("{objects} {}", if one { singular } else { plural })
+        format!("{objects} {}", if count == 1 { singular } else { plural })
+    }
+
+    /// That it breaks nothing.
+    fn harmless(&self) -> &'static str {
+        match self.what {
+            What::Removed => "no live object sets it",
+            What::Required => "every live object has it",
+            What::Unnamed { .. } => "no live object has others",
+            What::Rule(_) => "every live object fits",
+        }
     }
 }
 
