@@ -11,6 +11,7 @@ use crate::plan::teardown::holder::{Workload, words};
 
 use super::address::Collection;
 use super::cluster::Cluster;
+use super::delete::finalizers;
 use super::error::EngineError;
 use super::meta::or_default;
 use super::request::{Call, JSON};
@@ -119,14 +120,6 @@ async fn workloads(cluster: &Cluster) -> Vec<Workload> {
         workloads.collect::<Vec<_>>()
     });
     join_all(lists).await.into_iter().flatten().collect()
-}
-
-fn finalizers(object: &Value) -> Vec<String> {
-    let finalizers = object
-        .pointer("/metadata/finalizers")
-        .and_then(Value::as_array);
-    let finalizers = finalizers.into_iter().flatten().filter_map(Value::as_str);
-    finalizers.map(str::to_owned).collect()
 }
 
 #[cfg(test)]
