@@ -229,9 +229,15 @@ async fn explain(cluster: &Cluster, health: &mut ObjectHealth, seen: &Seen) {
 fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> ObjectHealth {
     let label = |object: &&Value| object["metadata"]["labels"][LABEL_OWNER] == *owner;
     let Some(live) = seen.live.get(key).filter(label) else {
+        // Nothing tells a Job that went at its end (ttlSecondsAfterFinished) from one that somebody deleted, and neither is
+        // missed: what it had to do was done when it was installed.
+        let is_job = (key.group.as_str(), key.kind.as_str()) == ("batch", "Job");
         return ObjectHealth {
             key: key.clone(),
-            readiness: None,
+            readiness: is_job.then(|| Readiness {
+                status: Status::Current,
+                message: "gone, as a Job may be after its end".to_owned(),
+            }),
             blocker: None,
             edited: false,
         };

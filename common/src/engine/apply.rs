@@ -230,17 +230,8 @@ impl Applier {
     }
 }
 
-/// The PATCH of a step.
-pub(super) fn apply_call(
-    step: &Step,
-    manager: &str,
-    accept: &'static str,
-) -> Result<Call, EngineError> {
-    apply_object(step, &step.object, manager, accept)
-}
-
-/// The object is serialised here, once, right before it is sent.
-fn apply_object(
+/// The PATCH of a step, with its object or another form of it, which is serialised here, once, right before it is sent.
+pub(super) fn apply_object(
     step: &Step,
     object: &Arc<Value>,
     manager: &str,

@@ -3,6 +3,7 @@
 mod fields;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
@@ -11,14 +12,15 @@ use serde_json::Value;
 use crate::api::installation::Conflicts;
 use crate::api::names;
 use crate::plan::changes::ObjectDiff;
+use crate::plan::conflicts::path;
 use crate::plan::order::defined_kind;
 use crate::plan::{Action, Plan, Step};
 
 use super::address::Collection;
-use super::apply::{apply_call, explain};
+use super::apply::{apply_object, explain};
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{Call, JSON};
+use super::request::{Answer, Call, JSON};
 
 /// Dry-runs every step of a plan.
 ///
@@ -83,13 +85,10 @@ async fn diff_step(
     planned: &Planned<'_>,
 ) -> Result<ObjectDiff, EngineError> {
     let key = &step.target.key;
-    let mut dry_run = apply_call(step, manager, JSON)?.query("dryRun", "All");
-    if step.policy.conflicts == Conflicts::Take {
-        dry_run = dry_run.query("force", "true");
-    }
+    let dry_run = dry_run(cluster, step, manager);
     let (live, answer) = if step.action == Action::Create {
         // The snapshot said that it is not there; the answer tells where somebody was faster.
-        let answer = cluster.send::<Value>(dry_run).await;
+        let answer = dry_run.await;
         let there = answer.as_ref().is_ok_and(|answer| !answer.created);
         let live = if there {
             live(cluster, step).await?
@@ -98,7 +97,7 @@ async fn diff_step(
         };
         (live, answer)
     } else {
-        let (live, answer) = futures::join!(live(cluster, step), cluster.send::<Value>(dry_run));
+        let (live, answer) = futures::join!(live(cluster, step), dry_run);
         (live?, answer)
     };
     let mut change = ObjectDiff {
@@ -106,6 +105,7 @@ async fn diff_step(
         action: step.action,
         created: live.is_none(),
         fields: Vec::new(),
+        recreated: None,
         error: None,
         unjudged: None,
     };
@@ -118,6 +118,9 @@ async fn diff_step(
             return Err(error);
         }
         (None, Ok(_)) => {}
+        (_, Err(error @ EngineError::Immutable { .. })) if step.policy.recreate => {
+            change.recreated = Some(error.words());
+        }
         (_, Err(error)) => match planned.unjudged(step) {
             // Its namespace or its definition comes with the same plan, or with an add-on that goes before.
             unjudged @ Some(_) => change.unjudged = unjudged,
@@ -128,6 +131,42 @@ async fn diff_step(
         },
     }
     Ok(change)
+}
+
+/// What the API server would make of a step. Fields that others hold and may keep are left out, as the apply does; but whether
+/// an autoscaler sets the replicas is not asked.
+async fn dry_run(
+    cluster: &Cluster,
+    step: &Step,
+    manager: &str,
+) -> Result<Answer<Value>, EngineError> {
+    let send = async |object: &Arc<Value>, force: bool| {
+        let call = apply_object(step, object, manager, JSON)?.query("dryRun", "All");
+        let call = if force {
+            call.query("force", "true")
+        } else {
+            call
+        };
+        cluster.send::<Value>(call).await
+    };
+    let policy = &step.policy;
+    let refusal = match send(&step.object, policy.takes_all()).await {
+        Err(refusal @ EngineError::FieldConflict { .. }) => refusal,
+        answer => return answer,
+    };
+    let mut object = Value::clone(&step.object);
+    if let EngineError::FieldConflict { causes, .. } = &refusal {
+        for cause in causes {
+            match policy.at(&cause.field).0 {
+                Conflicts::Fail => return Err(refusal),
+                Conflicts::Take => {}
+                Conflicts::Yield => {
+                    path::remove(&mut object, &cause.field);
+                }
+            }
+        }
+    }
+    send(&Arc::new(object), true).await
 }
 
 /// The whole live object; `None` where it is not there.

@@ -19,6 +19,9 @@ pub struct ObjectDiff {
     /// Changed fields, sorted by path; empty where the server would change nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldChange>,
+    /// Why it is deleted and made anew: fields that never change, as the plan allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recreated: Option<String>,
     /// The server's refusal of the dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -65,6 +68,8 @@ pub enum Change {
     Changed,
     /// The server would change nothing.
     Unchanged,
+    /// It is deleted and made anew.
+    Recreated,
     /// The server refuses it.
     Refused,
 }
@@ -77,6 +82,7 @@ impl ObjectDiff {
             return Change::Refused;
         }
         match self.action {
+            _ if self.recreated.is_some() => Change::Recreated,
             _ if self.created => Change::Added,
             Action::Create | Action::Update | Action::Restore | Action::Refresh
                 if self.fields.is_empty() =>
@@ -104,6 +110,8 @@ pub struct Counts {
     pub retained: usize,
     /// Objects that stay as they are.
     pub unchanged: usize,
+    /// Objects that are deleted and made anew.
+    pub recreated: usize,
     /// Objects that the server refuses.
     pub refused: usize,
 }
@@ -123,6 +131,7 @@ impl Counts {
             released: plan.release.len(),
             retained: plan.retained.len(),
             unchanged: of(Change::Unchanged) + plan.unchanged.len(),
+            recreated: of(Change::Recreated),
             refused: of(Change::Refused),
         }
     }
@@ -130,7 +139,8 @@ impl Counts {
     /// Whether anything differs.
     #[must_use]
     pub fn differs(&self) -> bool {
-        self.changed + self.added + self.pruned + self.released + self.refused > 0
+        let others = self.released + self.recreated + self.refused;
+        self.changed + self.added + self.pruned + others > 0
     }
 }
 
@@ -145,6 +155,7 @@ impl std::fmt::Display for Counts {
         for (count, word) in [
             (self.released, "released"),
             (self.retained, "retained"),
+            (self.recreated, "recreated"),
             (self.refused, "refused"),
         ] {
             if count > 0 {

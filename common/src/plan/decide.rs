@@ -58,7 +58,10 @@ impl Judge<'_> {
         live: Option<&LiveObject>,
     ) -> Result<Decision, RefusalReason> {
         let Some(live) = live else {
-            return self.create(wanted, recorded);
+            return match recorded.filter(|item| has_run(wanted, item)) {
+                Some(item) => Ok(quiet(item.clone())),
+                None => self.create(wanted, recorded),
+            };
         };
         let standing = self.standing(wanted, recorded, live);
         if let Standing::Foreign = standing {
@@ -216,6 +219,17 @@ impl Judge<'_> {
                 Some(format!("another installation (owner label {hash})"))
             })
     }
+}
+
+/// Whether a recorded object that is not there any more is a Job that ran and went by itself, as its manifest says
+/// (`ttlSecondsAfterFinished`): to create it is to run it again.
+pub(super) fn has_run(wanted: &DesiredObject, item: &Item) -> bool {
+    let key = &wanted.target.key;
+    let ttl = wanted.object.pointer("/spec/ttlSecondsAfterFinished");
+    let is_same = item.object.state == ObjectState::Owned && item.object.digest == wanted.digest;
+    (key.group.as_str(), key.kind.as_str()) == ("batch", "Job")
+        && ttl.is_some_and(|ttl| !ttl.is_null())
+        && is_same
 }
 
 fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {

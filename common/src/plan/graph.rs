@@ -20,7 +20,7 @@ mod stages;
 mod template;
 mod weak;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -94,6 +94,38 @@ impl Graph {
     /// What a node waits for. It reads every edge: who asks for all nodes counts them once instead.
     pub fn needs(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
         self.edges.iter().filter(move |edge| edge.to == node)
+    }
+
+    /// Which parts go before `part`, wholly or with some of their objects, and why.
+    #[must_use]
+    pub fn parts_before(&self, part: usize) -> BTreeMap<usize, BTreeSet<Reason>> {
+        let part_of = |node: NodeId| match self.nodes.get(node) {
+            Some(Node::Object { part, .. }) => Some(*part),
+            Some(Node::Gate { .. }) | None => None,
+        };
+        let into = self
+            .edges
+            .iter()
+            .filter(|edge| part_of(edge.to) == Some(part));
+        let mut before: BTreeMap<usize, BTreeSet<Reason>> = BTreeMap::new();
+        let mut gates = BTreeSet::new();
+        for edge in into {
+            match part_of(edge.from) {
+                Some(other) => {
+                    before.entry(other).or_default().insert(edge.reason);
+                }
+                None => {
+                    gates.insert(edge.from);
+                }
+            }
+        }
+        for edge in self.edges.iter().filter(|edge| gates.contains(&edge.to)) {
+            if let Some(other) = part_of(edge.from) {
+                before.entry(other).or_default().insert(edge.reason);
+            }
+        }
+        before.remove(&part);
+        before
     }
 
     /// The nodes in levels: no edge leads from one to another of the same level, and every edge leads to a later one.

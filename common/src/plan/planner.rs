@@ -248,8 +248,13 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
     };
     plan.to = Some(wanted.to.clone());
     plan.create_namespace = creates_namespace(input, wanted);
-    plan.wait_for = wait_targets(desired);
     plan.steps = steps;
+    // A Job that went at its end is wanted and not there, and nobody waits for it.
+    let waits = wait_targets(desired).into_iter().filter(|target| {
+        let key = &target.key;
+        plan.step(key).is_some() || input.snapshot.live.contains_key(key)
+    });
+    plan.wait_for = waits.collect();
     let kept = pruning.recorded();
     plan.exact = Inventory::union(&exact, &kept);
     // Decisions stand before the old facts: where the two differ, they know more (a new uid, a planned create).

@@ -148,9 +148,11 @@ mod tests {
             (rbac, "ClusterRole", "b"),
             ("", "ServiceAccount", "a"),
         ];
+        let mut steps = steps.map(step);
+        steps.sort_by(|a, b| a.target.key.cmp(&b.target.key));
         let plan = Plan {
             verb: Verb::Install,
-            steps: steps.map(step).to_vec(),
+            steps: steps.to_vec(),
             prune: vec![vec![Deletion {
                 target: target("", "ConfigMap", "old"),
                 uid: String::new(),

@@ -75,9 +75,10 @@ pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
         output::data(&drawn(&graph, &prepared, drawing));
         return Ok(Exit::Done);
     }
-    for (candidate, prepared) in planned.iter().zip(&prepared) {
+    let texts = announce::plans(&prepared, &graph);
+    for ((candidate, prepared), announced) in planned.iter().zip(&prepared).zip(texts) {
         let changes = diff::diff(cluster, &prepared.plan).await?;
-        text.push_str(&announce::plan(prepared));
+        text.push_str(&announced);
         for change in &changes {
             if let Some(error) = &change.error {
                 text.push_str(&format!("  refused   {}: {error}\n", change.key));

@@ -7,6 +7,7 @@ use common::engine::{Report, Settled, Settlement};
 use common::manifest::key::ObjectKey;
 use common::plan::conflicts::Conflict;
 use common::plan::crd_safety::Breakage;
+use common::plan::graph::{Graph, Reason};
 use common::plan::prune::KeptKind;
 use common::plan::{Plan, Verb, summary};
 
@@ -21,7 +22,7 @@ use super::prepare::Prepared;
 pub const LISTED: usize = 10;
 
 /// What a plan will do, as the confirmation shows it.
-pub fn plan(item: &Prepared) -> String {
+fn plan(item: &Prepared) -> String {
     let plan = &item.plan;
     let mut text = headline(item);
     text.push('\n');
@@ -77,6 +78,26 @@ pub fn plan(item: &Prepared) -> String {
         line(&mut text, "careful", warning);
     }
     text
+}
+
+/// What the plans of a command will do, one by one, with the others that come before each.
+pub fn plans<'a>(prepared: &'a [Prepared], graph: &'a Graph) -> impl Iterator<Item = String> + 'a {
+    prepared.iter().enumerate().map(|(part, item)| {
+        let mut text = plan(item);
+        for (other, reasons) in graph.parts_before(part) {
+            let name = prepared
+                .get(other)
+                .map(|other| &other.plan.installation.name);
+            let reasons: Vec<&str> = reasons.into_iter().map(Reason::word).collect();
+            let after = format!(
+                "{} ({})",
+                name.map_or("", String::as_str),
+                reasons.join(", ")
+            );
+            line(&mut text, "after", &after);
+        }
+        text
+    })
 }
 
 /// What happened.

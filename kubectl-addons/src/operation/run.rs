@@ -101,8 +101,8 @@ pub async fn run(
         return refuse_breakages(&prepared, change.accept).map(|()| exit);
     }
     if let Err(refusal) = refuse_breakages(&prepared, change.accept) {
-        for item in &prepared {
-            output::note(announce::plan(item).trim_end());
+        for text in announce::plans(&prepared, &graph(&prepared)?) {
+            output::note(text.trim_end());
         }
         return Err(refusal);
     }
@@ -136,8 +136,8 @@ pub async fn execute(
     init: Option<definitions::Init>,
 ) -> Result<Exit> {
     let graph = graph(prepared)?;
-    for item in prepared {
-        output::note(announce::plan(item).trim_end());
+    for text in announce::plans(prepared, &graph) {
+        output::note(text.trim_end());
     }
     if !run.yes {
         confirm(question(prepared))?;
@@ -274,10 +274,10 @@ fn core_namespaces(prepared: &[Prepared]) -> std::collections::BTreeSet<&str> {
 }
 
 async fn dry_run(session: &Session, prepared: &[Prepared], mode: DryRun) -> Result<Exit> {
-    graph(prepared)?;
+    let graph = graph(prepared)?;
     let mut worst = Exit::Done;
-    for item in prepared {
-        output::note(announce::plan(item).trim_end());
+    for (item, text) in prepared.iter().zip(announce::plans(prepared, &graph)) {
+        output::note(text.trim_end());
         if mode == DryRun::Server {
             for change in diff::diff(session.cluster().await?, &item.plan).await? {
                 if let Some(error) = change.error {

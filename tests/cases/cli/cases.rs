@@ -13,7 +13,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("help-diff", "kubectl-addons diff -h"),
     ("help-plan", "kubectl-addons plan -h"),
     ("help-apply", "kubectl-addons apply -h"),
-    ("plan-format", "kubectl-addons plan web -o dot"),
+    ("plan-format", "kubectl-addons plan web -o wide"),
     ("apply-no-file", "kubectl-addons apply missing.json"),
     ("apply-no-plan", "kubectl-addons apply catalogue.yaml"),
     ("no-command", "kubectl-addons"),

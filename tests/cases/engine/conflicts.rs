@@ -134,6 +134,13 @@ async fn a_field_has_a_policy_of_its_own() -> Result<()> {
     let edit = json!({"data": {"mine.yaml": "edited", "theirs.yaml": "edited"}});
     stage.patch("configmap", "edited", &edit).await?;
     let index = stage.index("2.yaml", &[("fields", "2.0.0", &manifest("2", rule))])?;
+    // The comparison shows what is taken, and not what is left.
+    let diff = format!("diff fields -n {} --channel {index}", stage.namespace);
+    let shown = stage.run(&diff).await?.ended(1)?.stdout;
+    ensure!(
+        shown.contains("mine.yaml") && !shown.contains("theirs.yaml"),
+        "{shown}"
+    );
     let upgrade = format!("upgrade fields -n {} --yes --channel", stage.namespace);
     let output = stage.run(&format!("{upgrade} {index}")).await?.done()?;
     let data = stage.must("configmap", "edited").await?["data"].clone();

@@ -67,6 +67,19 @@ async fn a_selector_is_refused_with_the_way_out() -> Result<()> {
             .ended(2)?;
         ensure!(usage.stderr.contains(words), "no {words}: {}", usage.stderr);
     }
+    let plan = line.replace("upgrade", "plan").replace(" --yes", "");
+    for (flags, shown) in [
+        ("", "\"recreated\":"),
+        (
+            " --recreate Deployment/web",
+            "\"recreated\": \"spec.selector: field is immutable",
+        ),
+    ] {
+        let plan = stage.run(&format!("{plan}{flags} -o json")).await?;
+        let is_refused = flags.is_empty();
+        let plan = plan.ended(i32::from(is_refused))?.stdout;
+        ensure!(plan.contains(shown) != is_refused, "{plan}");
+    }
     let output = stage
         .run(&format!("{line} --recreate Deployment/web"))
         .await?

@@ -90,3 +90,37 @@ fn annotated(kind: &str, name: &str, annotations: &[(&str, &str)]) -> String {
     }
     text
 }
+
+#[test]
+fn what_goes_before_another_add_on_is_told_with_its_reasons() {
+    let definition = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: tills.shop.example}, \
+         spec: {group: shop.example, names: {kind: Till, plural: tills}, versions: [{name: v1, served: true}]}}";
+    let till = format!(
+        "{definition}\n---\n{{apiVersion: shop.example/v1, kind: Till, metadata: {{name: a, namespace: web}}}}"
+    );
+    let mut with_till = desired(&till);
+    with_till.objects.retain(|key, _| key.kind == "Till");
+    let config = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: web}}";
+    let parts = [desired(definition), with_till, desired(config)];
+    let requires: [&[usize]; 3] = [&[], &[], &[1]];
+    let parts: Vec<Part<'_>> = parts
+        .iter()
+        .zip(requires)
+        .zip(["one", "two", "three"])
+        .map(|((desired, requires), name)| Part {
+            name,
+            desired,
+            requires,
+        })
+        .collect();
+    let graph = Graph::new(&parts).unwrap();
+    let before = |part| -> Vec<(usize, Vec<Reason>)> {
+        let before = graph.parts_before(part).into_iter();
+        before
+            .map(|(other, reasons)| (other, reasons.into_iter().collect()))
+            .collect()
+    };
+    assert_eq!(before(0), []);
+    assert_eq!(before(1), [(0, vec![Reason::Definition])]);
+    assert_eq!(before(2), [(1, vec![Reason::Requires])]);
+}

@@ -45,6 +45,7 @@ fn world() -> World {
         ("v1", "PersistentVolumeClaim", true),
         ("v1", "ServiceAccount", true),
         ("apps/v1", "Deployment", true),
+        ("batch/v1", "Job", true),
         ("policy/v1", "PodDisruptionBudget", true),
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition", false),
     ] {
@@ -83,6 +84,7 @@ fn world() -> World {
 fn manifest(kind: &str, name: &str) -> Value {
     let api_version = match kind {
         "Deployment" => "apps/v1",
+        "Job" => "batch/v1",
         "CustomResourceDefinition" => "apiextensions.k8s.io/v1",
         _ => "v1",
     };

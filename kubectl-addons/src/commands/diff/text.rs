@@ -32,11 +32,15 @@ pub(super) fn render(
         let mark = match object.change {
             Change::Added => '+',
             Change::Changed => '~',
+            Change::Recreated => '±',
             Change::Refused => '!',
             Change::Unchanged => continue,
         };
         let diff = object.diff;
         let _ = writeln!(text, "{mark} {}", diff.key);
+        if let Some(why) = &diff.recreated {
+            let _ = writeln!(text, "    deleted and made anew: {why}");
+        }
         if let Some(error) = &diff.error {
             let _ = writeln!(text, "    {error}");
         }

@@ -102,6 +102,41 @@ fn decisions() {
     }
 }
 
+/// A Job with a time to live ran and went: it neither runs again, nor does anybody wait for it.
+#[test]
+fn a_job_that_went_at_its_end_is_no_missing_object() {
+    let job = |ttl: Value, image: &str| {
+        let mut job = manifest("Job", "once");
+        job["spec"] = json!({"ttlSecondsAfterFinished": ttl, "template": {"image": image}});
+        job
+    };
+    for (ttl, image, actions, waits) in [
+        (json!(0), "one", &[][..], 0),
+        (json!(0), "two", &[Action::Create], 1),
+        (Value::Null, "one", &[Action::Create], 1),
+    ] {
+        let recorded = world().want([job(ttl.clone(), "one")]);
+        let (key, digest) = recorded
+            .desired
+            .objects
+            .iter()
+            .map(|(key, object)| (key.clone(), object.digest.clone()))
+            .next()
+            .unwrap();
+        let plan = world()
+            .want([job(ttl, image)])
+            .record(key, Owned, &digest)
+            .plan();
+        let found: Vec<Action> = plan.steps.iter().map(|step| step.action).collect();
+        assert_eq!(
+            (found.as_slice(), plan.wait_for.len()),
+            (actions, waits),
+            "{image}"
+        );
+        assert_eq!(plan.exact.objects.len(), 1);
+    }
+}
+
 #[test]
 fn ensure_repairs_without_being_due() {
     let mut world = world().want([manifest("ConfigMap", "x"), manifest("Secret", "s")]);
