@@ -14,6 +14,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::schema::versions;
 use crate::manifest::key::ObjectKey;
 
 pub(super) use breakage::counted;
@@ -254,11 +255,6 @@ fn pairs<'a>(live: &'a Value, wanted: &'a Value) -> Vec<(&'a Value, &'a Value)> 
         }
     }
     pairs
-}
-
-fn versions(crd: &Value) -> impl Iterator<Item = &Value> {
-    let versions = crd.pointer("/spec/versions").and_then(Value::as_array);
-    versions.into_iter().flatten()
 }
 
 fn version_of<'a>(crd: &'a Value, wanted: &str) -> Option<&'a Value> {

@@ -177,7 +177,8 @@ impl Schemas {
     }
 }
 
-fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
+/// The versions of a definition.
+pub(super) fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
     let versions = definition.pointer("/spec/versions");
     versions.and_then(Value::as_array).into_iter().flatten()
 }
