@@ -6,7 +6,7 @@
 //! | `address`, `request`, `create`, [`error`] | where a request goes, how often it is tried, what a refusal means |
 //! | [`snapshot`], [`definitions`] | live metadata of the wanted and recorded objects; what changed definitions do to live objects |
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
-//! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `holder`, [`namespace`] | what an operation does |
+//! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `delete`, `holder`, [`namespace`] | what an operation does |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what its readiness depends on besides itself |
 //! | `report` | what became of it |
 //! | [`mod@diff`] | what it would change, field by field |
@@ -22,6 +22,7 @@ pub mod cluster;
 pub mod crds;
 mod create;
 pub mod definitions;
+mod delete;
 pub mod diff;
 mod discovery;
 pub mod error;

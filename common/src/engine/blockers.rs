@@ -5,7 +5,6 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
@@ -15,7 +14,7 @@ use crate::readiness::{Readiness, ended_by_events};
 
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
-use super::meta::or_default;
+use super::listing::Page;
 use super::request::{Call, JSON};
 
 /// Pods and events that are read.
@@ -140,14 +139,8 @@ fn time(event: &Value) -> &str {
     times.next().unwrap_or_default()
 }
 
-#[derive(Deserialize)]
-struct List {
-    #[serde(default, deserialize_with = "or_default")]
-    items: Vec<Value>,
-}
-
 /// What cannot be read says nothing.
 async fn items(cluster: &Cluster, call: Call) -> Vec<Value> {
-    let found = cluster.send::<List>(call).await;
+    let found = cluster.send::<Page<Value>>(call).await;
     found.map_or_else(|_| Vec::new(), |answer| answer.object.items)
 }

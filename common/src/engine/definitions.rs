@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::manifest::key::{Gvk, ObjectKey};
@@ -19,12 +18,13 @@ use crate::plan::{Action, Plan, Step};
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::{ListMetadata, PartialList, or_default};
+use super::listing::Page;
+use super::meta::PartialList;
 use super::request::{Call, JSON, METADATA_LIST};
 use super::served::{self, is_definition};
 
-/// Objects that are judged, in each version.
-const MOST_OBJECTS: usize = 5_000;
+/// Objects that are judged, in each version; with more of them nobody knows what breaks.
+const MOST_OBJECTS: usize = 20_000;
 const PAGE: &str = "500";
 /// Whole definitions and pages of whole objects are large: few are held at a time.
 const AT_A_TIME: usize = 4;
@@ -84,7 +84,7 @@ async fn changed_definition(
     let mut scan = Scan::new(comparison);
     let mut unseen = None;
     for version in versions {
-        let collection = objects_of(&live, version);
+        let collection = in_version(&live, version);
         match judge(cluster, &collection, &mut scan).await {
             Ok(()) => {}
             Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
@@ -107,8 +107,21 @@ async fn live(cluster: &Cluster, key: &ObjectKey) -> Result<Option<Value>, Engin
     }
 }
 
-/// The objects of a definition in one version, in all namespaces.
-fn objects_of(definition: &Value, version: String) -> Collection {
+/// The objects of a definition, in all namespaces, in the version that they are stored in where that is served: it needs no
+/// conversion webhook, whose backend may be gone. `None` where no version is served.
+pub(super) fn objects_of(definition: &Value) -> Option<Collection> {
+    let is = |version: &Value, field: &str| version.get(field) == Some(&Value::Bool(true));
+    let versions = definition.pointer("/spec/versions")?.as_array()?;
+    let served = versions.iter().filter(|version| is(version, "served"));
+    let version = served.max_by_key(|version| is(version, "storage"))?;
+    Some(in_version(
+        definition,
+        version.get("name")?.as_str()?.to_owned(),
+    ))
+}
+
+/// The same in one version.
+fn in_version(definition: &Value, version: String) -> Collection {
     let text = |pointer| {
         let text = definition.pointer(pointer).and_then(Value::as_str);
         text.unwrap_or_default().to_owned()
@@ -130,13 +143,6 @@ async fn judge(
     collection: &Collection,
     scan: &mut Scan,
 ) -> Result<(), EngineError> {
-    #[derive(Deserialize)]
-    struct Page {
-        #[serde(default)]
-        metadata: ListMetadata,
-        #[serde(default, deserialize_with = "or_default")]
-        items: Vec<Value>,
-    }
     let mut read = 0;
     let mut next = String::new();
     loop {
@@ -144,7 +150,7 @@ async fn judge(
         if !next.is_empty() {
             call = call.query("continue", &query_value(&next));
         }
-        let page = match cluster.send::<Page>(call).await {
+        let page = match cluster.send::<Page<Value>>(call).await {
             Ok(answer) => answer.object,
             Err(error) if error.is_not_found() => return Ok(()),
             // The server forgot the place. What was read has been judged; the rest is said not to have been.
@@ -177,17 +183,9 @@ async fn inhabited(
     let Some(live) = live(cluster, definition).await? else {
         return Ok(None);
     };
-    let is = |version: &Value, field: &str| version.get(field) == Some(&Value::Bool(true));
-    let versions = live.pointer("/spec/versions").and_then(Value::as_array);
-    let versions = versions.into_iter().flatten();
-    // The stored version needs no conversion webhook, whose backend may be gone.
-    let version = versions
-        .filter(|version| is(version, "served"))
-        .max_by_key(|version| is(version, "storage"));
-    let Some(version) = version.and_then(|version| version.get("name")?.as_str()) else {
+    let Some(collection) = objects_of(&live) else {
         return Ok(None);
     };
-    let collection = objects_of(&live, version.to_owned());
     let gvk = &collection.gvk;
     let call = Call::list(&collection, METADATA_LIST).query("limit", PAGE);
     let page = match cluster.send::<PartialList>(call).await {

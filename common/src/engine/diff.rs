@@ -111,7 +111,7 @@ async fn diff_step(
     };
     match (live, answer) {
         (Some(live), Ok(wanted)) => {
-            let is_secret = key.group.is_empty() && key.kind == "Secret";
+            let is_secret = key.is_secret();
             change.fields = fields::compare(&live, &wanted.object, manager, is_secret);
         }
         (_, Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. }))) => {

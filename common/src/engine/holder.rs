@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -11,8 +10,10 @@ use crate::plan::teardown::holder::{Workload, words};
 
 use super::address::Collection;
 use super::cluster::Cluster;
+use super::definitions::objects_of;
+use super::delete::finalizers;
 use super::error::EngineError;
-use super::meta::or_default;
+use super::listing::Page;
 use super::request::{Call, JSON};
 
 /// The API server's own finalizer on definitions: it deletes their objects first.
@@ -26,12 +27,6 @@ const WORKLOADS: [(&str, &str); 3] = [
     ("StatefulSet", "statefulsets"),
     ("DaemonSet", "daemonsets"),
 ];
-
-#[derive(Deserialize)]
-struct List {
-    #[serde(default, deserialize_with = "or_default")]
-    items: Vec<Value>,
-}
 
 /// What holds an object, who likely lets go of it, and the way out.
 pub(super) async fn reason(
@@ -76,30 +71,18 @@ async fn first_held(
     cluster: &Cluster,
     definition: &Value,
 ) -> Result<Option<(String, Value)>, EngineError> {
-    let text = |pointer| definition.pointer(pointer).and_then(Value::as_str);
-    let versions = definition
-        .pointer("/spec/versions")
-        .and_then(Value::as_array);
-    let mut versions = versions.into_iter().flatten();
-    let served = versions.find(|version| version.get("served") == Some(&Value::Bool(true)));
-    let version = served.and_then(|version| version.get("name")?.as_str());
-    let (Some(version), Some(group), Some(kind), Some(plural)) = (
-        version,
-        text("/spec/group"),
-        text("/spec/names/kind"),
-        text("/spec/names/plural"),
-    ) else {
+    let Some(collection) = objects_of(definition) else {
         return Ok(None);
     };
-    let collection = Collection::known(&format!("{group}/{version}"), kind, plural, None);
     let call = Call::list(&collection, JSON).query("limit", LOOKED_AT);
-    let found = cluster.send::<List>(call).await?.object.items;
+    let found = cluster.send::<Page<Value>>(call).await?.object.items;
     let held = found
         .into_iter()
         .find(|object| !finalizers(object).is_empty());
     Ok(held.map(|object| {
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
         let name = text("/metadata/name").unwrap_or_default();
+        let kind = &collection.gvk.kind;
         let named = match text("/metadata/namespace") {
             Some(namespace) => format!("{namespace}/{kind} {name}"),
             None => format!("{kind} {name}"),
@@ -113,20 +96,12 @@ async fn workloads(cluster: &Cluster) -> Vec<Workload> {
     let lists = WORKLOADS.map(async |(kind, plural)| {
         let collection = Collection::known("apps/v1", kind, plural, None);
         let call = Call::list(&collection, JSON).query("limit", LOOKED_AT);
-        let found = cluster.send::<List>(call).await;
+        let found = cluster.send::<Page<Value>>(call).await;
         let items = found.map_or_else(|_| Vec::new(), |answer| answer.object.items);
         let workloads = items.iter().filter_map(|item| Workload::of(kind, item));
         workloads.collect::<Vec<_>>()
     });
     join_all(lists).await.into_iter().flatten().collect()
-}
-
-fn finalizers(object: &Value) -> Vec<String> {
-    let finalizers = object
-        .pointer("/metadata/finalizers")
-        .and_then(Value::as_array);
-    let finalizers = finalizers.into_iter().flatten().filter_map(Value::as_str);
-    finalizers.map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! LIST of whole collections, page by page.
+//! LISTs: whole collections, page by page, or one page.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -12,20 +12,22 @@ use super::request::{Call, JSON};
 /// Objects of one page.
 const PAGE: &str = "100";
 
+/// What a LIST answers.
+#[derive(Deserialize)]
+#[serde(bound = "T: DeserializeOwned")]
+pub(super) struct Page<T> {
+    #[serde(default)]
+    pub(super) metadata: ListMetadata,
+    #[serde(default = "Vec::new", deserialize_with = "or_default")]
+    pub(super) items: Vec<T>,
+}
+
 /// Every object of a collection, or those that a label selector matches.
 pub(super) async fn all<T: DeserializeOwned>(
     cluster: &Cluster,
     collection: &Collection,
     selector: Option<&str>,
 ) -> Result<Vec<T>, EngineError> {
-    #[derive(Deserialize)]
-    #[serde(bound = "T: DeserializeOwned")]
-    struct Page<T> {
-        #[serde(default)]
-        metadata: ListMetadata,
-        #[serde(default = "Vec::new", deserialize_with = "or_default")]
-        items: Vec<T>,
-    }
     let mut found = Vec::new();
     let mut next = String::new();
     loop {

@@ -18,13 +18,14 @@ use crate::readiness::{Readiness, Status};
 
 use super::address::Collection;
 use super::cluster::Cluster;
+use super::delete::{Propagation, delete};
 use super::error::EngineError;
 use super::execute::Event;
 use super::meta::{Metadata, Partial};
 use super::request::{Call, MERGE_PATCH, METADATA};
 use super::snapshot::{namespace_collection, read_all, read_one};
 use super::wait::teller;
-use super::{create, prune, record};
+use super::{create, record};
 
 const PAUSE: Duration = Duration::from_secs(1);
 /// What every namespace has, and what controllers take away by themselves.
@@ -193,7 +194,14 @@ pub(super) async fn remove(
     if !foreign.is_empty() {
         return Ok(Removal::Kept(in_it(&foreign)));
     }
-    prune::delete(cluster, &collection, name, &found.uid).await?;
+    delete(
+        cluster,
+        &collection,
+        name,
+        &found.uid,
+        Propagation::Background,
+    )
+    .await?;
     Ok(Removal::Removed)
 }
 

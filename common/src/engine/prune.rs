@@ -4,9 +4,8 @@
 use futures::StreamExt as _;
 use futures::future::join_all;
 use futures::stream;
-use serde::Deserialize;
 use serde_json::json;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use crate::api::names;
 use crate::manifest::key::ObjectKey;
@@ -15,23 +14,14 @@ use crate::readiness::{Readiness, Status};
 
 use super::address::Collection;
 use super::cluster::Cluster;
+use super::delete::{self, Deleted, Propagation, delete};
 use super::error::EngineError;
 use super::execute::Event;
 use super::holder;
-use super::meta::{Metadata, Partial};
+use super::meta::Partial;
 use super::report::Failure;
 use super::request::{APPLY_PATCH, Call, MERGE_PATCH, METADATA};
 use super::snapshot::read_one;
-use super::watch::{Seen, follow};
-
-/// Finalizers of Kubernetes itself: what they wait for needs none of the objects that go later.
-const FINALIZERS_OF_KUBERNETES: &[&str] = &[
-    "foregroundDeletion",
-    "orphan",
-    "kubernetes.io/",
-    "service.kubernetes.io/",
-    "batch.kubernetes.io/",
-];
 
 /// What became of the deletions.
 #[derive(Debug, Default)]
@@ -46,17 +36,6 @@ pub(super) struct Pruned {
     pub(super) skipped: Vec<(ObjectKey, String)>,
     /// Deleted, but a finalizer holds them.
     pub(super) held: Vec<(ObjectKey, Readiness)>,
-}
-
-/// How a deletion ended.
-#[derive(Debug)]
-pub(super) enum Deleted {
-    /// It is gone, or goes by itself.
-    Gone,
-    /// Finalizers of an add-on hold it.
-    Held(Vec<String>),
-    /// Another object has its name.
-    Foreign,
 }
 
 /// Deletes group after group. A group begins when the objects of the one before that an add-on's finalizer holds are
@@ -105,7 +84,8 @@ async fn delete_group<'a>(
         .map(async |deletion| {
             let target = &deletion.target;
             let collection = Collection::of(target);
-            let result = delete(cluster, &collection, &target.key.name, &deletion.uid).await;
+            let (name, background) = (&target.key.name, Propagation::Background);
+            let result = delete(cluster, &collection, name, &deletion.uid, background).await;
             (deletion, result)
         })
         .buffer_unordered(cluster.concurrency());
@@ -134,51 +114,6 @@ async fn delete_group<'a>(
     held
 }
 
-/// Deletes one object if it still has this uid.
-pub(super) async fn delete(
-    cluster: &Cluster,
-    collection: &Collection,
-    name: &str,
-    uid: &str,
-) -> Result<Deleted, EngineError> {
-    /// The object while something holds it, a Status when it is gone.
-    #[derive(Deserialize)]
-    struct Answered {
-        #[serde(default)]
-        kind: String,
-        #[serde(default)]
-        metadata: Metadata,
-    }
-    let options = json!({
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "preconditions": {"uid": uid},
-        "propagationPolicy": "Background",
-    });
-    let call = Call::delete(collection, name).body(options.to_string().into_bytes());
-    match cluster.send::<Answered>(call).await {
-        Ok(answer) if answer.object.kind == "Status" => Ok(Deleted::Gone),
-        Ok(answer) => {
-            let finalizers = answer.object.metadata.finalizers.into_iter();
-            let of_addons: Vec<String> = finalizers
-                .filter(|finalizer| {
-                    !FINALIZERS_OF_KUBERNETES
-                        .iter()
-                        .any(|known| finalizer.starts_with(known))
-                })
-                .collect();
-            Ok(if of_addons.is_empty() {
-                Deleted::Gone
-            } else {
-                Deleted::Held(of_addons)
-            })
-        }
-        Err(error) if error.code() == Some(404) => Ok(Deleted::Gone),
-        Err(error) if error.is_conflict() => Ok(Deleted::Foreign),
-        Err(error) => Err(error),
-    }
-}
-
 /// Waits until a deleted object is gone; what holds it where it is not at the deadline.
 async fn until_gone(
     cluster: &Cluster,
@@ -197,25 +132,15 @@ async fn until_gone(
         readiness: readiness.clone(),
     });
     let collection = Collection::of(&deletion.target);
-    let is_it = |object: &serde_json::Value| {
-        object.pointer("/metadata/uid").and_then(|uid| uid.as_str()) == Some(&deletion.uid)
-    };
-    let gone = follow(cluster, &collection, Some(&key.name), |seen| match seen {
-        Seen::Listed(objects) => !objects.iter().any(is_it),
-        Seen::Changed(object) => !is_it(&object),
-        Seen::Deleted(object) => is_it(&object),
-        Seen::Lost(_) => false,
-    });
-    match timeout_at(deadline, gone).await {
-        Ok(Ok(())) => None,
-        // The kind itself is gone.
-        Ok(Err(error)) if error.code() == Some(404) => None,
-        Ok(Err(error)) => Some(Readiness {
-            message: format!("{}; {error}", readiness.message),
+    let name = &key.name;
+    match delete::until_gone(cluster, &collection, name, &deletion.uid, deadline).await {
+        Ok(None) => None,
+        Ok(Some(_)) => Some(Readiness {
+            message: holder::reason(cluster, &collection, name, &finalizers).await,
             ..readiness
         }),
-        Err(_) => Some(Readiness {
-            message: holder::reason(cluster, &collection, &key.name, &finalizers).await,
+        Err(error) => Some(Readiness {
+            message: format!("{}; {error}", readiness.message),
             ..readiness
         }),
     }

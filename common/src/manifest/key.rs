@@ -79,6 +79,14 @@ impl ObjectKey {
     }
 }
 
+impl ObjectKey {
+    /// Whether its values are nobody's business: they stand in no error, plan, diff or record.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.group.is_empty() && self.kind == "Secret"
+    }
+}
+
 impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(namespace) = &self.namespace {

@@ -6,14 +6,15 @@
 //! (`status`, where it is a subresource) is left out; what nobody can judge (CEL rules) is a warning.
 
 mod breakage;
+mod compare;
 mod object;
 mod rule;
-mod schema;
 
 use std::fmt;
 
 use serde_json::Value;
 
+use super::schema::versions;
 use crate::manifest::key::ObjectKey;
 
 pub(super) use breakage::counted;
@@ -127,7 +128,7 @@ impl Comparison {
                 continue;
             }
             let old_schema = old.pointer(SCHEMA).filter(|_| !root_is_free);
-            let mut found = schema::compare(old_schema, new_schema);
+            let mut found = compare::compare(old_schema, new_schema);
             if new.pointer("/subresources/status").is_some() {
                 found.changes.retain(|(path, _)| !path.is_under("status"));
                 found.unjudged.retain(|(path, _)| !path.is_under("status"));
@@ -193,21 +194,29 @@ impl Change {
                     .as_object()
                     .is_some_and(|fields| fields.keys().any(|key| !named.contains(key)))
             }),
-            What::Rule(rule) => self
-                .path
-                .any(object, &|value| rule.holds(value) == Some(false)),
+            What::Rule(rule) => self.path.any(object, &|value| !rule.holds(value)),
         }
     }
 
     /// `3 live objects set it`.
-    fn verdict(&self, objects: &str, one: bool) -> String {
+    fn breaking(&self, objects: &str, count: usize) -> String {
         let (singular, plural) = match self.what {
             What::Removed => ("sets it", "set it"),
             What::Required => ("lacks it", "lack it"),
             What::Unnamed { .. } => ("has such a field", "have such fields"),
             What::Rule(_) => ("does not fit", "do not fit"),
         };
-        format!("{objects} {}", if one { singular } else { plural })
+        format!("{objects} {}", if count == 1 { singular } else { plural })
+    }
+
+    /// That it breaks nothing.
+    fn harmless(&self) -> &'static str {
+        match self.what {
+            What::Removed => "no live object sets it",
+            What::Required => "every live object has it",
+            What::Unnamed { .. } => "no live object has others",
+            What::Rule(_) => "every live object fits",
+        }
     }
 }
 
@@ -246,11 +255,6 @@ fn pairs<'a>(live: &'a Value, wanted: &'a Value) -> Vec<(&'a Value, &'a Value)> 
         }
     }
     pairs
-}
-
-fn versions(crd: &Value) -> impl Iterator<Item = &Value> {
-    let versions = crd.pointer("/spec/versions").and_then(Value::as_array);
-    versions.into_iter().flatten()
 }
 
 fn version_of<'a>(crd: &'a Value, wanted: &str) -> Option<&'a Value> {

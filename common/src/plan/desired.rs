@@ -248,9 +248,8 @@ impl Desired {
         // A manifest that was copied from a cluster would claim what only the server writes.
         ownership::strip(&mut object);
         ownership::mark(&mut object, ctx.installation);
-        let secret = key.group.is_empty() && key.kind == "Secret";
         Ok(DesiredObject {
-            digest: if secret {
+            digest: if key.is_secret() {
                 String::new()
             } else {
                 digest::digest(&object)

@@ -4,13 +4,14 @@
 //! What is judged is what a structural schema says (research/peers.md §1, Diff; apiextensions.k8s.io/v1): types, required and
 //! unknown fields, enums, bounds, lengths, patterns, list keys, and the same inside `allOf`, `anyOf`, `oneOf` and `not`.
 //! Defaults count as there, and a null where none may be counts as not there: the API server does the same before it judges.
-//! CEL rules (`x-kubernetes-validations`) and `format` are left to the API server; a definition with CEL rules is told once.
+//! CEL rules (`x-kubernetes-validations`) and formats of texts are left to the API server; a definition with CEL rules is told
+//! once.
 //!
 //! Written here and not taken from the crate `jsonschema` (63 crates, research/crates.md): JSON Schema knows no pruning, no
 //! int-or-string, no nullable, no embedded resource, and its patterns are not Go's. `regex-lite` is one crate without
 //! dependencies, linear in time, and its `\d`, `\w` and `\s` are ASCII as Go's are.
 
-mod check;
+pub(super) mod check;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -176,7 +177,8 @@ impl Schemas {
     }
 }
 
-fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
+/// The versions of a definition.
+pub(super) fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
     let versions = definition.pointer("/spec/versions");
     versions.and_then(Value::as_array).into_iter().flatten()
 }

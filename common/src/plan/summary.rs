@@ -1,9 +1,9 @@
 //! The words of a plan for people: what the confirmation says before, in the words and counts that the report repeats.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::order::Rank;
-use super::{Action, Plan};
+use super::{Action, Plan, Step};
 use crate::manifest::key::ObjectKey;
 
 /// One line of the confirmation: `create   9 objects   ServiceAccount, ClusterRole ×2, …`.
@@ -69,44 +69,40 @@ pub fn kinds<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> String {
 /// the graph's. Empty where nothing is applied.
 #[must_use]
 pub fn order(plan: &Plan) -> String {
-    let words = ranks(plan)
-        .into_iter()
-        .zip(1..)
-        .map(|((rank, kinds), number)| format!("{number} {}", rank_words(rank, &kinds)));
+    let mut ranks: BTreeMap<Rank, BTreeSet<(&str, &str)>> = BTreeMap::new();
+    for step in &plan.steps {
+        let key = &step.target.key;
+        let kinds = ranks.entry(rank(step)).or_default();
+        kinds.insert((&key.group, &key.kind));
+    }
+    let words = ranks.into_iter().zip(1..);
+    let words =
+        words.map(|((rank, kinds), number)| format!("{number} {}", rank_words(rank, &kinds)));
     words.collect::<Vec<_>>().join(" → ")
 }
 
 /// How many steps of which rank a plan has.
 #[must_use]
 pub fn steps_by_rank(plan: &Plan) -> BTreeMap<Rank, usize> {
-    let ranks = ranks(plan).into_iter();
-    ranks.map(|(rank, kinds)| (rank, kinds.len())).collect()
+    let mut counts = BTreeMap::new();
+    for step in &plan.steps {
+        *counts.entry(rank(step)).or_default() += 1;
+    }
+    counts
 }
 
-fn ranks(plan: &Plan) -> BTreeMap<Rank, Vec<&str>> {
-    let mut ranks: BTreeMap<Rank, Vec<&str>> = BTreeMap::new();
-    for step in &plan.steps {
-        let key = &step.target.key;
-        let rank = Rank::of(key, Some(&step.object));
-        ranks.entry(rank).or_default().push(&key.kind);
-    }
-    ranks
+fn rank(step: &Step) -> Rank {
+    Rank::of(&step.target.key, Some(&step.object))
 }
 
 /// The kinds of a rank where they are few and say more than its title.
-fn rank_words(rank: Rank, kinds: &[&str]) -> String {
+fn rank_words(rank: Rank, kinds: &BTreeSet<(&str, &str)>) -> String {
     const FEW: usize = 3;
-    let mut named: Vec<&str> = Vec::new();
-    for kind in kinds {
-        if !named.contains(kind) {
-            named.push(kind);
-        }
+    if rank == Rank::Identity || kinds.len() > FEW {
+        return rank.title().to_owned();
     }
-    if rank == Rank::Identity || named.len() > FEW {
-        rank.title().to_owned()
-    } else {
-        named.join(", ")
-    }
+    let kinds: Vec<&str> = kinds.iter().map(|(_, kind)| *kind).collect();
+    kinds.join(", ")
 }
 
 #[cfg(test)]
@@ -116,7 +112,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::plan::{Deletion, InstallationName, Step, Target, Verb};
+    use crate::plan::{Deletion, InstallationName, Target, Verb};
 
     fn target(group: &str, kind: &str, name: &str) -> Target {
         Target {

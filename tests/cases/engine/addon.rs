@@ -7,7 +7,7 @@ use crate::main_job::stage::{Stage, config_map};
 /// What its Secret holds, which nobody may read anywhere else.
 pub const PASSWORD: &str = "correct-horse-battery";
 
-/// Nine objects in three waves.
+/// Nine objects of three ranks.
 pub fn first() -> String {
     [
         common("kept", "one").as_str(),

@@ -1,4 +1,4 @@
-//! Objects that the server refuses in the middle of a wave: exit code, what is done anyway, what is not.
+//! Objects that the server refuses in the middle of an operation: exit code, what is done anyway, what is not.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ async fn a_denied_object_ends_with_6_and_the_policys_words() -> Result<()> {
     );
     ensure!(
         stage.has("configmap", "fine").await?,
-        "the rest of the wave was not applied"
+        "what does not wait for it was not applied"
     );
     let record = stage.record("some").await?;
     ensure!(record["status"]["phase"] == "Failed", "{record:#}");

@@ -123,7 +123,7 @@ async fn tightened_and_newly_required_fields_name_who_does_not_fit() -> Result<(
         &[
             "field spec.color takes only \"red\", \"blue\", 1 live object does not fit",
             "field spec.size becomes required, 1 live object lacks it",
-            "field spec.size may be 9 at most, no live object does not fit",
+            "field spec.size may be 9 at most, every live object fits",
             &format!("would make 2 Tills invalid ({namespace}/bare, {namespace}/pink)"),
         ],
     )

@@ -15,7 +15,7 @@ const SHORTEST_SECRET: usize = 4;
 /// The error of a step in its words.
 pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
     let key = &step.target.key;
-    let is_secret = key.group.is_empty() && key.kind == "Secret";
+    let is_secret = key.is_secret();
     match error {
         EngineError::FieldConflict { causes, .. } => EngineError::Conflict {
             key: key.clone(),

@@ -10,17 +10,17 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use tokio::time::{Instant, timeout_at};
+use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::api::names;
 use crate::plan::{Step, recreate};
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
+use super::super::delete::{Deleted, Propagation, delete, until_gone};
 use super::super::error::EngineError;
 use super::super::request::{Call, JSON};
-use super::super::watch::{Seen, follow};
 use super::{Applied, Applier, body};
 
 /// Left of the operation for saying what is not gone.
@@ -56,8 +56,24 @@ pub(super) async fn recreate(
         ));
     }
     could_be_made(cluster, &collection, step).await?;
-    delete(cluster, &collection, step, &live).await?;
-    until_gone(applier, cluster, &collection, step, &live).await?;
+    let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
+    let uid = uid.unwrap_or_default();
+    let propagation = propagation(step, &live);
+    match delete(cluster, &collection, &key.name, uid, propagation).await? {
+        Deleted::Gone | Deleted::Held(_) => {}
+        Deleted::Foreign => {
+            return Err(conflict(
+                "it was made again by somebody else; run the command again",
+            ));
+        }
+    }
+    let left = applier.deadline.saturating_duration_since(Instant::now());
+    let bound = applier.deadline - RESERVE.min(left / 2);
+    match until_gone(cluster, &collection, &key.name, uid, bound).await {
+        Ok(None) => {}
+        Ok(Some(finalizers)) => return Err(conflict(&still_there(&finalizers))),
+        Err(error) => return Err(lost(step, error)),
+    }
     applier
         .create(cluster, step)
         .await
@@ -81,97 +97,22 @@ async fn could_be_made(
     }
 }
 
-async fn delete(
-    cluster: &Cluster,
-    collection: &Collection,
-    step: &Step,
-    live: &Value,
-) -> Result<(), EngineError> {
-    let key = &step.target.key;
-    let options = json!({
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "preconditions": {"uid": uid(live)},
-        "propagationPolicy": propagation(step, live),
-    });
-    let call = Call::delete(collection, &key.name).body(body(step, &options)?);
-    match cluster.send::<Value>(call).await {
-        Ok(_) => Ok(()),
-        Err(error) if error.is_not_found() => Ok(()),
-        Err(error) if error.is_conflict() => Err(EngineError::Conflict {
-            key: key.clone(),
-            message: "it was made again by somebody else; run the command again".to_owned(),
-        }),
-        Err(error) => Err(error),
-    }
-}
-
-fn propagation(step: &Step, live: &Value) -> &'static str {
+fn propagation(step: &Step, live: &Value) -> Propagation {
     let key = &step.target.key;
     let selector = |object: &Value| object.pointer("/spec/selector").cloned();
     match (key.group.as_str(), key.kind.as_str()) {
-        ("apps", "StatefulSet") if selector(live) == selector(&step.object) => "Orphan",
-        ("apps", "StatefulSet") => "Foreground",
-        _ => "Background",
+        ("apps", "StatefulSet") if selector(live) == selector(&step.object) => Propagation::Orphan,
+        ("apps", "StatefulSet") => Propagation::Foreground,
+        _ => Propagation::Background,
     }
 }
 
-/// Waits until the deleted object is gone; what holds it where it is not in time.
-async fn until_gone(
-    applier: &Applier,
-    cluster: &Cluster,
-    collection: &Collection,
-    step: &Step,
-    live: &Value,
-) -> Result<(), EngineError> {
-    let mut finalizers = Vec::new();
-    let is_it = |object: &Value| uid(object) == uid(live);
-    let mut held_by = |object: &Value| {
-        finalizers = object
-            .pointer("/metadata/finalizers")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|finalizer| finalizer.as_str().map(str::to_owned))
-            .collect();
+fn still_there(finalizers: &[String]) -> String {
+    let why = match finalizers {
+        [] => "is still going".to_owned(),
+        finalizers => format!("is held by finalizer {}", finalizers.join(", ")),
     };
-    let gone = follow(
-        cluster,
-        collection,
-        Some(&step.target.key.name),
-        |seen| match seen {
-            Seen::Listed(objects) => match objects.iter().find(|object| is_it(object)) {
-                Some(object) => {
-                    held_by(object);
-                    false
-                }
-                None => true,
-            },
-            Seen::Changed(object) => {
-                held_by(&object);
-                !is_it(&object)
-            }
-            Seen::Deleted(object) => is_it(&object),
-            Seen::Lost(_) => false,
-        },
-    );
-    let left = applier.deadline.saturating_duration_since(Instant::now());
-    let bound = applier.deadline - RESERVE.min(left / 2);
-    match timeout_at(bound, gone).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(lost(step, error)),
-        Err(_) => Err(EngineError::Conflict {
-            key: step.target.key.clone(),
-            message: if finalizers.is_empty() {
-                "it was deleted to be made anew and is still going; run the command again when it is gone".to_owned()
-            } else {
-                format!(
-                    "it was deleted to be made anew and is held by finalizer {}; run the command again when it is gone",
-                    finalizers.join(", ")
-                )
-            },
-        }),
-    }
+    format!("it was deleted to be made anew and {why}; run the command again when it is gone")
 }
 
 /// The object is deleted, and not there again.
@@ -189,9 +130,4 @@ fn lost(step: &Step, error: EngineError) -> EngineError {
             code,
         },
     }
-}
-
-fn uid(object: &Value) -> &str {
-    let uid = object.pointer("/metadata/uid");
-    uid.and_then(Value::as_str).unwrap_or_default()
 }

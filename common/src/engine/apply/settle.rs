@@ -145,7 +145,7 @@ fn pin(object: &Value, resource_version: &str) -> Arc<Value> {
 fn conflict(step: &Step, live: &Value, cause: &FieldCause) -> Conflict {
     let key = &step.target.key;
     // Also an annotation of a Secret can repeat it.
-    let is_masked = key.group.is_empty() && key.kind == "Secret";
+    let is_masked = key.is_secret();
     let value = |object: &Value| {
         let value = path::get(object, &cause.field)?;
         Some(if is_masked {

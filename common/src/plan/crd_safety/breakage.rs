@@ -25,7 +25,7 @@ pub struct Breakage {
     pub kind: String,
     /// What the API server will refuse, with the way out: no flag accepts it.
     pub impossible: Vec<String>,
-    /// Every change that breaks live objects, in words.
+    /// Every change that breaks live objects, or may break those that were not read, in words.
     pub changes: Vec<String>,
     /// Objects that lose data.
     pub loses: Hurt,
@@ -116,7 +116,7 @@ impl Scan {
         }
     }
 
-    /// There are more objects than were read.
+    /// There are more objects than were read: what they break by is not known.
     pub fn there_are_more(&mut self) {
         self.more = true;
     }
@@ -125,10 +125,18 @@ impl Scan {
     #[must_use]
     pub fn finish(self, unseen: Option<String>) -> (Option<Breakage>, Vec<String>) {
         let definition = &self.comparison.definition;
+        let more = || {
+            format!(
+                "there are more of them than the {} that were read",
+                self.seen
+            )
+        };
+        let unseen = unseen.or_else(|| self.more.then(more));
         let (mut changes, mut harmless) = (Vec::new(), Vec::new());
         for (change, count) in self.comparison.changes.iter().zip(&self.counts) {
             match count {
-                0 => harmless.push(format!("{definition}: {change}, {}", self.nobody(change))),
+                0 if unseen.is_some() => changes.push(change.to_string()),
+                0 => harmless.push(format!("{definition}: {change}, {}", change.harmless())),
                 count => changes.push(format!("{change}, {}", self.somebody(change, *count))),
             }
         }
@@ -152,21 +160,10 @@ impl Scan {
         (Some(breakage).filter(Breakage::is_one), warnings)
     }
 
-    fn nobody(&self, change: &Change) -> String {
-        if self.more {
-            change.verdict(
-                &format!("none of the first {} live objects", self.seen),
-                true,
-            )
-        } else {
-            change.verdict("no live object", true)
-        }
-    }
-
     fn somebody(&self, change: &Change, count: usize) -> String {
         let least = if self.more { "at least " } else { "" };
         let objects = if count == 1 { "object" } else { "objects" };
-        change.verdict(&format!("{least}{count} live {objects}"), count == 1)
+        change.breaking(&format!("{least}{count} live {objects}"), count)
     }
 }
 

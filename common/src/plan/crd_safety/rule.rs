@@ -2,17 +2,20 @@
 
 use std::fmt;
 
-use regex_lite::RegexBuilder;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::schema::fits;
-
-/// Memory that one pattern may take when it is compiled.
-const LARGEST_PATTERN: usize = 1 << 20;
+use crate::plan::schema::check;
 
 /// One demand on a value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Rule {
+pub(super) struct Rule {
+    demand: Demand,
+    /// A schema that demands only this.
+    schema: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Demand {
     Type {
         /// `string`, …; `integer` and `string` for x-kubernetes-int-or-string.
         types: Vec<String>,
@@ -21,12 +24,12 @@ pub(super) enum Rule {
     Enum(Vec<Value>),
     /// A bound, and whether a value has to be above it rather than at it.
     Minimum(f64, bool),
-    /// As [`Rule::Minimum`].
+    /// As [`Demand::Minimum`].
     Maximum(f64, bool),
     MultipleOf(f64),
     /// Keyword and number: characters, items or fields at least.
     AtLeast(Size, u64),
-    /// As [`Rule::AtLeast`].
+    /// As [`Demand::AtLeast`].
     AtMost(Size, u64),
     Pattern(String),
     Format(String),
@@ -36,9 +39,11 @@ pub(super) enum Rule {
     Junction(&'static str, Vec<Value>),
 }
 
+const NULLABLE: &str = "nullable";
+
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Size {
+enum Size {
     Characters,
     Items,
     Fields,
@@ -53,56 +58,89 @@ pub(super) fn of(schema: &Value) -> Vec<Rule> {
     let list = |name: &str| schema.get(name).and_then(Value::as_array);
     let is_either = flag("x-kubernetes-int-or-string");
     let mut rules = Vec::new();
+    let mut add = |keywords: &[&str], demand: Option<Demand>| {
+        let schema = || only(schema, keywords);
+        rules.extend(demand.map(|demand| Rule {
+            demand,
+            schema: schema(),
+        }));
+    };
     let types: Vec<String> = match text("type") {
         _ if is_either => vec!["integer".to_owned(), "string".to_owned()],
         Some(one) => vec![one.to_owned()],
         None => Vec::new(),
     };
-    if !types.is_empty() {
-        rules.push(Rule::Type {
+    add(
+        &["type", "x-kubernetes-int-or-string", NULLABLE],
+        (!types.is_empty()).then(|| Demand::Type {
             types,
-            nullable: flag("nullable"),
-        });
-    }
-    rules.extend(list("enum").map(|values| Rule::Enum(values.clone())));
-    rules.extend(number("minimum").map(|bound| Rule::Minimum(bound, flag("exclusiveMinimum"))));
-    rules.extend(number("maximum").map(|bound| Rule::Maximum(bound, flag("exclusiveMaximum"))));
-    rules.extend(number("multipleOf").map(Rule::MultipleOf));
+            nullable: flag(NULLABLE),
+        }),
+    );
+    add(&["enum"], list("enum").cloned().map(Demand::Enum));
+    let minimum = number("minimum").map(|bound| Demand::Minimum(bound, flag("exclusiveMinimum")));
+    add(&["minimum", "exclusiveMinimum"], minimum);
+    let maximum = number("maximum").map(|bound| Demand::Maximum(bound, flag("exclusiveMaximum")));
+    add(&["maximum", "exclusiveMaximum"], maximum);
+    add(
+        &["multipleOf"],
+        number("multipleOf").map(Demand::MultipleOf),
+    );
     for (least, most, size) in [
         ("minLength", "maxLength", Size::Characters),
         ("minItems", "maxItems", Size::Items),
         ("minProperties", "maxProperties", Size::Fields),
     ] {
-        let least = count(least).filter(|least| *least > 0);
-        rules.extend(least.map(|least| Rule::AtLeast(size, least)));
-        rules.extend(count(most).map(|most| Rule::AtMost(size, most)));
+        let bound = count(least).filter(|least| *least > 0);
+        add(&[least], bound.map(|least| Demand::AtLeast(size, least)));
+        add(&[most], count(most).map(|most| Demand::AtMost(size, most)));
     }
-    rules.extend(text("pattern").map(|pattern| Rule::Pattern(pattern.to_owned())));
-    rules.extend(
-        text("format")
-            .filter(|format| is_checked(format))
-            .map(|format| Rule::Format(format.to_owned())),
+    let pattern = text("pattern").map(|pattern| Demand::Pattern(pattern.to_owned()));
+    add(&["pattern"], pattern);
+    let format = text("format").filter(|format| is_checked(format));
+    add(
+        &["format"],
+        format.map(|format| Demand::Format(format.to_owned())),
     );
-    match text("x-kubernetes-list-type") {
-        Some("set") => rules.push(Rule::Unique(Vec::new())),
+    let unique = match text("x-kubernetes-list-type") {
+        Some("set") => Some(Vec::new()),
         Some("map") => {
             let keys = list("x-kubernetes-list-map-keys").into_iter().flatten();
-            let keys: Vec<String> = keys.filter_map(Value::as_str).map(str::to_owned).collect();
-            rules.push(Rule::Unique(keys));
+            Some(keys.filter_map(Value::as_str).map(str::to_owned).collect())
         }
-        _ => {}
-    }
+        _ => None,
+    };
+    add(
+        &["x-kubernetes-list-type", "x-kubernetes-list-map-keys"],
+        unique.map(Demand::Unique),
+    );
     for word in ["allOf", "anyOf", "oneOf"] {
         // Of int-or-string, anyOf only repeats what it is.
         let schemas = list(word).filter(|_| !(is_either && word == "anyOf"));
-        rules.extend(schemas.map(|schemas| Rule::Junction(word, schemas.clone())));
+        add(
+            &[word],
+            schemas.map(|schemas| Demand::Junction(word, schemas.clone())),
+        );
     }
-    rules.extend(
-        schema
-            .get("not")
-            .map(|not| Rule::Junction("not", vec![not.clone()])),
+    let not = schema.get("not");
+    add(
+        &["not"],
+        not.map(|not| Demand::Junction("not", vec![not.clone()])),
     );
     rules
+}
+
+/// Some keywords of a schema. What null may be is one of them: without it null is allowed.
+fn only(schema: &Value, keywords: &[&str]) -> Value {
+    let mut fields = Map::new();
+    for keyword in keywords {
+        let value = schema.get(*keyword).cloned();
+        fields.extend(value.map(|value| ((*keyword).to_owned(), value)));
+    }
+    if !keywords.contains(&NULLABLE) {
+        fields.insert(NULLABLE.to_owned(), Value::Bool(true));
+    }
+    Value::Object(fields)
 }
 
 /// Formats that the API server checks; it passes over any other.
@@ -141,6 +179,31 @@ fn is_checked(format: &str) -> bool {
 impl Rule {
     /// Whether a value that obeys this rule obeys `other`, too.
     pub(super) fn implies(&self, other: &Self) -> bool {
+        self.demand.implies(&other.demand)
+    }
+
+    /// Whether a value obeys; what [`Rule::is_judged`] denies is obeyed.
+    pub(super) fn holds(&self, value: &Value) -> bool {
+        check::fits(&self.schema, value)
+    }
+
+    /// Whether [`Rule::holds`] can tell.
+    pub(super) fn is_judged(&self) -> bool {
+        match &self.demand {
+            Demand::Format(format) => matches!(format.as_str(), "int32" | "int64"),
+            Demand::Pattern(pattern) => check::compile(pattern).is_some(),
+            _ => true,
+        }
+    }
+
+    /// Whether it says of which type a value is.
+    pub(super) fn is_of_type(&self) -> bool {
+        matches!(self.demand, Demand::Type { .. })
+    }
+}
+
+impl Demand {
+    fn implies(&self, other: &Self) -> bool {
         match (self, other) {
             (
                 Self::Type {
@@ -183,142 +246,47 @@ impl Rule {
         }
     }
 
-    /// Whether a value obeys; `None` where nobody can tell from here.
-    pub(super) fn holds(&self, value: &Value) -> Option<bool> {
-        if value.is_null() && !matches!(self, Self::Type { .. }) {
-            return Some(true);
-        }
-        Some(match self {
-            Self::Type { types, nullable } => {
-                (value.is_null() && *nullable) || types.iter().any(|name| is_type(value, name))
-            }
-            Self::Enum(values) => values.contains(value),
-            Self::Minimum(bound, above) => value
-                .as_f64()
-                .is_none_or(|value| value > *bound || (!above && value == *bound)),
-            Self::Maximum(bound, below) => value
-                .as_f64()
-                .is_none_or(|value| value < *bound || (!below && value == *bound)),
-            Self::MultipleOf(unit) => value
-                .as_f64()
-                .is_none_or(|value| *unit == 0.0 || (value / unit).fract() == 0.0),
-            Self::AtLeast(size, least) => size.of(value).is_none_or(|count| count >= *least),
-            Self::AtMost(size, most) => size.of(value).is_none_or(|count| count <= *most),
-            Self::Pattern(pattern) => match value.as_str() {
-                // The API server's patterns are Go's, which the crate reads but for rare escapes.
-                Some(text) => {
-                    let mut builder = RegexBuilder::new(pattern);
-                    let pattern = builder.size_limit(LARGEST_PATTERN).build().ok()?;
-                    pattern.is_match(text)
-                }
-                None => true,
-            },
-            Self::Format(format) if format == "int32" => value
-                .as_i64()
-                .is_none_or(|value| i32::try_from(value).is_ok()),
-            Self::Format(format) if format == "int64" => true,
-            Self::Format(_) => return None,
-            Self::Unique(keys) => value.as_array().is_none_or(|items| is_unique(items, keys)),
-            Self::Junction(word, schemas) => {
-                let fitting = schemas.iter().filter(|schema| fits(schema, value)).count();
-                match *word {
-                    "allOf" => fitting == schemas.len(),
-                    "anyOf" => fitting > 0,
-                    "oneOf" => fitting == 1,
-                    _ => fitting == 0,
-                }
-            }
-        })
-    }
-
-    /// Whether [`Rule::holds`] can tell.
-    pub(super) fn is_judged(&self) -> bool {
-        match self {
-            Self::Format(format) => matches!(format.as_str(), "int32" | "int64"),
-            Self::Pattern(pattern) => RegexBuilder::new(pattern)
-                .size_limit(LARGEST_PATTERN)
-                .build()
-                .is_ok(),
-            _ => true,
-        }
-    }
-}
-
-impl Size {
-    fn of(self, value: &Value) -> Option<u64> {
-        let count = match self {
-            Self::Characters => value.as_str()?.chars().count(),
-            Self::Items => value.as_array()?.len(),
-            Self::Fields => value.as_object()?.len(),
-        };
-        u64::try_from(count).ok()
-    }
-
     /// `1 item`, `3 items`.
-    fn words(self, count: u64) -> String {
-        let word = match self {
-            Self::Characters => "character",
-            Self::Items => "item",
-            Self::Fields => "field",
+    fn words(size: Size, count: u64) -> String {
+        let word = match size {
+            Size::Characters => "character",
+            Size::Items => "item",
+            Size::Fields => "field",
         };
         let plural = if count == 1 { "" } else { "s" };
         format!("{count} {word}{plural}")
     }
 }
 
-fn is_type(value: &Value, name: &str) -> bool {
-    match name {
-        "string" => value.is_string(),
-        "boolean" => value.is_boolean(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        "number" => value.is_number(),
-        "integer" => value.as_f64().is_some_and(|value| value.fract() == 0.0),
-        _ => true,
-    }
-}
-
-fn is_unique(items: &[Value], keys: &[String]) -> bool {
-    let mut seen = std::collections::BTreeSet::new();
-    items.iter().all(|item| {
-        let identity = if keys.is_empty() {
-            item.to_string()
-        } else {
-            let fields: Vec<String> = keys
-                .iter()
-                .map(|key| item.get(key).map(Value::to_string).unwrap_or_default())
-                .collect();
-            fields.join("\0")
-        };
-        seen.insert(identity)
-    })
-}
-
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Type { types, nullable } => {
+        match &self.demand {
+            Demand::Type { types, nullable } => {
                 let or_null = if *nullable { " or null" } else { "" };
                 write!(f, "has to be {}{or_null}", types.join(" or "))
             }
-            Self::Enum(values) => {
+            Demand::Enum(values) => {
                 const LISTED: usize = 8;
                 let words: Vec<String> = values.iter().take(LISTED).map(Value::to_string).collect();
                 let more = if values.len() > LISTED { ", …" } else { "" };
                 write!(f, "takes only {}{more}", words.join(", "))
             }
-            Self::Minimum(bound, true) => write!(f, "has to be more than {bound}"),
-            Self::Minimum(bound, false) => write!(f, "has to be {bound} at least"),
-            Self::Maximum(bound, true) => write!(f, "has to be less than {bound}"),
-            Self::Maximum(bound, false) => write!(f, "may be {bound} at most"),
-            Self::MultipleOf(unit) => write!(f, "has to be a multiple of {unit}"),
-            Self::AtLeast(size, count) => write!(f, "needs {} at least", size.words(*count)),
-            Self::AtMost(size, count) => write!(f, "may have {} at most", size.words(*count)),
-            Self::Pattern(pattern) => write!(f, "has to match {pattern}"),
-            Self::Format(format) => write!(f, "has to be of format {format}"),
-            Self::Unique(keys) if keys.is_empty() => f.write_str("takes no item twice"),
-            Self::Unique(keys) => write!(f, "takes no two items of one {}", keys.join(" and ")),
-            Self::Junction(word, _) => write!(f, "has to fit another {word}"),
+            Demand::Minimum(bound, true) => write!(f, "has to be more than {bound}"),
+            Demand::Minimum(bound, false) => write!(f, "has to be {bound} at least"),
+            Demand::Maximum(bound, true) => write!(f, "has to be less than {bound}"),
+            Demand::Maximum(bound, false) => write!(f, "may be {bound} at most"),
+            Demand::MultipleOf(unit) => write!(f, "has to be a multiple of {unit}"),
+            Demand::AtLeast(size, count) => {
+                write!(f, "needs {} at least", Demand::words(*size, *count))
+            }
+            Demand::AtMost(size, count) => {
+                write!(f, "may have {} at most", Demand::words(*size, *count))
+            }
+            Demand::Pattern(pattern) => write!(f, "has to match {pattern}"),
+            Demand::Format(format) => write!(f, "has to be of format {format}"),
+            Demand::Unique(keys) if keys.is_empty() => f.write_str("takes no item twice"),
+            Demand::Unique(keys) => write!(f, "takes no two items of one {}", keys.join(" and ")),
+            Demand::Junction(word, _) => write!(f, "has to fit another {word}"),
         }
     }
 }

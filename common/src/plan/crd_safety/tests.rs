@@ -297,6 +297,48 @@ fn versions_are_compared_with_what_they_become() {
     );
 }
 
+/// What was read is fine; what was not read is not known to be.
+#[test]
+fn what_nobody_has_read_may_break() {
+    let old = object(json!({"a": {"type": "string"}, "b": {"type": "integer"}}));
+    let new = object(json!({"b": {"type": "integer", "format": "int32", "maximum": 9}}));
+    let scan = || Scan::new(Comparison::of(&one(old.clone()), &one(new.clone())));
+    let fine = [till("fine", json!({"b": 9}))];
+    let changes = [
+        "field spec.a goes away",
+        "field spec.b may be 9 at most",
+        "field spec.b has to be of format int32",
+    ];
+
+    let mut all = scan();
+    all.judge("v1", &fine);
+    let (breakage, warnings) = all.finish(None);
+    assert_eq!(breakage, None);
+    let harmless = [
+        "no live object sets it",
+        "every live object fits",
+        "every live object fits",
+    ];
+    for ((change, verdict), warning) in changes.iter().zip(harmless).zip(warnings) {
+        let definition = "CustomResourceDefinition tills.shop.example";
+        assert_eq!(warning, format!("{definition}: {change}, {verdict}"));
+    }
+
+    let mut some = scan();
+    some.judge("v1", &fine);
+    some.there_are_more();
+    for (scan, why) in [
+        (some, "there are more of them than the 1 that were read"),
+        (scan(), "forbidden"),
+    ] {
+        let (breakage, warnings) = scan.finish((why == "forbidden").then(|| why.to_owned()));
+        let breakage = breakage.unwrap();
+        assert_eq!(breakage.changes, changes);
+        assert_eq!(breakage.harm(), [format!("perhaps break Tills ({why})")]);
+        assert!(warnings.is_empty(), "{warnings:?}");
+    }
+}
+
 #[test]
 fn the_refusal_counts_every_object_once() {
     let old = object(json!({"a": {"type": "string"}, "b": {"type": "string"}}));

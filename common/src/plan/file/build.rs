@@ -81,12 +81,11 @@ pub fn installation(built: &Built<'_>) -> PlannedInstallation {
 
 fn step(step: &Step) -> PlannedStep {
     let key = &step.target.key;
-    let is_secret = key.group.is_empty() && key.kind == "Secret";
     PlannedStep {
         key: key.clone(),
         version: step.target.version.clone(),
         action: step.action,
-        digest: if is_secret {
+        digest: if key.is_secret() {
             String::new()
         } else {
             digest(&step.object)

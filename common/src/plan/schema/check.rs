@@ -8,6 +8,7 @@ use regex_lite::Regex;
 use serde_json::{Map, Value};
 
 use crate::admission::nearest::nearest;
+pub(in crate::plan) use scalar::compile;
 
 /// How deep objects are judged: the YAML reader stops before that.
 const DEEPEST: usize = 128;
@@ -66,6 +67,17 @@ pub(super) fn has_rules(schema: &Value) -> bool {
         Value::Array(items) => items.iter().any(has_rules),
         _ => false,
     }
+}
+
+/// Whether a value fits a schema, as far as can be told here.
+pub(in crate::plan) fn fits(schema: &Value, value: &Value) -> bool {
+    let level = Level {
+        schema,
+        base: schema,
+        structural: true,
+        embedded: false,
+    };
+    Check::default().fits(level, value)
 }
 
 impl<'a> Check<'a> {
@@ -178,6 +190,7 @@ impl<'a> Check<'a> {
     fn array(&mut self, level: Level<'a>, items: &'a [Value]) {
         let schema = level.schema;
         self.count(schema, "Items", "items", items.len());
+        self.duplicates(schema, items);
         let Some(sub) = schema.get("items").filter(|sub| sub.is_object()) else {
             return;
         };
@@ -191,7 +204,6 @@ impl<'a> Check<'a> {
             };
             self.at(&format!("[{index}]"), |check| check.value(level, item));
         }
-        self.duplicates(schema, items);
     }
 
     /// Two items of a set, or two of a map with the same keys.

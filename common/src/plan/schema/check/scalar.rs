@@ -136,6 +136,10 @@ impl<'a> Check<'a> {
                 self.problem(format!("must be {word} {most}, not {number}"));
             }
         }
+        let is_int32 = schema.get("format").and_then(Value::as_str) == Some("int32");
+        if is_int32 && !(f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number) {
+            self.problem(format!("must be a number of 32 bits, not {number}"));
+        }
         if let Some(step) = bound("multipleOf").filter(|step| *step > 0.0) {
             let quotient = number / step;
             if (quotient - quotient.round()).abs() > 1e-9 {
@@ -146,7 +150,7 @@ impl<'a> Check<'a> {
 }
 
 /// Go's syntax is not quite this one: what does not compile here is left to the API server.
-fn compile(pattern: &str) -> Option<Regex> {
+pub(in crate::plan) fn compile(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(pattern)
         .size_limit(PATTERN_LIMIT)
         .build()

@@ -28,42 +28,6 @@ pub(super) fn compare(live: Option<&Value>, wanted: &Value) -> Found {
     found
 }
 
-/// Whether a value fits a schema, as far as can be told.
-pub(super) fn fits(schema: &Value, value: &Value) -> bool {
-    fits_within(schema, value, 0)
-}
-
-fn fits_within(schema: &Value, value: &Value, depth: usize) -> bool {
-    if depth > DEEPEST {
-        return true;
-    }
-    let fits = |schema: &Value, value: &Value| fits_within(schema, value, depth + 1);
-    if rule::of(schema)
-        .iter()
-        .any(|rule| rule.holds(value) == Some(false))
-    {
-        return false;
-    }
-    if let Some(items) = value.as_array() {
-        let schema = schema.get("items");
-        return schema.is_none_or(|schema| items.iter().all(|item| fits(schema, item)));
-    }
-    let Some(fields) = value.as_object() else {
-        return true;
-    };
-    let named = properties(schema);
-    required(schema).all(|name| fields.contains_key(name))
-        && fields.iter().all(|(name, value)| {
-            match (
-                named.get(name.as_str()).copied(),
-                schema.get("additionalProperties"),
-            ) {
-                (Some(schema), _) | (None, Some(schema)) => fits(schema, value),
-                (None, None) => true,
-            }
-        })
-}
-
 /// What a schema says of fields that it does not name.
 enum Others<'a> {
     /// They are dropped.
@@ -176,7 +140,7 @@ impl Found {
 }
 
 fn is_always_object(rule: &Rule, path: &Path) -> bool {
-    *path == Path::default() && matches!(rule, Rule::Type { .. })
+    *path == Path::default() && rule.is_of_type()
 }
 
 fn properties(schema: &Value) -> BTreeMap<&str, &Value> {
