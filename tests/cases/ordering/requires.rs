@@ -159,7 +159,9 @@ async fn the_required_add_on_is_ready_before_the_other_begins_and_goes_after_it(
     let words = refusal(&stays, look, accept);
     catalogue.refused("uninstall base --yes", &words).await?;
     let words = format!("{namespace}/extra requires app");
-    catalogue.refused("uninstall base app --yes", &words).await?;
+    catalogue
+        .refused("uninstall base app --yes", &words)
+        .await?;
 
     let mark = stage.cluster.audit().mark()?;
     catalogue
