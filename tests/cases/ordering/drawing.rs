@@ -55,7 +55,10 @@ async fn the_order_is_drawn_with_its_reasons() -> Result<()> {
                 .map(|(from, why, to)| [from.as_str(), why, to.as_str()].map(str::to_owned))
                 .collect();
             expected.sort();
-            ensure!(found == expected, "{found:?} instead of {expected:?}\n{drawn}");
+            ensure!(
+                found == expected,
+                "{found:?} instead of {expected:?}\n{drawn}"
+            );
         }
     }
     Ok(())

@@ -88,7 +88,10 @@ impl Sent {
 /// The object of an apply.
 fn object(seen: &Seen, home: &str) -> Option<String> {
     let (path, query) = seen.uri.split_once('?')?;
-    if seen.method != "PATCH" || !query.contains("fieldManager=kubectl-addons.") || query.contains("dryRun=") {
+    if seen.method != "PATCH"
+        || !query.contains("fieldManager=kubectl-addons.")
+        || query.contains("dryRun=")
+    {
         return None;
     }
     let steps: Vec<&str> = path.split('/').collect();

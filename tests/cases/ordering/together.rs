@@ -21,7 +21,8 @@ fn definition(stage: &Stage) -> [Value; 2] {
         "spec": {"group": group, "scope": "Namespaced", "names": {"plural": "tills", "singular": "till", "kind": "Till"},
             "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}]},
     });
-    let till = json!({"apiVersion": format!("{group}/v1"), "kind": "Till", "metadata": {"name": "till"}});
+    let till =
+        json!({"apiVersion": format!("{group}/v1"), "kind": "Till", "metadata": {"name": "till"}});
     [definition, till]
 }
 
@@ -83,9 +84,8 @@ async fn who_cannot_lock_stops_only_what_needs_it() -> Result<()> {
     stage.lock("kinds", "jane@laptop (test)", 0).await?;
     let index = index(stage)?;
     let from = rig.proxy.requests().len();
-    let line = format!(
-        "install kinds objects a-other --channel {index} --yes --no-wait --timeout 60s"
-    );
+    let line =
+        format!("install kinds objects a-other --channel {index} --yes --no-wait --timeout 60s");
     let said = rig.run(&line).await?.ended(4)?.stderr;
     for words in [
         "jane@laptop (test)".to_owned(),
@@ -140,7 +140,9 @@ async fn what_failed_decides_the_exit_code_also_where_others_were_skipped() -> R
     let record = stage.record("good").await?;
     ensure!(record["status"]["phase"] == "Failed", "{record:#}");
     ensure!(
-        !record["status"]["conditions"].to_string().contains("TimedOut"),
+        !record["status"]["conditions"]
+            .to_string()
+            .contains("TimedOut"),
         "nothing timed out: {record:#}"
     );
     Ok(())
