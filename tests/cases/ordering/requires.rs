@@ -74,6 +74,9 @@ impl Catalogue {
         let words = &self.named(words);
         let mark = stage.cluster.audit().mark()?;
         let said = self.run(line).await?.ended(1)?.stderr;
+        // Lines of an error stand under its first word.
+        let lines: Vec<&str> = said.lines().map(str::trim_start).collect();
+        let said = lines.join("\n");
         ensure!(said.contains(words), "{line}: {said}\ninstead of\n{words}");
         let writes = stage.requests(mark)?.writes(PLUGIN);
         ensure!(writes == 0, "{line}: {writes} writes");
@@ -83,7 +86,7 @@ impl Catalogue {
 
 /// A refusal.
 fn refusal(problem: &str, look: &str, accept: &str) -> String {
-    format!("error: {problem}\n  look:   {look}\n  accept: {accept}")
+    format!("error: {problem}\nlook:   {look}\naccept: {accept}")
 }
 
 #[tokio::test]
@@ -119,9 +122,12 @@ async fn what_is_missing_or_does_not_match_is_named_with_the_way_out() -> Result
         "kubectl addons upgrade %base@2.0.0, or name it in the same command",
     );
     catalogue.refused("install %app --yes", &wrong).await?;
-    let ring = "these add-ons require each other: %left → %right → %left";
-    for line in ["install %left %right --yes", "plan %right %left -o dot"] {
-        catalogue.refused(line, ring).await?;
+    let ring = "these add-ons require each other: ";
+    for (line, names) in [
+        ("install %left %right --yes", "%left → %right → %left"),
+        ("plan %right %left -o dot", "%right → %left → %right"),
+    ] {
+        catalogue.refused(line, &format!("{ring}{names}")).await?;
     }
     Ok(())
 }
@@ -185,8 +191,9 @@ async fn the_required_add_on_is_ready_before_the_other_begins_and_goes_after_it(
         .await?
         .done()?;
     let deleted = deleted(&stage.requests(mark)?);
+    // Admission is asked first whether the record may go.
     let expected = [
-        "extra", "%extra", "app", "app", "%app", "base", "base", "%base",
+        "%extra", "extra", "%extra", "%app", "app", "app", "%app", "%base", "base", "base", "%base",
     ];
     let expected = expected.map(|name| catalogue.named(name));
     ensure!(deleted == expected, "{deleted:?}");
