@@ -62,6 +62,8 @@ pub struct Wanted<'a> {
     pub target_namespace: &'a str,
     /// Whether a missing target namespace is created.
     pub create_namespace: bool,
+    /// Namespaces that other add-ons of the command bring: their members wait for them.
+    pub coming: &'a BTreeSet<String>,
     /// What happens to fields of our objects that others changed.
     pub conflicts: Conflicts,
     /// What happens to edits between versions.
@@ -311,6 +313,7 @@ fn creates_namespace(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Option<Strin
     let needed = wanted.create_namespace
         && wanted.desired.namespaces().contains(target)
         && !input.snapshot.namespaces.contains(target)
+        && !wanted.coming.contains(target)
         && !wanted.desired.objects.contains_key(&namespace_key(target));
     needed.then(|| target.to_owned())
 }
@@ -325,6 +328,7 @@ fn refused_namespaces(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Vec<Refusal
             .get(&key)
             .is_some_and(|live| live.terminating);
         let there = input.snapshot.namespaces.contains(name)
+            || wanted.coming.contains(name)
             || wanted.desired.objects.contains_key(&key)
             || created.as_deref() == Some(name);
         let reason = if terminating {

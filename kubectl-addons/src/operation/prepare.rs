@@ -1,6 +1,6 @@
 //! From a candidate to a plan: fetch, verify, parse, mark, read the live state, plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
@@ -129,6 +129,8 @@ pub struct PlanFlags {
 pub struct Surroundings {
     /// Kinds that they define.
     pub kinds: KindTable,
+    /// Namespaces among their objects.
+    pub namespaces: BTreeSet<String>,
     /// Objects that they own.
     pub claims: BTreeMap<ObjectKey, InstallationName>,
     /// What their definitions, and this add-on's own, say of custom resources.
@@ -194,6 +196,7 @@ pub async fn prepare(
             to: &to,
             target_namespace: &target_namespace,
             create_namespace: spec.create_namespace,
+            coming: &surroundings.namespaces,
             conflicts: spec.conflicts,
             reconcile: spec.reconcile,
             due: flags.due,

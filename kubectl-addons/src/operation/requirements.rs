@@ -60,37 +60,8 @@ pub fn teardown(records: Vec<&AddonInstallation>, known: &Known) -> Result<Vec<A
         let name = name_of(record);
         records.iter().any(|gone| name_of(gone) == name)
     };
-    let staying: Vec<&AddonInstallation> = known
-        .records
-        .iter()
-        .filter(|record| !goes(record))
-        .collect();
-    let gone: Vec<&str> = records.iter().map(|record| addon(record)).collect();
-    let dependents = requires::required_by(&gone, &Records::of(staying).present());
-    if !dependents.is_empty() {
-        let lines = dependents.iter().map(|dependent| {
-            let constraint = dependent.constraint.as_deref();
-            let constraint = constraint.map_or_else(String::new, |version| format!(" {version}"));
-            format!(
-                "{} requires {}{constraint}",
-                dependent.installation, dependent.requires
-            )
-        });
-        let others = dependents.iter().map(|dependent| {
-            let (_, name) = dependent.installation.split_once('/').unwrap_or_default();
-            name
-        });
-        bail!(
-            "{}\n  look:   kubectl addons list\n  accept: kubectl addons uninstall {} {}, which removes both",
-            lines.collect::<Vec<_>>().join("\n"),
-            records
-                .iter()
-                .map(|record| name_of(record).name)
-                .collect::<Vec<_>>()
-                .join(" "),
-            others.collect::<Vec<_>>().join(" "),
-        );
-    }
+    let staying = known.records.iter().filter(|record| !goes(record));
+    refuse_dependents(&records, staying.collect())?;
     let mut rest = records;
     let mut ordered = Vec::with_capacity(rest.len());
     while !rest.is_empty() {
@@ -110,6 +81,52 @@ pub fn teardown(records: Vec<&AddonInstallation>, known: &Known) -> Result<Vec<A
         ordered.push(rest.remove(next).clone());
     }
     Ok(ordered)
+}
+
+/// Refuses where one of those that stay requires one that goes. What is named includes those that require these: the command
+/// that accepts it is not refused again.
+fn refuse_dependents(
+    records: &[&AddonInstallation],
+    mut staying: Vec<&AddonInstallation>,
+) -> Result<()> {
+    let mut gone: Vec<&AddonInstallation> = records.to_vec();
+    let mut lines = Vec::new();
+    loop {
+        let addons: Vec<&str> = gone.iter().map(|record| addon(record)).collect();
+        let dependents = requires::required_by(&addons, &Records::of(staying.clone()).present());
+        if dependents.is_empty() {
+            break;
+        }
+        lines.extend(dependents.iter().map(|dependent| {
+            let constraint = dependent.constraint.as_deref();
+            let constraint = constraint.map_or_else(String::new, |version| format!(" {version}"));
+            format!(
+                "{} requires {}{constraint}",
+                dependent.installation, dependent.requires
+            )
+        }));
+        let is_dependent = |record: &&AddonInstallation| {
+            let name = name_of(record).to_string();
+            dependents.iter().any(|one| one.installation == name)
+        };
+        let (going, rest) = staying.into_iter().partition(is_dependent);
+        gone.extend::<Vec<_>>(going);
+        staying = rest;
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = gone.iter().map(|record| name_of(record).name).collect();
+    bail!(
+        "{}\n  look:   kubectl addons list\n  accept: kubectl addons uninstall {}, which removes {}",
+        lines.join("\n"),
+        names.join(" "),
+        if names.len() == 2 {
+            "both"
+        } else {
+            "all of them"
+        },
+    )
 }
 
 /// The names of an uninstallation's other records that a record requires: they stay where it stays.

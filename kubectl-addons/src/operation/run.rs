@@ -179,17 +179,19 @@ pub async fn execute(
     };
     progress.finish();
     let mut worst = Exit::Done;
+    let mut skipped = false;
     for (item, report) in prepared.iter().zip(reports) {
         let exit = match report {
             Ok(report) => {
                 output::note(announce::report(item, &report, run.wait).trim_end());
+                skipped |= !report.skipped.is_empty();
                 of_report(&report)
             }
             Err(error) => output::failure(&error.into()),
         };
         worst = worst.max(exit);
     }
-    Ok(worst)
+    Ok(of_skipped(worst, skipped))
 }
 
 /// Uninstalls one after another, in the order given: what requires others goes before them, and what it did not leave behind
@@ -291,8 +293,7 @@ async fn dry_run(session: &Session, prepared: &[Prepared], mode: DryRun) -> Resu
     Ok(worst)
 }
 
-/// The highest code of what happened to the objects (semantics 17); what was skipped was so because of one of them, or
-/// because the time was over.
+/// The highest code of what happened to the objects (semantics 17), but for what was skipped: [`of_skipped`].
 fn of_report(report: &Report) -> Exit {
     let failed = report.failed.iter().map(|failure| match failure.cause {
         Cause::Denied => Exit::Denied,
@@ -300,12 +301,17 @@ fn of_report(report: &Report) -> Exit {
         Cause::Other => Exit::Failed,
     });
     let not_ready = report.not_ready.iter().map(|_| Exit::TimedOut);
-    let worst = failed.chain(not_ready).max();
-    worst.unwrap_or(if report.is_done() {
-        Exit::Done
-    } else {
+    failed.chain(not_ready).max().unwrap_or(Exit::Done)
+}
+
+/// The code of a command: what was skipped was so because of something that failed, perhaps in another add-on, or else because
+/// the time was over.
+fn of_skipped(worst: Exit, skipped: bool) -> Exit {
+    if worst == Exit::Done && skipped {
         Exit::TimedOut
-    })
+    } else {
+        worst
+    }
 }
 
 fn question(prepared: &[Prepared]) -> &'static str {
@@ -377,6 +383,14 @@ mod tests {
             skipped: vec![(ObjectKey::default(), "the time is over".to_owned())],
             ..Report::default()
         };
-        assert_eq!(of_report(&skipped), Exit::TimedOut);
+        assert_eq!(of_report(&skipped), Exit::Done);
+        for (worst, skipped, exit) in [
+            (Exit::Done, false, Exit::Done),
+            (Exit::Done, true, Exit::TimedOut),
+            (Exit::Failed, true, Exit::Failed),
+            (Exit::Conflict, true, Exit::Conflict),
+        ] {
+            assert_eq!(of_skipped(worst, skipped), exit, "{worst:?}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Plans several candidates of one command: all are fetched first, for one may define the kinds of another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use common::catalogue::due::Due;
@@ -60,6 +60,7 @@ pub async fn plan(
     let order = requirements::order(&due, known, available)?;
     let mut surroundings = Surroundings {
         kinds: KindTable::default(),
+        namespaces: BTreeSet::new(),
         claims: BTreeMap::new(),
         schemas: Schemas::of(loaded.iter().flat_map(|(_, package, _)| &package.manifests)),
     };
@@ -68,6 +69,9 @@ pub async fn plan(
             if defined_kind(&manifest.object).is_some() {
                 surroundings.kinds.insert_crd(&manifest.object);
             }
+            let key = ObjectKey::of(&manifest.object);
+            let namespace = key.filter(|key| key.group.is_empty() && key.kind == "Namespace");
+            (surroundings.namespaces).extend(namespace.map(|key| key.name));
         }
     }
     for ((candidate, package, due), first) in loaded.into_iter().zip(order) {

@@ -24,6 +24,8 @@ impl Catalogue {
     async fn new(what: &str) -> Result<Self> {
         let rig = Rig::new(what).await?;
         let namespace = rig.stage.namespace.clone();
+        // What other tests install in the same cluster may meet a requirement.
+        let named = |addon: &str| format!("{namespace}-{addon}");
         let entry = |version: &str, objects: &[Value], requires: Value| {
             json!({"version": version, "defaultNamespace": namespace, "requires": requires,
                 "source": {"inline": {"manifest": manifest(objects)}}})
@@ -34,15 +36,15 @@ impl Catalogue {
         let object = json!({
             "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": namespace},
             "spec": {"addons": [
-                {"name": "base", "versions": [
+                {"name": named("base"), "versions": [
                     entry("1.0.0", std::slice::from_ref(&base), json!([])),
                     entry("2.0.0", &[base.clone(), workload], json!([])),
                 ]},
-                {"name": "app", "versions": [entry("1.0.0", &apps, json!([{"name": "base", "version": ">=2.0.0"}]))]},
-                {"name": "extra", "versions": [entry("1.0.0", &[config_map("extra")], json!([{"name": "app"}]))]},
-                {"name": "left", "versions": [entry("1.0.0", &[config_map("left")], json!([{"name": "right"}]))]},
-                {"name": "right", "versions": [entry("1.0.0", &[config_map("right")], json!([{"name": "left"}]))]},
-                {"name": "lost", "versions": [entry("1.0.0", &[config_map("lost")], json!([{"name": "nowhere", "version": "1.x"}]))]},
+                {"name": named("app"), "versions": [entry("1.0.0", &apps, json!([{"name": named("base"), "version": ">=2.0.0"}]))]},
+                {"name": named("extra"), "versions": [entry("1.0.0", &[config_map("extra")], json!([{"name": named("app")}]))]},
+                {"name": named("left"), "versions": [entry("1.0.0", &[config_map("left")], json!([{"name": named("right")}]))]},
+                {"name": named("right"), "versions": [entry("1.0.0", &[config_map("right")], json!([{"name": named("left")}]))]},
+                {"name": named("lost"), "versions": [entry("1.0.0", &[config_map("lost")], json!([{"name": "nowhere", "version": "1.x"}]))]},
             ]},
         });
         let file = rig.stage.write("catalogue.yaml", &object.to_string())?;
@@ -53,18 +55,28 @@ impl Catalogue {
         Ok(catalogue)
     }
 
+    /// Runs a command in which `%app` stands for the name of add-on `app`.
     async fn run(&self, line: &str) -> Result<Output> {
         let namespace = &self.rig.stage.namespace;
+        let line = self.named(line);
         self.rig
             .run(&format!("{line} --system-namespace {namespace}"))
             .await
     }
 
+    fn named(&self, text: &str) -> String {
+        text.replace('%', &format!("{}-", self.rig.stage.namespace))
+    }
+
     /// That a command is refused with these words, and wrote nothing.
     async fn refused(&self, line: &str, words: &str) -> Result<()> {
         let stage = &self.rig.stage;
+        let words = &self.named(words);
         let mark = stage.cluster.audit().mark()?;
         let said = self.run(line).await?.ended(1)?.stderr;
+        // Lines of an error stand under its first word.
+        let lines: Vec<&str> = said.lines().map(str::trim_start).collect();
+        let said = lines.join("\n");
         ensure!(said.contains(words), "{line}: {said}\ninstead of\n{words}");
         let writes = stage.requests(mark)?.writes(PLUGIN);
         ensure!(writes == 0, "{line}: {writes} writes");
@@ -72,47 +84,50 @@ impl Catalogue {
     }
 }
 
-/// `kubectl addons list` names no namespace where it need not.
+/// A refusal.
 fn refusal(problem: &str, look: &str, accept: &str) -> String {
-    format!("error: {problem}\n  look:   {look}\n  accept: {accept}")
+    format!("error: {problem}\nlook:   {look}\naccept: {accept}")
 }
 
 #[tokio::test]
 async fn what_is_missing_or_does_not_match_is_named_with_the_way_out() -> Result<()> {
     let catalogue = Catalogue::new("required").await?;
     let missing = refusal(
-        "app 1.0.0 requires base >=2.0.0, which is not installed",
-        "kubectl addons show base",
-        "kubectl addons install base@2.0.0, or name it in the same command",
+        "%app 1.0.0 requires %base >=2.0.0, which is not installed",
+        "kubectl addons show %base",
+        "kubectl addons install %base@2.0.0, or name it in the same command",
     );
     for line in [
-        "install app --yes",
-        "install app --dry-run",
-        "plan app -o plan.json",
+        "install %app --yes",
+        "install %app --dry-run",
+        "plan %app -o plan.json",
     ] {
         catalogue.refused(line, &missing).await?;
     }
-    let named = "app 1.0.0 requires base >=2.0.0, and 1.0.0 is there";
+    let named = "%app 1.0.0 requires %base >=2.0.0, and 1.0.0 is there";
     catalogue
-        .refused("install base@1.0.0 app --yes", named)
+        .refused("install %base@1.0.0 %app --yes", named)
         .await?;
     let nowhere = refusal(
-        "lost 1.0.0 requires nowhere 1.x, which is not installed",
+        "%lost 1.0.0 requires nowhere 1.x, which is not installed",
         "kubectl addons show nowhere",
         "none: no catalogue has a version of nowhere that fits",
     );
-    catalogue.refused("install lost --yes", &nowhere).await?;
+    catalogue.refused("install %lost --yes", &nowhere).await?;
 
-    catalogue.run("install base@1.0.0 --yes").await?.done()?;
+    catalogue.run("install %base@1.0.0 --yes").await?.done()?;
     let wrong = refusal(
         named,
-        "kubectl addons show base",
-        "kubectl addons upgrade base@2.0.0, or name it in the same command",
+        "kubectl addons show %base",
+        "kubectl addons upgrade %base@2.0.0, or name it in the same command",
     );
-    catalogue.refused("install app --yes", &wrong).await?;
-    let ring = "these add-ons require each other: left → right → left";
-    for line in ["install left right --yes", "plan right left -o dot"] {
-        catalogue.refused(line, ring).await?;
+    catalogue.refused("install %app --yes", &wrong).await?;
+    let ring = "these add-ons require each other: ";
+    for (line, names) in [
+        ("install %left %right --yes", "%left → %right → %left"),
+        ("plan %right %left -o dot", "%right → %left → %right"),
+    ] {
+        catalogue.refused(line, &format!("{ring}{names}")).await?;
     }
     Ok(())
 }
@@ -122,9 +137,15 @@ async fn the_required_add_on_is_ready_before_the_other_begins_and_goes_after_it(
     let catalogue = Catalogue::new("ordered").await?;
     let (rig, stage) = (&catalogue.rig, &catalogue.rig.stage);
     let before = rig.proxy.requests().len();
-    let drawn = catalogue.run("plan extra app base -o dot").await?.done()?;
+    let drawn = catalogue
+        .run("plan %extra %app %base -o dot")
+        .await?
+        .done()?;
     ensure!(
-        drawn.stdout.contains("base is installed") && drawn.stdout.contains("label=\"requires\""),
+        drawn
+            .stdout
+            .contains(&catalogue.named("%base is installed"))
+            && drawn.stdout.contains("label=\"requires\""),
         "{}",
         drawn.stdout
     );
@@ -138,7 +159,7 @@ async fn the_required_add_on_is_ready_before_the_other_begins_and_goes_after_it(
         unlock(stage).await?;
         Ok::<_, anyhow::Error>(sent)
     };
-    let line = "install extra app base --yes --timeout 60s";
+    let line = "install %extra %app %base --yes --timeout 60s";
     let (installed, sent) = tokio::join!(catalogue.run(line), unlocking);
     let (said, sent) = (installed?.done()?.stderr, sent?);
     ensure!(
@@ -153,44 +174,37 @@ async fn the_required_add_on_is_ready_before_the_other_begins_and_goes_after_it(
     }
 
     let namespace = &stage.namespace;
-    let stays = format!("{namespace}/app requires base >=2.0.0");
+    let stays =
+        format!("{namespace}/%app requires %base >=2.0.0\n{namespace}/%extra requires %app");
     let look = "kubectl addons list";
-    let accept = "kubectl addons uninstall base app extra, which removes all";
+    let accept = "kubectl addons uninstall %base %app %extra, which removes all of them";
     let words = refusal(&stays, look, accept);
-    catalogue.refused("uninstall base --yes", &words).await?;
-    let words = format!("{namespace}/extra requires app");
+    catalogue.refused("uninstall %base --yes", &words).await?;
+    let words = format!("{namespace}/%extra requires %app");
     catalogue
-        .refused("uninstall base app --yes", &words)
+        .refused("uninstall %base %app --yes", &words)
         .await?;
 
     let mark = stage.cluster.audit().mark()?;
     catalogue
-        .run("uninstall base app extra --yes --timeout 60s")
+        .run("uninstall %base %app %extra --yes --timeout 60s")
         .await?
         .done()?;
     let deleted = deleted(&stage.requests(mark)?);
+    // Admission is asked first whether the record may go.
     let expected = [
-        "extra",
-        "addoninstallations/extra",
-        "app",
-        "app",
-        "addoninstallations/app",
-        "base",
-        "base",
-        "addoninstallations/base",
+        "%extra", "extra", "%extra", "%app", "app", "app", "%app", "%base", "base", "base", "%base",
     ];
+    let expected = expected.map(|name| catalogue.named(name));
     ensure!(deleted == expected, "{deleted:?}");
     Ok(())
 }
 
-/// Names of what was deleted, records with their kind.
+/// Names of what was deleted: records have those of their add-ons.
 fn deleted(requests: &Requests) -> Vec<String> {
     let deleted = requests
         .of(PLUGIN)
         .filter(|request| request.verb == "delete" && request.is_write());
-    let named = deleted.map(|request| match request.object.resource.as_str() {
-        "addoninstallations" => format!("addoninstallations/{}", request.object.name),
-        _ => request.object.name.clone(),
-    });
+    let named = deleted.map(|request| request.object.name.clone());
     named.collect()
 }

@@ -24,6 +24,7 @@ struct World {
     kinds: KindTable,
     claims: BTreeMap<ObjectKey, InstallationName>,
     delete_kinds: BTreeSet<KeptKind>,
+    coming: BTreeSet<String>,
     wanted: Options,
 }
 
@@ -71,6 +72,7 @@ fn world() -> World {
         kinds,
         claims: BTreeMap::new(),
         delete_kinds: BTreeSet::new(),
+        coming: BTreeSet::new(),
         wanted: Options {
             create_namespace: true,
             conflicts: Conflicts::Take,
@@ -163,6 +165,7 @@ impl World {
                 to: &to,
                 target_namespace: "shop",
                 create_namespace,
+                coming: &self.coming,
                 conflicts,
                 reconcile,
                 due,

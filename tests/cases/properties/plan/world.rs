@@ -308,11 +308,13 @@ impl Cluster {
 
 fn wanted(desired: &Desired) -> Wanted<'_> {
     static TO: LazyLock<Installed> = LazyLock::new(Installed::default);
+    static NONE: BTreeSet<String> = BTreeSet::new();
     Wanted {
         desired,
         to: &TO,
         target_namespace: "shop",
         create_namespace: true,
+        coming: &NONE,
         conflicts: Conflicts::Take,
         reconcile: Reconcile::Once,
         due: true,

@@ -219,6 +219,10 @@ fn the_target_namespace() {
     world.wanted.create_namespace = false;
     assert!(world.error().starts_with("Namespace shop does not exist"));
     world.wanted.create_namespace = true;
+    world.coming.insert("shop".to_owned());
+    let create = world.plan().create_namespace;
+    assert_eq!(create, None, "another add-on of the command brings it");
+    world.coming.clear();
     let mut world = world.want([manifest("ConfigMap", "x"), manifest("Namespace", "shop")]);
     let plan = world.plan();
     assert_eq!(plan.create_namespace, None, "the set brings it");
