@@ -371,7 +371,7 @@ fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
     ) {
         (Some(failure), _, _) => failed("Failed", &failure.key, &failure.message),
         (_, Some((key, readiness)), _) => failed("TimedOut", key, &readiness.message),
-        (_, _, Some((key, why))) => failed("TimedOut", key, why),
+        (_, _, Some((key, why))) => failed("Skipped", key, why),
         (None, None, None) => Ending::Done {
             waited: options.wait,
         },
