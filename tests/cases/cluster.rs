@@ -8,6 +8,7 @@ mod engine;
 mod faults;
 mod harness;
 mod main_job;
+mod ordering;
 mod plans;
 mod safety;
 mod scale;

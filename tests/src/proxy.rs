@@ -45,6 +45,8 @@ pub struct Seen {
     pub agent: String,
     /// What the client was answered; `None` while it waits, and where the connection was cut.
     pub status: Option<u16>,
+    /// How many requests had come when it was answered: whoever waited for the answer is none of them.
+    pub answered: Option<usize>,
 }
 
 /// What the connections share.

@@ -150,30 +150,33 @@ pub fn report(item: &Prepared, report: &Report, waited: bool) -> String {
     } else {
         format!("{name} is not done after {elapsed}: {counts}\n")
     };
-    for settled in &report.settled {
-        let (word, rest) = settled_line(settled, Timestamp::now());
-        line(&mut text, word, &rest);
-    }
-    for key in &report.recreated {
-        line(&mut text, "recreated", &key.to_string());
-    }
-    for failure in &report.failed {
-        line(
-            &mut text,
-            "failed",
-            &format!("{}: {}", failure.key, failure.message),
-        );
-    }
-    for (key, message) in report.skipped.iter().take(LISTED) {
-        line(&mut text, "skipped", &format!("{key}: {message}"));
-    }
-    for (key, readiness) in &report.not_ready {
-        line(
-            &mut text,
-            "not ready",
-            &format!("{key}: {}", readiness.message),
-        );
-    }
+    let settled = report
+        .settled
+        .iter()
+        .map(|settled| settled_line(settled, Timestamp::now()));
+    some(&mut text, settled);
+    some(
+        &mut text,
+        report
+            .recreated
+            .iter()
+            .map(|key| ("recreated", key.to_string())),
+    );
+    let failed = report.failed.iter();
+    some(
+        &mut text,
+        failed.map(|failure| ("failed", format!("{}: {}", failure.key, failure.message))),
+    );
+    let skipped = report.skipped.iter();
+    some(
+        &mut text,
+        skipped.map(|(key, why)| ("skipped", format!("{key}: {why}"))),
+    );
+    let not_ready = report.not_ready.iter();
+    some(
+        &mut text,
+        not_ready.map(|(key, readiness)| ("not ready", format!("{key}: {}", readiness.message))),
+    );
     if !report.is_done() {
         line(
             &mut text,
@@ -294,6 +297,19 @@ fn each(
     }
     for key in keys {
         line(text, word, &words(key));
+    }
+}
+
+/// The first lines of a kind, and how many more there are: what failed was told when it did.
+fn some(text: &mut String, lines: impl ExactSizeIterator<Item = (&'static str, String)>) {
+    let more = lines.len().saturating_sub(LISTED);
+    let mut last = "";
+    for (word, rest) in lines.take(LISTED) {
+        line(text, word, &rest);
+        last = word;
+    }
+    if more > 0 {
+        line(text, last, &format!("and {more} more"));
     }
 }
 

@@ -173,6 +173,7 @@ fn register(state: &State, client: &str, request: &Request<Incoming>) -> (usize,
         uri,
         agent: agent.unwrap_or_default().to_owned(),
         status: None,
+        answered: None,
     });
     (inner.seen.len() - 1, hits.into_iter().next())
 }
@@ -236,8 +237,11 @@ fn status_answer(status: u16, retry_after: Option<u32>) -> Result<Response<Body>
 
 impl State {
     fn answered(&self, number: usize, status: u16) {
-        if let Some(seen) = self.lock().seen.get_mut(number) {
+        let mut inner = self.lock();
+        let come = inner.seen.len();
+        if let Some(seen) = inner.seen.get_mut(number) {
             seen.status = Some(status);
+            seen.answered = Some(come);
         }
     }
 }

@@ -1,0 +1,196 @@
+//! `requires` of a catalogue's entries: checked before the first write, kept while it is installed, and in the way of an
+//! uninstallation.
+
+use addons_tests::control_plane::audit::Requests;
+use addons_tests::plugin::Output;
+use addons_tests::until::until;
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use super::sent::Sent;
+use super::{config_map, deployment, locked, manifest, unlock};
+use crate::chaos::rig::Rig;
+
+const PLUGIN: &str = "kubectl-addons";
+
+/// A user whose namespace is the system namespace, with a catalogue of their own.
+struct Catalogue {
+    rig: Rig,
+}
+
+impl Catalogue {
+    /// `base` in two versions, of which the second cannot become ready by itself; `app` requires the second; `extra`
+    /// requires `app`; `left` and `right` require each other.
+    async fn new(what: &str) -> Result<Self> {
+        let rig = Rig::new(what).await?;
+        let namespace = rig.stage.namespace.clone();
+        let entry = |version: &str, objects: &[Value], requires: Value| {
+            json!({"version": version, "defaultNamespace": namespace, "requires": requires,
+                "source": {"inline": {"manifest": manifest(objects)}}})
+        };
+        let base = config_map("base");
+        let workload = locked(&rig.stage, deployment("base", &[]));
+        let apps = [config_map("app"), deployment("app", &["app"])];
+        let object = json!({
+            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": namespace},
+            "spec": {"addons": [
+                {"name": "base", "versions": [
+                    entry("1.0.0", std::slice::from_ref(&base), json!([])),
+                    entry("2.0.0", &[base.clone(), workload], json!([])),
+                ]},
+                {"name": "app", "versions": [entry("1.0.0", &apps, json!([{"name": "base", "version": ">=2.0.0"}]))]},
+                {"name": "extra", "versions": [entry("1.0.0", &[config_map("extra")], json!([{"name": "app"}]))]},
+                {"name": "left", "versions": [entry("1.0.0", &[config_map("left")], json!([{"name": "right"}]))]},
+                {"name": "right", "versions": [entry("1.0.0", &[config_map("right")], json!([{"name": "left"}]))]},
+                {"name": "lost", "versions": [entry("1.0.0", &[config_map("lost")], json!([{"name": "nowhere", "version": "1.x"}]))]},
+            ]},
+        });
+        let file = rig.stage.write("catalogue.yaml", &object.to_string())?;
+        let catalogue = Self { rig };
+        catalogue.run("init").await?.done()?;
+        let add = format!("catalogue add {}", file.display());
+        catalogue.run(&add).await?.done()?;
+        Ok(catalogue)
+    }
+
+    async fn run(&self, line: &str) -> Result<Output> {
+        let namespace = &self.rig.stage.namespace;
+        self.rig
+            .run(&format!("{line} --system-namespace {namespace}"))
+            .await
+    }
+
+    /// That a command is refused with these words, and wrote nothing.
+    async fn refused(&self, line: &str, words: &str) -> Result<()> {
+        let stage = &self.rig.stage;
+        let mark = stage.cluster.audit().mark()?;
+        let said = self.run(line).await?.ended(1)?.stderr;
+        ensure!(said.contains(words), "{line}: {said}\ninstead of\n{words}");
+        let writes = stage.requests(mark)?.writes(PLUGIN);
+        ensure!(writes == 0, "{line}: {writes} writes");
+        Ok(())
+    }
+}
+
+/// `kubectl addons list` names no namespace where it need not.
+fn refusal(problem: &str, look: &str, accept: &str) -> String {
+    format!("error: {problem}\n  look:   {look}\n  accept: {accept}")
+}
+
+#[tokio::test]
+async fn what_is_missing_or_does_not_match_is_named_with_the_way_out() -> Result<()> {
+    let catalogue = Catalogue::new("required").await?;
+    let missing = refusal(
+        "app 1.0.0 requires base >=2.0.0, which is not installed",
+        "kubectl addons show base",
+        "kubectl addons install base@2.0.0, or name it in the same command",
+    );
+    for line in [
+        "install app --yes",
+        "install app --dry-run",
+        "plan app -o plan.json",
+    ] {
+        catalogue.refused(line, &missing).await?;
+    }
+    let named = "app 1.0.0 requires base >=2.0.0, and 1.0.0 is there";
+    catalogue
+        .refused("install base@1.0.0 app --yes", named)
+        .await?;
+    let nowhere = refusal(
+        "lost 1.0.0 requires nowhere 1.x, which is not installed",
+        "kubectl addons show nowhere",
+        "none: no catalogue has a version of nowhere that fits",
+    );
+    catalogue.refused("install lost --yes", &nowhere).await?;
+
+    catalogue.run("install base@1.0.0 --yes").await?.done()?;
+    let wrong = refusal(
+        named,
+        "kubectl addons show base",
+        "kubectl addons upgrade base@2.0.0, or name it in the same command",
+    );
+    catalogue.refused("install app --yes", &wrong).await?;
+    let ring = "these add-ons require each other: left → right → left";
+    for line in ["install left right --yes", "plan right left -o dot"] {
+        catalogue.refused(line, ring).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_required_add_on_is_ready_before_the_other_begins_and_goes_after_it() -> Result<()> {
+    let catalogue = Catalogue::new("ordered").await?;
+    let (rig, stage) = (&catalogue.rig, &catalogue.rig.stage);
+    let before = rig.proxy.requests().len();
+    let drawn = catalogue.run("plan extra app base -o dot").await?.done()?;
+    ensure!(
+        drawn.stdout.contains("base is installed") && drawn.stdout.contains("label=\"requires\""),
+        "{}",
+        drawn.stdout
+    );
+    let unlocking = async {
+        until("a pod without a node", async || {
+            let pods = stage.kubectl(&["get", "pods", "-o", "json"]).await?.stdout;
+            Ok(pods.contains("Unschedulable").then_some(()).ok_or(pods))
+        })
+        .await?;
+        let sent = Sent::after(rig, before);
+        unlock(stage).await?;
+        Ok::<_, anyhow::Error>(sent)
+    };
+    let line = "install extra app base --yes --timeout 60s";
+    let (installed, sent) = tokio::join!(catalogue.run(line), unlocking);
+    let (said, sent) = (installed?.done()?.stderr, sent?);
+    ensure!(
+        sent.objects().len() == 2 && sent.has("configmaps/base") && sent.has("deployments/base"),
+        "while base was not ready: {:?}\n{said}",
+        sent.objects()
+    );
+    let sent = Sent::after(rig, before);
+    for object in ["configmaps/app", "deployments/app"] {
+        sent.ensure("deployments/base", object)?;
+        sent.ensure(object, "configmaps/extra")?;
+    }
+
+    let namespace = &stage.namespace;
+    let stays = format!("{namespace}/app requires base >=2.0.0");
+    let look = "kubectl addons list";
+    let accept = "kubectl addons uninstall base app extra, which removes all";
+    let words = refusal(&stays, look, accept);
+    catalogue.refused("uninstall base --yes", &words).await?;
+    let words = format!("{namespace}/extra requires app");
+    catalogue
+        .refused("uninstall base app --yes", &words)
+        .await?;
+
+    let mark = stage.cluster.audit().mark()?;
+    catalogue
+        .run("uninstall base app extra --yes --timeout 60s")
+        .await?
+        .done()?;
+    let deleted = deleted(&stage.requests(mark)?);
+    let expected = [
+        "extra",
+        "addoninstallations/extra",
+        "app",
+        "app",
+        "addoninstallations/app",
+        "base",
+        "base",
+        "addoninstallations/base",
+    ];
+    ensure!(deleted == expected, "{deleted:?}");
+    Ok(())
+}
+
+/// Names of what was deleted, records with their kind.
+fn deleted(requests: &Requests) -> Vec<String> {
+    let deleted = requests
+        .of(PLUGIN)
+        .filter(|request| request.verb == "delete" && request.is_write());
+    let named = deleted.map(|request| match request.object.resource.as_str() {
+        "addoninstallations" => format!("addoninstallations/{}", request.object.name),
+        _ => request.object.name.clone(),
+    });
+    named.collect()
+}
