@@ -3,7 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`cluster`], `discovery` | one connection; which kinds are served |
-//! | `address`, `request`, `create`, [`error`] | where a request goes, how often it is tried, what a refusal means |
+//! | `address`, `request`, `create`, `listing`, `meta`, [`error`] | where a request goes, how often it is tried, what an answer or a refusal means |
 //! | [`snapshot`], [`definitions`] | live metadata of the wanted and recorded objects; what changed definitions do to live objects |
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `delete`, `holder`, [`namespace`] | what an operation does |

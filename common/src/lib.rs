@@ -12,7 +12,7 @@
 //! | [`catalogue`] | kops indexes, merged catalogues, which entry fits and why the others do not |
 //! | [`values`] | layers of values, forms, dotted paths |
 //! | [`manifest`] | YAML as Kubernetes reads it, keys, digests, ownership marks |
-//! | [`plan`] | desired objects, order, inventory, prune: the plan |
+//! | [`plan`] | desired objects, order, conflicts, prune, what definitions break: the plan |
 //! | [`readiness`] | whether an object works, in kstatus' words |
 //! | [`admission`] | defaults and verdicts |
 //!

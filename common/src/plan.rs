@@ -1,6 +1,17 @@
 //! The plan: what one operation will do to one installation, as a value that leaves the engine no choices.
 //!
 //! `diff`, `--dry-run`, the confirmation and the executor all take the same [`Plan`].
+//!
+//! | module | what it decides |
+//! |---|---|
+//! | [`desired`], [`schema`] | the wanted objects; whether they fit definitions that are only planned |
+//! | [`inventory`], [`snapshot`] | what is recorded and what is there, as values |
+//! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
+//! | [`conflicts`], [`recreate`] | what happens to fields that others hold, or that never change |
+//! | [`mod@prune`], [`teardown`] | what goes, what is kept, and in which order |
+//! | [`requires`], [`graph`], [`schedule`], [`order`] | which add-ons and objects wait for which, and which may begin now |
+//! | [`crd_safety`] | what changed definitions do to live objects |
+//! | [`changes`], [`summary`], [`mod@file`] | what people read of a plan, and a plan in a file |
 
 pub mod changes;
 pub mod conflicts;

@@ -37,8 +37,8 @@ pub(super) async fn reason(
 ) -> String {
     let search = search(cluster, collection, name);
     match timeout(BOUND, search).await {
-        Ok(Ok(reason)) => reason,
-        // Nobody may look, or nobody answers: what is known.
+        Ok(Ok(reason)) if !reason.is_empty() => reason,
+        // Nobody may look, nobody answers, or it was just let go of: what is known.
         _ => format!("held by finalizer {}", finalizers.join(", ")),
     }
 }

@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use kube::core::WatchEvent;
-use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::{EngineError, classify};
-use super::meta::{ListMetadata, or_default};
+use super::listing::Page;
 use super::request::{Call, JSON};
 
 /// The server ends a watch after this, so that a dead connection is noticed soon after.
@@ -58,7 +57,7 @@ pub(super) async fn follow(
     };
     let mut pause = Pause::default();
     loop {
-        let list = match cluster.send::<List>(selected()).await {
+        let list = match cluster.send::<Page<Value>>(selected()).await {
             Ok(answer) => answer.object,
             Err(error) if passes(&error) => {
                 if see(Seen::Lost(error.words())) {
@@ -121,13 +120,6 @@ impl Pause {
         sleep(self.0).await;
         self.0 = (self.0 * 2).min(LONGEST_PAUSE);
     }
-}
-
-#[derive(Deserialize)]
-struct List {
-    metadata: ListMetadata,
-    #[serde(default, deserialize_with = "or_default")]
-    items: Vec<Value>,
 }
 
 /// One watch until it ends (false), or until enough was seen (true).

@@ -9,6 +9,7 @@ pub mod path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::summary::brief;
 use crate::api::installation::Conflicts;
 use crate::api::names::{ANNOTATION_CONFLICTS, ANNOTATION_RECREATE};
 
@@ -136,13 +137,7 @@ impl Conflict {
         let Some(value) = value else {
             return "nothing".to_owned();
         };
-        let text = value.to_string();
-        if text.chars().count() <= LONGEST_VALUE {
-            return text;
-        }
-        let mut short: String = text.chars().take(LONGEST_VALUE).collect();
-        short.push('…');
-        short
+        brief(value.to_string(), LONGEST_VALUE)
     }
 }
 

@@ -65,6 +65,14 @@ pub fn kinds<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
+/// The beginning of a text of any length.
+pub(super) fn brief(text: String, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
 /// The steps by rank, as people read them: `1 identity and rules → 2 Service, Deployment → 3 APIService`. The exact order is
 /// the graph's. Empty where nothing is applied.
 #[must_use]

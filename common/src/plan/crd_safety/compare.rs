@@ -7,12 +7,14 @@ use serde_json::Value;
 use super::What;
 use super::object::{Path, Segment};
 use super::rule::{self, Rule};
+use crate::plan::summary::brief;
 
 /// Schemas are not nested deeper: the API server's own limit is far below.
 const DEEPEST: usize = 100;
 /// What every object has, whatever its schema says.
 const IMPLICIT: [&str; 3] = ["apiVersion", "kind", "metadata"];
-const LONGEST_RULE: usize = 120;
+/// Of a rule that is told.
+pub(super) const LONGEST_RULE: usize = 120;
 
 /// What was found, by place.
 #[derive(Debug, Default)]
@@ -76,10 +78,7 @@ impl Found {
         }
         let old: Vec<&str> = live.into_iter().flat_map(validations).collect();
         for rule in validations(wanted).filter(|rule| !old.contains(rule)) {
-            let mut text: String = rule.chars().take(LONGEST_RULE).collect();
-            if text.len() < rule.len() {
-                text.push('…');
-            }
+            let text = brief(rule.to_owned(), LONGEST_RULE);
             let words = format!("gets a rule that cannot be judged from here: {text}");
             self.unjudged.push((path.clone(), words));
         }

@@ -4,7 +4,9 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use super::compare::LONGEST_RULE;
 use crate::plan::schema::check;
+use crate::plan::summary::brief;
 
 /// One demand on a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -282,7 +284,9 @@ impl fmt::Display for Rule {
             Demand::AtMost(size, count) => {
                 write!(f, "may have {} at most", Demand::words(*size, *count))
             }
-            Demand::Pattern(pattern) => write!(f, "has to match {pattern}"),
+            Demand::Pattern(pattern) => {
+                write!(f, "has to match {}", brief(pattern.clone(), LONGEST_RULE))
+            }
             Demand::Format(format) => write!(f, "has to be of format {format}"),
             Demand::Unique(keys) if keys.is_empty() => f.write_str("takes no item twice"),
             Demand::Unique(keys) => write!(f, "takes no two items of one {}", keys.join(" and ")),

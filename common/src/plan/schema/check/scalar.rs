@@ -4,11 +4,16 @@ use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use super::{Check, Finding};
+use crate::plan::summary::brief;
 
 /// Bytes that a compiled pattern may take.
 const PATTERN_LIMIT: usize = 1 << 20;
 /// How much of a value is repeated in a message.
 const SHOWN: usize = 60;
+/// How much of a pattern is.
+const PATTERN_SHOWN: usize = 120;
+/// How many values of an enum are listed.
+const LISTED: usize = 8;
 
 /// What the type should have been; `None` where it is right or not said.
 pub(super) fn wrong_type(schema: &Value, value: &Value) -> Option<&'static str> {
@@ -77,8 +82,9 @@ impl<'a> Check<'a> {
             one == value || one.as_f64().is_some_and(|one| value.as_f64() == Some(one))
         };
         if !allowed.iter().any(same) {
-            let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
-            let allowed = allowed.join(", ");
+            let more = if allowed.len() > LISTED { ", …" } else { "" };
+            let allowed: Vec<String> = allowed.iter().take(LISTED).map(shown).collect();
+            let allowed = allowed.join(", ") + more;
             self.problem(format!("must be one of {allowed}, not {}", shown(value)));
         }
     }
@@ -110,10 +116,12 @@ impl<'a> Check<'a> {
             Some(compiled) if compiled.is_match(text) => {}
             Some(_) => {
                 let text = shown(&Value::from(text));
+                let pattern = brief(pattern.to_owned(), PATTERN_SHOWN);
                 self.problem(format!("must match the pattern {pattern}, unlike {text}"));
             }
             None => {
                 let path = &self.path;
+                let pattern = brief(pattern.to_owned(), PATTERN_SHOWN);
                 let note = format!("{path}: the pattern {pattern} is left to the API server");
                 self.findings.push(Finding::Note(note));
             }
@@ -158,9 +166,5 @@ pub(in crate::plan) fn compile(pattern: &str) -> Option<Regex> {
 }
 
 fn shown(value: &Value) -> String {
-    let text = value.to_string();
-    if text.chars().count() <= SHOWN {
-        return text;
-    }
-    text.chars().take(SHOWN).chain("…".chars()).collect()
+    brief(value.to_string(), SHOWN)
 }
