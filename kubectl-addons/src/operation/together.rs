@@ -57,7 +57,14 @@ pub async fn plan(
         }
     }
     let due: Vec<&Candidate> = loaded.iter().map(|(candidate, ..)| candidate).collect();
-    let order = requirements::order(&due, known, available)?;
+    let order = match requirements::order(&due, known, available) {
+        Ok(order) => order,
+        // What could not be read is missed by those that require it: the cause is told, not its consequence.
+        Err(refusal) => {
+            let mut failed = planned.into_iter().filter_map(|(_, outcome)| outcome.err());
+            return Err(failed.next().unwrap_or(refusal));
+        }
+    };
     let mut surroundings = Surroundings {
         kinds: KindTable::default(),
         namespaces: BTreeSet::new(),

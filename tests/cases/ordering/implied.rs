@@ -34,7 +34,7 @@ async fn random_add_ons_are_applied_in_the_order_of_their_references() -> Result
 async fn play(number: usize) -> Result<usize> {
     let rig = Rig::new("implied").await?;
     let (stage, namespace) = (&rig.stage, rig.stage.namespace.as_str());
-    let set = Set::random(number, namespace);
+    let set = Set::random(number, namespace)?;
     let manifests = set.addons.map(|objects| manifest(&objects));
     let [one, two] = &manifests;
     let index = [("one", "1.0.0", one.as_str()), ("two", "1.0.0", two)];

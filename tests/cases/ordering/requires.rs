@@ -20,7 +20,8 @@ struct Catalogue {
 
 impl Catalogue {
     /// `base` in two versions, of which the second cannot become ready by itself; `app` requires the second; `extra`
-    /// requires `app`; `left` and `right` require each other.
+    /// requires `app`; `left` and `right` require each other;
+    /// `needs-away` requires `away`, which cannot be fetched, and `lost` what there is not.
     async fn new(what: &str) -> Result<Self> {
         let rig = Rig::new(what).await?;
         let namespace = rig.stage.namespace.clone();
@@ -44,6 +45,12 @@ impl Catalogue {
                 {"name": named("extra"), "versions": [entry("1.0.0", &[config_map("extra")], json!([{"name": named("app")}]))]},
                 {"name": named("left"), "versions": [entry("1.0.0", &[config_map("left")], json!([{"name": named("right")}]))]},
                 {"name": named("right"), "versions": [entry("1.0.0", &[config_map("right")], json!([{"name": named("left")}]))]},
+                {"name": named("away"), "versions": [
+                    {"version": "1.0.0", "source": {"url": {"manifest": "http://127.0.0.1:1/away.yaml"}}},
+                ]},
+                {"name": named("needs-away"), "versions": [
+                    entry("1.0.0", &[config_map("needs-away")], json!([{"name": named("away")}])),
+                ]},
                 {"name": named("lost"), "versions": [entry("1.0.0", &[config_map("lost")], json!([{"name": "nowhere", "version": "1.x"}]))]},
             ]},
         });
@@ -114,6 +121,10 @@ async fn what_is_missing_or_does_not_match_is_named_with_the_way_out() -> Result
         "none: no catalogue has a version of nowhere that fits",
     );
     catalogue.refused("install %lost --yes", &nowhere).await?;
+
+    let cause = "http://127.0.0.1:1/away.yaml";
+    let line = "install %needs-away %away --yes";
+    catalogue.refused(line, cause).await?;
 
     catalogue.run("install %base@1.0.0 --yes").await?.done()?;
     let wrong = refusal(

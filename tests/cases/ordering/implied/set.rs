@@ -1,5 +1,6 @@
 //! Random objects that name each other, shared out between two add-ons.
 
+use anyhow::{Result, anyhow};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::subsequence;
@@ -39,13 +40,13 @@ struct Binding {
 
 impl Set {
     /// Set `number`: the same in every run.
-    pub fn random(number: usize, home: &str) -> Self {
+    pub fn random(number: usize, home: &str) -> Result<Self> {
         let mut seed = [0; 32];
         seed[..8].copy_from_slice(&number.to_le_bytes());
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
         let mut runner = TestRunner::new_with_rng(Config::default(), rng);
         let tree = set(home.to_owned()).new_tree(&mut runner);
-        tree.expect("no filter that could starve").current()
+        Ok(tree.map_err(|reason| anyhow!("{reason}"))?.current())
     }
 }
 
