@@ -2,6 +2,7 @@
 
 mod fields;
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -156,13 +157,17 @@ async fn dry_run(
     };
     let mut object = Value::clone(&step.object);
     if let EngineError::FieldConflict { causes, .. } = &refusal {
-        for cause in causes {
-            match policy.at(&cause.field).0 {
+        let mut fields: Vec<&str> = causes.iter().map(|cause| cause.field.as_str()).collect();
+        // What stands below another field goes before it.
+        fields.sort_by_key(|field| Reverse(field.len()));
+        for field in fields {
+            let is_left = match policy.at(field).0 {
                 Conflicts::Fail => return Err(refusal),
-                Conflicts::Take => {}
-                Conflicts::Yield => {
-                    path::remove(&mut object, &cause.field);
-                }
+                Conflicts::Take => continue,
+                Conflicts::Yield => path::remove(&mut object, field),
+            };
+            if !is_left {
+                return Err(refusal);
             }
         }
     }

@@ -119,6 +119,9 @@ pub struct PlannedInstallation {
     pub retained: Vec<ObjectKey>,
     /// How many objects stay as they are.
     pub unchanged: usize,
+    /// What changed definitions do to live objects, in words: what was accepted is this, and no more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breakages: Vec<String>,
     /// What the user should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

@@ -103,7 +103,10 @@ impl Rank {
 /// Group and kind that a CustomResourceDefinition object defines; `None` for any other object.
 #[must_use]
 pub fn defined_kind(object: &Value) -> Option<(String, String)> {
-    if object.get("kind")?.as_str()? != "CustomResourceDefinition" {
+    let api_version = object.get("apiVersion")?.as_str()?;
+    if object.get("kind")?.as_str()? != "CustomResourceDefinition"
+        || !api_version.starts_with("apiextensions.k8s.io/")
+    {
         return None;
     }
     let spec = object.get("spec")?;

@@ -37,7 +37,7 @@ async fn the_order_is_drawn_with_its_reasons() -> Result<()> {
         ("dot", ["label=\"web\"", "label=\"after\""]),
         ("mermaid", ["[\"web\"]", "[\"after\"]"]),
     ] {
-        let line = format!("plan web after --channel {index} -o {format}");
+        let line = format!("plan web after -n {namespace} --channel {index} -o {format}");
         let mark = stage.cluster.audit().mark()?;
         let drawn = stage.run(&line).await?.done()?.stdout;
         let again = stage.run(&line).await?.done()?.stdout;

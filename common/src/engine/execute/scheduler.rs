@@ -92,7 +92,8 @@ impl<'a> Scheduler<'a> {
             {
                 in_flight.extend(self.begin(node));
             }
-            if in_flight.is_empty() {
+            let begin_at = self.watches.begin_at();
+            if in_flight.is_empty() || begin_at.is_some_and(|begin_at| begin_at <= Instant::now()) {
                 self.watches.begin();
             }
             self.hand_over();
@@ -109,6 +110,7 @@ impl<'a> Scheduler<'a> {
                 Some((key, readiness)) = self.watches.seeing.recv() => self.see(&key, &readiness),
                 Some(pending) = self.watches.open.next(), if !self.watches.open.is_empty() => self.miss(pending),
                 Some(news) = inbox.recv() => self.hear(news),
+                () = sleep_until(begin_at.unwrap_or(self.deadline)), if begin_at.is_some() => {}
                 () = sleep_until(self.deadline), if self.is_busy() => self.time_is_over(),
             }
         }

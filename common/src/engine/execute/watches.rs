@@ -1,6 +1,7 @@
 //! What is watched because other objects wait until it is served or ready.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
@@ -16,6 +17,10 @@ use super::super::cluster::Cluster;
 use super::super::served::{self, Definition};
 use super::super::wait;
 use super::Event;
+
+/// How long an applied object waits for others to be watched with: thousands of requests of another add-on, or a webhook that
+/// does not answer, must not hold it up.
+const LONGEST_DELAY: Duration = Duration::from_millis(200);
 
 /// What is not ready when a watch ends.
 pub(super) type Pending = Vec<(ObjectKey, Readiness)>;
@@ -33,6 +38,8 @@ pub(super) struct Watches<'a> {
     deadline: Instant,
     /// Applied, and to be watched with the others that are: one watch for many.
     waiting: Vec<(NodeId, Watched)>,
+    /// When others have waited long enough for more to come.
+    begin_at: Option<Instant>,
     nodes: BTreeMap<ObjectKey, NodeId>,
     seen: UnboundedSender<(ObjectKey, Readiness)>,
     /// What the watches see.
@@ -48,6 +55,7 @@ impl<'a> Watches<'a> {
             cluster,
             deadline,
             waiting: Vec::new(),
+            begin_at: None,
             nodes: BTreeMap::new(),
             seen,
             seeing,
@@ -57,11 +65,19 @@ impl<'a> Watches<'a> {
 
     /// Notes an object to be watched from the next [`Watches::begin`] on.
     pub(super) fn add(&mut self, node: NodeId, watched: Watched) {
+        self.begin_at
+            .get_or_insert_with(|| Instant::now() + LONGEST_DELAY);
         self.waiting.push((node, watched));
+    }
+
+    /// When a watch is to be opened although requests are in flight; `None` where nothing waits for one.
+    pub(super) fn begin_at(&self) -> Option<Instant> {
+        self.begin_at
     }
 
     /// Opens a watch for everything that was noted since the last one.
     pub(super) fn begin(&mut self) {
+        self.begin_at = None;
         let (mut definitions, mut targets) = (Vec::new(), Vec::new());
         for (node, watched) in std::mem::take(&mut self.waiting) {
             let key = match watched {

@@ -14,6 +14,7 @@ use crate::manifest::digest::digest;
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::KindTable;
 use crate::plan::changes::ObjectDiff;
+use crate::plan::crd_safety::Breakage;
 use crate::plan::snapshot::{LiveObject, Snapshot};
 use crate::plan::{Plan, Step};
 
@@ -73,6 +74,7 @@ pub fn installation(built: &Built<'_>) -> PlannedInstallation {
         release: plan.release.iter().map(|t| t.key.clone()).collect(),
         retained: plan.retained.clone(),
         unchanged: plan.unchanged.len(),
+        breakages: plan.breakages.iter().flat_map(Breakage::lines).collect(),
         warnings: plan.warnings.clone(),
         changes,
         facts: facts(built),

@@ -230,6 +230,14 @@ impl Found {
         let set = |keys: &[ObjectKey]| keys.iter().cloned().collect::<BTreeSet<_>>();
         self.set(&set(&then.release), &set(&now.release), "released");
         self.set(&set(&then.retained), &set(&now.retained), "retained");
+        for breakage in &now.breakages {
+            if !then.breakages.contains(breakage) {
+                self.add(
+                    &then.installation,
+                    format!("nobody has accepted: {breakage}"),
+                );
+            }
+        }
         if then.create_namespace != now.create_namespace && self.differences.is_empty() {
             self.add(&then.installation, "another namespace would be created");
         }

@@ -89,6 +89,8 @@ fn everything_that_moved_is_listed() {
             "shop/Secret s: it would not be applied any more".to_owned()]),
         (vec![("/prune", json!([]))], is("shop/ConfigMap old: it would not be deleted any more")),
         (vec![("/retained", json!([]))], is("shop/PersistentVolumeClaim data: it would not be retained any more")),
+        (vec![("/breakages", json!(["field spec.a goes away"]))],
+            is("kube-system/web: nobody has accepted: field spec.a goes away")),
         (vec![("/createNamespace", json!("web"))], is("kube-system/web: another namespace would be created")),
     ];
     for (change, expected) in rows {
