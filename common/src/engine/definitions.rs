@@ -1,7 +1,7 @@
 //! Live definitions and the objects of their kinds, as far as a plan changes or deletes the definitions.
 //!
 //! Nothing is asked where the plan leaves them alone. Of a changed definition the whole live one is read (one GET), and
-//! objects only where the schemas say that some could break (paged LISTs, [`MOST_OBJECTS`] at most). Of one that is to be
+//! objects only where the schemas say that some could break (paged LISTs, `MOST_OBJECTS` at most). Of one that is to be
 //! deleted it, too, is read, and one page of its objects' metadata, for they go with it.
 
 use std::collections::BTreeSet;

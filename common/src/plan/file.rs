@@ -1,7 +1,7 @@
 //! The plan file: what a command would do, as JSON that people and CI review and that `apply` runs.
 //!
 //! It holds what is needed to plan again (specs and flags), what the plan was made with (facts), what it would do (steps,
-//! prune, changes), and a digest of all that. Running it means to plan again and to compare: [`moved`] tells everything
+//! prune, changes), and a digest of all that. Running it means to plan again and to compare: [`moved()`] tells everything
 //! that is not as it was. Secrets are in it by name only: no values, and no digests, for these could be guessed
 //! (semantics 13 and 17). `spec.values` stands in it as it was typed: Secrets have no place there (semantics 10).
 //!
