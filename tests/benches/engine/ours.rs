@@ -5,11 +5,9 @@ use anyhow::Result;
 use super::bench::{Bench, Step, Tool};
 use super::set::{self, Set};
 
-/// The definitions are installed before, as the other tools need none.
 pub(crate) async fn measure(set: &Set, tool: &mut Tool) -> Result<()> {
     let bench = Bench::start(set).await?;
     let plugin = &bench.plugin;
-    plugin.run(&["init"]).await?.done()?;
     let index = plugin.home().join("index.yaml");
     let channel = format!("file://{}", index.display());
     for step in Step::ALL {
