@@ -1,12 +1,18 @@
 //! One tool, its rows, and the cluster that a sequence of steps runs on.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use addons_tests::control_plane::{ControlPlane, Options};
 use addons_tests::plugin::{Output, Plugin};
 use anyhow::Result;
 
 use super::set::Set;
+
+/// Without a write for so long, the controllers have nothing to do.
+const QUIET: Duration = Duration::from_secs(1);
+/// How often that is waited for: leases are written for ever.
+const LONGEST_SETTLING: usize = 10;
 
 /// What is measured, in the order in which it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,11 +115,24 @@ impl Bench {
         Ok(Self { cluster, plugin })
     }
 
+    /// Waits until the controllers have nothing to do: what the step before left to them is no part of this one.
+    async fn settle(&self) -> Result<()> {
+        for _ in 0..LONGEST_SETTLING {
+            let mark = self.cluster.audit().mark()?;
+            tokio::time::sleep(QUIET).await;
+            if self.cluster.audit().since(mark)?.writes("") == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Waits for a program to end well; the row has the requests that came meanwhile.
     pub(crate) async fn measure(
         &self,
         program: impl Future<Output = Result<Output>>,
     ) -> Result<Row> {
+        self.settle().await?;
         let mark = self.cluster.audit().mark()?;
         let output = program.await?.done()?;
         let requests = self.cluster.audit().since(mark)?.by("bench").by_verb("");
