@@ -149,11 +149,6 @@ impl Plan {
         let found = self.steps.binary_search_by(|step| step.target.key.cmp(key));
         self.steps.get(found.ok()?)
     }
-
-    /// The same, to be changed before the plan is shown.
-    pub fn steps_mut(&mut self) -> impl Iterator<Item = &mut Step> {
-        self.steps.iter_mut()
-    }
 }
 
 /// One object to apply: one request.
@@ -219,4 +214,10 @@ pub struct Deletion {
     pub target: Target,
     /// Its uid: another object of that name is not ours.
     pub uid: String,
+}
+
+/// The text of an error that holds every problem of its kind.
+fn one_a_line(problems: &[impl std::fmt::Display]) -> String {
+    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    lines.join("\n")
 }

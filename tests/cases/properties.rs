@@ -1,6 +1,7 @@
 //! Laws that hold for every input.
 
 mod admission;
+mod law;
 mod order;
 mod plan;
 mod selection;

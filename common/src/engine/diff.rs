@@ -2,7 +2,6 @@
 
 mod fields;
 
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -157,18 +156,15 @@ async fn dry_run(
     };
     let mut object = Value::clone(&step.object);
     if let EngineError::FieldConflict { causes, .. } = &refusal {
-        let mut fields: Vec<&str> = causes.iter().map(|cause| cause.field.as_str()).collect();
-        // What stands below another field goes before it.
-        fields.sort_by_key(|field| Reverse(field.len()));
-        for field in fields {
-            let is_left = match policy.at(field).0 {
-                Conflicts::Fail => return Err(refusal),
-                Conflicts::Take => continue,
-                Conflicts::Yield => path::remove(&mut object, field),
-            };
-            if !is_left {
-                return Err(refusal);
-            }
+        let fields = causes.iter().map(|cause| cause.field.as_str());
+        let left = fields
+            .clone()
+            .filter(|field| policy.at(field).0 == Conflicts::Yield);
+        let fails = fields
+            .clone()
+            .any(|field| policy.at(field).0 == Conflicts::Fail);
+        if fails || path::remove_all(&mut object, left).is_err() {
+            return Err(refusal);
         }
     }
     send(&Arc::new(object), true).await

@@ -165,7 +165,7 @@ impl Judge<'_> {
             before.object.state = ObjectState::Owned;
         }
         let edited = self.edited(item, live);
-        let action = if is_secret(&wanted.target.key) && self.due {
+        let action = if wanted.target.key.is_secret() && self.due {
             Some(Action::Refresh)
         } else if item.object.digest != wanted.digest {
             Some(Action::Update)
@@ -235,7 +235,7 @@ pub(super) fn has_run(wanted: &DesiredObject, item: &Item) -> bool {
 fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {
     // Nobody can tell whether a Secret changed.
     let action = match action {
-        Action::Update if is_secret(&wanted.target.key) => Action::Refresh,
+        Action::Update if wanted.target.key.is_secret() => Action::Refresh,
         action => action,
     };
     let after = Item {
@@ -276,8 +276,4 @@ fn recorded_only(wanted: &DesiredObject, live: &LiveObject, state: ObjectState) 
 
 fn is_namespace(key: &ObjectKey) -> bool {
     key.group.is_empty() && key.kind == "Namespace"
-}
-
-fn is_secret(key: &ObjectKey) -> bool {
-    key.group.is_empty() && key.kind == "Secret"
 }

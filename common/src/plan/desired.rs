@@ -1,7 +1,6 @@
 //! The wanted objects of an installation, as they are sent: addressed, in their namespace, marked as ours.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 use super::conflicts::{Policy, PolicyError};
 use super::graph::annotations::{AnnotationError, remarks};
 use super::order::{defined_kind, is_built_in};
-use super::{InstallationName, Target};
+use super::{InstallationName, Target, one_a_line};
 use crate::api::installation::Conflicts;
 use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
 use crate::manifest::key::{Gvk, ObjectKey};
@@ -52,7 +51,8 @@ pub struct DesiredContext<'a> {
 }
 
 /// Every reason why manifests cannot become wanted objects, sorted by place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", one_a_line(problems))]
 pub struct DesiredError {
     /// The reasons; one at least.
     pub problems: Vec<Problem>,
@@ -131,20 +131,6 @@ impl Problem {
         }
     }
 }
-
-impl fmt::Display for DesiredError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, problem) in self.problems.iter().enumerate() {
-            if i > 0 {
-                f.write_str("\n")?;
-            }
-            write!(f, "{problem}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for DesiredError {}
 
 /// Groups and kinds that the cluster has to serve for `manifests`: what CRDs among them define is not asked for.
 #[must_use]

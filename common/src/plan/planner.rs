@@ -10,7 +10,7 @@ use super::inventory::{Inventory, TooLarge};
 use super::prune::limit::PruneLimit;
 use super::prune::{KeptKind, prune};
 use super::snapshot::Snapshot;
-use super::{InstallationName, Plan, Step, Target, Verb, order, recreate, teardown};
+use super::{InstallationName, Plan, Step, Target, Verb, one_a_line, order, recreate, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
 use crate::api::names::owner_hash;
 use crate::manifest::key::ObjectKey;
@@ -79,7 +79,7 @@ pub struct Wanted<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Objects that cannot be applied as things stand.
-    #[error("{}", lines(objects))]
+    #[error("{}", one_a_line(objects))]
     Refused {
         /// Every one of them, sorted.
         objects: Vec<Refusal>,
@@ -153,11 +153,6 @@ impl fmt::Display for Refusal {
             ),
         }
     }
-}
-
-fn lines(objects: &[Refusal]) -> String {
-    let lines: Vec<String> = objects.iter().map(ToString::to_string).collect();
-    lines.join("\n")
 }
 
 /// What a snapshot has to hold for a plan: the keys of all wanted and recorded objects, and every namespace that a wanted

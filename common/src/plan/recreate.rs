@@ -128,7 +128,7 @@ pub fn allow<'a>(
                 }
             }
         }
-        for step in plan.steps_mut() {
+        for step in &mut plan.steps {
             // What is not there needs no recreation.
             step.policy.recreate |=
                 step.action != Action::Create && allowed.contains(&step.target.key);

@@ -12,6 +12,7 @@ use common::plan::prune::limit::PruneLimit;
 
 use super::Output;
 use crate::completion;
+use crate::operation::pipeline::Wanted;
 
 /// Flags of `install`.
 #[derive(Args, Debug)]
@@ -19,6 +20,21 @@ pub struct Install {
     /// Add-ons to install
     #[arg(required = true, value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
+    #[command(flatten)]
+    pub new: New,
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub values: Values,
+    #[command(flatten)]
+    pub differences: Differences,
+    #[command(flatten)]
+    pub change: Change,
+}
+
+/// What is said about a new installation.
+#[derive(Args, Debug)]
+pub struct New {
     /// Name of the installation (one add-on only); default: the add-on's name
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
@@ -28,14 +44,17 @@ pub struct Install {
     /// Install as a core add-on, which cannot be deleted; only members of the core group may
     #[arg(long)]
     pub core: bool,
-    #[command(flatten)]
-    pub source: Source,
-    #[command(flatten)]
-    pub values: Values,
-    #[command(flatten)]
-    pub differences: Differences,
-    #[command(flatten)]
-    pub change: Change,
+}
+
+impl New {
+    /// The same as the pipeline takes it.
+    pub fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            name: self.name.as_deref(),
+            target_namespace: self.target_namespace.as_deref(),
+            core: self.core,
+        }
+    }
 }
 
 /// Flags of `upgrade`.

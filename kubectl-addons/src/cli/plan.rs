@@ -7,7 +7,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
 use super::Format;
-use super::operation::{Accept, Delete, Differences, Run, Source, Values};
+use super::operation::{Accept, Delete, Differences, New, Run, Source, Values};
 use crate::completion;
 
 /// Flags of `plan`.
@@ -19,15 +19,8 @@ pub struct Plan {
     /// Where the plan goes: text, json or yaml print it, dot or mermaid draw its order; anything else is the file that `apply` runs
     #[arg(short = 'o', long = "output", value_name = "FILE", default_value = "text", value_parser = plan_output)]
     pub output: PlanOutput,
-    /// Name of the installation (one add-on only); default: the add-on's name
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
-    /// Namespace for objects that name none; default: the version's own, else the add-on's name
-    #[arg(long, value_name = "NAMESPACE")]
-    pub target_namespace: Option<String>,
-    /// Install as a core add-on, which cannot be deleted; only members of the core group may
-    #[arg(long)]
-    pub core: bool,
+    #[command(flatten)]
+    pub new: New,
     /// Restore what was edited or deleted, even where no other version is due
     #[arg(long)]
     pub repair: bool,

@@ -6,7 +6,7 @@ use crate::cli::operation::Install;
 use crate::exit::Exit;
 use crate::operation::choose::Wish;
 use crate::operation::differences;
-use crate::operation::pipeline::{Pipeline, Wanted};
+use crate::operation::pipeline::Pipeline;
 use crate::operation::run;
 use crate::operation::together::Flags;
 use crate::session::Session;
@@ -17,7 +17,7 @@ use crate::usage::Usage;
 /// # Errors
 /// Nothing was written.
 pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
-    if args.name.is_some() && args.addons.len() > 1 {
+    if args.new.name.is_some() && args.addons.len() > 1 {
         return Err(Usage("--name goes with one add-on only".to_owned()).into());
     }
     let pipeline = Pipeline::new(session, &args.source).await?;
@@ -25,11 +25,7 @@ pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
         allow_prune: args.change.accept.allow_prune,
         ..Flags::default()
     };
-    let wanted = Wanted {
-        name: args.name.as_deref(),
-        target_namespace: args.target_namespace.as_deref(),
-        core: args.core,
-    };
+    let wanted = args.new.wanted();
     let mut candidates = Vec::new();
     for typed in &args.addons {
         candidates.push(

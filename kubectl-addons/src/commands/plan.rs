@@ -13,7 +13,7 @@ use crate::cli::plan::{Drawing, Plan, PlanOutput};
 use crate::exit::Exit;
 use crate::operation::announce;
 use crate::operation::candidate::Candidate;
-use crate::operation::pipeline::{Pipeline, Wanted};
+use crate::operation::pipeline::Pipeline;
 use crate::operation::prepare::Prepared;
 use crate::operation::together::{Flags, Planned};
 use crate::operation::{differences, run};
@@ -28,18 +28,14 @@ use super::diff::candidates;
 /// # Errors
 /// There is no plan; or it cannot be written.
 pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
-    if args.name.is_some() && args.addons.len() != 1 {
+    if args.new.name.is_some() && args.addons.len() != 1 {
         return Err(Usage("--name goes with one add-on only".to_owned()).into());
     }
     let cluster = session.cluster().await?;
     // What is kept of discovery between runs may be older than the plan.
     cluster.forget_kinds().await;
     let pipeline = Pipeline::new(session, &args.source).await?;
-    let wanted = Wanted {
-        name: args.name.as_deref(),
-        target_namespace: args.target_namespace.as_deref(),
-        core: args.core,
-    };
+    let wanted = args.new.wanted();
     let mut candidates = candidates(&pipeline, session, &args.addons, wanted, &args.values).await?;
     candidates.retain(|candidate| {
         let record = candidate.existing.as_ref();

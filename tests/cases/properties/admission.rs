@@ -1,14 +1,9 @@
 //! Admission: no bytes make it panic, defaults are filled once, duplicates are those of the definition.
 
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a law that does not hold ends its test"
-)]
+#![expect(clippy::expect_used, reason = "a law that does not hold ends its test")]
 
 use std::sync::Arc;
 
-use addons_tests::tally::Tally;
 use common::admission::mutate::defaults;
 use common::admission::mutate::values::{Record, own};
 use common::admission::review::{Request, Response};
@@ -20,8 +15,9 @@ use common::catalogue::select::ClusterFacts;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
+
+use super::law;
 
 /// JSON with few keys, so that user and catalogue meet at the same paths; also keys that a pointer must escape.
 fn tree() -> impl Strategy<Value = Value> {
@@ -186,27 +182,12 @@ fn duplicates_of(a: &(bool, &str, &str), b: &(bool, &str, &str)) -> bool {
     a.0 == b.0 && canonical(a.1) == canonical(b.1) && !ids_differ
 }
 
-/// Runs one law on random inputs; long matrices run whole with `FULL=1`.
 fn law<S: Strategy>(
     name: &'static str,
     strategy: S,
     test: impl Fn(S::Value) -> Result<(), TestCaseError>,
 ) {
-    let cases = if std::env::var_os("FULL").is_some() {
-        50_000
-    } else {
-        500
-    };
-    let mut tally = Tally::new(name);
-    let config = Config {
-        cases,
-        failure_persistence: None,
-        ..Config::default()
-    };
-    if let Err(error) = TestRunner::new(config).run(&strategy, test) {
-        panic!("{error}");
-    }
-    (0..cases).for_each(|_| tally.ran());
+    law::law(name, law::cases(500, 50_000), strategy, test);
 }
 
 #[test]

@@ -4,15 +4,14 @@ mod set;
 
 use std::collections::BTreeSet;
 
-use addons_tests::tally::Tally;
 use common::manifest::key::ObjectKey;
 use common::plan::desired::Desired;
 use common::plan::graph::{Cycle, Graph, Node, NodeId, Part, Reason};
 use common::plan::order::Rank;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value;
 
+use super::law;
 use set::{PARTS, Spec, desired, sets};
 
 fn graph(desired: &[Desired], requires: &[Vec<usize>]) -> Result<Graph, Cycle> {
@@ -94,24 +93,10 @@ fn asked(
 }
 
 fn law(name: &'static str, test: impl Fn(Vec<Spec>, Vec<Vec<usize>>) -> Result<(), TestCaseError>) {
-    let cases = if std::env::var_os("FULL").is_some() {
-        20_000
-    } else {
-        400
-    };
-    let mut tally = Tally::new(name);
-    let config = Config {
-        cases,
-        failure_persistence: None,
-        ..Config::default()
-    };
-    let result = TestRunner::new(config).run(&sets(), |(specs, requires)| test(specs, requires));
-    assert!(
-        result.is_ok(),
-        "{}",
-        result.map_or_else(|error| error.to_string(), |()| String::new())
-    );
-    (0..cases).for_each(|_| tally.ran());
+    let config = law::cases(400, 20_000);
+    law::law(name, config, sets(), |(specs, requires)| {
+        test(specs, requires)
+    });
 }
 
 #[test]

@@ -3,7 +3,6 @@
 
 mod world;
 
-use addons_tests::tally::Tally;
 use common::api::installation::{ObjectState, Reconcile};
 use common::manifest::key::ObjectKey;
 use common::plan::inventory::{Inventory, Item};
@@ -12,35 +11,22 @@ use common::plan::planner::{Goal, PlanError};
 use common::plan::prune::limit::PruneLimit;
 use common::plan::{Action, Plan, Step};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::Config;
 
+use super::law;
 use world::{Cluster, clusters, desired, manifests, specs, us};
 
-/// Runs one law on random inputs; long matrices run whole with `FULL=1`.
 fn law<S: Strategy>(
     name: &'static str,
     strategy: S,
     test: impl Fn(S::Value) -> Result<(), TestCaseError>,
 ) {
-    let cases = if std::env::var_os("FULL").is_some() {
-        20_000
-    } else {
-        400
-    };
-    let mut tally = Tally::new(name);
+    let cases = law::cases(400, 20_000);
     let config = Config {
-        cases,
-        failure_persistence: None,
-        max_global_rejects: cases * 10,
-        ..Config::default()
+        max_global_rejects: cases.cases * 10,
+        ..cases
     };
-    let result = TestRunner::new(config).run(&strategy, test);
-    assert!(
-        result.is_ok(),
-        "{}",
-        result.map_or_else(|error| error.to_string(), |()| String::new())
-    );
-    (0..cases).for_each(|_| tally.ran());
+    law::law(name, config, strategy, test);
 }
 
 #[test]

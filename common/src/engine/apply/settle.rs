@@ -1,6 +1,5 @@
 //! Fields of an object that other managers hold: read once, then taken, left or refused, as the policy says (semantics 12).
 
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -116,20 +115,19 @@ pub(super) async fn settle(
 /// Our object without the fields that are left.
 fn without(step: &Step, settled: &[Settled]) -> Result<Value, EngineError> {
     let left = settled.iter().filter(|settled| settled.is_left());
-    let mut left: Vec<&Conflict> = left.map(|settled| &settled.conflict).collect();
-    // What stands below another field that is left goes before it.
-    left.sort_by_key(|conflict| Reverse(conflict.field.len()));
+    let left: Vec<&Conflict> = left.map(|settled| &settled.conflict).collect();
     let mut object = (*step.object).clone();
-    for Conflict { field, manager, .. } in left {
-        if !path::remove(&mut object, field) {
-            return Err(EngineError::Conflict {
-                key: step.target.key.clone(),
-                message: format!(
-                    "{field} is held by {manager} and cannot be left out by itself; take it, or take it out of the manifest{}",
-                    ways_out_of_conflict(step)
-                ),
-            });
-        }
+    let fields = left.iter().map(|conflict| conflict.field.as_str());
+    if let Err(field) = path::remove_all(&mut object, fields) {
+        let held = left.iter().find(|conflict| conflict.field == field);
+        let manager = held.map_or("", |conflict| conflict.manager.as_str());
+        return Err(EngineError::Conflict {
+            key: step.target.key.clone(),
+            message: format!(
+                "{field} is held by {manager} and cannot be left out by itself; take it, or take it out of the manifest{}",
+                ways_out_of_conflict(step)
+            ),
+        });
     }
     Ok(object)
 }

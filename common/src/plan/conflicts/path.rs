@@ -56,6 +56,22 @@ pub fn remove(object: &mut Value, field: &str) -> bool {
     }
 }
 
+/// Takes out the values at several paths, those below another one before it.
+///
+/// # Errors
+/// The first path that nothing stands at.
+pub fn remove_all<'f>(
+    object: &mut Value,
+    fields: impl IntoIterator<Item = &'f str>,
+) -> Result<(), &'f str> {
+    let mut fields: Vec<&str> = fields.into_iter().collect();
+    fields.sort_by_key(|field| Reverse(field.len()));
+    match fields.into_iter().find(|field| !remove(object, field)) {
+        Some(field) => Err(field),
+        None => Ok(()),
+    }
+}
+
 /// The parts of `text` between separators that stand neither in brackets nor in quotes.
 #[must_use]
 pub fn split(text: &str, separator: char) -> Vec<&str> {

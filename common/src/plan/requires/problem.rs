@@ -4,9 +4,11 @@ use std::fmt;
 
 use super::{Candidate, written};
 use crate::api::catalogue::Requirement;
+use crate::plan::one_a_line;
 
 /// Every reason, sorted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", one_a_line(problems))]
 pub struct RequiresError {
     /// The reasons; one at least.
     pub problems: Vec<Problem>,
@@ -137,17 +139,3 @@ impl fmt::Display for Problem {
         }
     }
 }
-
-impl fmt::Display for RequiresError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, problem) in self.problems.iter().enumerate() {
-            if i > 0 {
-                f.write_str("\n")?;
-            }
-            write!(f, "{problem}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for RequiresError {}
