@@ -60,6 +60,9 @@ pub struct Entry {
     pub origin: Arc<Origin>,
     /// What relative manifests are resolved against.
     pub base_url: Option<String>,
+    /// The private registry of its catalogue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registry: Option<String>,
     /// `spec.addons[3].versions[1]`.
     pub place: String,
 }
@@ -93,7 +96,7 @@ impl Catalogue {
             Origin::Catalogue { .. } => None,
         });
         let entries = spec.addons.iter().enumerate().flat_map(|(i, addon)| {
-            let (origin, base_url) = (&origin, &base_url);
+            let (origin, base_url, registry) = (&origin, &base_url, &spec.registry);
             addon
                 .versions
                 .iter()
@@ -106,6 +109,7 @@ impl Catalogue {
                     version: version.clone(),
                     origin: Arc::clone(origin),
                     base_url: base_url.clone(),
+                    registry: registry.clone(),
                     place: format!("spec.addons[{i}].versions[{j}]"),
                 })
         });

@@ -11,6 +11,7 @@
 //! | [`version`] | tolerant versions, kops ranges (blang), Masterminds constraints, cluster versions |
 //! | [`catalogue`] | kops indexes, merged catalogues, which entry fits and why the others do not |
 //! | [`values`] | layers of values, forms, dotted paths |
+//! | [`render`] | from packages, values and data to the text of manifests |
 //! | [`manifest`] | YAML as Kubernetes reads it, keys, digests, ownership marks |
 //! | [`plan`] | desired objects, order, conflicts, prune, what definitions break: the plan |
 //! | [`readiness`] | whether an object works, in kstatus' words |
@@ -25,6 +26,7 @@ pub mod catalogue;
 pub mod manifest;
 pub mod plan;
 pub mod readiness;
+pub mod render;
 pub mod values;
 pub mod version;
 

@@ -1,16 +1,50 @@
-//! Where indexes, catalogues and manifests are read: one function, one size limit, every error with its location.
+//! Where indexes, catalogues and packages are read: a file a kind of source, every error with its location.
+//!
+//! Every source ends in a [`Package`] in memory and in the digest of its content; what was fetched is kept in one [`cache`].
+//! With a warm cache a source is asked once at most: whether what can move has moved.
 
+pub mod cache;
+pub mod credentials;
 mod file;
 mod http;
 
 use std::path::PathBuf;
 
+use common::render::package::Package;
+
+use cache::Cache;
+use credentials::Credentials;
+
+/// What every source is read with.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// What was fetched before.
+    pub cache: &'a Cache,
+    /// Only the cache is asked (`--offline`).
+    pub offline: bool,
+    /// Whether files, credentials and settings of this machine may be used: not for catalogues in a cluster (semantics 16).
+    pub ambient: bool,
+    /// Those of the source's Secret.
+    pub credentials: Option<&'a Credentials>,
+}
+
+/// What a source holds.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// Its files.
+    pub package: Package,
+    /// Where they were read, without credentials: `https://HOST/REPO@COMMIT:PATH`, for people and for places in errors.
+    pub location: String,
+    /// The commit (`git`), the image digest (`docker`, `oci://`) or the chart version that a moving name stands for.
+    pub resolved: Option<String>,
+}
+
 /// What a fetch may bring at the most.
 pub const MAX_BYTES: u64 = 16 << 20;
 
-/// What was fetched, and from where.
+/// What was read at a location.
 #[derive(Debug)]
-pub struct Fetched {
+pub struct Document {
     /// The bytes.
     pub bytes: Vec<u8>,
     /// The absolute location, after redirects.
@@ -74,7 +108,7 @@ pub enum SourceError {
 ///
 /// # Errors
 /// [`SourceError`].
-pub async fn fetch(location: &str) -> Result<Fetched, SourceError> {
+pub async fn fetch(location: &str) -> Result<Document, SourceError> {
     match location.split_once("://") {
         None => file::read(PathBuf::from(location)),
         Some(("file", _)) => match url::Url::parse(location)

@@ -57,6 +57,10 @@ pub struct AddonCatalogueSpec {
     #[serde(default, rename = "baseURL", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048))]
     pub base_url: Option<String>,
+    /// `HOST[/PATH]` of a private registry: images of rendered objects and the registries of sources are rewritten to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512))]
+    pub registry: Option<String>,
     /// The add-ons, each name once.
     #[serde(default)]
     #[schemars(length(max = 1000))]

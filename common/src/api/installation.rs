@@ -240,9 +240,12 @@ pub struct Installed {
     /// The entry's hash, or sha256 of the trimmed bytes where it has none (semantics 11).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub manifest_hash: String,
-    /// Digest of the merged values.
+    /// Digest of the merged values, and of which state of their Secrets `valuesFrom` was read.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub values_hash: String,
+    /// Digest of the data of templates, where the method takes any (semantics 12).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub template_data_hash: String,
     /// Which rules chose it: `documented` or `channels` (semantics 11).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rules: String,

@@ -45,6 +45,16 @@ pub const ANNOTATION_PRUNE: &str = "kubectl-addons.dev/prune";
 /// Never deleted, neither by an upgrade nor by an uninstallation.
 pub const PRUNE_NEVER: &str = "false";
 
+/// On a Secret with credentials of a source: the hosts that they may be sent to, `HOST[:PORT]` separated by commas
+/// (semantics 16).
+pub const ANNOTATION_ALLOWED_HOSTS: &str = "kubectl-addons.dev/allowed-hosts";
+/// Type of a Secret with options of an object store, by the names of environment variables (semantics 16).
+pub const SECRET_TYPE_OBJECT_STORE: &str = "kubectl-addons.dev/object-store";
+
+/// ConfigMap or Secret beside an installation whose keys `data.yaml` or `data.json` overlay the facts of the cluster in the
+/// data of templates.
+pub const TEMPLATE_DATA: &str = "addon-template-data";
+
 /// On our CustomResourceDefinitions: the version that they came with; a newer one is never overwritten (semantics 17).
 pub const ANNOTATION_CRD_VERSION: &str = "kubectl-addons.dev/crd-version";
 

@@ -187,6 +187,7 @@ fn manifest(bytes: &[u8], location: &str) -> Channel {
         source: Source {
             url: Some(UrlSource {
                 manifest: location.to_owned(),
+                auth: None,
             }),
             ..Source::default()
         },

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-use super::{Fetched, MAX_BYTES, SourceError};
+use super::{Document, MAX_BYTES, SourceError};
 
 /// Reads a file, [`MAX_BYTES`] at most.
-pub fn read(path: PathBuf) -> Result<Fetched, SourceError> {
+pub fn read(path: PathBuf) -> Result<Document, SourceError> {
     let location = path.to_string_lossy().into_owned();
     let wrong = |source| SourceError::File {
         location: location.clone(),
@@ -26,5 +26,5 @@ pub fn read(path: PathBuf) -> Result<Fetched, SourceError> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(SourceError::TooLarge { location });
     }
-    Ok(Fetched { bytes, location })
+    Ok(Document { bytes, location })
 }

@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Client, Response};
 
-use super::{Fetched, MAX_BYTES, SourceError};
+use super::{Document, MAX_BYTES, SourceError};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -15,7 +15,7 @@ const TRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
 /// Gets a URL. Connection errors, 429 and 5xx are tried again, four times in all; redirects lead to the same scheme or to https.
-pub async fn get(url: &str) -> Result<Fetched, SourceError> {
+pub async fn get(url: &str) -> Result<Document, SourceError> {
     let location = without_credentials(url);
     let client = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
@@ -54,7 +54,7 @@ pub async fn get(url: &str) -> Result<Fetched, SourceError> {
     })
 }
 
-async fn body(response: Response, location: &str) -> Result<Fetched, SourceError> {
+async fn body(response: Response, location: &str) -> Result<Document, SourceError> {
     let too_large = || SourceError::TooLarge {
         location: location.to_owned(),
     };
@@ -73,7 +73,7 @@ async fn body(response: Response, location: &str) -> Result<Fetched, SourceError
             return Err(too_large());
         }
     }
-    Ok(Fetched {
+    Ok(Document {
         bytes,
         location: location_after,
     })

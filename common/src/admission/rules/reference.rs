@@ -147,6 +147,7 @@ fn only(catalogue: &AddonCatalogue, addon: &str) -> Catalogue {
     let spec = AddonCatalogueSpec {
         class: catalogue.spec.class,
         base_url: catalogue.spec.base_url.clone(),
+        registry: catalogue.spec.registry.clone(),
         addons,
     };
     let origin = Origin::Catalogue {

@@ -68,6 +68,13 @@ pub struct DockerSource {
     /// Credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
+    /// The registry speaks HTTP without TLS.
+    #[serde(
+        default,
+        rename = "plainHTTP",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub plain_http: bool,
 }
 
 /// A Helm repository.
@@ -83,14 +90,24 @@ pub struct HelmSource {
     /// Credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
+    /// The registry of an `oci://` URL speaks HTTP without TLS.
+    #[serde(
+        default,
+        rename = "plainHTTP",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub plain_http: bool,
 }
 
-/// A manifest by URL.
+/// A manifest, or with method helm a chart archive, by URL: `http(s)://`, `s3://`, `gs://`, `az://`, `file://`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UrlSource {
     /// Absolute, or relative to the catalogue's own location.
     #[schemars(length(min = 1, max = 2048))]
     pub manifest: String,
+    /// Credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<Auth>,
 }
 
 /// A manifest in the catalogue itself.

@@ -28,6 +28,9 @@ pub struct Template {
     #[schemars(length(max = 256))]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["internalName".into()]))]
     pub form_spec: Vec<FormField>,
+    /// Whether values may have no other keys than those of the form (semantics 10).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub form_only: bool,
 }
 
 /// The rendering methods.

@@ -79,7 +79,10 @@ pub(super) fn read(
         id: text(map, "id")?.unwrap_or_default(),
         default_namespace: Some(text(map, "namespace")?.unwrap_or(DEFAULT_NAMESPACE.to_owned())),
         source: Source {
-            url: Some(UrlSource { manifest }),
+            url: Some(UrlSource {
+                manifest,
+                auth: None,
+            }),
             ..Source::default()
         },
         manifest_hash: text(map, "manifestHash")?,

@@ -1,0 +1,223 @@
+//! Credentials of sources: typed Secrets in the catalogue's namespace, each for the hosts that it names (semantics 16).
+//!
+//! They are never printed (Debug shows the Secret's name), never cached, never sent to a host that the Secret does not name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use common::api::names::{ANNOTATION_ALLOWED_HOSTS, SECRET_TYPE_OBJECT_STORE};
+use k8s_openapi::api::core::v1::Secret;
+
+/// What one Secret holds.
+#[derive(Clone)]
+pub struct Credentials {
+    /// What proves who we are.
+    pub proof: Proof,
+    /// Certificate authorities of the hosts, as PEM (key `ca.crt`), where they are not those of the machine.
+    pub ca: Option<Vec<u8>>,
+    /// `NAMESPACE/NAME` of the Secret.
+    pub secret: String,
+    hosts: Vec<String>,
+}
+
+/// What proves who we are, by the type of the Secret.
+#[derive(Clone)]
+pub enum Proof {
+    /// `kubernetes.io/basic-auth`: also a token, as the password of any user name.
+    Basic {
+        /// `username`; may be empty.
+        username: String,
+        /// `password`.
+        password: String,
+    },
+    /// `kubernetes.io/ssh-auth` with key `known_hosts`.
+    Ssh {
+        /// `ssh-privatekey`.
+        private_key: Vec<u8>,
+        /// `known_hosts`.
+        known_hosts: Vec<u8>,
+    },
+    /// `kubernetes.io/dockerconfigjson`.
+    Docker {
+        /// `.dockerconfigjson`.
+        config: Vec<u8>,
+    },
+    /// `kubectl-addons.dev/object-store`: options of an object store by the names that its own tools use in the environment
+    /// (`AWS_ACCESS_KEY_ID`, `GOOGLE_SERVICE_ACCOUNT_KEY`, `AZURE_STORAGE_ACCOUNT_KEY`, …).
+    ObjectStore {
+        /// The options.
+        options: BTreeMap<String, String>,
+    },
+}
+
+/// Why a Secret cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialsError {
+    /// A type that no source knows.
+    #[error(
+        "Secret {secret} is of type {found}; credentials are kubernetes.io/basic-auth, kubernetes.io/ssh-auth, \
+         kubernetes.io/dockerconfigjson or {SECRET_TYPE_OBJECT_STORE}"
+    )]
+    Type {
+        /// The Secret.
+        secret: String,
+        /// Its type.
+        found: String,
+    },
+    /// A key that its type asks for.
+    #[error("Secret {secret} has no key {key}, which {kind} needs")]
+    Missing {
+        /// The Secret.
+        secret: String,
+        /// The key.
+        key: &'static str,
+        /// The type.
+        kind: &'static str,
+    },
+    /// A key that holds no text.
+    #[error("Secret {secret}: key {key} holds no text")]
+    NotText {
+        /// The Secret.
+        secret: String,
+        /// The key.
+        key: String,
+    },
+    /// The host is not among those that the Secret names.
+    #[error(
+        "Secret {secret} may not be sent to {host}: {why}\n  look:   kubectl get secret {secret_name} -n {namespace} -o jsonpath='{{.metadata.annotations}}'\n  \
+         accept: kubectl annotate secret {secret_name} -n {namespace} --overwrite {ANNOTATION_ALLOWED_HOSTS}={host}"
+    )]
+    Host {
+        /// The Secret.
+        secret: String,
+        /// Its name.
+        secret_name: String,
+        /// Its namespace.
+        namespace: String,
+        /// The host.
+        host: String,
+        /// What its annotation says.
+        why: String,
+    },
+    /// The wrong type for a source.
+    #[error("Secret {secret} is of a type that does not go with {source_kind}; it takes {wanted}")]
+    Mismatch {
+        /// The Secret.
+        secret: String,
+        /// `git over https`, `an image`, …
+        source_kind: &'static str,
+        /// The types that do.
+        wanted: &'static str,
+    },
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credentials({})", self.secret)
+    }
+}
+
+impl Credentials {
+    /// Reads a Secret.
+    ///
+    /// # Errors
+    /// [`CredentialsError`]: a type or a key that is missing.
+    pub fn read(secret: &Secret) -> Result<Self, CredentialsError> {
+        let metadata = &secret.metadata;
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let name = format!("{}/{}", text(&metadata.namespace), text(&metadata.name));
+        let data = |key: &str| {
+            let data = secret.data.as_ref().and_then(|data| data.get(key));
+            data.map(|bytes| bytes.0.clone())
+        };
+        let need = |key: &'static str, kind: &'static str| {
+            data(key).ok_or_else(|| CredentialsError::Missing {
+                secret: name.clone(),
+                key,
+                kind,
+            })
+        };
+        let as_text = |key: &str, bytes: Vec<u8>| {
+            String::from_utf8(bytes).map_err(|_| CredentialsError::NotText {
+                secret: name.clone(),
+                key: key.to_owned(),
+            })
+        };
+        let proof = match secret.type_.as_deref().unwrap_or("Opaque") {
+            "kubernetes.io/basic-auth" => Proof::Basic {
+                username: as_text("username", data("username").unwrap_or_default())?,
+                password: as_text("password", need("password", "kubernetes.io/basic-auth")?)?,
+            },
+            "kubernetes.io/ssh-auth" => Proof::Ssh {
+                private_key: need("ssh-privatekey", "kubernetes.io/ssh-auth")?,
+                known_hosts: need("known_hosts", "kubernetes.io/ssh-auth")?,
+            },
+            "kubernetes.io/dockerconfigjson" => Proof::Docker {
+                config: need(".dockerconfigjson", "kubernetes.io/dockerconfigjson")?,
+            },
+            SECRET_TYPE_OBJECT_STORE => {
+                let mut options = BTreeMap::new();
+                for (key, bytes) in secret.data.iter().flatten() {
+                    if key != "ca.crt" {
+                        options.insert(key.clone(), as_text(key, bytes.0.clone())?);
+                    }
+                }
+                Proof::ObjectStore { options }
+            }
+            found => {
+                return Err(CredentialsError::Type {
+                    secret: name,
+                    found: found.to_owned(),
+                });
+            }
+        };
+        let annotations = metadata.annotations.as_ref();
+        let hosts = annotations
+            .and_then(|annotations| annotations.get(ANNOTATION_ALLOWED_HOSTS))
+            .map(String::as_str)
+            .unwrap_or_default();
+        Ok(Self {
+            proof,
+            ca: data("ca.crt"),
+            secret: name,
+            hosts: hosts
+                .split([',', ' '])
+                .filter(|host| !host.is_empty())
+                .map(str::to_ascii_lowercase)
+                .collect(),
+        })
+    }
+
+    /// Whether they may be sent to `host` (`HOST` or `HOST:PORT`); a name in the annotation without a port stands for all of
+    /// its ports.
+    ///
+    /// # Errors
+    /// [`CredentialsError::Host`].
+    pub fn check_host(&self, host: &str) -> Result<(), CredentialsError> {
+        let wanted = host.to_ascii_lowercase();
+        let name = wanted
+            .rsplit_once(':')
+            .map_or(wanted.as_str(), |(name, _)| name);
+        if self
+            .hosts
+            .iter()
+            .any(|allowed| *allowed == wanted || allowed == name)
+        {
+            return Ok(());
+        }
+        let (namespace, secret_name) = self.secret.split_once('/').unwrap_or_default();
+        Err(CredentialsError::Host {
+            secret: self.secret.clone(),
+            secret_name: secret_name.to_owned(),
+            namespace: namespace.to_owned(),
+            host: host.to_owned(),
+            why: match self.hosts.as_slice() {
+                [] => format!("it has no annotation {ANNOTATION_ALLOWED_HOSTS}"),
+                hosts => format!(
+                    "its annotation {ANNOTATION_ALLOWED_HOSTS} names {}",
+                    hosts.join(", ")
+                ),
+            },
+        })
+    }
+}
