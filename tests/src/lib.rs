@@ -6,6 +6,7 @@ pub mod crds;
 pub mod guard;
 pub mod plugin;
 pub mod proxy;
+pub mod servers;
 pub mod shared;
 pub mod tally;
 pub mod until;

@@ -1,0 +1,1 @@
+//! Every source against a real server on loopback: `cargo test -p addons-tests --test sources`.

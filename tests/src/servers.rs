@@ -1,0 +1,1 @@
+//! Real servers of sources on loopback ports: registries, git, chart repositories, object stores.
