@@ -11,7 +11,7 @@ use common::catalogue::channel::resolve_manifest;
 use common::engine::{definitions, snapshot};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
-use common::manifest::parse::{self, Limits};
+use common::manifest::parse::{self, Options};
 use common::manifest::{Manifest, digest};
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::inventory::Inventory;
@@ -103,7 +103,7 @@ pub async fn package(entry: &Entry) -> Result<Package> {
         }
         None => digest::sha256_trimmed(&bytes),
     };
-    let parsed = parse::parse(&bytes, &location, &Limits::default()).with_context(name)?;
+    let parsed = parse::parse(&bytes, &location, &Options::default()).with_context(name)?;
     warnings.extend(parsed.warnings);
     Ok(Package {
         manifests: parsed.manifests,
