@@ -42,6 +42,7 @@ mod random;
 pub mod record;
 mod report;
 mod request;
+pub mod secrets;
 mod served;
 pub mod snapshot;
 mod status;

@@ -4,3 +4,4 @@
 //! is a program: that part stands in the plugin.
 
 pub mod package;
+pub mod text;

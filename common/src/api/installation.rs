@@ -67,6 +67,10 @@ pub struct AddonInstallationSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub values_from: Vec<ValuesFrom>,
+    /// `HOST[/PATH]` of a private registry, instead of the catalogue's: images and registries of sources are rewritten to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512))]
+    pub registry: Option<String>,
     /// What happens to edits of live objects between versions.
     #[serde(default)]
     pub reconcile: Reconcile,

@@ -41,6 +41,39 @@ pub fn merge(layers: &[(Layer, &Value)]) -> Value {
     merged
 }
 
+/// Merges layers into one that does the same to whatever lies below: nulls stay in it, for they take away what that sets
+/// (a chart's own values, which helm merges).
+#[must_use]
+pub fn compose(layers: &[(Layer, &Value)]) -> Value {
+    let mut ordered: Vec<_> = layers.iter().collect();
+    ordered.sort_by_key(|(layer, _)| *layer);
+    let mut composed = Value::Object(Map::new());
+    for (_, values) in ordered {
+        overlay(&mut composed, values);
+    }
+    composed
+}
+
+/// Depth is bounded where values are read.
+fn overlay(below: &mut Value, above: &Value) {
+    match (below, above) {
+        (Value::Object(below), Value::Object(above)) => {
+            for (key, value) in above {
+                match below.get_mut(key) {
+                    Some(existing) if existing.is_object() && value.is_object() => {
+                        overlay(existing, value);
+                    }
+                    _ => {
+                        below.insert(key.clone(), value.clone());
+                    }
+                }
+            }
+        }
+        // What is no map (the schemas forbid it) counts as empty.
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -79,6 +112,26 @@ mod tests {
         let (first, second) = (json!({"a": 1, "b": 1}), json!({"a": 2}));
         let layers = [(Layer::ValuesFrom, &first), (Layer::ValuesFrom, &second)];
         assert_eq!(merge(&layers), json!({"a": 2, "b": 1}));
+    }
+
+    #[test]
+    fn a_composed_layer_still_takes_away() {
+        let form = json!({"a": {"b": 1}, "c": 1});
+        let spec = json!({"a": {"b": null, "d": 2}, "c": {"e": null}});
+        let layers = [(Layer::Spec, &spec), (Layer::Form, &form)];
+        assert_eq!(
+            compose(&layers),
+            json!({"a": {"b": null, "d": 2}, "c": {"e": null}})
+        );
+        let package = json!({"a": {"b": 5, "f": 6}, "c": {"e": 1}});
+        let at_once = [
+            (Layer::Package, &package),
+            (Layer::Form, &form),
+            (Layer::Spec, &spec),
+        ];
+        let composed = compose(&layers);
+        let one_by_one = [(Layer::Package, &package), (Layer::Spec, &composed)];
+        assert_eq!(merge(&one_by_one)["a"], merge(&at_once)["a"]);
     }
 
     #[test]
