@@ -3,6 +3,7 @@
 pub mod operation;
 pub mod plan;
 pub mod reading;
+pub mod render;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -77,6 +78,8 @@ pub enum Command {
     Plan(plan::Plan),
     /// Do what a plan file says, unless something moved since it was made
     Apply(plan::Apply),
+    /// Print the manifests of an add-on or of a folder, rendered
+    Render(render::Render),
     /// Apply a kops index
     #[command(subcommand)]
     Channel(Channel),
@@ -162,6 +165,9 @@ pub struct Global {
     /// Which rules choose between versions
     #[arg(long, global = true, value_enum, default_value_t)]
     pub rules: Rules,
+    /// A key that templates miss and a key that stands twice are errors, not warnings
+    #[arg(long, global = true)]
+    pub strict: bool,
     /// Verbosity as of kubectl: from 6 on every request is told on stderr
     #[arg(
         short = 'v',

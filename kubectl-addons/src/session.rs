@@ -1,18 +1,23 @@
 //! One run of the program: its flags, and what it has read so far.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use common::api::catalogue::AddonCatalogue;
 use common::api::names;
 use common::catalogue::Catalogue;
 use common::catalogue::select::{self, ClusterFacts};
-use common::engine::{Cluster, EngineError, catalogues};
+use common::engine::{Cluster, EngineError, catalogues, secrets};
+use common::manifest::yaml::DuplicateKeys;
 use common::version::{kubernetes, tolerant};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::cli::operation::Source;
 use crate::cli::{Global, Rules};
+use crate::source::Access;
+use crate::source::cache::Cache;
+use crate::source::credentials::Credentials;
 use crate::{location, output, settings, source};
 
 /// One run of the program. Everything is read at most once, and only when it is needed.
@@ -21,13 +26,18 @@ pub struct Session {
     cluster: OnceCell<Cluster>,
     catalogues: OnceCell<Vec<AddonCatalogue>>,
     indexes: Mutex<BTreeMap<String, Catalogue>>,
+    credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
+    cache: Cache,
 }
 
 impl Session {
     /// Nothing is read yet.
     pub fn new(global: Global) -> Self {
+        let folder = settings::cache_dir(&global).map(|folder| folder.join("sources"));
         Self {
             global,
+            cache: Cache::new(folder),
+            credentials: Mutex::new(BTreeMap::new()),
             cluster: OnceCell::new(),
             catalogues: OnceCell::new(),
             indexes: Mutex::new(BTreeMap::new()),
@@ -136,6 +146,47 @@ impl Session {
         }
         indexes.insert(location, catalogue.clone());
         Ok(catalogue)
+    }
+
+    /// What sources are read with.
+    pub fn access<'a>(&'a self, ambient: bool, credentials: Option<&'a Credentials>) -> Access<'a> {
+        Access {
+            cache: &self.cache,
+            offline: false,
+            ambient,
+            credentials,
+        }
+    }
+
+    /// The credentials of a Secret, read once.
+    ///
+    /// # Errors
+    /// The Secret is missing, or holds no credentials.
+    pub async fn credentials(&self, namespace: &str, name: &str) -> Result<Arc<Credentials>> {
+        let mut known = self.credentials.lock().await;
+        let key = (namespace.to_owned(), name.to_owned());
+        if let Some(credentials) = known.get(&key) {
+            return Ok(Arc::clone(credentials));
+        }
+        let cluster = self.cluster().await.with_context(|| {
+            format!("the source needs Secret {namespace}/{name} of the cluster")
+        })?;
+        let secret = secrets::get(cluster, namespace, name).await?;
+        let secret = secret.with_context(|| {
+            format!("Secret {namespace}/{name} with the credentials of the source is missing")
+        })?;
+        let credentials = Arc::new(Credentials::read(&secret)?);
+        known.insert(key, Arc::clone(&credentials));
+        Ok(credentials)
+    }
+
+    /// What a repeated key in a manifest means.
+    pub fn duplicate_keys(&self) -> DuplicateKeys {
+        if self.global.strict {
+            DuplicateKeys::Error
+        } else {
+            DuplicateKeys::LastWins
+        }
     }
 
     /// Who holds a lock of ours, as others will read it.

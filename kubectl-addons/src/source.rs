@@ -6,10 +6,13 @@
 pub mod cache;
 pub mod credentials;
 mod file;
+pub mod folder;
 mod http;
 
 use std::path::PathBuf;
 
+use common::api::catalogue::Source;
+use common::catalogue::channel::{LocationError, resolve_manifest};
 use common::render::package::Package;
 
 use cache::Cache;
@@ -54,6 +57,12 @@ pub struct Document {
 /// Why a fetch failed. The location is part of every message.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
+    /// None of the kinds that are known, or several.
+    #[error("a source is one of git, docker, helm, url and inline")]
+    Kind,
+    /// A relative location that cannot be resolved.
+    #[error(transparent)]
+    Location(#[from] LocationError),
     /// A scheme that cannot be read.
     #[error("{location}: {scheme}:// cannot be read; use a file, file://, http:// or https://")]
     Scheme {
@@ -102,6 +111,43 @@ pub enum SourceError {
         #[source]
         source: reqwest::Error,
     },
+}
+
+/// Fetches what a source holds. Relative locations are resolved against `base`; `place` names the entry where the source has
+/// no location of its own.
+///
+/// # Errors
+/// [`SourceError`].
+pub async fn package(
+    source: &Source,
+    base: &str,
+    place: &str,
+    access: &Access<'_>,
+) -> Result<Fetched, SourceError> {
+    match source {
+        Source { url: Some(url), .. } => {
+            let location = resolve_manifest(base, &url.manifest)?;
+            let document = fetch(&location).await?;
+            let name = location.rsplit('/').next().unwrap_or_default();
+            Ok(Fetched {
+                package: Package::file(name, document.bytes),
+                location: document.location,
+                resolved: None,
+            })
+        }
+        Source {
+            inline: Some(inline),
+            ..
+        } => Ok(Fetched {
+            package: Package::file("manifest.yaml", inline.manifest.clone().into_bytes()),
+            location: format!("{place}.source.inline"),
+            resolved: None,
+        }),
+        _ => {
+            let _ = access;
+            Err(SourceError::Kind)
+        }
+    }
 }
 
 /// Fetches a location: a path, `file://`, `http://` or `https://`.

@@ -54,23 +54,18 @@ pub fn compose(layers: &[(Layer, &Value)]) -> Value {
     composed
 }
 
-/// Depth is bounded where values are read.
+/// What is no map (the schemas forbid it) counts as empty. Depth is bounded where values are read.
 fn overlay(below: &mut Value, above: &Value) {
-    match (below, above) {
-        (Value::Object(below), Value::Object(above)) => {
-            for (key, value) in above {
-                match below.get_mut(key) {
-                    Some(existing) if existing.is_object() && value.is_object() => {
-                        overlay(existing, value);
-                    }
-                    _ => {
-                        below.insert(key.clone(), value.clone());
-                    }
-                }
+    let (Value::Object(below), Value::Object(above)) = (below, above) else {
+        return;
+    };
+    for (key, value) in above {
+        match below.get_mut(key) {
+            Some(existing) if existing.is_object() && value.is_object() => overlay(existing, value),
+            _ => {
+                below.insert(key.clone(), value.clone());
             }
         }
-        // What is no map (the schemas forbid it) counts as empty.
-        _ => {}
     }
 }
 

@@ -8,11 +8,11 @@ use common::api::installation::{
 use common::catalogue::due::{Due, due};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
-use common::manifest::digest;
 use common::plan::InstallationName;
 use common::plan::inventory::Inventory;
 use common::plan::prune::KeptKind;
-use serde_json::json;
+
+use super::inputs::Inputs;
 
 /// One installation as it should be.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct Candidate {
     pub entry: Entry,
     /// The rules that chose it.
     pub rules: Rules,
+    /// What it is rendered with; read when it is planned.
+    pub inputs: Inputs,
     /// Whether the user named this version: then a downgrade is an error, and not just passed over.
     pub is_asked_for: bool,
 }
@@ -57,6 +59,7 @@ impl Candidate {
             wanted,
             entry,
             rules,
+            inputs: Inputs::default(),
             is_asked_for: false,
         }
     }
@@ -83,7 +86,8 @@ impl Candidate {
             version: version.version.clone(),
             id: version.id.clone(),
             manifest_hash: version.manifest_hash.clone().unwrap_or_default(),
-            values_hash: self.values_hash(),
+            values_hash: self.inputs.values_hash.clone(),
+            template_data_hash: self.inputs.template_data_hash.clone(),
             rules: match self.rules {
                 Rules::Documented => "documented".to_owned(),
                 Rules::Channels | Rules::Auto => "channels".to_owned(),
@@ -116,13 +120,16 @@ impl Candidate {
             &self.entry,
             self.rules,
             manifest_hash,
-            &self.values_hash(),
+            &self.inputs.values_hash,
         );
         if verdict != Due::No {
             return verdict;
         }
         if status.phase == Some(Phase::Failed) {
             return yes("the last operation failed");
+        }
+        if installed.template_data_hash != self.inputs.template_data_hash {
+            return yes("the data of its templates changed");
         }
         if existing.spec != self.wanted.spec {
             return yes("the installation was changed");
@@ -150,10 +157,6 @@ impl Candidate {
                 item.object.state == ObjectState::Retained
                     && KeptKind::of(key).is_some_and(|kind| kinds.contains(&kind))
             })
-    }
-
-    fn values_hash(&self) -> String {
-        digest::digest(self.wanted.spec.values.as_ref().unwrap_or(&json!({})))
     }
 }
 
