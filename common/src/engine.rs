@@ -51,5 +51,5 @@ mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
-pub use execute::{Event, ExecuteOptions, Task, execute};
+pub use execute::{Event, ExecuteOptions, Outside, Task, execute};
 pub use report::{Cause, Failure, Report, Settled, Settlement};

@@ -250,6 +250,9 @@ pub struct Installed {
     /// Digest of the data of templates, where the method takes any (semantics 12).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub template_data_hash: String,
+    /// The Helm release that it is, where helm itself installs (`template.helm.mode: release`): it has no inventory then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helm_release: Option<HelmRelease>,
     /// Which rules chose it: `documented` or `channels` (semantics 11).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rules: String,
@@ -266,6 +269,15 @@ pub struct Installed {
     /// By which client.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
+}
+
+/// A release of Helm's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HelmRelease {
+    /// Its name.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
 }
 
 /// The lock and the journal of a running operation (semantics 13).
