@@ -103,8 +103,9 @@ pub fn hide(changes: &mut [ObjectDiff], mask: &Mask) {
     }
     for change in changes {
         for field in &mut change.fields {
-            let mut sides = [&field.old, &field.new].into_iter().flatten();
-            if sides.any(|side| mask.hides(side)) {
+            let is_hidden =
+                |side: &Option<Value>| side.as_ref().is_some_and(|side| mask.hides(side));
+            if is_hidden(&field.old) || is_hidden(&field.new) {
                 for side in [&mut field.old, &mut field.new] {
                     *side = side.take().map(|_| Value::from(MASK));
                 }
