@@ -19,6 +19,20 @@ pub enum Layer {
     Spec,
 }
 
+impl Layer {
+    /// As JSON names it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Package => "package",
+            Self::Catalogue => "catalogue",
+            Self::Form => "form",
+            Self::ValuesFrom => "valuesFrom",
+            Self::Spec => "spec",
+        }
+    }
+}
+
 /// Merges layers in the order of [`Layer`], whatever order they are given in; several of one layer in the order given.
 ///
 /// Maps merge deeply, everything else replaces; a null takes away what earlier layers set (RFC 7386). The first layer
@@ -41,31 +55,20 @@ pub fn merge(layers: &[(Layer, &Value)]) -> Value {
     merged
 }
 
-/// Merges layers into one that does the same to whatever lies below: nulls stay in it, for they take away what that sets
-/// (a chart's own values, which helm merges).
-#[must_use]
-pub fn compose(layers: &[(Layer, &Value)]) -> Value {
-    let mut ordered: Vec<_> = layers.iter().collect();
-    ordered.sort_by_key(|(layer, _)| *layer);
-    let mut composed = Value::Object(Map::new());
-    for (_, values) in ordered {
-        overlay(&mut composed, values);
-    }
-    composed
-}
-
-/// What is no map (the schemas forbid it) counts as empty. Depth is bounded where values are read.
-fn overlay(below: &mut Value, above: &Value) {
-    let (Value::Object(below), Value::Object(above)) = (below, above) else {
-        return;
-    };
-    for (key, value) in above {
-        match below.get_mut(key) {
-            Some(existing) if existing.is_object() && value.is_object() => overlay(existing, value),
-            _ => {
-                below.insert(key.clone(), value.clone());
+/// Puts one layer over another so that both can be merged over a third later: nulls stay, for they still have to take away.
+/// Where a map goes over something else, that third one's map shows through, as with several `-f` of helm.
+pub fn overlay(under: &mut Value, over: &Value) {
+    if let (Value::Object(under), Value::Object(over)) = (&mut *under, over) {
+        for (key, value) in over {
+            match under.get_mut(key) {
+                Some(slot @ Value::Object(_)) => overlay(slot, value),
+                _ => {
+                    under.insert(key.clone(), value.clone());
+                }
             }
         }
+    } else {
+        *under = over.clone();
     }
 }
 
@@ -74,6 +77,37 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_overlay_keeps_its_nulls() {
+        for (under, over, expected) in [
+            (json!({"a": 1}), json!({"a": null}), json!({"a": null})),
+            (
+                json!({"a": {"b": 1, "c": 2}}),
+                json!({"a": {"b": null}}),
+                json!({"a": {"b": null, "c": 2}}),
+            ),
+            (
+                json!({"a": {"b": 1}}),
+                json!({"a": null}),
+                json!({"a": null}),
+            ),
+            (
+                json!({"a": null}),
+                json!({"a": {"b": null}}),
+                json!({"a": {"b": null}}),
+            ),
+            (
+                json!({"a": [1]}),
+                json!({"a": [2], "d": {}}),
+                json!({"a": [2], "d": {}}),
+            ),
+        ] {
+            let mut got = under.clone();
+            overlay(&mut got, &over);
+            assert_eq!(got, expected, "{under} {over}");
+        }
+    }
 
     /// Semantics 9.
     #[test]
@@ -107,26 +141,6 @@ mod tests {
         let (first, second) = (json!({"a": 1, "b": 1}), json!({"a": 2}));
         let layers = [(Layer::ValuesFrom, &first), (Layer::ValuesFrom, &second)];
         assert_eq!(merge(&layers), json!({"a": 2, "b": 1}));
-    }
-
-    #[test]
-    fn a_composed_layer_still_takes_away() {
-        let form = json!({"a": {"b": 1}, "c": 1});
-        let spec = json!({"a": {"b": null, "d": 2}, "c": {"e": null}});
-        let layers = [(Layer::Spec, &spec), (Layer::Form, &form)];
-        assert_eq!(
-            compose(&layers),
-            json!({"a": {"b": null, "d": 2}, "c": {"e": null}})
-        );
-        let package = json!({"a": {"b": 5, "f": 6}, "c": {"e": 1}});
-        let at_once = [
-            (Layer::Package, &package),
-            (Layer::Form, &form),
-            (Layer::Spec, &spec),
-        ];
-        let composed = compose(&layers);
-        let one_by_one = [(Layer::Package, &package), (Layer::Spec, &composed)];
-        assert_eq!(merge(&one_by_one)["a"], merge(&at_once)["a"]);
     }
 
     #[test]

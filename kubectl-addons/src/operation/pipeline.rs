@@ -340,18 +340,13 @@ fn some(marks: &BTreeMap<String, String>) -> Option<BTreeMap<String, String>> {
 /// # Errors
 /// A file that cannot be read or is no map; a flag that cannot be read.
 pub fn overlaid(values: Option<serde_json::Value>, overlay: &Values) -> Result<serde_json::Value> {
-    let mut layers = vec![values.unwrap_or_else(|| json!({}))];
+    let mut merged = values.unwrap_or_else(|| json!({}));
     for path in &overlay.files {
         let name = path.to_string_lossy();
         let bytes = std::fs::read(path).with_context(|| format!("--values {name}"))?;
-        layers.push(values::read(&bytes, &name)?);
+        // A null stays: it takes away what the catalogue or the package sets.
+        values::merge::overlay(&mut merged, &values::read(&bytes, &name)?);
     }
-    let layers: Vec<_> = layers
-        .iter()
-        .map(|layer| (values::merge::Layer::Spec, layer))
-        .collect();
-    // A null stays: it takes away what the catalogue or the package sets.
-    let mut merged = values::merge::compose(&layers);
     for flag in &overlay.set {
         values::set_from_flag(&mut merged, flag).with_context(|| format!("--set {flag}"))?;
     }
