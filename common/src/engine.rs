@@ -11,6 +11,7 @@
 //! | `report` | what became of it |
 //! | [`mod@diff`] | what it would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
+//! | [`template_facts`] | what templates are told of a cluster |
 //! | [`live`], [`identity`] | whole live objects of installations; who we are |
 
 mod address;
@@ -46,6 +47,7 @@ pub mod secrets;
 mod served;
 pub mod snapshot;
 mod status;
+pub mod template_facts;
 mod wait;
 mod watch;
 
