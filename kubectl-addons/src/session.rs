@@ -8,8 +8,9 @@ use common::api::catalogue::AddonCatalogue;
 use common::api::names;
 use common::catalogue::Catalogue;
 use common::catalogue::select::{self, ClusterFacts};
-use common::engine::{Cluster, EngineError, catalogues, secrets};
+use common::engine::{Cluster, EngineError, catalogues, secrets, template_facts};
 use common::manifest::yaml::DuplicateKeys;
+use common::render::facts::{Facts, Overlays};
 use common::version::{kubernetes, tolerant};
 use tokio::sync::{Mutex, OnceCell};
 
@@ -27,6 +28,8 @@ pub struct Session {
     catalogues: OnceCell<Vec<AddonCatalogue>>,
     indexes: Mutex<BTreeMap<String, Catalogue>>,
     credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
+    template_facts: OnceCell<Facts>,
+    overlays: Mutex<BTreeMap<String, Overlays>>,
     cache: Cache,
 }
 
@@ -38,6 +41,8 @@ impl Session {
             global,
             cache: Cache::new(folder),
             credentials: Mutex::new(BTreeMap::new()),
+            template_facts: OnceCell::new(),
+            overlays: Mutex::new(BTreeMap::new()),
             cluster: OnceCell::new(),
             catalogues: OnceCell::new(),
             indexes: Mutex::new(BTreeMap::new()),
@@ -178,6 +183,29 @@ impl Session {
         let credentials = Arc::new(Credentials::read(&secret)?);
         known.insert(key, Arc::clone(&credentials));
         Ok(credentials)
+    }
+
+    /// What templates are told of the cluster.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub async fn template_facts(&self) -> Result<&Facts> {
+        let read = || async { Ok(template_facts::read(self.cluster().await?).await?) };
+        self.template_facts.get_or_try_init(read).await
+    }
+
+    /// What people say of the cluster beside that, in the namespace of an installation.
+    ///
+    /// # Errors
+    /// A ConfigMap or Secret that cannot be read.
+    pub async fn overlays(&self, namespace: &str) -> Result<Overlays> {
+        let mut known = self.overlays.lock().await;
+        if let Some(overlays) = known.get(namespace) {
+            return Ok(overlays.clone());
+        }
+        let overlays = template_facts::overlays(self.cluster().await?, namespace).await?;
+        known.insert(namespace.to_owned(), overlays.clone());
+        Ok(overlays)
     }
 
     /// What a repeated key in a manifest means.

@@ -11,6 +11,7 @@ use common::catalogue::select::{Request, Rules};
 use common::catalogue::{Entry, Origin};
 use common::manifest::Manifest;
 use common::plan::InstallationName;
+use common::render::facts::Facts;
 use common::values;
 use serde_json::{Value, json};
 
@@ -21,7 +22,7 @@ use crate::operation::candidate::Candidate;
 use crate::operation::choose::{Wish, choose};
 use crate::operation::content;
 use crate::operation::fetch::{Verified, fetch};
-use crate::operation::inputs::Inputs;
+use crate::operation::inputs::{Data, Inputs};
 use crate::operation::pipeline::overlaid;
 use crate::output;
 use crate::session::Session;
@@ -50,8 +51,14 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     spec.registry = args.values.registry.clone();
     spec.values = Some(overlaid(None, &args.values)?);
     candidate.inputs = match &args.data {
-        Some(file) => Inputs::given(&candidate, Some(data(file)?)),
-        None if args.dir.is_some() => Inputs::given(&candidate, None),
+        Some(file) => Inputs::given(&candidate, Data::Given(data(file)?)),
+        None if args.dir.is_some() || args.fit.k8s.is_some() => {
+            let facts = Facts {
+                version: args.fit.k8s.clone().unwrap_or_default(),
+                ..Facts::default()
+            };
+            Inputs::given(&candidate, Data::Cluster(Box::new(facts), Box::default()))
+        }
         None => Inputs::read(session, &candidate).await?,
     };
     if args.output == RenderFormat::Raw {
