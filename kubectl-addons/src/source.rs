@@ -6,6 +6,7 @@
 pub mod cache;
 pub mod credentials;
 mod file;
+pub mod git;
 mod http;
 
 use std::path::PathBuf;
