@@ -7,6 +7,7 @@ pub mod cache;
 pub mod credentials;
 mod file;
 pub mod folder;
+pub mod git;
 mod http;
 
 use std::path::PathBuf;
