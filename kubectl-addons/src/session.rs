@@ -13,6 +13,8 @@ use tokio::sync::{Mutex, OnceCell};
 
 use crate::cli::operation::Source;
 use crate::cli::{Global, Rules};
+use crate::source::Access;
+use crate::source::cache::Cache;
 use crate::{location, output, settings, source};
 
 /// One run of the program. Everything is read at most once, and only when it is needed.
@@ -21,12 +23,15 @@ pub struct Session {
     cluster: OnceCell<Cluster>,
     catalogues: OnceCell<Vec<AddonCatalogue>>,
     indexes: Mutex<BTreeMap<String, Catalogue>>,
+    fetched: Cache,
 }
 
 impl Session {
     /// Nothing is read yet.
     pub fn new(global: Global) -> Self {
+        let folder = settings::cache_dir(&global);
         Self {
+            fetched: Cache::new(folder.map(|folder| folder.join("sources"))),
             global,
             cluster: OnceCell::new(),
             catalogues: OnceCell::new(),
@@ -37,6 +42,16 @@ impl Session {
     /// The flags that every command takes.
     pub fn global(&self) -> &Global {
         &self.global
+    }
+
+    /// How the user of this machine reads sources, without credentials from a Secret.
+    pub fn access(&self) -> Access<'_> {
+        Access {
+            cache: &self.fetched,
+            offline: self.global.offline,
+            ambient: true,
+            credentials: None,
+        }
     }
 
     /// The rules that choose between versions.
@@ -125,12 +140,12 @@ impl Session {
     /// # Errors
     /// It cannot be fetched or read.
     pub async fn index(&self, location: &str) -> Result<Catalogue> {
-        let location = source::absolute(location)?;
+        let location = source::url::absolute(location)?;
         let mut indexes = self.indexes.lock().await;
         if let Some(catalogue) = indexes.get(&location) {
             return Ok(catalogue.clone());
         }
-        let (catalogue, warnings) = location::entries(&location).await?;
+        let (catalogue, warnings) = location::entries(&location, &self.access()).await?;
         for warning in warnings {
             output::note(&format!("careful: {warning}"));
         }

@@ -124,7 +124,7 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     let facts = super::facts(session, &args.fit).await?;
     let selection = select(&catalogue, &request, &facts, session.rules());
     let fetched = match &selection.chosen {
-        Some(entry) if is_readable(entry) => Some(package(entry).await),
+        Some(entry) if is_readable(entry) => Some(package(entry, &session.access()).await),
         _ => None,
     };
     let (package, failure) = match fetched.transpose() {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use common::api::catalogue::Method;
 use common::api::installation::Installed;
-use common::catalogue::Entry;
 use common::catalogue::channel::resolve_manifest;
+use common::catalogue::{Entry, Origin};
 use common::engine::{definitions, snapshot};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
@@ -23,7 +23,7 @@ use common::plan::{InstallationName, Plan};
 
 use crate::cli::operation::Delete;
 use crate::session::Session;
-use crate::source;
+use crate::source::{Access, url};
 
 use super::candidate::Candidate;
 use super::known::{Known, name_of};
@@ -70,7 +70,11 @@ pub struct Basis {
 ///
 /// # Errors
 /// A source or method that cannot be read; a fetch, a hash or a manifest that fails, each with its place.
-pub async fn package(entry: &Entry) -> Result<Package> {
+pub async fn package(entry: &Entry, access: &Access<'_>) -> Result<Package> {
+    let access = Access {
+        ambient: matches!(*entry.origin, Origin::Index { .. }),
+        ..*access
+    };
     let version = &entry.version;
     let name = || format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
     if version.template.method != Method::Manifest {
@@ -80,7 +84,7 @@ pub async fn package(entry: &Entry) -> Result<Package> {
         (Some(url), None) => {
             let base = entry.base_url.as_deref().unwrap_or_default();
             let location = resolve_manifest(base, &url.manifest).with_context(name)?;
-            let fetched = source::fetch(&location).await.with_context(name)?;
+            let fetched = url::fetch(&location, &access).await.with_context(name)?;
             (fetched.bytes, fetched.location)
         }
         (None, Some(inline)) => (

@@ -14,6 +14,7 @@ use common::plan::schema::Schemas;
 use crate::cli::operation::Delete;
 use crate::output;
 use crate::session::Session;
+use crate::source::Access;
 
 use super::candidate::Candidate;
 use super::known::Known;
@@ -50,7 +51,7 @@ pub async fn plan(
     let mut planned = Vec::new();
     let mut loaded = Vec::new();
     for candidate in candidates {
-        match load(&candidate, flags).await {
+        match load(&candidate, flags, &session.access()).await {
             Ok(Some((package, due))) => loaded.push((candidate, package, due)),
             Ok(None) => planned.push((candidate, Ok(None))),
             Err(error) => planned.push((candidate, Err(error))),
@@ -110,11 +111,15 @@ pub async fn plan(
 }
 
 /// The package of a candidate, and whether it is due; `None` where there is nothing to do.
-async fn load(candidate: &Candidate, flags: Flags) -> Result<Option<(Package, bool)>> {
+async fn load(
+    candidate: &Candidate,
+    flags: Flags,
+    access: &Access<'_>,
+) -> Result<Option<(Package, bool)>> {
     let mut due = candidate.due(None);
     let mut fetched = None;
     if due == Due::No && candidate.entry.version.manifest_hash.is_none() {
-        let package = package(&candidate.entry).await?;
+        let package = package(&candidate.entry, access).await?;
         due = candidate.due(Some(&package.manifest_hash));
         fetched = Some(package);
     }
@@ -143,7 +148,7 @@ async fn load(candidate: &Candidate, flags: Flags) -> Result<Option<(Package, bo
     }
     let package = match fetched {
         Some(package) => package,
-        None => package(&candidate.entry).await?,
+        None => package(&candidate.entry, access).await?,
     };
     Ok(Some((package, due != Due::No || flags.repair)))
 }
