@@ -156,6 +156,9 @@ pub struct Global {
         env = "KUBECTL_ADDONS_CACHE_DIR"
     )]
     pub cache_dir: Option<std::path::PathBuf>,
+    /// Ask no source: what was fetched before is used, the API server is still asked
+    #[arg(long, global = true)]
+    pub offline: bool,
     /// Requests in flight at most
     #[arg(long, global = true, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,

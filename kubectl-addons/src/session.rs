@@ -30,16 +30,16 @@ pub struct Session {
     credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
     template_facts: OnceCell<Facts>,
     overlays: Mutex<BTreeMap<String, Overlays>>,
-    cache: Cache,
+    fetched: Cache,
 }
 
 impl Session {
     /// Nothing is read yet.
     pub fn new(global: Global) -> Self {
-        let folder = settings::cache_dir(&global).map(|folder| folder.join("sources"));
+        let folder = settings::cache_dir(&global);
         Self {
+            fetched: Cache::new(folder.map(|folder| folder.join("sources"))),
             global,
-            cache: Cache::new(folder),
             credentials: Mutex::new(BTreeMap::new()),
             template_facts: OnceCell::new(),
             overlays: Mutex::new(BTreeMap::new()),
@@ -52,6 +52,16 @@ impl Session {
     /// The flags that every command takes.
     pub fn global(&self) -> &Global {
         &self.global
+    }
+
+    /// How the user of this machine reads sources, without credentials from a Secret.
+    pub fn access(&self) -> Access<'_> {
+        Access {
+            cache: &self.fetched,
+            offline: self.global.offline,
+            ambient: true,
+            credentials: None,
+        }
     }
 
     /// The rules that choose between versions.
@@ -140,27 +150,17 @@ impl Session {
     /// # Errors
     /// It cannot be fetched or read.
     pub async fn index(&self, location: &str) -> Result<Catalogue> {
-        let location = source::absolute(location)?;
+        let location = source::url::absolute(location)?;
         let mut indexes = self.indexes.lock().await;
         if let Some(catalogue) = indexes.get(&location) {
             return Ok(catalogue.clone());
         }
-        let (catalogue, warnings) = location::entries(&location).await?;
+        let (catalogue, warnings) = location::entries(&location, &self.access()).await?;
         for warning in warnings {
             output::note(&format!("careful: {warning}"));
         }
         indexes.insert(location, catalogue.clone());
         Ok(catalogue)
-    }
-
-    /// What sources are read with.
-    pub fn access<'a>(&'a self, ambient: bool, credentials: Option<&'a Credentials>) -> Access<'a> {
-        Access {
-            cache: &self.cache,
-            offline: false,
-            ambient,
-            credentials,
-        }
     }
 
     /// The credentials of a Secret, read once.

@@ -5,12 +5,9 @@
 
 pub mod cache;
 pub mod credentials;
-mod file;
 pub mod folder;
 pub mod git;
-mod http;
-
-use std::path::PathBuf;
+pub mod url;
 
 use common::api::catalogue::Source;
 use common::catalogue::channel::{LocationError, resolve_manifest};
@@ -43,19 +40,7 @@ pub struct Fetched {
     pub resolved: Option<String>,
 }
 
-/// What a fetch may bring at the most.
-pub const MAX_BYTES: u64 = 16 << 20;
-
-/// What was read at a location.
-#[derive(Debug)]
-pub struct Document {
-    /// The bytes.
-    pub bytes: Vec<u8>,
-    /// The absolute location, after redirects.
-    pub location: String,
-}
-
-/// Why a fetch failed. The location is part of every message.
+/// Why a source cannot be read: each kind of source says it in its own words, with the way out.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// None of the kinds that are known, or several.
@@ -64,54 +49,12 @@ pub enum SourceError {
     /// A relative location that cannot be resolved.
     #[error(transparent)]
     Location(#[from] LocationError),
-    /// A scheme that cannot be read.
-    #[error("{location}: {scheme}:// cannot be read; use a file, file://, http:// or https://")]
-    Scheme {
-        /// As given.
-        location: String,
-        /// The scheme.
-        scheme: String,
-    },
-    /// User name or password in a URL.
-    #[error(
-        "{location}: a user name or password in a URL would be recorded and shown; take it out, or give a file"
-    )]
-    Credentials {
-        /// Without them.
-        location: String,
-    },
-    /// The file cannot be read.
-    #[error("{location}")]
-    File {
-        /// Path.
-        location: String,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
-    /// More than [`MAX_BYTES`].
-    #[error("{location} is larger than {} MiB", MAX_BYTES >> 20)]
-    TooLarge {
-        /// As given.
-        location: String,
-    },
-    /// The server answered with an error.
-    #[error("{location}: the server answers {status}")]
-    Status {
-        /// URL without credentials.
-        location: String,
-        /// `404 Not Found`.
-        status: String,
-    },
-    /// No usable answer.
-    #[error("{location} cannot be fetched")]
-    Http {
-        /// URL without credentials.
-        location: String,
-        /// Why; its URL was taken out, which may hold credentials.
-        #[source]
-        source: reqwest::Error,
-    },
+    /// A file, an answer of a web server, an object in a store.
+    #[error(transparent)]
+    Url(#[from] url::UrlError),
+    /// A repository.
+    #[error(transparent)]
+    Git(#[from] git::GitError),
 }
 
 /// Fetches what a source holds. Relative locations are resolved against `base`; `place` names the entry where the source has
@@ -125,81 +68,24 @@ pub async fn package(
     place: &str,
     access: &Access<'_>,
 ) -> Result<Fetched, SourceError> {
-    match source {
-        Source { url: Some(url), .. } => {
+    let Source {
+        git,
+        docker,
+        helm,
+        url,
+        inline,
+    } = source;
+    match (git, docker, helm, url, inline) {
+        (Some(git), None, None, None, None) => Ok(git::fetch(git, access).await?),
+        (None, None, None, Some(url), None) => {
             let location = resolve_manifest(base, &url.manifest)?;
-            let document = fetch(&location).await?;
-            let name = location.rsplit('/').next().unwrap_or_default();
-            Ok(Fetched {
-                package: Package::file(name, document.bytes),
-                location: document.location,
-                resolved: None,
-            })
+            Ok(url::fetch(&location, access).await?.into())
         }
-        Source {
-            inline: Some(inline),
-            ..
-        } => Ok(Fetched {
+        (None, None, None, None, Some(inline)) => Ok(Fetched {
             package: Package::file("manifest.yaml", inline.manifest.clone().into_bytes()),
             location: format!("{place}.source.inline"),
             resolved: None,
         }),
-        _ => {
-            let _ = access;
-            Err(SourceError::Kind)
-        }
+        _ => Err(SourceError::Kind),
     }
-}
-
-/// Fetches a location: a path, `file://`, `http://` or `https://`.
-///
-/// # Errors
-/// [`SourceError`].
-pub async fn fetch(location: &str) -> Result<Document, SourceError> {
-    match location.split_once("://") {
-        None => file::read(PathBuf::from(location)),
-        Some(("file", _)) => match url::Url::parse(location)
-            .ok()
-            .and_then(|url| url.to_file_path().ok())
-        {
-            Some(path) => file::read(path),
-            None => Err(SourceError::File {
-                location: location.to_owned(),
-                source: std::io::Error::other(
-                    "a file:// URL needs an absolute path: file:///path/to/file",
-                ),
-            }),
-        },
-        Some(("http" | "https", _)) => http::get(location).await,
-        Some((scheme, _)) => Err(SourceError::Scheme {
-            location: location.to_owned(),
-            scheme: scheme.to_owned(),
-        }),
-    }
-}
-
-/// The location as it is recorded: paths become absolute `file://` URLs, so that a later upgrade finds them from anywhere.
-///
-/// # Errors
-/// A relative path where the working directory is gone; a URL that holds credentials.
-pub fn absolute(location: &str) -> Result<String, SourceError> {
-    if location.contains("://") {
-        let location = location.to_owned();
-        return match url::Url::parse(&location) {
-            Ok(url) if url.password().is_some() || !url.username().is_empty() => {
-                Err(SourceError::Credentials {
-                    location: http::without_credentials(&location),
-                })
-            }
-            _ => Ok(location),
-        };
-    }
-    let wrong = |source| SourceError::File {
-        location: location.to_owned(),
-        source,
-    };
-    let path = std::path::absolute(location).map_err(wrong)?;
-    let url = url::Url::from_file_path(&path);
-    url.map(String::from)
-        .map_err(|()| wrong(std::io::Error::other("not a path")))
 }

@@ -7,7 +7,7 @@ use common::manifest::digest;
 use common::render::package::Package;
 
 use crate::session::Session;
-use crate::source::{self, Fetched};
+use crate::source::{self, Access, Fetched};
 
 /// A package that is what its entry says.
 #[derive(Debug)]
@@ -42,7 +42,11 @@ pub async fn fetch(session: &Session, entry: &Entry) -> Result<Verified> {
     };
     // What is written in a cluster is not to reach for the files and accounts of whoever reads it (semantics 16).
     let ambient = matches!(*entry.origin, Origin::Index { .. });
-    let access = session.access(ambient, credentials.as_deref());
+    let access = Access {
+        ambient,
+        credentials: credentials.as_deref(),
+        ..session.access()
+    };
     let base = entry.base_url.as_deref().unwrap_or_default();
     let fetched = source::package(source, base, &entry.place, &access)
         .await

@@ -3,15 +3,15 @@
 use common::render::package::PackageError;
 
 use super::{COMMIT_DEPTH, MAX_OBJECT, MAX_RECEIVED, TIME};
-use crate::source::SourceError;
 use crate::source::credentials::CredentialsError;
+use crate::source::url::UrlError;
 
 /// Why a repository, a ref or a path in it cannot be read. Every message names the remote; none holds credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// A user name or password in the URL.
     #[error(transparent)]
-    Url(#[from] SourceError),
+    Url(#[from] UrlError),
     /// A Secret of the wrong type, or not for this host.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
@@ -24,7 +24,9 @@ pub enum GitError {
         why: &'static str,
     },
     /// Credentials that anybody on the way could read.
-    #[error("{remote}: credentials are not sent over http, where all on the way can read them; use https://")]
+    #[error(
+        "{remote}: credentials are not sent over http, where all on the way can read them; use https://"
+    )]
     Plain {
         /// As given.
         remote: String,
@@ -72,7 +74,9 @@ pub enum GitError {
         status: String,
     },
     /// A redirect to a place that the remote does not name.
-    #[error("{remote}: the redirect to {to} is not followed: it leads {why}; if it is right, make it the remote")]
+    #[error(
+        "{remote}: the redirect to {to} is not followed: it leads {why}; if it is right, make it the remote"
+    )]
     Redirect {
         /// As given.
         remote: String,
@@ -93,7 +97,9 @@ pub enum GitError {
         text: String,
     },
     /// A program of this machine.
-    #[error("{remote}: the program {program} cannot be started; install OpenSSH's client, or use https://")]
+    #[error(
+        "{remote}: the program {program} cannot be started; install OpenSSH's client, or use https://"
+    )]
     Program {
         /// As given.
         remote: String,
@@ -116,7 +122,9 @@ pub enum GitError {
         near: String,
     },
     /// HEAD leads nowhere.
-    #[error("{remote} has no commit yet, or its HEAD names a branch that is not there; give a branch")]
+    #[error(
+        "{remote} has no commit yet, or its HEAD names a branch that is not there; give a branch"
+    )]
     Unborn {
         /// As given.
         remote: String,
@@ -143,7 +151,9 @@ pub enum GitError {
         id: String,
     },
     /// A path that leads out of the tree, or can be none.
-    #[error("path {path:?} leads out of the repository {remote}; give a file or folder in its tree")]
+    #[error(
+        "path {path:?} leads out of the repository {remote}; give a file or folder in its tree"
+    )]
     Outside {
         /// As given.
         remote: String,
@@ -159,7 +169,9 @@ pub enum GitError {
         near: String,
     },
     /// A symlink that is not followed.
-    #[error("{location} is a symlink to {target:?}, which is no file in the same repository; put the file there")]
+    #[error(
+        "{location} is a symlink to {target:?}, which is no file in the same repository; put the file there"
+    )]
     Symlink {
         /// `REMOTE@COMMIT:PATH`.
         location: String,
@@ -167,7 +179,9 @@ pub enum GitError {
         target: String,
     },
     /// A submodule.
-    #[error("{location} is a submodule, which is not fetched; name its repository as the source, or a path without it")]
+    #[error(
+        "{location} is a submodule, which is not fetched; name its repository as the source, or a path without it"
+    )]
     Submodule {
         /// `REMOTE@COMMIT:PATH`.
         location: String,
