@@ -3,6 +3,7 @@
 //! Pure: files, values and data come in as arguments. Charts are rendered by the real helm (`research/crates.md` §2), which
 //! is a program: that part stands in the plugin.
 
+pub mod gotemplate;
 pub mod image;
 pub mod package;
 pub mod registry;
