@@ -4,5 +4,8 @@
 //! is a program: that part stands in the plugin.
 
 pub mod facts;
+pub mod gotemplate;
+pub mod image;
 pub mod package;
+pub mod registry;
 pub mod text;
