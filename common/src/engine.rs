@@ -11,7 +11,7 @@
 //! | `report` | what became of it |
 //! | [`mod@diff`] | what it would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
-//! | [`live`], [`identity`] | whole live objects of installations; who we are |
+//! | [`live`], [`secret`], [`identity`] | whole live objects of installations; Secrets by reference; who we are |
 
 mod address;
 mod apply;
@@ -42,6 +42,7 @@ mod random;
 pub mod record;
 mod report;
 mod request;
+pub mod secret;
 mod served;
 pub mod snapshot;
 mod status;
