@@ -12,7 +12,7 @@
 //! | [`mod@diff`] | what it would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
 //! | [`template_facts`] | what templates are told of a cluster |
-//! | [`live`], [`identity`] | whole live objects of installations; who we are |
+//! | [`live`], [`secret`], [`identity`] | whole live objects of installations; Secrets by reference; who we are |
 
 mod address;
 mod apply;
@@ -43,7 +43,7 @@ mod random;
 pub mod record;
 mod report;
 mod request;
-pub mod secrets;
+pub mod secret;
 mod served;
 pub mod snapshot;
 mod status;

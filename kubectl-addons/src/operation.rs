@@ -18,4 +18,5 @@ pub mod prepare;
 pub mod requirements;
 pub mod run;
 pub mod together;
+pub mod values_from;
 pub mod verdict;

@@ -8,7 +8,7 @@ use common::api::catalogue::AddonCatalogue;
 use common::api::names;
 use common::catalogue::Catalogue;
 use common::catalogue::select::{self, ClusterFacts};
-use common::engine::{Cluster, EngineError, catalogues, secrets, template_facts};
+use common::engine::{Cluster, EngineError, catalogues, secret, template_facts};
 use common::manifest::yaml::DuplicateKeys;
 use common::render::facts::{Facts, Overlays};
 use common::version::{kubernetes, tolerant};
@@ -176,7 +176,7 @@ impl Session {
         let cluster = self.cluster().await.with_context(|| {
             format!("the source needs Secret {namespace}/{name} of the cluster")
         })?;
-        let secret = secrets::get(cluster, namespace, name).await?;
+        let secret = secret::get(cluster, namespace, name).await?;
         let secret = secret.with_context(|| {
             format!("Secret {namespace}/{name} with the credentials of the source is missing")
         })?;

@@ -2,15 +2,15 @@
 
 use anyhow::Result;
 use common::api::catalogue::Method;
-use common::manifest::digest;
 use common::render::facts::{self, Facts, Overlays};
 use common::values::layers::{Layers, Values};
 use common::values::merge;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::session::Session;
 
 use super::candidate::Candidate;
+use super::values_from::{self, ValuesFrom};
 
 /// What an add-on is rendered with.
 #[derive(Clone, Debug, Default)]
@@ -46,14 +46,18 @@ impl Inputs {
         if candidate.entry.version.template.method == Method::Manifest {
             return Ok(Self::given(candidate, Data::None));
         }
+        let cluster = session.cluster().await?;
+        let values_from = values_from::read(cluster, &candidate.wanted).await?;
         let facts = session.template_facts().await?.clone();
         let overlays = session.overlays(&candidate.name.namespace).await?;
         let template_data_hash = facts::digest(&facts, &overlays);
         let data = Data::Cluster(Box::new(facts), Box::new(overlays));
-        Ok(Self {
-            template_data_hash,
-            ..Self::given(candidate, data)
-        })
+        let mut inputs = Self::given(candidate, data);
+        inputs.values_hash = values_from.hash(candidate.wanted.spec.values.as_ref());
+        inputs.layers.values_from = values_from.values;
+        inputs.template_data_hash = template_data_hash;
+        values_from::judge(&candidate.name, &candidate.entry, &inputs.layers)?;
+        Ok(inputs)
     }
 
     /// Without a cluster.
@@ -62,7 +66,7 @@ impl Inputs {
         Self {
             layers: Layers::of(&candidate.entry, &candidate.wanted),
             data,
-            values_hash: digest::digest(spec.values.as_ref().unwrap_or(&json!({}))),
+            values_hash: ValuesFrom::default().hash(spec.values.as_ref()),
             template_data_hash: String::new(),
         }
     }

@@ -258,5 +258,31 @@ pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
         .collect()
 }
 
+/// The same of what Secrets of `spec.valuesFrom` say, once they are read: types, `formOnly`, and required ones that are nowhere.
+/// The webhook reads no Secret, so that only the plugin and the loop can say it.
+#[must_use]
+pub fn secret_values(layers: &Layers, entry: &Entry) -> Vec<Problem> {
+    let template = &entry.version.template;
+    let mut problems = Vec::new();
+    for secret in &layers.values_from {
+        let mut found = form::check(&template.form_spec, secret.values(), false);
+        if let (Value::Object(values), true) = (secret.values(), template.form_only) {
+            found.extend(form::unknown(&template.form_spec, values));
+        }
+        problems.extend(found.into_iter().map(|violation| {
+            let message = format!("{}: {}", violation.path, violation.message);
+            Problem::invalid("values", secret.source(), message)
+        }));
+    }
+    let merged = layers.merged();
+    let missing = form::missing(&template.form_spec, &merged);
+    problems.extend(missing.into_iter().map(|field| {
+        let path = format!("spec.values.{}", field.internal_name);
+        let message = "a value is required, and no Secret of spec.valuesFrom holds one";
+        Problem::invalid("values", path, message)
+    }));
+    problems
+}
+
 #[cfg(test)]
 mod tests;

@@ -20,8 +20,8 @@ pub fn open(
         remote: remote.to_owned(),
         source,
     };
-    let repository = gix::open_opts(path, gix::open::Options::isolated())
-        .map_err(|error| wrong(error))?;
+    let repository =
+        gix::open_opts(path, gix::open::Options::isolated()).map_err(&wrong)?;
     let objects = super::objects(repository.objects.store_ref().path())
         .map_err(|source| wrong(gix::Error::from_error(source)))?;
     if let Wanted::Commit(id) = wanted {
@@ -29,7 +29,7 @@ pub fn open(
     }
     let found = repository
         .try_find_reference(&wanted.full_name())
-        .map_err(|error| wrong(error))?;
+        .map_err(wrong)?;
     let commit = found.and_then(|mut found| found.peel_to_id().ok());
     match (commit, wanted.parts()) {
         (Some(commit), _) => Ok((objects, commit.detach())),

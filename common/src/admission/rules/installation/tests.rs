@@ -10,6 +10,7 @@ use crate::admission::fixtures::{
 use crate::admission::mutate::values::{Record, defaults, fill};
 use crate::api::names::{ANNOTATION_DEFAULTED, SYSTEM_NAMESPACE};
 use crate::catalogue::Catalogue;
+use crate::values::layers::Values;
 
 /// Marks of an installation `coredns` in the system namespace with this metadata.
 fn marks(core: bool, metadata: Value) -> Marks {
@@ -347,4 +348,39 @@ fn what_was_filled_in_counts_as_the_catalogues() {
     // A leaf that was edited since is the user's again.
     object.spec.values.as_mut().unwrap()["image"]["registry"] = json!("other");
     assert_eq!(super::values(&object, &entry).len(), 1);
+}
+
+#[test]
+fn secrets_are_judged_once_they_are_read() {
+    let judged = |form_only: bool, secret: Value| {
+        let entry = entry(form_only);
+        let mut layers = Layers::new(&entry, json!({}));
+        layers.values_from = vec![Values::of_secret("n", "s", "k", secret)];
+        texts(&secret_values(&layers, &entry))
+    };
+    for (form_only, secret, expected) in [
+        (true, json!({"spec": {"host": "h"}}), vec![]),
+        (false, json!({"spec": {"host": "h"}, "other": 1}), vec![]),
+        (
+            true,
+            json!({"spec": {"host": "h"}, "other": "s3cret"}),
+            vec![
+                "Secret n/s, key k: other: the form has no such field, and the add-on takes no other values",
+            ],
+        ),
+        (
+            false,
+            json!({"spec": {"host": "h", "replicas": "s3cret"}}),
+            vec!["Secret n/s, key k: spec.replicas: a number is expected, this is text"],
+        ),
+        (
+            false,
+            json!({}),
+            vec![
+                "spec.values.spec.host: a value is required, and no Secret of spec.valuesFrom holds one",
+            ],
+        ),
+    ] {
+        assert_eq!(judged(form_only, secret.clone()), expected, "{secret}");
+    }
 }

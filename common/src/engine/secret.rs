@@ -1,4 +1,4 @@
-//! Secrets that are read by name: credentials of sources, values of installations (semantics 9, 16).
+//! Secrets, read: values and credentials by reference. What is read is kept nowhere.
 
 use k8s_openapi::api::core::v1::Secret;
 
@@ -7,7 +7,7 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::request::{Call, JSON};
 
-/// The Secret; `None` where it is not there.
+/// A Secret; `None` where there is none.
 ///
 /// # Errors
 /// Those of the request.
@@ -17,7 +17,10 @@ pub async fn get(
     name: &str,
 ) -> Result<Option<Secret>, EngineError> {
     let collection = Collection::known("v1", "Secret", "secrets", Some(namespace));
-    match cluster.send(Call::get(&collection, name, JSON)).await {
+    match cluster
+        .send::<Secret>(Call::get(&collection, name, JSON))
+        .await
+    {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
