@@ -7,6 +7,8 @@ pub mod cache;
 pub mod credentials;
 mod file;
 mod http;
+pub mod image;
+pub mod registry;
 
 use std::path::PathBuf;
 

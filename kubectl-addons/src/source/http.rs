@@ -8,11 +8,11 @@ use reqwest::{Client, Response};
 
 use super::{Document, MAX_BYTES, SourceError};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(120);
 const REDIRECTS: usize = 5;
-const TRIES: u32 = 4;
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
+pub(super) const TRIES: u32 = 4;
+pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
 /// Gets a URL. Connection errors, 429 and 5xx are tried again, four times in all; redirects lead to the same scheme or to https.
 pub async fn get(url: &str) -> Result<Document, SourceError> {
@@ -79,7 +79,8 @@ async fn body(response: Response, location: &str) -> Result<Document, SourceErro
     })
 }
 
-fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+/// To the same scheme, or to https; what it refuses is an error that says so.
+pub(super) fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let scheme = attempt.url().scheme();
     let same = attempt
         .previous()
