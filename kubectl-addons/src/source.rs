@@ -7,6 +7,8 @@ pub mod cache;
 pub mod credentials;
 pub mod folder;
 pub mod git;
+pub mod image;
+pub mod registry;
 pub mod url;
 
 use common::api::catalogue::Source;
@@ -55,6 +57,9 @@ pub enum SourceError {
     /// A repository.
     #[error(transparent)]
     Git(#[from] git::GitError),
+    /// An image.
+    #[error(transparent)]
+    Image(#[from] image::ImageError),
 }
 
 /// Fetches what a source holds. Relative locations are resolved against `base`; `place` names the entry where the source has
@@ -77,6 +82,7 @@ pub async fn package(
     } = source;
     match (git, docker, helm, url, inline) {
         (Some(git), None, None, None, None) => Ok(git::fetch(git, access).await?),
+        (None, Some(image), None, None, None) => Ok(image::fetch(image, access).await?),
         (None, None, None, Some(url), None) => {
             let location = resolve_manifest(base, &url.manifest)?;
             Ok(url::fetch(&location, access).await?.into())

@@ -3,7 +3,7 @@
 //! The same function reads indexes, catalogue files and the manifests that these name. A server is asked once whether the
 //! content that the cache holds has moved.
 
-mod client;
+pub(super) mod client;
 mod error;
 mod file;
 mod http;

@@ -101,7 +101,7 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 /// Resolves names as the machine does, and refuses what leads to its own services.
-struct Guarded;
+pub struct Guarded;
 
 impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> Resolving {
