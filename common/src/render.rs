@@ -5,5 +5,6 @@
 
 pub mod gotemplate;
 pub mod image;
+pub mod images;
 pub mod package;
 pub mod registry;
