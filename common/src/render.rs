@@ -6,6 +6,7 @@
 pub mod facts;
 pub mod gotemplate;
 pub mod image;
+pub mod images;
 pub mod package;
 pub mod registry;
 pub mod text;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::api::catalogue::Source;
+
 use super::image::{Image, ImageError, is_host, is_repository, names_a_registry};
 
 /// Where every image comes from.
@@ -13,6 +15,15 @@ use super::image::{Image, ImageError, is_host, is_repository, names_a_registry};
 pub struct Registry {
     /// `HOST[:PORT][/PATH]`, without a slash at the end.
     prefix: String,
+}
+
+/// A source in a private registry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moved {
+    /// Where it is fetched from now.
+    pub source: Source,
+    /// For people: why it stays where it is.
+    pub warning: Option<String>,
 }
 
 /// Why a text is no registry.
@@ -52,18 +63,59 @@ impl Registry {
     /// # Errors
     /// [`ImageError`].
     pub fn rewrite(&self, image: &str) -> Result<String, ImageError> {
-        let image = Image::parse(image)?;
-        let full = image.to_string();
-        if full
-            .strip_prefix(&self.prefix)
-            .is_some_and(|rest| rest.starts_with('/'))
-        {
-            return Ok(full);
+        Ok(self.with_path(&Image::parse(image)?.to_string()))
+    }
+
+    /// The source in this registry: an image and a chart of an OCI registry move; the Secret of their credentials must then
+    /// allow the new host.
+    ///
+    /// # Errors
+    /// [`ImageError`] of the image of a docker source.
+    pub fn rewrite_source(&self, source: &Source) -> Result<Moved, ImageError> {
+        let mut moved = source.clone();
+        if let Some(docker) = &mut moved.docker {
+            docker.image = self.rewrite(&docker.image)?;
         }
-        Ok(match full.split_once('/') {
-            Some((_, rest)) => format!("{}/{rest}", self.prefix),
-            None => full,
+        let mut stays = None;
+        if let Some(helm) = &mut moved.helm {
+            match helm.url.strip_prefix("oci://") {
+                Some(path) => helm.url = format!("oci://{}", self.with_path(path)),
+                None => stays = Some(("Helm repository", helm.url.clone())),
+            }
+        }
+        if let Some(git) = &source.git {
+            stays = Some(("git repository", git.remote.clone()));
+        }
+        // What is relative stands beside the catalogue itself.
+        if let Some(url) = source
+            .url
+            .as_ref()
+            .filter(|url| url.manifest.contains("://"))
+        {
+            stays = Some(("URL", url.manifest.clone()));
+        }
+        let warning = stays.map(|(what, place)| {
+            format!(
+                "the {what} {} is no registry and is asked as it is: point the catalogue to a mirror of it",
+                without_user(&place)
+            )
+        });
+        Ok(Moved {
+            source: moved,
+            warning,
         })
+    }
+
+    /// `path`, whose first part is a host, in this registry.
+    fn with_path(&self, path: &str) -> String {
+        let is_there = path
+            .strip_prefix(&self.prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        match path.split_once('/') {
+            _ if is_there => path.to_owned(),
+            Some((_, rest)) => format!("{}/{rest}", self.prefix),
+            None => self.prefix.clone(),
+        }
     }
 
     /// `HOST[:PORT][/PATH]`.
@@ -111,8 +163,21 @@ impl fmt::Display for Registry {
     }
 }
 
+/// Without the name and password before the host, which nobody else must see.
+fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const DIGEST: &str = "sha256:0b2f19895de281e4a416700b17a4dc9b8d3b80eb7b5b65dac173880f5113084e";
@@ -182,6 +247,60 @@ mod tests {
                 matches!(read, Err(RegistryError::Format { .. })),
                 "{text:?}"
             );
+        }
+    }
+
+    #[test]
+    fn sources() {
+        let registry = registry("mirror.example.com/addons");
+        for (source, want, warns) in [
+            (
+                json!({"docker": {"image": "quay.io/a/b:1", "path": "x"}}),
+                json!({"docker": {"image": "mirror.example.com/addons/a/b:1", "path": "x"}}),
+                None,
+            ),
+            (
+                json!({"helm": {"url": "oci://ghcr.io/org/charts", "chart": "c"}}),
+                json!({"helm": {"url": "oci://mirror.example.com/addons/org/charts", "chart": "c"}}),
+                None,
+            ),
+            (
+                json!({"helm": {"url": "oci://mirror.example.com/addons/org", "chart": "c"}}),
+                json!({"helm": {"url": "oci://mirror.example.com/addons/org", "chart": "c"}}),
+                None,
+            ),
+            (
+                json!({"helm": {"url": "oci://ghcr.io", "chart": "c"}}),
+                json!({"helm": {"url": "oci://mirror.example.com/addons", "chart": "c"}}),
+                None,
+            ),
+            (
+                json!({"helm": {"url": "https://charts.example.com", "chart": "c"}}),
+                json!({"helm": {"url": "https://charts.example.com", "chart": "c"}}),
+                Some("Helm repository https://charts.example.com"),
+            ),
+            (
+                json!({"git": {"remote": "https://u:secret@git.example.com/x"}}),
+                json!({"git": {"remote": "https://u:secret@git.example.com/x"}}),
+                Some("git repository https://git.example.com/x"),
+            ),
+            (
+                json!({"url": {"manifest": "https://example.com/x.yaml"}}),
+                json!({"url": {"manifest": "https://example.com/x.yaml"}}),
+                Some("URL https://example.com/x.yaml"),
+            ),
+            (
+                json!({"url": {"manifest": "x.yaml"}}),
+                json!({"url": {"manifest": "x.yaml"}}),
+                None,
+            ),
+        ] {
+            let source: Source = serde_json::from_value(source).expect("a source");
+            let moved = registry.rewrite_source(&source).expect("an image");
+            assert_eq!(serde_json::to_value(&moved.source).expect("JSON"), want);
+            let warning = moved.warning.unwrap_or_default();
+            assert_eq!(warns.is_some(), !warning.is_empty());
+            assert!(warning.contains(warns.unwrap_or_default()), "{warning}");
         }
     }
 }
