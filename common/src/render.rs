@@ -3,4 +3,6 @@
 //! Pure: files, values and data come in as arguments. Charts are rendered by the real helm (`research/crates.md` §2), which
 //! is a program: that part stands in the plugin.
 
+pub mod chart;
+pub mod hooks;
 pub mod package;
