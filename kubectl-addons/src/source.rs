@@ -4,6 +4,7 @@
 //! With a warm cache a source is asked once at most: whether what can move has moved.
 
 pub mod cache;
+pub mod chart;
 pub mod credentials;
 pub mod folder;
 pub mod git;
