@@ -71,6 +71,8 @@ pub enum Command {
     List(reading::List),
     /// Show the objects of an installation, and why it is not ready
     Status(reading::Status),
+    /// Show the values of an installation, and which layer each comes from
+    Values(reading::Values),
     /// Show what an upgrade would change: 0 = nothing, 1 = something, more = error
     Diff(operation::Diff),
     /// Write down what install and upgrade would do, for review and for apply
