@@ -72,6 +72,8 @@ pub enum Command {
     List(reading::List),
     /// Show the objects of an installation, and why it is not ready
     Status(reading::Status),
+    /// Show the values of an installation, and which layer each comes from
+    Values(reading::Values),
     /// Show what an upgrade would change: 0 = nothing, 1 = something, more = error
     Diff(operation::Diff),
     /// Write down what install and upgrade would do, for review and for apply
@@ -168,6 +170,9 @@ pub struct Global {
     /// Which rules choose between versions
     #[arg(long, global = true, value_enum, default_value_t)]
     pub rules: Rules,
+    /// The helm that renders charts; default: the one on PATH
+    #[arg(long, global = true, value_name = "FILE", env = "KUBECTL_ADDONS_HELM")]
+    pub helm_bin: Option<std::path::PathBuf>,
     /// A key that templates miss and a key that stands twice are errors, not warnings
     #[arg(long, global = true)]
     pub strict: bool,

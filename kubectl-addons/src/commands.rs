@@ -15,6 +15,7 @@ pub mod show;
 pub mod status;
 pub mod uninstall;
 pub mod upgrade;
+pub mod values;
 pub mod version;
 
 use anyhow::{Context as _, Result};
@@ -41,6 +42,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Uninstall(args) => uninstall::run(session, args).await,
         Command::List(args) => list::run(session, args).await,
         Command::Status(args) => status::run(session, args).await,
+        Command::Values(args) => values::run(session, args).await,
         Command::Diff(args) => diff::run(session, args).await,
         Command::Plan(args) => plan::run(session, args).await,
         Command::Apply(args) => apply::run(session, args).await,

@@ -80,6 +80,11 @@ pub fn ask(text: &str) {
         .and_then(|()| stderr.flush());
 }
 
+/// Whether there is somebody to ask, and a place for the question.
+pub fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
 /// Prints an error with its chain, once, and tells its exit code.
 pub fn failure(error: &anyhow::Error) -> Exit {
     note(&error_text(error));

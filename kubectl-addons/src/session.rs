@@ -1,6 +1,6 @@
 //! One run of the program: its flags, and what it has read so far.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -16,6 +16,7 @@ use tokio::sync::{Mutex, OnceCell};
 
 use crate::cli::operation::Source;
 use crate::cli::{Global, Rules};
+use crate::helm::Helm;
 use crate::source::Access;
 use crate::source::cache::Cache;
 use crate::source::credentials::Credentials;
@@ -30,6 +31,8 @@ pub struct Session {
     credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
     template_facts: OnceCell<Facts>,
     overlays: Mutex<BTreeMap<String, Overlays>>,
+    helm: OnceCell<Helm>,
+    api_versions: OnceCell<Vec<String>>,
     fetched: Cache,
 }
 
@@ -43,6 +46,8 @@ impl Session {
             credentials: Mutex::new(BTreeMap::new()),
             template_facts: OnceCell::new(),
             overlays: Mutex::new(BTreeMap::new()),
+            helm: OnceCell::new(),
+            api_versions: OnceCell::new(),
             cluster: OnceCell::new(),
             catalogues: OnceCell::new(),
             indexes: Mutex::new(BTreeMap::new()),
@@ -206,6 +211,33 @@ impl Session {
         let overlays = template_facts::overlays(self.cluster().await?, namespace).await?;
         known.insert(namespace.to_owned(), overlays.clone());
         Ok(overlays)
+    }
+
+    /// The helm that renders charts.
+    ///
+    /// # Errors
+    /// There is none, or one that is too old.
+    pub async fn helm(&self) -> Result<&Helm> {
+        let find = || async {
+            let path = std::env::var_os("PATH");
+            Ok(Helm::find(self.global.helm_bin.as_deref(), path.as_deref()).await?)
+        };
+        self.helm.get_or_try_init(find).await
+    }
+
+    /// Everything that the cluster serves, as charts ask for it: asked anew, for a chart renders other objects where a kind is
+    /// not served.
+    ///
+    /// # Errors
+    /// Those of discovery.
+    pub async fn api_versions(&self) -> Result<&[String]> {
+        let read = || async {
+            let cluster = self.cluster().await?;
+            cluster.forget_kinds().await;
+            let kinds = cluster.kinds(&BTreeSet::new()).await?;
+            anyhow::Ok(kinds.api_versions())
+        };
+        Ok(self.api_versions.get_or_try_init(read).await?)
     }
 
     /// What a repeated key in a manifest means.

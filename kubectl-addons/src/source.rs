@@ -61,6 +61,12 @@ pub enum SourceError {
     /// An image.
     #[error(transparent)]
     Image(#[from] image::ImageError),
+    /// A chart of a repository.
+    #[error(transparent)]
+    Chart(#[from] chart::ChartError),
+    /// A chart of a registry.
+    #[error(transparent)]
+    RegistryChart(#[from] registry::chart::ChartError),
 }
 
 /// Fetches what a source holds. Relative locations are resolved against `base`; `place` names the entry where the source has
@@ -84,6 +90,10 @@ pub async fn package(
     match (git, docker, helm, url, inline) {
         (Some(git), None, None, None, None) => Ok(git::fetch(git, access).await?),
         (None, Some(image), None, None, None) => Ok(image::fetch(image, access).await?),
+        (None, None, Some(chart), None, None) if chart.url.starts_with("oci://") => {
+            Ok(registry::chart::fetch(chart, access).await?)
+        }
+        (None, None, Some(chart), None, None) => Ok(chart::fetch(chart, access).await?),
         (None, None, None, Some(url), None) => {
             let location = resolve_manifest(base, &url.manifest)?;
             Ok(url::fetch(&location, access).await?.into())

@@ -29,6 +29,8 @@ pub struct Chart {
     pub is_locked: bool,
     /// `values.yaml`: the package's layer of values (semantics 9).
     pub values: Value,
+    /// Whether its schema refuses `templateData` among the values (semantics 10): then it is not given any.
+    pub is_closed: bool,
 }
 
 /// A chart that another one is made of.
@@ -97,6 +99,7 @@ pub enum ChartError {
     },
 }
 
+const SCHEMA: &str = "values.schema.json";
 const VENDOR: &str = "run helm dependency update there and commit charts/";
 
 fn hint(elsewhere: &[String]) -> String {
@@ -153,6 +156,7 @@ impl Chart {
             dependencies: all,
             is_locked: LOCKS.iter().any(|lock| package.get(lock).is_some()),
             values: Value::Object(map(package, VALUES)?.unwrap_or_default()),
+            is_closed: is_closed(package),
         })
     }
 
@@ -240,6 +244,17 @@ pub fn overrides(defaults: &Value, merged: &Value) -> Value {
         (key.clone(), value)
     });
     Value::Object(given.chain(taken).collect())
+}
+
+/// Whether the schema of the values forbids keys that it does not name. One that cannot be read is helm's to refuse.
+fn is_closed(package: &Package) -> bool {
+    let schema = package.get(SCHEMA);
+    let schema = schema.and_then(|file| serde_json::from_slice::<Value>(&file.bytes).ok());
+    let closed = |schema: Value| {
+        let names = schema.pointer("/properties/templateData").is_some();
+        schema.get("additionalProperties") == Some(&Value::Bool(false)) && !names
+    };
+    schema.is_some_and(closed)
 }
 
 /// The map that a file of the package holds; `None` where it is not there.

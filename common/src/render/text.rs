@@ -1,10 +1,16 @@
 //! The text that manifests are read from, cut where the output of each file begins.
 
-use crate::manifest::parse::{self, Options, Parsed};
-use crate::manifest::parse::{File, ManifestError};
+use serde_json::Value;
 
+use crate::manifest::parse::{self, File, ManifestError, Options, Parsed};
+
+use super::gotemplate::{self, Template, TemplateError};
 use super::package::Package;
+use crate::values::layers::Values;
+use crate::values::{self, ValuesError};
 
+/// The package's own values, where its method is `go-template`: no template.
+const VALUES: &str = "values.yaml";
 /// Endings of files with plain manifests.
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
@@ -15,6 +21,39 @@ pub struct Text {
     pub sections: Vec<Section>,
     /// What the user should know.
     pub warnings: Vec<String>,
+}
+
+/// Why there is no text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// A template that is no UTF-8.
+    #[error("{file}: the template is no UTF-8 text: save the file as UTF-8")]
+    NotUtf8 {
+        /// The file.
+        file: String,
+    },
+    /// A folder without templates.
+    #[error(
+        "no file in it ends in .yaml: give the folder of the templates as the path of the source"
+    )]
+    NoTemplate,
+    /// A template that fails.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+}
+
+/// The values that a package of templates brings itself: `values.yaml` at its root.
+///
+/// # Errors
+/// It is no map.
+pub fn package_values(package: &Package) -> Result<Values, ValuesError> {
+    match package.get(VALUES).filter(|_| package.as_file().is_none()) {
+        Some(file) => Ok(Values::new(
+            format!("{VALUES} of the package"),
+            values::read(&file.bytes, VALUES)?,
+        )),
+        None => Ok(Values::default()),
+    }
 }
 
 /// The output of one file.
@@ -40,6 +79,64 @@ impl Text {
             });
         Self {
             sections: sections.collect(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Method `go-template`: of a folder the files that end in `.yaml`, as Kubermatic takes them, but for
+    /// [`package_values`].
+    ///
+    /// # Errors
+    /// A file that is no text, or no template.
+    pub fn of_templates(
+        package: &Package,
+        data: &Value,
+        options: &gotemplate::Options,
+    ) -> Result<Self, TextError> {
+        let is_file = package.as_file().is_some();
+        let files = package.files().iter();
+        let files =
+            files.filter(|file| is_file || (file.path.ends_with(".yaml") && file.path != VALUES));
+        let mut templates = Vec::new();
+        for file in files {
+            let name = file.path.as_str();
+            let text = std::str::from_utf8(&file.bytes).map_err(|_| TextError::NotUtf8 {
+                file: name.to_owned(),
+            })?;
+            templates.push(Template { name, text });
+        }
+        if templates.is_empty() {
+            return Err(TextError::NoTemplate);
+        }
+        let rendered = gotemplate::render(&templates, data, options)?;
+        let mut sections = Vec::with_capacity(templates.len());
+        let ends = rendered.starts.iter().skip(1).copied();
+        let ends = ends.chain([rendered.text.len()]);
+        for ((template, start), end) in templates.iter().zip(&rendered.starts).zip(ends) {
+            let text = rendered.text.get(*start..end).unwrap_or_default();
+            sections.push(Section {
+                file: if is_file {
+                    String::new()
+                } else {
+                    template.name.to_owned()
+                },
+                bytes: text.as_bytes().to_vec(),
+            });
+        }
+        Ok(Self {
+            sections,
+            warnings: rendered.warnings.iter().map(ToString::to_string).collect(),
+        })
+    }
+
+    /// Method `helm`: what helm printed.
+    #[must_use]
+    pub fn of_chart(text: String) -> Self {
+        Self {
+            sections: vec![Section {
+                file: String::new(),
+                bytes: text.into_bytes(),
+            }],
             warnings: Vec::new(),
         }
     }

@@ -33,9 +33,12 @@ use crate::source::{Fetched, folder};
 /// # Errors
 /// No such add-on, nothing that fits, a source, a template or a manifest that fails.
 pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
-    let (entry, verified) = match &args.dir {
-        Some(dir) => of_folder(args, dir)?,
-        None => of_catalogue(session, args).await?,
+    let (entry, folder) = match &args.dir {
+        Some(dir) => {
+            let (entry, verified) = of_folder(args, dir)?;
+            (entry, Some(verified))
+        }
+        None => (of_catalogue(session, args).await?, None),
     };
     let name = match &args.name {
         Some(name) => name.clone(),
@@ -61,6 +64,10 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
         }
         None => Inputs::read(session, &candidate).await?,
     };
+    let verified = match folder {
+        Some(verified) => verified,
+        None => fetch(session, &candidate).await?,
+    };
     if args.output == RenderFormat::Raw {
         let text = content::text(session, &candidate, verified.fetched.package).await?;
         tell(&text.warnings);
@@ -73,8 +80,8 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The entry that fits, and what its source holds.
-async fn of_catalogue(session: &Session, args: &Render) -> Result<(Entry, Verified)> {
+/// The entry that fits.
+async fn of_catalogue(session: &Session, args: &Render) -> Result<Entry> {
     let wish = Wish::parse(args.addon.as_deref().unwrap_or_default());
     let catalogue = session.catalogue(&args.source).await?;
     let request = Request {
@@ -85,8 +92,7 @@ async fn of_catalogue(session: &Session, args: &Render) -> Result<(Entry, Verifi
     let facts = super::facts(session, &args.fit).await?;
     let (entry, selection) = choose(&catalogue, &request, &facts, session.rules())?;
     tell(&selection.warnings);
-    let verified = fetch(session, &entry).await?;
-    Ok((entry, verified))
+    Ok(entry)
 }
 
 /// A folder as the entry that it could be.

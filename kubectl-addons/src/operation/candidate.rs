@@ -11,6 +11,7 @@ use common::catalogue::{Entry, Origin};
 use common::plan::InstallationName;
 use common::plan::inventory::Inventory;
 use common::plan::prune::KeptKind;
+use common::render::registry::{Registry, RegistryError};
 
 use super::inputs::Inputs;
 
@@ -77,6 +78,16 @@ impl Candidate {
             .target_namespace
             .as_deref()
             .unwrap_or(default)
+    }
+
+    /// The private registry that its images come from: the installation's, else that of its catalogue.
+    ///
+    /// # Errors
+    /// Text that names none.
+    pub fn registry(&self) -> Result<Option<Registry>, RegistryError> {
+        let own = self.wanted.spec.registry.as_deref();
+        let registry = own.or(self.entry.registry.as_deref());
+        registry.map(str::parse).transpose()
     }
 
     /// What will be recorded as installed; the manifest's hash is known after it was fetched.

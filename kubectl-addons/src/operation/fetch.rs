@@ -9,6 +9,8 @@ use common::render::package::Package;
 use crate::session::Session;
 use crate::source::{self, Access, Fetched};
 
+use super::candidate::Candidate;
+
 /// A package that is what its entry says.
 #[derive(Debug)]
 pub struct Verified {
@@ -24,10 +26,17 @@ pub struct Verified {
 ///
 /// # Errors
 /// A source that cannot be read, a Secret that is missing, a hash that differs; each with the entry's place.
-pub async fn fetch(session: &Session, entry: &Entry) -> Result<Verified> {
+pub async fn fetch(session: &Session, candidate: &Candidate) -> Result<Verified> {
+    let entry = &candidate.entry;
     let name = || format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
-    let source = &entry.version.source;
-    let credentials = match auth(source) {
+    let mut source = entry.version.source.clone();
+    let mut warnings = Vec::new();
+    if let Some(registry) = candidate.registry().with_context(name)? {
+        let moved = registry.rewrite_source(&source).with_context(name)?;
+        source = moved.source;
+        warnings.extend(moved.warning);
+    }
+    let credentials = match auth(&source) {
         Some(auth) => {
             let secret = &auth.secret_ref.name;
             let namespace = secrets_namespace(session, entry);
@@ -48,10 +57,9 @@ pub async fn fetch(session: &Session, entry: &Entry) -> Result<Verified> {
         ..session.access()
     };
     let base = entry.base_url.as_deref().unwrap_or_default();
-    let fetched = source::package(source, base, &entry.place, &access)
+    let fetched = source::package(&source, base, &entry.place, &access)
         .await
         .with_context(name)?;
-    let mut warnings = Vec::new();
     let manifest_hash = match &entry.version.manifest_hash {
         Some(expected) => {
             let verified = verify(&fetched.package, expected)

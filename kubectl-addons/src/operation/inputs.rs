@@ -71,6 +71,11 @@ impl Inputs {
         }
     }
 
+    /// Whether a cluster told the data: then it can also tell what it serves.
+    pub fn is_of_cluster(&self) -> bool {
+        !self.template_data_hash.is_empty()
+    }
+
     /// The values with those of the package below.
     pub fn with_package(&self, defaults: Values) -> Layers {
         Layers {

@@ -22,6 +22,7 @@ use crate::usage::Usage;
 use super::candidate::Candidate;
 use super::choose::{Wish, choose};
 use super::known::{Known, name_of};
+use super::prompt;
 use super::requirements::Available;
 use super::together::{self, Flags, Planned};
 use super::verdict;
@@ -44,6 +45,7 @@ pub struct Pipeline<'a> {
     /// The records of the cluster.
     pub known: Known,
     facts: Facts,
+    asks: bool,
 }
 
 impl<'a> Pipeline<'a> {
@@ -69,7 +71,15 @@ impl<'a> Pipeline<'a> {
             source,
             known,
             facts,
+            asks: false,
         })
+    }
+
+    /// Asks on a terminal for values that forms require and nobody has given, unless the user said `yes` to everything.
+    #[must_use]
+    pub fn asking(mut self, yes: bool) -> Self {
+        self.asks = !yes;
+        self
     }
 
     /// The candidate for a new installation, or for the one that has its name already.
@@ -247,8 +257,13 @@ impl<'a> Pipeline<'a> {
         if let Some(registry) = &overlay.registry {
             spec.registry = (!registry.is_empty()).then(|| registry.clone());
         }
-        verdict::settle(self.session, &mut candidate, &self.facts).await?;
-        Ok(candidate)
+        if self.asks {
+            prompt::fill(&mut candidate)?;
+        }
+        match verdict::settle(self.session, &mut candidate, &self.facts).await {
+            Ok(()) => Ok(candidate),
+            Err(error) => Err(prompt::with_way_out(error, &candidate)),
+        }
     }
 
     /// Where the entries of a record come from: what the flags say, else what it was installed from.

@@ -1,6 +1,6 @@
 //! Asks, executes and reports.
 
-use std::io::{BufRead as _, IsTerminal as _};
+use std::io::BufRead as _;
 
 use anyhow::Result;
 use common::engine::{
@@ -326,14 +326,13 @@ fn question(prepared: &[Prepared]) -> &'static str {
 }
 
 fn confirm(question: &str) -> Result<(), Declined> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() || !std::io::stderr().is_terminal() {
+    if !output::can_ask() {
         return Err(Declined::NoTerminal);
     }
     output::ask(question);
     let mut answer = String::new();
     // An unreadable answer is a no.
-    let _ = stdin.lock().read_line(&mut answer);
+    let _ = std::io::stdin().lock().read_line(&mut answer);
     if matches!(answer.trim(), "y" | "Y" | "yes") {
         Ok(())
     } else {

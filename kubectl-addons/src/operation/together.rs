@@ -122,7 +122,7 @@ async fn load(
     let mut due = candidate.due(None);
     let mut fetched = None;
     if due == Due::No && candidate.entry.version.manifest_hash.is_none() {
-        let verified = fetch(session, &candidate.entry).await?;
+        let verified = fetch(session, candidate).await?;
         due = candidate.due(Some(&verified.manifest_hash));
         fetched = Some(verified);
     }
@@ -151,7 +151,7 @@ async fn load(
     }
     let verified = match fetched {
         Some(verified) => verified,
-        None => fetch(session, &candidate.entry).await?,
+        None => fetch(session, candidate).await?,
     };
     let content = content(session, candidate, verified).await?;
     Ok(Some((content, due != Due::No || flags.repair)))

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use common::admission::rules::installation::secret_values;
 use common::admission::verdict::Verdict;
 use common::api::installation::{AddonInstallation, SecretKeyRef};
 use common::catalogue::Entry;
-use common::engine::{Cluster, EngineError, secret};
+use common::engine::{Cluster, secret};
 use common::manifest::digest::digest;
 use common::manifest::yaml::YamlProblem;
 use common::plan::InstallationName;
@@ -37,32 +37,30 @@ pub struct ValuesFrom {
 pub enum ValuesFromError {
     /// No such Secret.
     #[error(
-        "{installation} takes values from Secret {namespace}/{name}, which is not there\n  \
-         look:   kubectl get secrets -n {namespace}\n  \
-         accept: optional: true in spec.valuesFrom[{index}].secretKeyRef of the installation"
+        "{installation} takes values from Secret {}/{name}, which is not there\n  \
+         look:   kubectl get secrets -n {0}\n  \
+         accept: optional: true in spec.valuesFrom[{index}].secretKeyRef of the installation",
+        .installation.namespace
     )]
     NoSecret {
-        /// Who wants it.
+        /// Who wants it; the Secret is in its namespace.
         installation: InstallationName,
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
+        /// Name of the Secret.
         name: String,
         /// Which reference.
         index: usize,
     },
     /// No such key in it.
     #[error(
-        "{installation} takes values from key {key} of Secret {namespace}/{name}, which has no such key\n  \
-         look:   kubectl describe secret {name} -n {namespace}\n  \
-         accept: optional: true in spec.valuesFrom[{index}].secretKeyRef of the installation"
+        "{installation} takes values from key {key} of Secret {}/{name}, which has no such key\n  \
+         look:   kubectl describe secret {name} -n {0}\n  \
+         accept: optional: true in spec.valuesFrom[{index}].secretKeyRef of the installation",
+        .installation.namespace
     )]
     NoKey {
-        /// Who wants it.
+        /// Who wants it; the Secret is in its namespace.
         installation: InstallationName,
-        /// Namespace of the Secret.
-        namespace: String,
-        /// Its name.
+        /// Name of the Secret.
         name: String,
         /// The key.
         key: String,
@@ -77,29 +75,13 @@ pub enum ValuesFromError {
         /// Secret, key and line.
         why: String,
     },
-    /// It cannot be read.
-    #[error("{installation} takes values from Secret {namespace}/{name}, which cannot be read")]
-    Request {
-        /// Who wants it.
-        installation: InstallationName,
-        /// Namespace of the Secret.
-        namespace: String,
-        /// Its name.
-        name: String,
-        /// The server's words.
-        #[source]
-        source: EngineError,
-    },
 }
 
 /// Reads the Secrets that an installation names, each once: they lie beside its record.
 ///
 /// # Errors
-/// [`ValuesFromError`]: one that is not optional and not there, or that holds no values.
-pub async fn read(
-    cluster: &Cluster,
-    record: &AddonInstallation,
-) -> Result<ValuesFrom, ValuesFromError> {
+/// [`ValuesFromError`]: one that is not optional and not there, or that holds no values; what the server refuses.
+pub async fn read(cluster: &Cluster, record: &AddonInstallation) -> Result<ValuesFrom> {
     let installation = name_of(record);
     let references: Vec<&SecretKeyRef> = record
         .spec
@@ -113,13 +95,12 @@ pub async fn read(
     names.dedup();
     let requests = names.into_iter().map(async |name| {
         let secret = secret::get(cluster, namespace, name).await;
-        let secret = secret.map_err(|source| ValuesFromError::Request {
-            installation: installation.clone(),
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            source,
+        let secret = secret.with_context(|| {
+            format!(
+                "{installation} takes values from Secret {namespace}/{name}, which cannot be read"
+            )
         })?;
-        Ok((name, secret))
+        anyhow::Ok((name, secret))
     });
     let secrets: BTreeMap<&str, Option<Secret>> =
         try_join_all(requests).await?.into_iter().collect();
@@ -152,7 +133,7 @@ impl ValuesFrom {
         reference: &SecretKeyRef,
         secret: Option<&Secret>,
     ) -> Result<(), ValuesFromError> {
-        let namespace = installation.namespace.clone();
+        let namespace = &installation.namespace;
         let SecretKeyRef {
             name,
             key,
@@ -168,13 +149,11 @@ impl ValuesFrom {
                 }
                 None => Err(ValuesFromError::NoSecret {
                     installation,
-                    namespace,
                     name,
                     index,
                 }),
                 Some(_) => Err(ValuesFromError::NoKey {
                     installation,
-                    namespace,
                     name,
                     key: key.clone(),
                     index,
@@ -186,7 +165,7 @@ impl ValuesFrom {
             installation: installation.clone(),
             why: words(&error),
         })?;
-        let values = Values::of_secret(&namespace, name, key, values);
+        let values = Values::of_secret(namespace, name, key, values);
         self.values.push(values);
         let metadata = secret.map(|secret| &secret.metadata);
         let text = |text: Option<&String>| text.cloned().unwrap_or_default();
