@@ -19,6 +19,7 @@ pub mod known;
 pub mod pipeline;
 pub mod prepare;
 pub mod prompt;
+pub mod release;
 pub mod requirements;
 pub mod run;
 pub mod together;

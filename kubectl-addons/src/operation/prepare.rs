@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::Result;
-use common::api::installation::Installed;
+use common::api::installation::{HelmRelease, Installed};
 use common::engine::{definitions, snapshot};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
@@ -20,8 +20,10 @@ use crate::cli::operation::Delete;
 use crate::session::Session;
 
 use super::candidate::Candidate;
+use super::chart::Ready;
 use super::content::Rendered;
 use super::known::{Known, name_of};
+use super::release;
 use common::api::installation::AddonInstallation;
 
 /// A plan, and the record that goes with it.
@@ -33,6 +35,8 @@ pub struct Prepared {
     pub plan: Plan,
     /// Its wanted objects: the order of the command is made of them. None for an uninstallation.
     pub desired: Desired,
+    /// The chart that helm installs, where it does.
+    pub release: Option<Ready>,
     /// Installations of the same command that it requires: installed before it, uninstalled after it.
     pub requires: Vec<InstallationName>,
     /// What it was made with.
@@ -110,6 +114,11 @@ pub async fn prepare(
         target_namespace: &target_namespace,
         kinds: &kinds,
     };
+    let helm_release = content.release.as_ref().map(|ready| HelmRelease {
+        name: ready.release.clone(),
+        namespace: target_namespace.clone(),
+    });
+    release::check_mode(&candidate.name.name, status, helm_release.as_ref())?;
     let desired = Desired::new(content.manifests, &context)?;
     let (keys, mut namespaces) = planner::reads(&desired, &inventory);
     namespaces.insert(target_namespace.clone());
@@ -121,6 +130,7 @@ pub async fn prepare(
     let to = Installed {
         manifest_hash: content.manifest_hash,
         resolved: content.resolved,
+        helm_release: helm_release.clone(),
         ..candidate.target()
     };
     let mut plan = planner::plan(&PlanInput {
@@ -145,12 +155,14 @@ pub async fn prepare(
         delete_kinds: &flags.delete.kinds(),
     })?;
     definitions::check(cluster, &mut plan).await?;
+    plan.helm_release = helm_release.filter(|_| flags.due);
     plan.warnings.extend(content.warnings);
     plan.warnings.extend(notes);
     Ok(Prepared {
         record: candidate.wanted,
         plan,
         desired,
+        release: content.release,
         requires: Vec::new(),
         basis: Basis {
             snapshot,
@@ -192,11 +204,13 @@ pub async fn prepare_uninstall(
         claims: &BTreeMap::new(),
         delete_kinds: &delete.kinds(),
     })?;
+    plan.helm_release = release::recorded(&status).filter(|_| !keep).cloned();
     definitions::check(cluster, &mut plan).await?;
     Ok(Prepared {
         record,
         plan,
         desired: Desired::default(),
+        release: None,
         requires: Vec::new(),
         basis: Basis { snapshot, kinds },
     })
