@@ -4,4 +4,7 @@
 //! is a program: that part stands in the plugin.
 
 pub mod gotemplate;
+pub mod image;
+pub mod images;
 pub mod package;
+pub mod registry;
