@@ -1,0 +1,82 @@
+//! Small repositories that would grow.
+
+use addons_tests::servers::git::{GitHttp, Options, Repository};
+use addons_tests::tally::Tally;
+use anyhow::Result;
+
+use super::{At, Client};
+
+/// A commit of a tree whose objects are there already.
+fn commit(repository: &Repository, tree: &str) -> Result<()> {
+    let commit = repository.git(&["commit-tree", "-m", "bomb", tree])?;
+    repository.git(&["update-ref", "refs/heads/main", &commit])?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn large_files() -> Result<()> {
+    let mut tally = Tally::new("git::large_files");
+    for (mib, words) in [
+        // More than a package holds.
+        (65, ["its files have more than 64 MiB", ":big"]),
+        // More than any object of the commit may have, though the path that is asked for lies elsewhere.
+        (257, ["holds a file of more than 256 MiB", ""]),
+    ] {
+        let repository = Repository::new()?;
+        let zeros = vec![0; mib << 20];
+        let big = repository.git_with(&["hash-object", "-w", "--stdin"], &zeros)?;
+        drop(zeros);
+        let small = repository.git_with(&["hash-object", "-w", "--stdin"], b"a: 1\n")?;
+        let tree = format!("100644 blob {big}\tbig\n100644 blob {small}\tsmall.yaml\n");
+        let tree = repository.git_with(&["mktree"], tree.as_bytes())?;
+        commit(&repository, &tree)?;
+        let server = GitHttp::start(repository.root(), Options::default()).await?;
+        let client = Client::new()?;
+        let path = if mib > 256 { "small.yaml" } else { "" };
+        client.refused(&server.remote(), At::Head, path, &words).await?;
+        if mib < 256 {
+            client.fetch(&server.remote(), At::Head, "small.yaml").await?;
+        }
+        tally.ran();
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn many_files() -> Result<()> {
+    let mut tally = Tally::new("git::many_files");
+    let repository = Repository::new()?;
+    let blob = repository.git_with(&["hash-object", "-w", "--stdin"], b"a: 1\n")?;
+    let of = |count: usize| {
+        let lines = (0..count).map(|number| format!("100644 blob {blob}\t{number:05}.yaml\n"));
+        repository.git_with(&["mktree"], lines.collect::<String>().as_bytes())
+    };
+    let server = GitHttp::start(repository.root(), Options::default()).await?;
+    commit(&repository, &of(10_000)?)?;
+    let fetched = Client::new()?.fetch(&server.remote(), At::Head, "").await?;
+    assert_eq!(fetched.package.files().len(), 10_000);
+    commit(&repository, &of(10_001)?)?;
+    Client::new()?.refused(&server.remote(), At::Head, "", &["more than 10000 files"]).await?;
+    tally.ran();
+
+    // Each folder names the one below it ten times; ten of them are ten billion folders in a few hundred bytes.
+    for leaf in [of(1)?, repository.git_with(&["mktree"], b"")?] {
+        let mut tree = leaf;
+        for _ in 0..10 {
+            let lines = (0..10).map(|number| format!("040000 tree {tree}\t{number}\n"));
+            tree = repository.git_with(&["mktree"], lines.collect::<String>().as_bytes())?;
+        }
+        commit(&repository, &tree)?;
+        Client::new()?.refused(&server.remote(), At::Head, "", &["more than 10000 files"]).await?;
+        tally.ran();
+    }
+    // Each folder holds one, two hundred deep.
+    let mut tree = of(1)?;
+    for _ in 0..200 {
+        tree = repository.git_with(&["mktree"], format!("040000 tree {tree}\td\n").as_bytes())?;
+    }
+    commit(&repository, &tree)?;
+    Client::new()?.refused(&server.remote(), At::Head, "", &["more than 10000 files"]).await?;
+    tally.ran();
+    Ok(())
+}
