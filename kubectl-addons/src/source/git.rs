@@ -53,8 +53,8 @@ const TIME: Duration = Duration::from_secs(120);
 const MAX_RECEIVED: u64 = 256 << 20;
 /// Bytes of the names of its refs.
 const MAX_REFS: u64 = 32 << 20;
-/// Bytes of one object of the commit, wherever it lies.
-const MAX_OBJECT: usize = 256 << 20;
+/// Bytes of one object of the commit, wherever it lies; GitHub takes 100 MB.
+const MAX_OBJECT: usize = 128 << 20;
 /// How deep a commit is searched below branches and tags, where the server does not hand it out by itself.
 const COMMIT_DEPTH: u32 = 1000;
 /// Names that an error lists.
@@ -90,7 +90,8 @@ pub async fn fetch(source: &GitSource, access: &Access<'_>) -> Result<Fetched, G
     }
     let name = task.remote.name.clone();
     let (wire, waiting) = Wire::new(&name);
-    let ended = tokio::time::timeout(TIME, tokio::task::spawn_blocking(move || task.run(&wire))).await;
+    let ended =
+        tokio::time::timeout(TIME, tokio::task::spawn_blocking(move || task.run(&wire))).await;
     drop(waiting);
     match ended {
         Ok(Ok(fetched)) => fetched,
@@ -123,7 +124,9 @@ impl Task {
             remote: self.remote.name.clone(),
             source,
         };
-        let folder = tempfile::Builder::new().prefix("kubectl-addons-git-").tempdir();
+        let folder = tempfile::Builder::new()
+            .prefix("kubectl-addons-git-")
+            .tempdir();
         let folder = folder.map_err(failed)?;
         let commit = match self.wanted {
             Wanted::Commit(commit) => {
@@ -149,13 +152,17 @@ impl Task {
     /// Asks which commit a ref names: with what is known of the server in one request.
     fn find(&self, wire: &Arc<Wire>, folder: &Path) -> Result<(Session, session::Named), GitError> {
         if let Some(known) = self.known_server() {
-            let asked = self.open(wire, Some(known), folder).and_then(|mut session| {
-                let named = session.find(&self.wanted)?;
-                Ok((session, named))
-            });
+            let asked = self
+                .open(wire, Some(known), folder)
+                .and_then(|mut session| {
+                    let named = session.find(&self.wanted)?;
+                    Ok((session, named))
+                });
             match asked {
                 // The server may speak otherwise by now, or elsewhere.
-                Err(GitError::Protocol { .. } | GitError::Status { .. } | GitError::Missing { .. }) => {}
+                Err(
+                    GitError::Protocol { .. } | GitError::Status { .. } | GitError::Missing { .. },
+                ) => {}
                 asked => return asked,
             }
         }
@@ -173,8 +180,15 @@ impl Task {
     }
 
     /// Receives one commit: by itself where the server allows, else with those that lead to it from branches and tags.
-    fn receive_commit(&self, wire: &Arc<Wire>, commit: ObjectId, folder: &Path) -> Result<(), GitError> {
-        let alone = self.open(wire, None, folder)?.receive(&[commit], NonZeroU32::MIN, folder);
+    fn receive_commit(
+        &self,
+        wire: &Arc<Wire>,
+        commit: ObjectId,
+        folder: &Path,
+    ) -> Result<(), GitError> {
+        let alone = self
+            .open(wire, None, folder)?
+            .receive(&[commit], NonZeroU32::MIN, folder);
         let refused = match alone {
             Err(refused @ (GitError::Protocol { .. } | GitError::Connection { .. })) => refused,
             ended => return ended,
@@ -210,7 +224,10 @@ impl Task {
             return None;
         };
         // What was written once is judged as a redirect is now.
-        let (from, to) = (url.to_bstring().to_string().parse().ok()?, base.parse().ok()?);
+        let (from, to) = (
+            url.to_bstring().to_string().parse().ok()?,
+            base.parse().ok()?,
+        );
         if http::leads_away(&from, &to, "").is_some() {
             return None;
         }
@@ -223,7 +240,9 @@ impl Task {
 
     /// The package of a commit, where the cache has it.
     fn cached(&self, commit: ObjectId) -> Option<Fetched> {
-        let note = self.cache.note(NOTES, &self.note_key(&commit.to_string()))?;
+        let note = self
+            .cache
+            .note(NOTES, &self.note_key(&commit.to_string()))?;
         let package = Package::from_bytes(&self.cache.get(&note.digest)?).ok()?;
         Some(self.fetched(commit, package))
     }
@@ -233,7 +252,9 @@ impl Task {
         let commit = match self.wanted {
             Wanted::Commit(commit) => Some(commit),
             _ => {
-                let note = self.cache.note(NOTES, &self.note_key(&self.wanted.full_name()));
+                let note = self
+                    .cache
+                    .note(NOTES, &self.note_key(&self.wanted.full_name()));
                 let resolved = note.and_then(|note| note.resolved);
                 resolved.and_then(|commit| ObjectId::from_hex(commit.as_bytes()).ok())
             }
@@ -262,10 +283,12 @@ impl Task {
             resolved: Some(commit.to_string()),
             ..Note::default()
         };
-        self.cache.set_note(NOTES, &self.note_key(&commit.to_string()), &note);
+        self.cache
+            .set_note(NOTES, &self.note_key(&commit.to_string()), &note);
         // What the ref is now, for --offline.
         if !matches!(self.wanted, Wanted::Commit(_)) {
-            self.cache.set_note(NOTES, &self.note_key(&self.wanted.full_name()), &note);
+            self.cache
+                .set_note(NOTES, &self.note_key(&self.wanted.full_name()), &note);
         }
     }
 
@@ -309,7 +332,12 @@ fn near(name: &str, names: &[&str]) -> String {
     if let Some(near) = nearest(name, names.iter().copied()) {
         return format!("is it {near:?}?");
     }
-    let listed = names.iter().take(MAX_NAMES).copied().collect::<Vec<_>>().join(", ");
+    let listed = names
+        .iter()
+        .take(MAX_NAMES)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
     match names.len() {
         0 => "there is none".to_owned(),
         count if count > MAX_NAMES => format!("there are {count}, among them {listed}"),

@@ -5,6 +5,7 @@ mod broken;
 mod over_http;
 mod over_ssh;
 mod trees;
+mod trust;
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::ObjectMeta;
 use kubectl_addons::source::cache::Cache;
-use kubectl_addons::source::credentials::Credentials;
+use kubectl_addons::source::credentials::{Credentials, CredentialsError};
 use kubectl_addons::source::git::{self, GitError};
 use kubectl_addons::source::{Access, Fetched};
 
@@ -41,9 +42,9 @@ impl Client {
         })
     }
 
-    fn with(credentials: Credentials) -> Result<Self> {
+    fn with(credentials: Result<Credentials, CredentialsError>) -> Result<Self> {
         Ok(Self {
-            credentials: Some(credentials),
+            credentials: Some(credentials?),
             ..Self::new()?
         })
     }
@@ -65,7 +66,13 @@ impl Client {
     }
 
     /// The error of a fetch with its causes, which must hold these words, and no password.
-    async fn refused(&self, remote: &str, at: At<'_>, path: &str, words: &[&str]) -> Result<GitError> {
+    async fn refused(
+        &self,
+        remote: &str,
+        at: At<'_>,
+        path: &str,
+        words: &[&str],
+    ) -> Result<GitError> {
         match self.fetch(remote, at, path).await {
             Ok(fetched) => anyhow::bail!("fetched {}", fetched.location),
             Err(error) => {
@@ -74,7 +81,10 @@ impl Client {
                     ensure!(text.contains(word), "{word:?} is not in: {text}");
                 }
                 let debug = format!("{error:?}");
-                ensure!(!text.contains("hunter2") && !debug.contains("hunter2"), "{text} {debug}");
+                ensure!(
+                    !text.contains("hunter2") && !debug.contains("hunter2"),
+                    "{text} {debug}"
+                );
                 Ok(error)
             }
         }
@@ -117,12 +127,23 @@ impl At<'_> {
 fn files(fetched: &Fetched) -> Vec<(&str, String)> {
     let files = fetched.package.files().iter();
     files
-        .map(|file| (file.path.as_str(), String::from_utf8_lossy(&file.bytes).into_owned()))
+        .map(|file| {
+            (
+                file.path.as_str(),
+                String::from_utf8_lossy(&file.bytes).into_owned(),
+            )
+        })
         .collect()
 }
 
-fn secret(kind: &str, hosts: &str, data: &[(&str, &[u8])]) -> Credentials {
-    let data = data.iter().map(|(key, value)| ((*key).to_owned(), ByteString(value.to_vec())));
+fn secret(
+    kind: &str,
+    hosts: &str,
+    data: &[(&str, &[u8])],
+) -> Result<Credentials, CredentialsError> {
+    let data = data
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), ByteString(value.to_vec())));
     let annotation = (ANNOTATION_ALLOWED_HOSTS.to_owned(), hosts.to_owned());
     let secret = Secret {
         metadata: ObjectMeta {
@@ -135,10 +156,13 @@ fn secret(kind: &str, hosts: &str, data: &[(&str, &[u8])]) -> Credentials {
         data: Some(data.collect()),
         ..Secret::default()
     };
-    Credentials::read(&secret).expect("a Secret with its keys")
+    Credentials::read(&secret)
 }
 
-fn basic(user: &str, password: &str) -> Credentials {
-    let data = [("username", user.as_bytes()), ("password", password.as_bytes())];
+fn basic(user: &str, password: &str) -> Result<Credentials, CredentialsError> {
+    let data = [
+        ("username", user.as_bytes()),
+        ("password", password.as_bytes()),
+    ];
     secret("kubernetes.io/basic-auth", "127.0.0.1", &data)
 }

@@ -24,7 +24,9 @@ pub enum GitError {
         why: &'static str,
     },
     /// Credentials that anybody on the way could read.
-    #[error("{remote}: credentials are not sent over http, where all on the way can read them; use https://")]
+    #[error(
+        "{remote}: credentials are not sent over http, where all on the way can read them; use https://"
+    )]
     Plain {
         /// As given.
         remote: String,
@@ -72,7 +74,9 @@ pub enum GitError {
         status: String,
     },
     /// A redirect to a place that the remote does not name.
-    #[error("{remote}: the redirect to {to} is not followed: it leads {why}; if it is right, make it the remote")]
+    #[error(
+        "{remote}: the redirect to {to} is not followed: it leads {why}; if it is right, make it the remote"
+    )]
     Redirect {
         /// As given.
         remote: String,
@@ -93,7 +97,9 @@ pub enum GitError {
         text: String,
     },
     /// A program of this machine.
-    #[error("{remote}: the program {program} cannot be started; install OpenSSH's client, or use https://")]
+    #[error(
+        "{remote}: the program {program} cannot be started; install OpenSSH's client, or use https://"
+    )]
     Program {
         /// As given.
         remote: String,
@@ -116,7 +122,9 @@ pub enum GitError {
         near: String,
     },
     /// HEAD leads nowhere.
-    #[error("{remote} has no commit yet, or its HEAD names a branch that is not there; give a branch")]
+    #[error(
+        "{remote} has no commit yet, or its HEAD names a branch that is not there; give a branch"
+    )]
     Unborn {
         /// As given.
         remote: String,
@@ -143,7 +151,9 @@ pub enum GitError {
         id: String,
     },
     /// A path that leads out of the tree, or can be none.
-    #[error("path {path:?} leads out of the repository {remote}; give a file or folder in its tree")]
+    #[error(
+        "path {path:?} leads out of the repository {remote}; give a file or folder in its tree"
+    )]
     Outside {
         /// As given.
         remote: String,
@@ -159,7 +169,9 @@ pub enum GitError {
         near: String,
     },
     /// A symlink that is not followed.
-    #[error("{location} is a symlink to {target:?}, which is no file in the same repository; put the file there")]
+    #[error(
+        "{location} is a symlink to {target:?}, which is no file in the same repository; put the file there"
+    )]
     Symlink {
         /// `REMOTE@COMMIT:PATH`.
         location: String,
@@ -167,7 +179,9 @@ pub enum GitError {
         target: String,
     },
     /// A submodule.
-    #[error("{location} is a submodule, which is not fetched; name its repository as the source, or a path without it")]
+    #[error(
+        "{location} is a submodule, which is not fetched; name its repository as the source, or a path without it"
+    )]
     Submodule {
         /// `REMOTE@COMMIT:PATH`.
         location: String,
@@ -213,17 +227,24 @@ pub enum GitError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// What is no git protocol, is cut short, or holds an object of more than [`MAX_OBJECT`].
-    #[error(
-        "{remote}: what the server sends is no git protocol, breaks off, or holds a file of more than {} MiB",
-        MAX_OBJECT >> 20
-    )]
+    /// What is no git protocol, or is cut short.
+    #[error("{remote}: what the server sends is no git protocol, or breaks off")]
     Protocol {
         /// As given.
         remote: String,
         /// gix' words.
         #[source]
         source: gix::Error,
+    },
+    /// An object of more than [`MAX_OBJECT`], or more objects than a list of that size names.
+    #[error(
+        "{remote}: the commit has a file of more than {} MiB, or millions of files, though perhaps not at this path; the source \
+         of an add-on needs a smaller repository",
+        MAX_OBJECT >> 20
+    )]
+    LargeObject {
+        /// As given.
+        remote: String,
     },
     /// An object that is missing or damaged.
     #[error("{remote}: object {id} is missing or damaged")]

@@ -79,7 +79,9 @@ impl Connection {
             }
             builder = builder.tls_certs_only(certificates);
         }
-        let client = builder.build().map_err(|source| connection(&wire, source))?;
+        let client = builder
+            .build()
+            .map_err(|source| connection(&wire, source))?;
         Ok(Self {
             account: credentials.and_then(account),
             client,
@@ -225,11 +227,17 @@ impl Http for Connection {
                 body: Body::known(&self.wire, known.bytes),
             });
         }
-        let headers: Vec<String> = headers.into_iter().map(|line| line.as_ref().to_owned()).collect();
+        let headers: Vec<String> = headers
+            .into_iter()
+            .map(|line| line.as_ref().to_owned())
+            .collect();
         let response = self
             .follow(url, base_url, &headers)
             .map_err(gix::Error::from_error)?;
-        self.learned.lock().unwrap_or_else(PoisonError::into_inner).base = self.base.clone().unwrap_or_default();
+        self.learned
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .base = self.base.clone().unwrap_or_default();
         Ok(GetResponse {
             headers: Headers::known(header_lines(&response)),
             body: Body::kept(&self.wire, response, self.learned()),

@@ -11,19 +11,25 @@ use super::wanted::Wanted;
 ///
 /// # Errors
 /// No repository, no such ref.
-pub fn open(remote: &str, path: &Path, wanted: &Wanted) -> Result<(gix::odb::Handle, ObjectId), GitError> {
+pub fn open(
+    remote: &str,
+    path: &Path,
+    wanted: &Wanted,
+) -> Result<(gix::odb::Handle, ObjectId), GitError> {
     let wrong = |source| GitError::Open {
         remote: remote.to_owned(),
         source,
     };
-    let repository = gix::open_opts(path, gix::open::Options::isolated()).map_err(|error| wrong(error.into()))?;
-    let objects = super::objects(repository.objects.store_ref().path()).map_err(|source| wrong(gix::Error::from_error(source)))?;
+    let repository = gix::open_opts(path, gix::open::Options::isolated())
+        .map_err(wrong)?;
+    let objects = super::objects(repository.objects.store_ref().path())
+        .map_err(|source| wrong(gix::Error::from_error(source)))?;
     if let Wanted::Commit(id) = wanted {
         return Ok((objects, *id));
     }
     let found = repository
         .try_find_reference(&wanted.full_name())
-        .map_err(|error| wrong(error.into()))?;
+        .map_err(wrong)?;
     let commit = found.and_then(|mut found| found.peel_to_id().ok());
     match (commit, wanted.parts()) {
         (Some(commit), _) => Ok((objects, commit.detach())),

@@ -52,8 +52,9 @@ impl Remote {
             remote: http::without_credentials(remote),
             why,
         };
-        let url = gix::url::parse(remote)
-            .map_err(|_| wrong("no URL of a git repository; give https://HOST/PATH or ssh://USER@HOST/PATH"))?;
+        let url = gix::url::parse(remote).map_err(|_| {
+            wrong("no URL of a git repository; give https://HOST/PATH or ssh://USER@HOST/PATH")
+        })?;
         let is_http = matches!(url.scheme, Scheme::Http | Scheme::Https);
         if url.password().is_some() || (is_http && url.user().is_some()) {
             return Err(GitError::Url(SourceError::Credentials {
@@ -70,10 +71,18 @@ impl Remote {
             Scheme::Http | Scheme::Https => Way::Http(url),
             Scheme::Ssh => Way::Ssh(Ssh::new(&url).map_err(wrong)?),
             Scheme::File if url.host().is_some() => {
-                return Err(wrong("a file:// URL has no host: file:///path/to/repository"));
+                return Err(wrong(
+                    "a file:// URL has no host: file:///path/to/repository",
+                ));
             }
-            Scheme::File => Way::Local(gix::path::from_bstring(url.path).map_err(|_| wrong("no path of this machine"))?),
-            _ => return Err(wrong("git is read over https://, http:// and ssh://, or from a folder")),
+            Scheme::File => Way::Local(
+                gix::path::from_bstring(url.path).map_err(|_| wrong("no path of this machine"))?,
+            ),
+            _ => {
+                return Err(wrong(
+                    "git is read over https://, http:// and ssh://, or from a folder",
+                ));
+            }
         };
         Ok(Self {
             name: remote.to_owned(),
@@ -117,7 +126,9 @@ impl Remote {
                     });
                 }
             }
-            (Way::Http(_), _) => return Err(mismatch("git over https", "kubernetes.io/basic-auth")),
+            (Way::Http(_), _) => {
+                return Err(mismatch("git over https", "kubernetes.io/basic-auth"));
+            }
             (Way::Ssh(_), Proof::Ssh { .. }) => {}
             (Way::Ssh(_), _) => return Err(mismatch("git over ssh", "kubernetes.io/ssh-auth")),
             (Way::Local(_), _) => return Err(mismatch("a folder of this machine", "none")),
@@ -147,15 +158,24 @@ impl Ssh {
         let is_option = |text: &[u8]| text.trim().first() == Some(&b'-');
         let is_odd = |text: &[u8]| text.iter().any(|byte| byte.is_ascii_control());
         let user = url.user().map(str::to_owned);
-        let parts = [host.as_bytes(), user.as_deref().unwrap_or_default().as_bytes(), &url.path];
+        let parts = [
+            host.as_bytes(),
+            user.as_deref().unwrap_or_default().as_bytes(),
+            &url.path,
+        ];
         if parts.iter().any(|part| is_option(part)) {
-            return Err("a host, user or path that begins with - would be taken for an option of ssh");
+            return Err(
+                "a host, user or path that begins with - would be taken for an option of ssh",
+            );
         }
         if host.is_empty() || url.path.is_empty() || parts.iter().any(|part| is_odd(part)) {
             return Err("no remote of ssh; give ssh://USER@HOST[:PORT]/PATH or USER@HOST:PATH");
         }
         // As git does: /~user is a home there.
-        let path = url.path.strip_prefix(b"/").filter(|rest| rest.starts_with(b"~"));
+        let path = url
+            .path
+            .strip_prefix(b"/")
+            .filter(|rest| rest.starts_with(b"~"));
         Ok(Self {
             user,
             host: host.to_owned(),
@@ -194,9 +214,18 @@ mod tests {
         let git = || Some("git".to_owned());
         let host = || "example.com".to_owned();
         let cases = [
-            ("ssh://git@example.com:2222/a/b.git", (git(), host(), Some(2222), "/a/b.git".to_owned())),
-            ("git@example.com:a/b.git", (git(), host(), None, "a/b.git".to_owned())),
-            ("ssh://example.com/~me/b", (None, host(), None, "~me/b".to_owned())),
+            (
+                "ssh://git@example.com:2222/a/b.git",
+                (git(), host(), Some(2222), "/a/b.git".to_owned()),
+            ),
+            (
+                "git@example.com:a/b.git",
+                (git(), host(), None, "a/b.git".to_owned()),
+            ),
+            (
+                "ssh://example.com/~me/b",
+                (None, host(), None, "~me/b".to_owned()),
+            ),
         ];
         for (remote, want) in cases {
             assert_eq!(ssh(remote), want, "{remote}");

@@ -84,7 +84,13 @@ impl Session {
         };
         let handshake = session.with(|transport, _| {
             let nobody = |_| Ok(None);
-            gix::protocol::handshake(transport, Service::UploadPack, nobody, Vec::new(), &mut Discard)
+            gix::protocol::handshake(
+                transport,
+                Service::UploadPack,
+                nobody,
+                Vec::new(),
+                &mut Discard,
+            )
         })?;
         session.handshake = handshake;
         Ok(session)
@@ -95,7 +101,10 @@ impl Session {
         let Some(Connected::Http(_, learned)) = &self.transport else {
             return None;
         };
-        let learned = learned.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let learned = learned
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
         let whole = self.handshake.server_protocol_version == Protocol::V2
             && !learned.is_cut
             && !learned.bytes.is_empty()
@@ -110,13 +119,24 @@ impl Session {
     pub fn find(&mut self, wanted: &Wanted) -> Result<Named, GitError> {
         let name = wanted.full_name();
         let refs = self.refs(&[&name])?;
-        let found = refs.into_iter().find(|found| found.unpack().0 == name.as_bytes());
+        let found = refs
+            .into_iter()
+            .find(|found| found.unpack().0 == name.as_bytes());
         match found {
             Some(Ref::Unborn { .. }) => Err(self.unborn()),
             Some(
-                Ref::Peeled { tag: want, object, .. }
-                | Ref::Symbolic { tag: Some(want), object, .. },
-            ) => Ok(Named { commit: object, want }),
+                Ref::Peeled {
+                    tag: want, object, ..
+                }
+                | Ref::Symbolic {
+                    tag: Some(want),
+                    object,
+                    ..
+                },
+            ) => Ok(Named {
+                commit: object,
+                want,
+            }),
             Some(Ref::Direct { object, .. } | Ref::Symbolic { object, .. }) => Ok(Named {
                 commit: object,
                 want: object,
@@ -164,7 +184,12 @@ impl Session {
     ///
     /// # Errors
     /// Of the connection; more bytes than [`MAX_RECEIVED`].
-    pub fn receive(&mut self, wants: &[ObjectId], depth: NonZeroU32, folder: &Path) -> Result<(), GitError> {
+    pub fn receive(
+        &mut self,
+        wants: &[ObjectId],
+        depth: NonZeroU32,
+        folder: &Path,
+    ) -> Result<(), GitError> {
         self.wire.allow(MAX_RECEIVED);
         let packs = folder.join("objects").join("pack");
         let wire = Arc::clone(&self.wire);
@@ -205,7 +230,14 @@ impl Session {
                 .map(|_| true)
             };
             let stopped = &wire.stopped;
-            gix::protocol::fetch(&mut Wants(wants), consume, Discard, stopped, context, options)
+            gix::protocol::fetch(
+                &mut Wants(wants),
+                consume,
+                Discard,
+                stopped,
+                context,
+                options,
+            )
         })?;
         Ok(())
     }
@@ -242,17 +274,18 @@ impl Session {
 
     /// The reason for an error: ours, that of ssh, or the words of gix. The connection is of no use any more.
     fn why(&mut self, source: gix::Error) -> GitError {
+        let remote = self.wire.remote.clone();
         if let Some(failure) = self.wire.failure() {
             return failure;
+        }
+        if source.is_resource_exhausted() {
+            return GitError::LargeObject { remote };
         }
         let said = match self.transport.take() {
             Some(Connected::Ssh(session)) => session.failure(&self.wire, self.with_credentials),
             _ => None,
         };
-        said.unwrap_or_else(|| GitError::Protocol {
-            remote: self.wire.remote.clone(),
-            source,
-        })
+        said.unwrap_or(GitError::Protocol { remote, source })
     }
 
     fn unborn(&self) -> GitError {

@@ -122,7 +122,11 @@ impl Session {
         let words = self.words;
         let _ = wire.run(async { words.await.map_err(io::Error::other) });
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        judge(&wire.remote, &String::from_utf8_lossy(&said), with_credentials)
+        judge(
+            &wire.remote,
+            &String::from_utf8_lossy(&said),
+            with_credentials,
+        )
     }
 }
 
@@ -197,13 +201,24 @@ fn judge(remote: &str, said: &str, with_credentials: bool) -> Option<GitError> {
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines: Vec<&str> = lines.collect();
     let has = |words: &[&str]| {
-        let found = lines.iter().find(|line| words.iter().any(|word| line.contains(word)));
+        let found = lines
+            .iter()
+            .find(|line| words.iter().any(|word| line.contains(word)));
         found.map(|line| line.replace(|c: char| c.is_control(), " "))
     };
-    if let Some(text) = has(&["Host key verification failed", "host key is known", "HOST IDENTIFICATION"]) {
+    if let Some(text) = has(&[
+        "Host key verification failed",
+        "host key is known",
+        "HOST IDENTIFICATION",
+    ]) {
         return Some(GitError::HostKey { remote, text });
     }
-    if let Some(status) = has(&["Permission denied", "invalid format", "error in libcrypto", "Too many authentication"]) {
+    if let Some(status) = has(&[
+        "Permission denied",
+        "invalid format",
+        "error in libcrypto",
+        "Too many authentication",
+    ]) {
         let way_out = if with_credentials {
             "the key of auth.secretRef is wrong or needs a passphrase, or may not read this repository"
         } else {
@@ -215,7 +230,12 @@ fn judge(remote: &str, said: &str, with_credentials: bool) -> Option<GitError> {
             way_out: way_out.to_owned(),
         });
     }
-    if let Some(status) = has(&["does not appear to be a git repository", "not found", "does not exist", "No such file"]) {
+    if let Some(status) = has(&[
+        "does not appear to be a git repository",
+        "not found",
+        "does not exist",
+        "No such file",
+    ]) {
         return Some(GitError::Missing { remote, status });
     }
     let last = lines.last()?.replace(|c: char| c.is_control(), " ");

@@ -3,8 +3,8 @@
 use common::render::package::{self, File, Package, PackageError};
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
-use gix::objs::tree::EntryKind;
 use gix::objs::FindExt as _;
+use gix::objs::tree::EntryKind;
 use gix::odb::HeaderExt as _;
 
 use super::GitError;
@@ -164,9 +164,16 @@ impl<'a> Tree<'a> {
             let Some(here) = walked.last().filter(|here| here.kind == EntryKind::Tree) else {
                 return Ok(link);
             };
-            let (id, names) = (here.id, walked.iter().skip(1).map(|entry| entry.name.as_str()));
+            let (id, names) = (
+                here.id,
+                walked.iter().skip(1).map(|entry| entry.name.as_str()),
+            );
             let location = names.collect::<Vec<_>>().join("/");
-            let Some(found) = self.list(&location, id)?.into_iter().find(|entry| entry.name == part) else {
+            let Some(found) = self
+                .list(&location, id)?
+                .into_iter()
+                .find(|entry| entry.name == part)
+            else {
                 return Ok(link);
             };
             if found.kind != EntryKind::Link {

@@ -37,11 +37,27 @@ impl Wanted {
         };
         match source.r#ref.as_ref() {
             None => Ok(Self::Head),
-            Some(GitRef { branch: Some(name), tag: None, commit: None }) => checked(name).map(Self::Branch),
-            Some(GitRef { branch: None, tag: Some(name), commit: None }) => checked(name).map(Self::Tag),
-            Some(GitRef { branch: None, tag: None, commit: Some(id) }) => ObjectId::from_hex(id.as_bytes())
+            Some(GitRef {
+                branch: Some(name),
+                tag: None,
+                commit: None,
+            }) => checked(name).map(Self::Branch),
+            Some(GitRef {
+                branch: None,
+                tag: Some(name),
+                commit: None,
+            }) => checked(name).map(Self::Tag),
+            Some(GitRef {
+                branch: None,
+                tag: None,
+                commit: Some(id),
+            }) => ObjectId::from_hex(id.as_bytes())
                 .map(Self::Commit)
-                .map_err(|_| bad(format!("commit {id:?} is none; give all 40 digits, as git rev-parse prints them"))),
+                .map_err(|_| {
+                    bad(format!(
+                        "commit {id:?} is none; give all 40 digits, as git rev-parse prints them"
+                    ))
+                }),
             Some(_) => Err(bad("a ref has one of branch, tag and commit".to_owned())),
         }
     }
@@ -73,7 +89,10 @@ pub fn path(source: &GitSource) -> Result<Vec<String>, GitError> {
     let path = source.path.as_deref().unwrap_or_default();
     let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
     let parts: Vec<String> = parts.map(str::to_owned).collect();
-    if path.starts_with('/') || path.contains(['\\', '\0', '\n']) || parts.iter().any(|part| part == "..") {
+    if path.starts_with('/')
+        || path.contains(['\\', '\0', '\n'])
+        || parts.iter().any(|part| part == "..")
+    {
         return Err(GitError::Outside {
             remote: crate::source::http::without_credentials(&source.remote),
             path: path.to_owned(),
@@ -86,7 +105,12 @@ pub fn path(source: &GitSource) -> Result<Vec<String>, GitError> {
 mod tests {
     use super::*;
 
-    fn source(branch: Option<&str>, tag: Option<&str>, commit: Option<&str>, path: &str) -> GitSource {
+    fn source(
+        branch: Option<&str>,
+        tag: Option<&str>,
+        commit: Option<&str>,
+        path: &str,
+    ) -> GitSource {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         GitSource {
             remote: "https://example.com/a".to_owned(),
@@ -104,9 +128,18 @@ mod tests {
     fn refs() {
         let id = "0123456789abcdef0123456789abcdef01234567";
         let of = |branch, tag, commit| Wanted::of(&source(branch, tag, commit, ""));
-        assert_eq!(of(Some("a/b"), None, None).unwrap().full_name(), "refs/heads/a/b");
-        assert_eq!(of(None, Some("v1"), None).unwrap().full_name(), "refs/tags/v1");
-        assert!(matches!(of(None, None, Some(id)).unwrap(), Wanted::Commit(_)));
+        assert_eq!(
+            of(Some("a/b"), None, None).unwrap().full_name(),
+            "refs/heads/a/b"
+        );
+        assert_eq!(
+            of(None, Some("v1"), None).unwrap().full_name(),
+            "refs/tags/v1"
+        );
+        assert!(matches!(
+            of(None, None, Some(id)).unwrap(),
+            Wanted::Commit(_)
+        ));
         for (branch, tag, commit) in [
             (None, None, None),
             (Some("a"), Some("b"), None),
@@ -118,18 +151,29 @@ mod tests {
             (Some(""), None, None),
         ] {
             let error = of(branch, tag, commit).unwrap_err();
-            assert!(matches!(error, GitError::BadRef { .. }), "{branch:?} {tag:?} {commit:?}");
+            assert!(
+                matches!(error, GitError::BadRef { .. }),
+                "{branch:?} {tag:?} {commit:?}"
+            );
         }
     }
 
     #[test]
     fn paths() {
         let of = |text| path(&source(None, None, None, text));
-        for (text, want) in [("", vec![]), (".", vec![]), ("a/b/", vec!["a", "b"]), ("./a//b", vec!["a", "b"])] {
+        for (text, want) in [
+            ("", vec![]),
+            (".", vec![]),
+            ("a/b/", vec!["a", "b"]),
+            ("./a//b", vec!["a", "b"]),
+        ] {
             assert_eq!(of(text).unwrap(), want, "{text}");
         }
         for text in ["..", "../x", "a/../b", "/etc", "a\\b", "a\0"] {
-            assert!(matches!(of(text), Err(GitError::Outside { .. })), "{text:?}");
+            assert!(
+                matches!(of(text), Err(GitError::Outside { .. })),
+                "{text:?}"
+            );
         }
     }
 }

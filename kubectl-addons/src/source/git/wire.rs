@@ -86,7 +86,9 @@ impl Wire {
         let bytes = bytes as u64;
         let counted = self
             .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(bytes)
+            });
         counted.map(drop).map_err(|_| {
             let remote = self.remote.clone();
             self.fail(GitError::TooLarge { remote })
@@ -105,7 +107,10 @@ impl Wire {
 
     /// The reason that was kept.
     pub fn failure(&self) -> Option<GitError> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 
     /// Enters the runtime, which processes need.

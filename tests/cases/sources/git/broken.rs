@@ -30,7 +30,9 @@ async fn answers() -> Result<()> {
         (Fault::Page, "no git protocol"),
     ] {
         server.breaks(fault);
-        Client::new()?.refused(&remote, At::Head, "", &[words]).await?;
+        Client::new()?
+            .refused(&remote, At::Head, "", &[words])
+            .await?;
         tally.ran();
     }
     // Wherever an answer to a POST ends: in the refs, in the pack.
@@ -55,9 +57,13 @@ async fn answers() -> Result<()> {
 
 #[tokio::test]
 async fn nobody_listens() -> Result<()> {
-    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let port = std::net::TcpListener::bind("127.0.0.1:0")?
+        .local_addr()?
+        .port();
     let remote = format!("http://127.0.0.1:{port}/repo.git");
-    let error = Client::new()?.refused(&remote, At::Head, "", &["the connection fails"]).await?;
+    let error = Client::new()?
+        .refused(&remote, At::Head, "", &["the connection fails"])
+        .await?;
     assert!(matches!(error, GitError::Connection { .. }), "{error:?}");
     Ok(())
 }
@@ -69,10 +75,19 @@ async fn endless() -> Result<()> {
     let (repository, commit) = repository()?;
     let server = GitHttp::start(repository.root(), Options::default()).await?;
     server.breaks(Fault::Endless);
-    let error = Client::new()?.refused(&server.remote(), At::Commit(&commit), "", &["sends more than 256 MiB"]).await?;
+    let error = Client::new()?
+        .refused(
+            &server.remote(),
+            At::Commit(&commit),
+            "",
+            &["sends more than 256 MiB"],
+        )
+        .await?;
     assert!(matches!(error, GitError::TooLarge { .. }), "{error:?}");
     tally.ran();
-    Client::new()?.refused(&server.remote(), At::Head, "", &[&server.remote()]).await?;
+    Client::new()?
+        .refused(&server.remote(), At::Head, "", &[&server.remote()])
+        .await?;
     tally.ran();
     Ok(())
 }

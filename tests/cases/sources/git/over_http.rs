@@ -1,21 +1,21 @@
-//! Refs, paths, requests, credentials, certificates and redirects.
+//! Refs, paths, and how many requests they take.
 
-use addons_tests::servers::git::{Fault, GitHttp, Options, Repository};
+use addons_tests::servers::git::{GitHttp, Options, Repository};
 use addons_tests::tally::Tally;
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use kubectl_addons::source::git::GitError;
 
-use super::{At, Client, basic, files, secret};
+use super::{At, Client, files};
 
 /// Two commits on main, the first of them tagged, and a branch beside.
-struct Played {
-    repository: Repository,
+pub struct Played {
+    pub repository: Repository,
     first: String,
-    second: String,
+    pub second: String,
     beside: String,
 }
 
-fn played() -> Result<Played> {
+pub fn played() -> Result<Played> {
     let repository = Repository::new()?;
     repository.write("a/x.yaml", "x: 1\n")?;
     repository.write("a/b/y.yaml", "y: 1\n")?;
@@ -44,10 +44,18 @@ async fn refs_and_paths() -> Result<()> {
     let mut tally = Tally::new("git::refs_and_paths");
     let played = played()?;
     for old in [false, true] {
-        let options = Options { old, ..Options::default() };
+        let options = Options {
+            old,
+            ..Options::default()
+        };
         let server = GitHttp::start(played.repository.root(), options).await?;
         let remote = server.remote();
-        let x = |text: &str| vec![("b/y.yaml", "y: 1\n".to_owned()), ("x.yaml", text.to_owned())];
+        let x = |text: &str| {
+            vec![
+                ("b/y.yaml", "y: 1\n".to_owned()),
+                ("x.yaml", text.to_owned()),
+            ]
+        };
         for (at, commit, want) in [
             (At::Head, &played.second, x("x: 2\n")),
             (At::Branch("main"), &played.second, x("x: 2\n")),
@@ -69,7 +77,10 @@ async fn refs_and_paths() -> Result<()> {
         assert_eq!(paths, ["a/b/y.yaml", "a/x.yaml", "top.yaml"]);
         let file = client.fetch(&remote, At::Head, "a/b/y.yaml").await?;
         let file = file.package.as_file().expect("a file");
-        assert_eq!((file.path.as_str(), file.bytes.as_slice()), ("y.yaml", b"y: 1\n".as_slice()));
+        assert_eq!(
+            (file.path.as_str(), file.bytes.as_slice()),
+            ("y.yaml", b"y: 1\n".as_slice())
+        );
         tally.ran();
     }
     Ok(())
@@ -80,38 +91,65 @@ async fn what_is_not_there() -> Result<()> {
     let mut tally = Tally::new("git::what_is_not_there");
     let played = played()?;
     // A commit that exists, but that nothing leads to.
-    let lost = played.repository.git(&["commit-tree", "-m", "lost", "main^{tree}"])?;
+    let lost = played
+        .repository
+        .git(&["commit-tree", "-m", "lost", "main^{tree}"])?;
     let never = "0123456789abcdef0123456789abcdef01234567";
     for old in [false, true] {
-        let options = Options { old, ..Options::default() };
+        let options = Options {
+            old,
+            ..Options::default()
+        };
         let server = GitHttp::start(played.repository.root(), options).await?;
         let remote = server.remote();
         let client = Client::new()?;
         for (at, path, words) in [
-            (At::Branch("mian"), "", ["no branch \"mian\"", "is it \"main\"?"]),
-            (At::Branch("far-from-it"), "", ["no branch", "main, release/1"]),
+            (
+                At::Branch("mian"),
+                "",
+                ["no branch \"mian\"", "is it \"main\"?"],
+            ),
+            (
+                At::Branch("far-from-it"),
+                "",
+                ["no branch", "main, release/1"],
+            ),
             (At::Tag("main"), "", ["no tag \"main\"", "v1, v1-signed"]),
             (At::Head, "a/z.yaml", ["a/z.yaml", "is it \"x.yaml\"?"]),
             (At::Head, "top.yaml/x", ["top.yaml/x: nothing is there", ""]),
-            (At::Head, "elsewhere", ["elsewhere: nothing is there", "there are: a, top.yaml"]),
+            (
+                At::Head,
+                "elsewhere",
+                ["elsewhere: nothing is there", "there are: a, top.yaml"],
+            ),
             (At::Head, "../x", ["leads out of the repository", "../x"]),
-            (At::Commit(never), "", ["does not hand out commit 0123456789abcdef", "not our ref"]),
+            (
+                At::Commit(never),
+                "",
+                ["does not hand out commit 0123456789abcdef", "the last 1000"],
+            ),
         ] {
             client.refused(&remote, at, path, &words).await?;
             tally.ran();
         }
         if old {
-            client.refused(&remote, At::Commit(&lost), "", &["does not hand out"]).await?;
+            client
+                .refused(&remote, At::Commit(&lost), "", &["does not hand out"])
+                .await?;
             tally.ran();
         }
         let remote = format!("{}/other.git", server.url);
-        let error = client.refused(&remote, At::Head, "", &["is no git repository (404"]).await?;
+        let error = client
+            .refused(&remote, At::Head, "", &["is no git repository (404"])
+            .await?;
         assert!(matches!(error, GitError::Missing { .. }), "{error:?}");
         tally.ran();
     }
     let empty = Repository::new()?;
     let server = GitHttp::start(empty.root(), Options::default()).await?;
-    Client::new()?.refused(&server.remote(), At::Head, "", &["no commit yet"]).await?;
+    Client::new()?
+        .refused(&server.remote(), At::Head, "", &["no commit yet"])
+        .await?;
     tally.ran();
     Ok(())
 }
@@ -122,20 +160,34 @@ async fn requests() -> Result<()> {
     let mut tally = Tally::new("git::requests");
     let played = played()?;
     for old in [false, true] {
-        let options = Options { old, ..Options::default() };
+        let options = Options {
+            old,
+            ..Options::default()
+        };
         let server = GitHttp::start(played.repository.root(), options).await?;
         let remote = server.remote();
         let mut client = Client::new()?;
         let cold = client.fetch(&remote, At::Branch("main"), "a").await?;
-        tally.note(format!("cold, {} v2: {} requests", if old { "without" } else { "with" }, server.seen().len()));
+        tally.note(format!(
+            "cold, {} v2: {} requests",
+            if old { "without" } else { "with" },
+            server.seen().len()
+        ));
         let warm = client.fetch(&remote, At::Branch("main"), "a").await?;
         assert_eq!(server.seen().len(), 1, "a warm cache");
-        assert_eq!((&cold.package, &cold.resolved, &cold.location), (&warm.package, &warm.resolved, &warm.location));
-        let pinned = client.fetch(&remote, At::Commit(&played.second), "a").await?;
+        assert_eq!(
+            (&cold.package, &cold.resolved, &cold.location),
+            (&warm.package, &warm.resolved, &warm.location)
+        );
+        let pinned = client
+            .fetch(&remote, At::Commit(&played.second), "a")
+            .await?;
         assert_eq!(server.seen().len(), 0, "a pinned commit that the cache has");
         assert_eq!(cold.package, pinned.package);
 
-        played.repository.write("a/x.yaml", format!("moved: {old}\n"))?;
+        played
+            .repository
+            .write("a/x.yaml", format!("moved: {old}\n"))?;
         let third = played.repository.commit("moved")?;
         let moved = client.fetch(&remote, At::Branch("main"), "a").await?;
         assert_eq!(moved.resolved, Some(third.clone()));
@@ -148,154 +200,22 @@ async fn requests() -> Result<()> {
             assert_eq!(offline.resolved.as_ref(), Some(&third), "what it was last");
             assert_eq!(offline.package, moved.package);
         }
-        client.refused(&remote, At::Branch("main"), "b", &["b of branch main is not in the cache", "--offline"]).await?;
-        client.refused(&remote, At::Tag("v1"), "a", &["tag v1"]).await?;
+        client
+            .refused(
+                &remote,
+                At::Branch("main"),
+                "b",
+                &["b of branch main is not in the cache", "--offline"],
+            )
+            .await?;
+        client
+            .refused(&remote, At::Tag("v1"), "a", &["tag v1"])
+            .await?;
         assert_eq!(server.seen().len(), 0, "offline");
         tally.ran();
-        played.repository.git(&["reset", "--quiet", "--hard", &played.second])?;
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn credentials() -> Result<()> {
-    let mut tally = Tally::new("git::credentials");
-    let played = played()?;
-    let options = Options {
-        account: Some(("me", "hunter2")),
-        ..Options::default()
-    };
-    let server = GitHttp::start(played.repository.root(), options).await?;
-    let remote = server.remote();
-
-    let client = Client::new()?;
-    let error = client.refused(&remote, At::Head, "", &["401", "auth.secretRef"]).await?;
-    assert!(matches!(error, GitError::Denied { .. }), "{error:?}");
-    let wrong = Client::with(basic("me", "hunter2hunter2"))?;
-    wrong.refused(&remote, At::Head, "", &["401", "is wrong"]).await?;
-    let right = Client::with(basic("me", "hunter2"))?;
-    right.fetch(&remote, At::Head, "a").await?;
-    server.seen();
-    right.fetch(&remote, At::Head, "a").await?;
-    let seen = server.seen();
-    assert_eq!(seen.len(), 1, "{seen:?}");
-
-    // What one Secret may read is not in the cache for who has none.
-    let stranger = Client {
-        credentials: None,
-        ..right
-    };
-    stranger.refused(&remote, At::Commit(&played.second), "a", &["401"]).await?;
-    tally.ran();
-
-    // Nothing is sent to a host that the Secret does not name, and nothing of another type.
-    server.seen();
-    let data = [("password", b"hunter2".as_slice())];
-    let elsewhere = Client::with(secret("kubernetes.io/basic-auth", "example.com", &data))?;
-    elsewhere.refused(&remote, At::Head, "", &["may not be sent to 127.0.0.1"]).await?;
-    let docker = [(".dockerconfigjson", b"{}".as_slice())];
-    let docker = Client::with(secret("kubernetes.io/dockerconfigjson", "127.0.0.1", &docker))?;
-    docker.refused(&remote, At::Head, "", &["does not go with git over https", "basic-auth"]).await?;
-    let in_url = server.remote().replace("http://", "http://me:hunter2@");
-    client.refused(&in_url, At::Head, "", &["user name or password in a URL"]).await?;
-    let plain = Client::with(secret("kubernetes.io/basic-auth", "example.com", &data))?;
-    plain.refused("http://example.com/a.git", At::Head, "", &["not sent over http"]).await?;
-    assert_eq!(server.seen().len(), 0);
-    tally.ran();
-
-    let options = Options {
-        account: Some(("x-access-token", "hunter2")),
-        ..Options::default()
-    };
-    let server = GitHttp::start(played.repository.root(), options).await?;
-    Client::with(basic("", "hunter2"))?.fetch(&server.remote(), At::Head, "").await?;
-    tally.ran();
-    Ok(())
-}
-
-#[tokio::test]
-async fn certificates() -> Result<()> {
-    let mut tally = Tally::new("git::certificates");
-    let played = played()?;
-    let options = || Options {
-        account: Some(("me", "hunter2")),
-        tls: true,
-        ..Options::default()
-    };
-    let server = GitHttp::start(played.repository.root(), options()).await?;
-    let other = GitHttp::start(played.repository.root(), options()).await?;
-    let with = |ca: &[u8]| {
-        let data = [("username", b"me".as_slice()), ("password", b"hunter2"), ("ca.crt", ca)];
-        Client::with(secret("kubernetes.io/basic-auth", "127.0.0.1", &data))
-    };
-    let remote = server.remote();
-    let fetched = with(server.authority.as_bytes())?.fetch(&remote, At::Head, "a/x.yaml").await?;
-    assert_eq!(files(&fetched), [("x.yaml", "x: 2\n".to_owned())]);
-    server.seen();
-    let error = with(other.authority.as_bytes())?.refused(&remote, At::Head, "", &["certificate"]).await?;
-    assert!(matches!(error, GitError::Connection { .. }), "{error:?}");
-    let error = Client::with(basic("me", "hunter2"))?.refused(&remote, At::Head, "", &["certificate"]).await?;
-    assert!(matches!(error, GitError::Connection { .. }), "{error:?}");
-    with(b"no certificate")?.refused(&remote, At::Head, "", &["ca.crt", "kubectl-addons/git"]).await?;
-    assert_eq!(server.seen().len(), 0, "nothing is sent to who cannot prove itself");
-    for _ in 0..4 {
-        tally.ran();
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn redirects() -> Result<()> {
-    let mut tally = Tally::new("git::redirects");
-    let played = played()?;
-    let account = Some(("me", "hunter2"));
-    let plain = Options { account, ..Options::default() };
-    let server = GitHttp::start(played.repository.root(), plain.clone()).await?;
-    let target = GitHttp::start(played.repository.root(), plain.clone()).await?;
-    let tls = Options { tls: true, ..plain };
-    let secure = GitHttp::start(played.repository.root(), tls.clone()).await?;
-    let secure_target = GitHttp::start(played.repository.root(), tls).await?;
-    let data = [
-        ("username", b"me".as_slice()),
-        ("password", b"hunter2"),
-        ("ca.crt", secure.authority.as_bytes()),
-    ];
-    let client = Client::with(secret("kubernetes.io/basic-auth", "127.0.0.1,localhost", &data))?;
-
-    // On the same host it is followed, the credentials with it, and remembered.
-    let moved = format!("{}/moved/repo.git", server.url);
-    client.fetch(&moved, At::Branch("main"), "").await?;
-    server.seen();
-    client.fetch(&moved, At::Branch("main"), "").await?;
-    let seen = server.seen();
-    ensure!(seen.len() == 1 && seen[0].path.starts_with("/repo.git/"), "{seen:?}");
-    tally.ran();
-
-    // http to https is fine.
-    server.breaks(Fault::Redirect(secure.url.clone()));
-    client.fetch(&server.remote(), At::Head, "").await?;
-    ensure!(!secure.seen().is_empty());
-    tally.ran();
-
-    let localhost = |url: &str| url.replace("127.0.0.1", "localhost");
-    for (from, to, why) in [
-        (&server, target.url.clone(), "to another port"),
-        (&server, localhost(&target.url), "to another host"),
-        (&server, localhost(&secure_target.url), "to another host"),
-        (&secure, target.url.clone(), "to another scheme"),
-        (&server, "file:///etc".to_owned(), "to another scheme"),
-        (&server, server.url.clone(), "to ever more redirects"),
-        (&server, server.url.replace("://", "://you:pw@"), "to something else"),
-    ] {
-        from.breaks(Fault::Redirect(to.clone()));
-        let remote = format!("{}/repo.git", from.url);
-        // What the server said before is remembered for this remote, so another client asks.
-        let fresh = Client::with(client.credentials.clone().expect("credentials"))?;
-        fresh.refused(&remote, At::Head, "", &["redirect", why]).await?;
-        tally.ran();
-    }
-    for server in [&target, &secure_target] {
-        assert_eq!(server.seen().len(), 0, "no request arrives elsewhere, with credentials or without");
+        played
+            .repository
+            .git(&["reset", "--quiet", "--hard", &played.second])?;
     }
     Ok(())
 }

@@ -48,7 +48,7 @@ pub enum Fault {
     Truncate(usize),
     /// Every GET is redirected to this URL and its own path.
     Redirect(String),
-    /// Answers to a POST never end: after the header of a pack come zeros.
+    /// Answers to a POST never end.
     Endless,
     /// Requests are taken and never answered.
     Silent,
@@ -137,7 +137,6 @@ impl GitHttp {
     }
 
     /// What it was asked since the last call.
-    #[must_use]
     pub fn seen(&self) -> Vec<Seen> {
         std::mem::take(&mut lock(&self.state.seen))
     }
@@ -160,7 +159,11 @@ fn acceptor(authority: &Authority) -> Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-async fn serve(listener: tokio::net::TcpListener, acceptor: Option<TlsAcceptor>, state: Arc<State>) {
+async fn serve(
+    listener: tokio::net::TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    state: Arc<State>,
+) {
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let (acceptor, state) = (acceptor.clone(), Arc::clone(&state));
@@ -189,7 +192,10 @@ impl Drop for Open {
     }
 }
 
-async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, state: Arc<State>) {
+async fn connection(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    state: Arc<State>,
+) {
     let service = service_fn(move |request| {
         let state = Arc::clone(&state);
         async move { handle(&state, request).await }
@@ -202,8 +208,13 @@ async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static
 
 async fn handle(state: &State, request: Request<Incoming>) -> Result<Response<Body>> {
     let authorization = request.headers().get(AUTHORIZATION);
-    let authorization = authorization.and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let path = request.uri().path_and_query().map(|path| path.as_str().to_owned());
+    let authorization = authorization
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned);
+    let path = request
+        .uri()
+        .path_and_query()
+        .map(|path| path.as_str().to_owned());
     let path = path.unwrap_or_default();
     lock(&state.seen).push(Seen {
         method: request.method().to_string(),
@@ -215,7 +226,9 @@ async fn handle(state: &State, request: Request<Incoming>) -> Result<Response<Bo
     if let Some((user, password)) = state.options.account {
         let both = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
         if authorization != Some(format!("Basic {both}")) {
-            let answer = answer.status(401).header(WWW_AUTHENTICATE, "Basic realm=\"git\"");
+            let answer = answer
+                .status(401)
+                .header(WWW_AUTHENTICATE, "Basic realm=\"git\"");
             return Ok(answer.body(whole("who are you?"))?);
         }
     }
@@ -231,7 +244,9 @@ async fn handle(state: &State, request: Request<Incoming>) -> Result<Response<Bo
             Ok(answer.body(whole(""))?)
         }
         Fault::Status(status) => Ok(answer.status(status).body(whole("no"))?),
-        Fault::Page => Ok(answer.header(CONTENT_TYPE, "text/html").body(whole("<html>"))?),
+        Fault::Page => Ok(answer
+            .header(CONTENT_TYPE, "text/html")
+            .body(whole("<html>"))?),
         Fault::Endless if is_post => {
             let answer = answer.header(CONTENT_TYPE, "application/x-git-upload-pack-result");
             Ok(answer.body(endless())?)
@@ -244,27 +259,32 @@ async fn handle(state: &State, request: Request<Incoming>) -> Result<Response<Bo
                 Ok(Frame::data(bytes)),
                 Err(std::io::Error::other("cut here")),
             ]);
-            Ok(Response::from_parts(parts, StreamBody::new(cut).boxed_unsync()))
+            Ok(Response::from_parts(
+                parts,
+                StreamBody::new(cut).boxed_unsync(),
+            ))
         }
         _ => backend(state, request).await,
     }
 }
 
 fn whole(text: impl Into<Bytes>) -> Body {
-    Full::new(text.into()).map_err(|never: Infallible| match never {}).boxed_unsync()
+    Full::new(text.into())
+        .map_err(|never: Infallible| match never {})
+        .boxed_unsync()
 }
 
-/// The section of a pack, with the header of a pack of very many objects, and then zeros for ever.
+/// The section of a pack: its header, and an object that never ends.
 fn endless() -> Body {
     let mut line = b"000dpackfile\n".to_vec();
-    line.extend(b"0011\x01PACK\0\0\0\x02\x00\xff\xff\xff");
-    // An object (a blob of very many bytes) whose deflate stream consists of stored blocks that hold nothing.
-    line.extend(b"000d\x01\xbf\xff\xff\xff\xff\x7f\x78\x01");
+    line.extend(b"0011\x01PACK\0\0\0\x02\0\0\0\x01");
+    // A blob of 32 MiB, whose deflate stream consists of stored blocks that hold nothing.
+    line.extend(b"000b\x01\xbf\xff\xff\x0f\x78\x01");
     let empty = b"\0\0\0\xff\xff".repeat(13_000);
     let mut block = format!("{:04x}\u{1}", empty.len() + 5).into_bytes();
     block.extend(empty);
-    let zeros = futures::stream::repeat(Bytes::from(block));
-    let frames = futures::stream::iter([Bytes::from(line)]).chain(zeros);
+    let blocks = futures::stream::repeat(Bytes::from(block));
+    let frames = futures::stream::iter([Bytes::from(line)]).chain(blocks);
     StreamBody::new(frames.map(|bytes| Ok(Frame::data(bytes)))).boxed_unsync()
 }
 
@@ -273,7 +293,10 @@ async fn backend(state: &State, request: Request<Incoming>) -> Result<Response<B
     let mut command = std::process::Command::new("git");
     super::repository::isolated(&mut command);
     let header = |name: &str| {
-        let value = request.headers().get(name).and_then(|value| value.to_str().ok());
+        let value = request
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok());
         value.unwrap_or_default().to_owned()
     };
     command
@@ -294,14 +317,19 @@ async fn backend(state: &State, request: Request<Incoming>) -> Result<Response<B
     if !state.options.old {
         command.env("GIT_PROTOCOL", header("git-protocol"));
     }
-    let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
+    let mut child = tokio::process::Command::from(command)
+        .kill_on_drop(true)
+        .spawn()?;
     let body = request.into_body().collect().await?.to_bytes();
     let mut stdin = child.stdin.take().context("no stdin")?;
     // It ends without reading everything where it refuses.
     let _ = stdin.write_all(&body).await;
     drop(stdin);
     let output = child.wait_with_output().await?;
-    let end = output.stdout.windows(4).position(|window| window == b"\r\n\r\n");
+    let end = output
+        .stdout
+        .windows(4)
+        .position(|window| window == b"\r\n\r\n");
     let (head, body) = output.stdout.split_at(end.context("no header")?);
     let mut answer = Response::builder();
     for line in std::str::from_utf8(head)?.lines() {

@@ -51,7 +51,9 @@ impl Sshd {
         fs::write(folder.path().join("authorized_keys"), format!("{key}\n"))?;
         // Between this moment and the start another process may take the port: then sshd says so, and another one is tried.
         for _ in 0..5 {
-            let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+            let port = std::net::TcpListener::bind("127.0.0.1:0")?
+                .local_addr()?
+                .port();
             if let Some((server, accepted)) = start(&program, folder.path(), &host_key, port)? {
                 return Ok(Ok(Self {
                     accepted,
@@ -104,7 +106,12 @@ fn user() -> String {
 }
 
 /// Starts sshd in the foreground; `None` where the port is taken.
-fn start(program: &Program, folder: &Path, host_key: &Path, port: u16) -> Result<Option<(Guarded, Arc<AtomicUsize>)>> {
+fn start(
+    program: &Program,
+    folder: &Path,
+    host_key: &Path,
+    port: u16,
+) -> Result<Option<(Guarded, Arc<AtomicUsize>)>> {
     let config = folder.join("sshd_config");
     fs::write(
         &config,
@@ -157,7 +164,10 @@ fn start(program: &Program, folder: &Path, host_key: &Path, port: u16) -> Result
         }
         said.push_str(&line);
     }
-    ensure!(said.contains("Address already in use"), "sshd does not start: {said}");
+    ensure!(
+        said.contains("Address already in use"),
+        "sshd does not start: {said}"
+    );
     Ok(None)
 }
 
@@ -172,15 +182,19 @@ fn find() -> Result<Program, String> {
         return Err("ssh is missing; install openssh-client".to_owned());
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
-    let there = folders.map(|folder| folder.join("sshd")).find(|path| path.is_file());
+    let folders =
+        std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+    let there = folders
+        .map(|folder| folder.join("sshd"))
+        .find(|path| path.is_file());
     if let Some(sshd) = there {
         return Ok(Program {
             sshd,
             libraries: None,
         });
     }
-    fetched().map_err(|error| format!("no sshd, and Debian's openssh-server cannot be had: {error:#}"))
+    fetched()
+        .map_err(|error| format!("no sshd, and Debian's openssh-server cannot be had: {error:#}"))
 }
 
 fn ssh_missing() -> bool {
@@ -199,8 +213,13 @@ fn fetched() -> Result<Program> {
     let done = cache.join("sshd");
     if !done.join("usr/sbin/sshd").is_file() {
         fs::create_dir_all(&cache)?;
-        let beside = tempfile::Builder::new().prefix("sshd-").tempdir_in(&cache)?;
-        run(Command::new("apt-get").arg("download").args(PACKAGES).current_dir(beside.path()))?;
+        let beside = tempfile::Builder::new()
+            .prefix("sshd-")
+            .tempdir_in(&cache)?;
+        run(Command::new("apt-get")
+            .arg("download")
+            .args(PACKAGES)
+            .current_dir(beside.path()))?;
         let unpacked = beside.path().join("unpacked");
         for entry in fs::read_dir(beside.path())? {
             let path = entry?.path();

@@ -185,7 +185,9 @@ impl BufRead for Body {
             let Some(response) = self.response.as_mut() else {
                 break;
             };
-            let next = self.wire.run(async { Ok::<_, io::Error>(response.chunk().await) })?;
+            let next = self
+                .wire
+                .run(async { Ok::<_, io::Error>(response.chunk().await) })?;
             let next = next.map_err(|error| self.wire.fail(connection(&self.wire, error)))?;
             let Some(chunk) = next else {
                 self.response = None;
