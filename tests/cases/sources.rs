@@ -1,1 +1,5 @@
 //! Every source against a real server on loopback: `cargo test -p addons-tests --test sources`.
+
+mod sources {
+    mod git;
+}

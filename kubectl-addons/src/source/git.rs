@@ -53,8 +53,8 @@ const TIME: Duration = Duration::from_secs(120);
 const MAX_RECEIVED: u64 = 256 << 20;
 /// Bytes of the names of its refs.
 const MAX_REFS: u64 = 32 << 20;
-/// Bytes of one object of the commit, wherever it lies.
-const MAX_OBJECT: usize = 256 << 20;
+/// Bytes of one object of the commit, wherever it lies; GitHub takes 100 MB.
+const MAX_OBJECT: usize = 128 << 20;
 /// How deep a commit is searched below branches and tags, where the server does not hand it out by itself.
 const COMMIT_DEPTH: u32 = 1000;
 /// Names that an error lists.

@@ -227,17 +227,24 @@ pub enum GitError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// What is no git protocol, is cut short, or holds an object of more than [`MAX_OBJECT`].
-    #[error(
-        "{remote}: what the server sends is no git protocol, breaks off, or holds a file of more than {} MiB",
-        MAX_OBJECT >> 20
-    )]
+    /// What is no git protocol, or is cut short.
+    #[error("{remote}: what the server sends is no git protocol, or breaks off")]
     Protocol {
         /// As given.
         remote: String,
         /// gix' words.
         #[source]
         source: gix::Error,
+    },
+    /// An object of more than [`MAX_OBJECT`], or more objects than a list of that size names.
+    #[error(
+        "{remote}: the commit has a file of more than {} MiB, or millions of files, though perhaps not at this path; the source \
+         of an add-on needs a smaller repository",
+        MAX_OBJECT >> 20
+    )]
+    LargeObject {
+        /// As given.
+        remote: String,
     },
     /// An object that is missing or damaged.
     #[error("{remote}: object {id} is missing or damaged")]

@@ -274,17 +274,18 @@ impl Session {
 
     /// The reason for an error: ours, that of ssh, or the words of gix. The connection is of no use any more.
     fn why(&mut self, source: gix::Error) -> GitError {
+        let remote = self.wire.remote.clone();
         if let Some(failure) = self.wire.failure() {
             return failure;
+        }
+        if source.is_resource_exhausted() {
+            return GitError::LargeObject { remote };
         }
         let said = match self.transport.take() {
             Some(Connected::Ssh(session)) => session.failure(&self.wire, self.with_credentials),
             _ => None,
         };
-        said.unwrap_or_else(|| GitError::Protocol {
-            remote: self.wire.remote.clone(),
-            source,
-        })
+        said.unwrap_or(GitError::Protocol { remote, source })
     }
 
     fn unborn(&self) -> GitError {
