@@ -1,5 +1,7 @@
 //! Every source against a real server on loopback: `cargo test -p addons-tests --test sources`.
 
 mod sources {
+    mod chart_oci;
     mod git;
+    mod image;
 }

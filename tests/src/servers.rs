@@ -1,3 +1,4 @@
 //! Real servers of sources on loopback ports: registries, git, chart repositories, object stores.
 
 pub mod git;
+pub mod registry;

@@ -136,6 +136,7 @@ fn only_what_lies_on_the_way_is_kept() {
     let layer = read(&bytes, Compression::None, "srv/a").unwrap();
     let expected = [
         "usr/",
+        "usr/",
         "etc/",
         "readme?",
         "srv/a/one.yaml",

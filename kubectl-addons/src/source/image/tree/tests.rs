@@ -119,7 +119,7 @@ fn links() {
         (
             &["m/d/l>../e m/e/l>../d"],
             "m",
-            "/m/e/l is a link that leads back to itself",
+            "/m/d/l is a link that leads back to itself",
         ),
         (
             &["m>n n/a"],
