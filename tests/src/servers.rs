@@ -1,1 +1,5 @@
 //! Real servers of sources on loopback ports: registries, git, chart repositories, object stores.
+
+pub mod http;
+mod running;
+pub mod s3;
