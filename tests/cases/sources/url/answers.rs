@@ -44,9 +44,8 @@ fn answer(request: &Seen, bomb: &Bytes, packed: &Bytes) -> Answer {
             Answer::ok(half).with("content-encoding", "gzip")
         }
         "/gzip" => Answer::ok(packed.clone()).with("content-encoding", "gzip"),
-        "/announced" => Answer::chunks([])
-            .with("content-length", (16 * MIB + 1).to_string())
-            .cut(),
+        "/announced" => Answer::chunks(std::iter::repeat_with(piece))
+            .with("content-length", (16 * MIB + 1).to_string()),
         "/endless" | "/endless.tgz" => Answer::chunks(std::iter::repeat_with(piece)),
         "/bomb" => Answer::ok(bomb.clone()).with("content-encoding", "gzip"),
         "/20-mib.tgz" => Answer::ok(vec![0; 20 * MIB]),
