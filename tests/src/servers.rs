@@ -1,4 +1,7 @@
 //! Real servers of sources on loopback ports: registries, git, chart repositories, object stores.
 
 pub mod git;
+pub mod http;
 pub mod registry;
+mod running;
+pub mod s3;
