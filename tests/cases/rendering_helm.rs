@@ -24,7 +24,7 @@ data:
   install: {{ .Release.IsInstall | quote }}
   domain: {{ .Values.templateData.Cluster.Network.DNSDomain }}
   values: {{ omit .Values "templateData" "global" | toJson | quote }}
-  file: {{ .Files.Get "extra.txt" | trim }}
+  file: {{ .Files.Get "extra.txt" | trim | quote }}
   lookup: {{ lookup "v1" "Namespace" "" "" | toJson }}
 "#;
 
@@ -216,7 +216,7 @@ async fn nothing_of_the_caller_is_there() -> Result<()> {
     )];
     let values = json!({"kind": "ConfigMap"});
     let fake = rig.script(
-        "env >&2; ls -la \"$HOME\" \"$HELM_PLUGINS\" >&2; cat >&2; echo Error: done >&2; exit 1",
+        "env >&2; ls -la \"$HOME\" \"$HELM_PLUGINS\" >&2; cat >&2; echo >&2; echo Error: done >&2; exit 1",
     )?;
     let package = folder("web", &files);
     let request = request(&values);
