@@ -196,7 +196,7 @@ fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
             }
         }
     } else {
-        command.env_clear();
+        command.env_clear().current_dir(workspace.path());
         for name in PASSED {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);
