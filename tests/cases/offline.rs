@@ -4,3 +4,4 @@ mod architecture;
 mod cli;
 mod goldens;
 mod properties;
+mod values;
