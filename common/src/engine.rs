@@ -11,6 +11,7 @@
 //! | `report` | what became of it |
 //! | [`mod@diff`] | what it would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
+//! | [`template_facts`] | what templates are told of a cluster |
 //! | [`live`], [`secret`], [`identity`] | whole live objects of installations; Secrets by reference; who we are |
 
 mod address;
@@ -46,10 +47,11 @@ pub mod secret;
 mod served;
 pub mod snapshot;
 mod status;
+pub mod template_facts;
 mod wait;
 mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
-pub use execute::{Event, ExecuteOptions, Task, execute};
+pub use execute::{Event, ExecuteOptions, Outside, Task, execute};
 pub use report::{Cause, Failure, Report, Settled, Settlement};

@@ -9,6 +9,7 @@ pub mod init;
 pub mod install;
 pub mod list;
 pub mod plan;
+pub mod render;
 pub mod search;
 pub mod show;
 pub mod status;
@@ -45,6 +46,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Diff(args) => diff::run(session, args).await,
         Command::Plan(args) => plan::run(session, args).await,
         Command::Apply(args) => apply::run(session, args).await,
+        Command::Render(args) => render::run(session, args).await,
         Command::Channel(Channel::Apply(args)) => channel::apply(session, args).await,
         Command::Version(args) => version::run(session, args).await,
         Command::Completion(args) => completion::run(args),

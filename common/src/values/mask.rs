@@ -48,6 +48,12 @@ impl Mask {
         self.whole.is_empty()
     }
 
+    /// The texts that are hidden wherever they stand, the longest first.
+    #[must_use]
+    pub fn parts(&self) -> &[String] {
+        &self.parts
+    }
+
     /// A text without what is hidden.
     #[must_use]
     pub fn text(&self, text: &str) -> String {

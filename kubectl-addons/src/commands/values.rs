@@ -1,18 +1,22 @@
 //! `values NAME`: the values of an installation, and with `--explain` which layer each comes from.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use common::api::catalogue::Method;
 use common::api::installation::AddonInstallation;
 use common::catalogue::Entry;
+use common::catalogue::select::Rules;
+use common::render::text;
 use common::values::layers::{Explained, Layers, Values};
 
 use crate::cli::Format;
 use crate::cli::reading;
 use crate::exit::Exit;
+use crate::helm;
+use crate::operation::candidate::Candidate;
+use crate::operation::fetch::fetch;
 use crate::operation::installed;
-use crate::operation::known::Known;
+use crate::operation::known::{Known, name_of};
 use crate::operation::pipeline::find;
-use crate::operation::prepare;
 use crate::operation::values_from;
 use crate::output::table::Table;
 use crate::output::{self, Items};
@@ -64,7 +68,7 @@ async fn read(
     let mut layers = match installed::entry(session, record).await {
         Ok(entry) => {
             let mut layers = Layers::of(&entry, record);
-            match package(&entry).await {
+            match package(session, record, &entry).await {
                 Ok(values) => layers.package = values,
                 Err(error) => unread.push(error.context("the package's own values are left out")),
             }
@@ -86,15 +90,26 @@ async fn read(
     Ok((layers, unread))
 }
 
-/// What the package of an entry says itself: nothing where it is one file.
-async fn package(entry: &Entry) -> Result<Values> {
-    let version = &entry.version;
-    if version.template.method != Method::Manifest && version.source.inline.is_none() {
-        prepare::package(entry)
-            .await
-            .context("the package cannot be read")?;
+/// What the package of an entry says itself.
+async fn package(session: &Session, record: &AddonInstallation, entry: &Entry) -> Result<Values> {
+    let method = entry.version.template.method;
+    if method == Method::Manifest {
+        return Ok(Values::default());
     }
-    Ok(Values::default())
+    let candidate = Candidate::new(
+        name_of(record),
+        Some(record.clone()),
+        entry.clone(),
+        Rules::Auto,
+    );
+    let package = fetch(session, &candidate).await?.fetched.package;
+    match method {
+        Method::Helm => Ok(Values::new(
+            "values.yaml of the chart",
+            helm::chart(&package)?.values,
+        )),
+        _ => Ok(text::package_values(&package)?),
+    }
 }
 
 fn table(explained: &[Explained]) -> Table {

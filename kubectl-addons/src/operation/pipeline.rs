@@ -254,6 +254,9 @@ impl<'a> Pipeline<'a> {
         if !overlay.files.is_empty() || !overlay.set.is_empty() {
             spec.values = Some(overlaid(spec.values.take(), overlay)?);
         }
+        if let Some(registry) = &overlay.registry {
+            spec.registry = (!registry.is_empty()).then(|| registry.clone());
+        }
         if self.asks {
             prompt::fill(&mut candidate)?;
         }
@@ -347,18 +350,18 @@ fn some(marks: &BTreeMap<String, String>) -> Option<BTreeMap<String, String>> {
     (!marks.is_empty()).then(|| marks.clone())
 }
 
-fn overlaid(values: Option<serde_json::Value>, overlay: &Values) -> Result<serde_json::Value> {
-    let mut layers = vec![values.unwrap_or_else(|| json!({}))];
+/// Values with what `-f` and `--set` say over them.
+///
+/// # Errors
+/// A file that cannot be read or is no map; a flag that cannot be read.
+pub fn overlaid(values: Option<serde_json::Value>, overlay: &Values) -> Result<serde_json::Value> {
+    let mut merged = values.unwrap_or_else(|| json!({}));
     for path in &overlay.files {
         let name = path.to_string_lossy();
         let bytes = std::fs::read(path).with_context(|| format!("--values {name}"))?;
-        layers.push(values::read(&bytes, &name)?);
+        // A null stays: it takes away what the catalogue or the package sets.
+        values::merge::overlay(&mut merged, &values::read(&bytes, &name)?);
     }
-    let layers: Vec<_> = layers
-        .iter()
-        .map(|layer| (values::merge::Layer::Spec, layer))
-        .collect();
-    let mut merged = values::merge::merge(&layers);
     for flag in &overlay.set {
         values::set_from_flag(&mut merged, flag).with_context(|| format!("--set {flag}"))?;
     }

@@ -163,6 +163,7 @@ pub async fn execute(
         .map(|item| Task {
             wanted: &item.record,
             plan: &item.plan,
+            outside: None,
         })
         .collect();
     let plans: Vec<&Plan> = prepared.iter().map(|item| &item.plan).collect();
@@ -223,6 +224,7 @@ async fn tear_down(
         let task = Task {
             wanted: &item.record,
             plan: &item.plan,
+            outside: None,
         };
         let events = |_, event| progress.show(index, &event);
         reports.extend(run_plans(cluster, &[task], &Graph::default(), options, &events).await);
