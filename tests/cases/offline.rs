@@ -5,3 +5,4 @@ mod cli;
 mod goldens;
 mod properties;
 mod rendering;
+mod values;

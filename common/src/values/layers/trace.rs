@@ -104,6 +104,9 @@ impl Branch {
     fn rebuilt(&self, show: &dyn Fn(&Value, usize) -> Value) -> Value {
         let fields = self.children.iter().filter_map(|(key, node)| {
             let value = match node {
+                Node::Branch(branch) if branch.children.is_empty() => {
+                    show(&Value::Object(Map::new()), branch.by)
+                }
                 Node::Branch(branch) => branch.rebuilt(show),
                 Node::Leaf(leaf) => show(leaf.value.as_ref()?, leaf.by),
             };
