@@ -11,6 +11,7 @@ pub mod differences;
 pub mod known;
 pub mod pipeline;
 pub mod prepare;
+pub mod required_types;
 pub mod requirements;
 pub mod run;
 pub mod together;

@@ -10,6 +10,7 @@ mod harness;
 mod main_job;
 mod ordering;
 mod plans;
+mod required_types;
 mod safety;
 mod scale;
 mod upgrades;

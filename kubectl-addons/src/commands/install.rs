@@ -23,6 +23,7 @@ pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
     let pipeline = Pipeline::new(session, &args.source).await?;
     let flags = Flags {
         allow_prune: args.change.accept.allow_prune,
+        wait_for_types: args.change.wait_for_types(),
         ..Flags::default()
     };
     let wanted = args.new.wanted();

@@ -1,6 +1,7 @@
 //! Plans several candidates of one command: all are fetched first, for one may define the kinds of another.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use common::catalogue::due::Due;
@@ -18,6 +19,7 @@ use crate::session::Session;
 use super::candidate::Candidate;
 use super::known::Known;
 use super::prepare::{Package, PlanFlags, Prepared, Surroundings, package, prepare};
+use super::required_types::RequiredTypes;
 use super::requirements::{self, Available};
 
 /// What the user said about how plans are made.
@@ -31,6 +33,9 @@ pub struct Flags {
     pub allow_prune: PruneLimit,
     /// Kinds that are deleted although they hold data.
     pub delete: Delete,
+    /// How long types are waited for that add-ons require; `None` for commands that only show what they would do. A plan does
+    /// not depend on it.
+    pub wait_for_types: Option<Duration>,
 }
 
 /// A candidate, and its plan; `None` where nothing is due: then nothing was read of the live objects.
@@ -81,7 +86,20 @@ pub async fn plan(
             (surroundings.namespaces).extend(namespace.map(|key| key.name));
         }
     }
-    for ((candidate, package, due), first) in loaded.into_iter().zip(order) {
+    let required = RequiredTypes::new(
+        loaded
+            .iter()
+            .map(|(candidate, package, _)| (&candidate.name, package.manifests.as_slice())),
+        flags.wait_for_types,
+    );
+    for ((candidate, package, due), mut first) in loaded.into_iter().zip(order) {
+        match required.settle(session, &candidate).await {
+            Ok(bringing) => first.extend(bringing),
+            Err(error) => {
+                planned.push((candidate, Err(error)));
+                continue;
+            }
+        }
         let flags = PlanFlags {
             due,
             allow_prune: flags.allow_prune,
