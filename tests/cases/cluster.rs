@@ -8,6 +8,7 @@ mod engine;
 mod faults;
 mod harness;
 mod main_job;
+mod metallb;
 mod ordering;
 mod plans;
 mod required_types;
