@@ -4,4 +4,5 @@
 //! is a program: that part stands in the plugin.
 
 pub mod facts;
+pub mod gotemplate;
 pub mod package;
