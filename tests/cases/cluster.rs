@@ -9,6 +9,7 @@ mod faults;
 mod harness;
 mod helm;
 mod main_job;
+mod matrix;
 mod metallb;
 mod ordering;
 mod plans;
