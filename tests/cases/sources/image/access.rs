@@ -249,7 +249,7 @@ async fn docker_login() -> Result<()> {
         let output = Command::new(std::env::current_exe()?)
             .args([
                 "--exact",
-                "image::access::as_somebody_logged_in",
+                "sources::image::access::as_somebody_logged_in",
                 "--ignored",
                 "--nocapture",
             ])
