@@ -7,11 +7,13 @@
 //! | [`snapshot`], [`definitions`] | live metadata of the wanted and recorded objects; what changed definitions do to live objects |
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `delete`, `holder`, [`namespace`] | what an operation does |
+//! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what its readiness depends on besides itself |
 //! | `report` | what became of it |
 //! | [`mod@diff`] | what it would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
-//! | [`live`], [`identity`] | whole live objects of installations; who we are |
+//! | [`template_facts`] | what templates are told of a cluster |
+//! | [`live`], [`secret`], [`identity`] | whole live objects of installations; Secrets by reference; who we are |
 
 mod address;
 mod apply;
@@ -42,13 +44,16 @@ mod random;
 pub mod record;
 mod report;
 mod request;
+pub mod required;
+pub mod secret;
 mod served;
 pub mod snapshot;
 mod status;
+pub mod template_facts;
 mod wait;
 mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
-pub use execute::{Event, ExecuteOptions, Task, execute};
+pub use execute::{Event, ExecuteOptions, Outside, Task, execute};
 pub use report::{Cause, Failure, Report, Settled, Settlement};

@@ -20,6 +20,7 @@ use crate::control_plane::ControlPlane;
 use crate::control_plane::pki::{Credentials, User, write_kubeconfig};
 use crate::guard::Folder;
 pub use fault::{Action, Fault};
+pub(crate) use server::acceptor;
 
 /// A running proxy; dropped, it is gone.
 pub struct Proxy {

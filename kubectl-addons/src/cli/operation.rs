@@ -134,7 +134,7 @@ pub struct Source {
     pub catalogue: Option<String>,
 }
 
-/// Values of the installation.
+/// Values of the installation, and where its images come from: kept in the installation.
 #[derive(Args, Debug, Default)]
 pub struct Values {
     /// YAML file with values; later files win
@@ -143,6 +143,9 @@ pub struct Values {
     /// One value at a dotted path; wins over files
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
+    /// Private registry: every image, and every source that is a registry, is rewritten to it
+    #[arg(long, value_name = "HOST[/PATH]")]
+    pub registry: Option<String>,
 }
 
 /// What happens to fields that others changed, and to fields that never change.
@@ -190,6 +193,13 @@ pub struct Change {
     pub no_init: bool,
     #[command(flatten)]
     pub run: Run,
+}
+
+impl Change {
+    /// How long types are waited for that add-ons require; `None` where nothing will be changed.
+    pub fn wait_for_types(&self) -> Option<Duration> {
+        (self.dry_run == DryRun::None).then_some(self.run.timeout)
+    }
 }
 
 /// What is accepted that is refused otherwise.

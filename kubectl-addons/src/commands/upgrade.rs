@@ -18,12 +18,15 @@ use crate::session::Session;
 /// # Errors
 /// Nothing was written.
 pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
-    let pipeline = Pipeline::new(session, &args.source).await?;
+    let pipeline = Pipeline::new(session, &args.source)
+        .await?
+        .asking(args.change.run.yes);
     let flags = Flags {
         repair: args.repair,
         allow_downgrade: args.allow_downgrade,
         allow_prune: args.change.accept.allow_prune,
         delete: args.delete,
+        wait_for_types: args.change.wait_for_types(),
     };
     let mut candidates = Vec::new();
     for (record, version) in targets(&pipeline, &args.addons, session)? {

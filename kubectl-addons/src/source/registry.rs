@@ -25,8 +25,8 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
+use super::Access;
 use super::cache::Cache;
-use super::{Access, http};
 
 pub use blob::Blob;
 use blob::Rest;
@@ -121,15 +121,15 @@ impl<'a> Registry<'a> {
             let ca = credentials.ca.as_deref()?;
             Some((ca, credentials.secret.clone()))
         });
-        let client = |redirects| match &ca {
-            Some((ca, secret)) => {
-                transport::client(Some(ca), redirects).map_err(|_| RegistryError::Certificate {
-                    secret: secret.clone(),
-                })
-            }
-            None => transport::client(None, redirects)
-                .map_err(|error| transport::wrong(&repository(reference), error)),
-        };
+        let client =
+            |redirects| match &ca {
+                Some((ca, secret)) => transport::client(Some(ca), redirects, !access.ambient)
+                    .map_err(|_| RegistryError::Certificate {
+                        secret: secret.clone(),
+                    }),
+                None => transport::client(None, redirects, !access.ambient)
+                    .map_err(|error| transport::wrong(&repository(reference), error)),
+            };
         let login = Login::new(reference, plain_http, access)?;
         let scheme = if plain_http { "http" } else { "https" };
         Ok(Self {
@@ -137,7 +137,7 @@ impl<'a> Registry<'a> {
             reference: reference.clone(),
             offline: access.offline,
             cache: access.cache,
-            client: client(Policy::custom(http::redirect))?,
+            client: client(Policy::custom(transport::redirect))?,
             tokens: client(Policy::none())?,
             authorization: login.first(),
             login,

@@ -33,7 +33,7 @@ const BODY_LIMIT: usize = 16 << 20;
 type Body = UnsyncBoxBody<Bytes, reqwest::Error>;
 
 /// TLS with this certificate, HTTP/1.1 only.
-pub(super) fn acceptor(pair: &Pair) -> Result<TlsAcceptor> {
+pub(crate) fn acceptor(pair: &Pair) -> Result<TlsAcceptor> {
     let certificates = CertificateDer::pem_slice_iter(pair.certificate.as_bytes());
     let certificates = certificates.collect::<Result<Vec<_>, _>>()?;
     let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes())?;

@@ -10,7 +10,8 @@ use oci_client::Reference;
 use oci_client::manifest::OciDescriptor;
 
 use crate::source::cache::Note;
-use crate::source::{Access, Fetched, MAX_BYTES};
+use crate::source::url::MAX_ARCHIVE_BYTES;
+use crate::source::{Access, Fetched};
 
 use super::{Registry, RegistryError, repository, short};
 
@@ -178,7 +179,7 @@ impl Wanted<'_> {
         let layer = found.manifest.layers.iter().find(is_content);
         let layer = layer.ok_or_else(|| no_chart("a chart without content".to_owned()))?;
         let blob = registry.blob(layer).await?;
-        let bytes = blob.read("the chart", MAX_BYTES).await?;
+        let bytes = blob.read("the chart", MAX_ARCHIVE_BYTES).await?;
         let note = Note {
             digest: access.cache.put(&bytes),
             resolved: Some(found.digest.clone()),

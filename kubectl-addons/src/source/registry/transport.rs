@@ -2,36 +2,63 @@
 
 use std::time::Duration;
 
-use reqwest::redirect::Policy;
+use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Certificate, Client, RequestBuilder, Response};
 use serde_json::Value;
 
-use crate::source::http;
-
 use super::RegistryError;
+use crate::source::url::client::Guarded;
 
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const TRIES: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const REDIRECTS: usize = 5;
 /// How long nothing may come. The whole fetch has a limit of its own.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes of an error that are read, and characters of it that are shown.
 const MAX_ERROR: u64 = 64 << 10;
 const MAX_DETAIL: usize = 200;
 
-/// A client that trusts `ca` (PEM) and nothing else, or without one what the machine trusts.
+/// A client that trusts `ca` (PEM) and nothing else, or without one what the machine trusts. With `guarded` no name leads to
+/// the machine's own services.
 ///
 /// # Errors
 /// Certificates that cannot be read.
-pub fn client(ca: Option<&[u8]>, redirects: Policy) -> Result<Client, reqwest::Error> {
+pub fn client(
+    ca: Option<&[u8]>,
+    redirects: Policy,
+    guarded: bool,
+) -> Result<Client, reqwest::Error> {
     let mut builder = Client::builder()
-        .connect_timeout(http::CONNECT_TIMEOUT)
+        .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(READ_TIMEOUT)
         .redirect(redirects)
         // What a digest stands for is the bytes as they are stored.
         .no_gzip()
         .user_agent(concat!("kubectl-addons/", env!("CARGO_PKG_VERSION")));
+    if guarded {
+        builder = builder.dns_resolver(Guarded);
+    }
     if let Some(ca) = ca {
         builder = builder.tls_certs_only(Certificate::from_pem_bundle(ca)?);
     }
     builder.build()
+}
+
+/// Redirects lead to the same scheme or to https; reqwest leaves the credentials behind where they lead to another host.
+pub fn redirect(attempt: Attempt<'_>) -> Action {
+    let scheme = attempt.url().scheme();
+    let same = attempt
+        .previous()
+        .last()
+        .is_some_and(|previous| previous.scheme() == scheme);
+    if attempt.previous().len() > REDIRECTS {
+        attempt.error("too many redirects")
+    } else if same || scheme == "https" {
+        attempt.follow()
+    } else {
+        attempt.error("a redirect to another scheme")
+    }
 }
 
 /// Sends a request; connection errors, 429 and 5xx are tried again.
@@ -39,8 +66,8 @@ pub fn client(ca: Option<&[u8]>, redirects: Policy) -> Result<Client, reqwest::E
 /// # Errors
 /// No answer. Every status is an answer.
 pub async fn send(request: RequestBuilder, location: &str) -> Result<Response, RegistryError> {
-    let mut pause = http::FIRST_PAUSE;
-    for _ in 1..http::TRIES {
+    let mut pause = FIRST_PAUSE;
+    for _ in 1..TRIES {
         let Some(attempt) = request.try_clone() else {
             break;
         };

@@ -1,0 +1,82 @@
+//! What kubeadm wrote down of the cluster that it made: ConfigMap `kubeadm-config`, key `ClusterConfiguration`.
+
+use serde_json::Value;
+
+use super::Facts;
+
+/// Of kube-apiserver and kube-controller-manager, where nobody set another one.
+const NODE_PORTS: &str = "30000-32767";
+const MASK_SIZE_V4: u8 = 24;
+const MASK_SIZE_V6: u8 = 64;
+
+/// Fills in what the configuration tells.
+///
+/// Defaults of the control plane's flags are facts only where kubeadm really started it, which shows in `networking`: KKP
+/// leaves a `kubeadm-config` for the kubelets of control planes that it runs elsewhere.
+pub(super) fn fill(facts: &mut Facts, configuration: &Value) {
+    let text = |pointer| {
+        let text = configuration.pointer(pointer).and_then(Value::as_str);
+        text.unwrap_or_default().trim()
+    };
+    text("/clusterName").clone_into(&mut facts.name);
+    text("/controlPlaneEndpoint").clone_into(&mut facts.endpoint);
+    text("/networking/dnsDomain").clone_into(&mut facts.dns_domain);
+    facts.pod_ranges = ranges(text("/networking/podSubnet"));
+    facts.service_ranges = ranges(text("/networking/serviceSubnet"));
+    if configuration.get("networking").is_none() {
+        return;
+    }
+    let node_ports = argument(configuration, "apiServer", "service-node-port-range");
+    node_ports
+        .unwrap_or(NODE_PORTS)
+        .clone_into(&mut facts.node_ports);
+    let size = |flags: &[&str], default| {
+        let given = flags.iter().find_map(|flag| {
+            argument(configuration, "controllerManager", flag)?
+                .parse()
+                .ok()
+        });
+        given.unwrap_or(default)
+    };
+    let has = |is_v6| {
+        facts
+            .pod_ranges
+            .iter()
+            .any(|range| range.contains(':') == is_v6)
+    };
+    let (has_v4, has_v6) = (has(false), has(true));
+    if has_v4 {
+        let flags = ["node-cidr-mask-size-ipv4", "node-cidr-mask-size"];
+        facts.mask_size_v4 = size(&flags, MASK_SIZE_V4);
+    }
+    if has_v6 {
+        let flags: &[&str] = if has_v4 {
+            &["node-cidr-mask-size-ipv6"]
+        } else {
+            &["node-cidr-mask-size-ipv6", "node-cidr-mask-size"]
+        };
+        facts.mask_size_v6 = size(flags, MASK_SIZE_V6);
+    }
+}
+
+/// Ranges as flags list them: `10.244.0.0/16,fd00::/48`.
+pub(super) fn ranges(list: &str) -> Vec<String> {
+    let ranges = list.split(',').map(str::trim);
+    ranges
+        .filter(|range| !range.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A flag of a component: a map up to v1beta3, a list of name and value since v1beta4, whose last one counts.
+fn argument<'a>(configuration: &'a Value, component: &str, flag: &str) -> Option<&'a str> {
+    match configuration.get(component)?.get("extraArgs")? {
+        Value::Object(flags) => flags.get(flag)?.as_str(),
+        Value::Array(flags) => {
+            let mut named = flags.iter().rev();
+            let found = named.find(|item| item.get("name").and_then(Value::as_str) == Some(flag));
+            found?.get("value")?.as_str()
+        }
+        _ => None,
+    }
+}

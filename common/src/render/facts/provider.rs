@@ -1,0 +1,44 @@
+//! Which cloud the nodes are of.
+
+use serde_json::Value;
+
+/// Scheme of `spec.providerID` → KKP's name of the provider, where the two differ.
+const NAMES: [(&str, &str); 3] = [("gce", "gcp"), ("hcloud", "hetzner"), ("hrobot", "hetzner")];
+
+/// The provider of a page of nodes: KKP's name, else the scheme of their `spec.providerID`. Of several (a cluster may have
+/// nodes elsewhere) the first by name, so that it does not depend on how many there are of each.
+pub(super) fn of(nodes: &[Value]) -> String {
+    let schemes = nodes.iter().filter_map(|node| {
+        let id = node.pointer("/spec/providerID")?.as_str()?;
+        let (scheme, _) = id.split_once("://")?;
+        let named = NAMES.iter().find(|(known, _)| *known == scheme);
+        Some(named.map_or(scheme, |(_, name)| *name))
+    });
+    schemes.min().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn kkp_has_names_of_its_own() {
+        let nodes = |ids: &[&str]| {
+            let nodes = ids.iter().map(|id| json!({"spec": {"providerID": id}}));
+            nodes.collect::<Vec<_>>()
+        };
+        for (ids, name) in [
+            (&["aws:///eu-central-1a/i-0123"][..], "aws"),
+            (&["gce://project/zone/name"], "gcp"),
+            (&["hcloud://123", "hrobot://4"], "hetzner"),
+            (&["openstack:///8a1b", "kind://docker/a/b"], "kind"),
+            (&["", "no-scheme"], ""),
+            (&[], ""),
+        ] {
+            assert_eq!(of(&nodes(ids)), name, "{ids:?}");
+        }
+        assert_eq!(of(&[json!({"spec": {}}), json!(null)]), "");
+    }
+}

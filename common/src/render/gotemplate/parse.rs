@@ -1,0 +1,411 @@
+//! From tokens to nodes: Go's text/template/parse/parse.go.
+//!
+//! Stricter than Go in one point: nesting is bounded ([`MAX_NESTING`]), for the parser and the executor are recursive.
+
+mod pipeline;
+
+use std::collections::BTreeMap;
+
+use super::error::Problem;
+use super::function::FunctionSet;
+use super::lex::{Keyword, Kind, Lexer, Token};
+use super::tree::{Call, Choice, Loop, Node, Tree, unquote};
+
+/// How deep blocks and parentheses may be nested; `else if` does not nest.
+pub const MAX_NESTING: usize = 100;
+
+/// The templates that `define` and `block` name, over all files.
+pub type Definitions<'a> = BTreeMap<String, Tree<'a>>;
+
+/// A parsed file.
+#[derive(Debug)]
+pub struct Parsed<'a> {
+    /// What it prints.
+    pub nodes: Vec<Node<'a>>,
+    /// Whether it ends with `-}}` and blanks: leading blanks of what follows are dropped.
+    pub trims: bool,
+}
+
+/// Parses `text`, which is file number `file`.
+///
+/// # Errors
+/// What is no template, and where.
+pub fn parse<'a>(
+    file: usize,
+    text: &'a str,
+    functions: FunctionSet,
+    definitions: &mut Definitions<'a>,
+) -> Result<Parsed<'a>, Problem> {
+    let mut parser = Parser {
+        lexer: Lexer::new(text),
+        ahead: Vec::new(),
+        functions,
+        variables: vec!["$"],
+        definitions,
+        file,
+        loops: 0,
+        depth: 0,
+    };
+    let nodes = parser.file()?;
+    Ok(Parsed {
+        nodes,
+        trims: parser.lexer.trims(),
+    })
+}
+
+struct Parser<'a, 'd> {
+    lexer: Lexer<'a>,
+    /// Tokens that were read and put back; the next one is the last.
+    ahead: Vec<Token<'a>>,
+    functions: FunctionSet,
+    /// The variables that are declared here.
+    variables: Vec<&'a str>,
+    definitions: &'d mut Definitions<'a>,
+    file: usize,
+    /// How many `range`s are open here.
+    loops: usize,
+    /// How many blocks and parentheses are open.
+    depth: usize,
+}
+
+/// What ends a list of nodes.
+enum Ending<'a> {
+    /// `{{end}}`
+    End,
+    /// `{{else}}`, or `{{else` where `if` or `with` follows.
+    Else(Token<'a>),
+}
+
+/// A node, or what ends the list of nodes.
+enum Item<'a> {
+    Node(Node<'a>),
+    Ending(Ending<'a>, Token<'a>),
+}
+
+impl<'a> Parser<'a, '_> {
+    /// A whole file: only here `define` may stand.
+    fn file(&mut self) -> Result<Vec<Node<'a>>, Problem> {
+        let mut nodes = Vec::new();
+        loop {
+            let token = self.next()?;
+            if token.kind == Kind::End {
+                return Ok(nodes);
+            }
+            if token.kind == Kind::LeftDelimiter {
+                let word = self.next_word()?;
+                if word.kind == Kind::Keyword(Keyword::Define) {
+                    self.definition(word)?;
+                    continue;
+                }
+                self.ahead.push(word);
+            }
+            self.ahead.push(token);
+            match self.item()? {
+                Item::Node(node) => nodes.push(node),
+                Item::Ending(Ending::End, token) => {
+                    return Err(Problem::new(
+                        token.at,
+                        "unexpected {{end}}: no block is open here",
+                    ));
+                }
+                Item::Ending(Ending::Else(_), token) => {
+                    return Err(Problem::new(
+                        token.at,
+                        "unexpected {{else}}: no block is open here",
+                    ));
+                }
+            }
+        }
+    }
+
+    /// `{{define "name"}} … {{end}}`, of which `define` is read.
+    fn definition(&mut self, define: Token<'a>) -> Result<(), Problem> {
+        let token = self.next_word()?;
+        let name = self.template_name(token, "define clause")?;
+        self.expect(Kind::RightDelimiter, "define clause")?;
+        let nodes = self.own_scope(|parser| parser.body(define, "define"))?;
+        self.define(name, nodes, define)
+    }
+
+    /// Adds a template; one that prints nothing can be defined again.
+    fn define(&mut self, name: String, nodes: Vec<Node<'a>>, at: Token<'a>) -> Result<(), Problem> {
+        let is_empty = |nodes: &[Node<'_>]| {
+            let blank =
+                |node: &Node<'_>| matches!(node, Node::Text(text) if text.trim().is_empty());
+            nodes.iter().all(blank)
+        };
+        match self.definitions.get(&name) {
+            Some(old) if !is_empty(&old.nodes) => {
+                if !is_empty(&nodes) {
+                    return Err(Problem::new(
+                        at.at,
+                        format!("template {name:?} is defined twice"),
+                    ));
+                }
+            }
+            _ => {
+                let file = self.file;
+                self.definitions.insert(name, Tree { file, nodes });
+            }
+        }
+        Ok(())
+    }
+
+    /// Parses in a scope where only `$` is declared and no loop is open: that of another template.
+    fn own_scope<T>(
+        &mut self,
+        parse: impl FnOnce(&mut Self) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        let variables = std::mem::replace(&mut self.variables, vec!["$"]);
+        let loops = std::mem::take(&mut self.loops);
+        let parsed = parse(self)?;
+        self.variables = variables;
+        self.loops = loops;
+        Ok(parsed)
+    }
+
+    /// Nodes up to `{{end}}`.
+    fn body(&mut self, opening: Token<'a>, what: &str) -> Result<Vec<Node<'a>>, Problem> {
+        match self.list(opening, what)? {
+            (nodes, Ending::End) => Ok(nodes),
+            (_, Ending::Else(token)) => Err(Problem::new(
+                token.at,
+                format!("expected {{{{end}}}} of {{{{{what}}}}}; found {{{{else}}}}"),
+            )),
+        }
+    }
+
+    /// Nodes up to `{{end}}` or `{{else}}` of the block that begins at `opening`.
+    fn list(
+        &mut self,
+        opening: Token<'a>,
+        what: &str,
+    ) -> Result<(Vec<Node<'a>>, Ending<'a>), Problem> {
+        self.enter(opening)?;
+        let mut nodes = Vec::new();
+        loop {
+            let token = self.next()?;
+            if token.kind == Kind::End {
+                return Err(Problem::new(
+                    opening.at,
+                    format!("unexpected EOF: {{{{{what}}}}} has no {{{{end}}}}"),
+                ));
+            }
+            self.ahead.push(token);
+            match self.item()? {
+                Item::Node(node) => nodes.push(node),
+                Item::Ending(ending, _) => {
+                    self.depth -= 1;
+                    return Ok((nodes, ending));
+                }
+            }
+        }
+    }
+
+    /// One more block or parenthesis is open.
+    fn enter(&mut self, at: Token<'a>) -> Result<(), Problem> {
+        if self.depth >= MAX_NESTING {
+            return Err(Problem::new(
+                at.at,
+                format!("blocks and parentheses are nested deeper than {MAX_NESTING} levels"),
+            ));
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    /// Text or an action.
+    fn item(&mut self) -> Result<Item<'a>, Problem> {
+        let token = self.next()?;
+        match token.kind {
+            Kind::Text => Ok(Item::Node(Node::Text(token.text))),
+            Kind::LeftDelimiter => self.action(),
+            _ => Err(unexpected(token, "input")),
+        }
+    }
+
+    /// What stands in an action, up to and with `}}`.
+    fn action(&mut self) -> Result<Item<'a>, Problem> {
+        let word = self.next_word()?;
+        let Kind::Keyword(keyword) = word.kind else {
+            self.ahead.push(word);
+            return Ok(Item::Node(Node::Action(self.action_pipeline("command")?)));
+        };
+        Ok(Item::Node(match keyword {
+            Keyword::Block => self.block(word)?,
+            Keyword::Break => {
+                self.alone(word)?;
+                Node::Break
+            }
+            Keyword::Continue => {
+                self.alone(word)?;
+                Node::Continue
+            }
+            Keyword::Else => {
+                let next = self.next_word()?;
+                let ending = match next.kind {
+                    Kind::RightDelimiter => Ending::Else(word),
+                    Kind::Keyword(Keyword::If | Keyword::With) => {
+                        self.ahead.push(next);
+                        Ending::Else(next)
+                    }
+                    _ => return Err(unexpected(next, "else")),
+                };
+                return Ok(Item::Ending(ending, word));
+            }
+            Keyword::End => {
+                self.expect(Kind::RightDelimiter, "end")?;
+                return Ok(Item::Ending(Ending::End, word));
+            }
+            Keyword::If => Node::If(self.choice(word, Keyword::If, "if")?),
+            Keyword::With => Node::With(self.choice(word, Keyword::With, "with")?),
+            Keyword::Range => self.range(word)?,
+            Keyword::Template => self.template()?,
+            Keyword::Dot | Keyword::Nil => {
+                self.ahead.push(word);
+                Node::Action(self.action_pipeline("command")?)
+            }
+            Keyword::Define => {
+                return Err(Problem::new(
+                    word.at,
+                    "unexpected <define> in command: templates are defined outside of all blocks",
+                ));
+            }
+        }))
+    }
+
+    /// `{{break}}` and `{{continue}}`
+    fn alone(&mut self, word: Token<'a>) -> Result<(), Problem> {
+        self.expect(Kind::RightDelimiter, word.text)?;
+        if self.loops == 0 {
+            let message = format!("{{{{{}}}}} outside {{{{range}}}}", word.text);
+            return Err(Problem::new(word.at, message));
+        }
+        Ok(())
+    }
+
+    /// `if` and `with`, with all their `else if` and `else with`.
+    fn choice(
+        &mut self,
+        opening: Token<'a>,
+        keyword: Keyword,
+        what: &str,
+    ) -> Result<Choice<'a>, Problem> {
+        let declared = self.variables.len();
+        let mut branches = Vec::new();
+        let otherwise = loop {
+            let condition = self.action_pipeline(what)?;
+            let (nodes, ending) = self.list(opening, what)?;
+            branches.push((condition, nodes));
+            match ending {
+                Ending::End => break Vec::new(),
+                Ending::Else(next) if next.kind == Kind::Keyword(keyword) => {
+                    self.next()?;
+                }
+                // `else with` of an `if` is an error: the pending `with` is no item.
+                Ending::Else(_) => break self.body(opening, what)?,
+            }
+        };
+        self.variables.truncate(declared);
+        Ok(Choice {
+            branches,
+            otherwise,
+        })
+    }
+
+    fn range(&mut self, opening: Token<'a>) -> Result<Node<'a>, Problem> {
+        let declared = self.variables.len();
+        let over = self.action_pipeline("range")?;
+        self.loops += 1;
+        let (body, ending) = self.list(opening, "range")?;
+        self.loops -= 1;
+        let otherwise = match ending {
+            Ending::End => Vec::new(),
+            Ending::Else(_) => self.body(opening, "range")?,
+        };
+        self.variables.truncate(declared);
+        Ok(Node::Range(Loop {
+            over,
+            body,
+            otherwise,
+        }))
+    }
+
+    /// `{{template "name" data}}`
+    fn template(&mut self) -> Result<Node<'a>, Problem> {
+        let token = self.next_word()?;
+        let name = self.template_name(token, "template clause")?;
+        let next = self.next_word()?;
+        let data = if next.kind == Kind::RightDelimiter {
+            None
+        } else {
+            self.ahead.push(next);
+            Some(self.action_pipeline("template clause")?)
+        };
+        Ok(Node::Template(Call {
+            at: token.at,
+            name,
+            data,
+        }))
+    }
+
+    /// `{{block "name" data}} … {{end}}`: a definition and its use.
+    fn block(&mut self, word: Token<'a>) -> Result<Node<'a>, Problem> {
+        let token = self.next_word()?;
+        let name = self.template_name(token, "block clause")?;
+        let data = self.action_pipeline("block clause")?;
+        let nodes = self.own_scope(|parser| parser.body(word, "block"))?;
+        self.define(name.clone(), nodes, word)?;
+        Ok(Node::Template(Call {
+            at: token.at,
+            name,
+            data: Some(data),
+        }))
+    }
+
+    fn template_name(&mut self, token: Token<'a>, clause: &str) -> Result<String, Problem> {
+        match token.kind {
+            Kind::String | Kind::RawString => {
+                unquote(token.text).map_err(|problem| Problem::new(token.at, problem))
+            }
+            _ => Err(unexpected(token, clause)),
+        }
+    }
+
+    fn expect(&mut self, kind: Kind, context: &str) -> Result<Token<'a>, Problem> {
+        let token = self.next_word()?;
+        if token.kind == kind {
+            Ok(token)
+        } else {
+            Err(unexpected(token, context))
+        }
+    }
+
+    /// The next token.
+    fn next(&mut self) -> Result<Token<'a>, Problem> {
+        match self.ahead.pop() {
+            Some(token) => Ok(token),
+            None => self.lexer.token(),
+        }
+    }
+
+    /// The next token that is not blanks.
+    fn next_word(&mut self) -> Result<Token<'a>, Problem> {
+        loop {
+            let token = self.next()?;
+            if token.kind != Kind::Space {
+                return Ok(token);
+            }
+        }
+    }
+}
+
+/// A token that does not belong where it is.
+fn unexpected(token: Token<'_>, context: &str) -> Problem {
+    let message = match token.kind {
+        Kind::End => format!("unexpected EOF in {context}"),
+        Kind::Keyword(_) => format!("unexpected <{}> in {context}", token.text),
+        _ => format!("unexpected {:?} in {context}", token.text),
+    };
+    Problem::new(token.at, message)
+}

@@ -1,0 +1,169 @@
+//! How values compare: `eq`, `lt` and sprig's `deepEqual`.
+
+use std::cmp::Ordering;
+
+use super::{Dict, MAX_DEPTH, Value};
+use crate::render::gotemplate::function::FunctionError;
+
+/// How many values one deep comparison looks at.
+const MAX_COMPARED: usize = 1_000_000;
+
+impl Value {
+    /// Go's `eq a b`: numbers of different types do not compare but whole ones with and without sign; nil equals nil.
+    ///
+    /// # Errors
+    /// Types that do not compare.
+    pub fn equals(&self, other: &Self) -> Result<bool, FunctionError> {
+        if let (Some(a), Some(b)) = (self.integer(), other.integer()) {
+            return Ok(a == b);
+        }
+        Ok(match (self, other) {
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Float(a), Self::Float(b)) => a == b,
+            (Self::Complex(a, b), Self::Complex(c, d)) => a == c && b == d,
+            (Self::Text(a), Self::Text(b)) => a == b,
+            (Self::Missing | Self::Nil, _) | (_, Self::Missing | Self::Nil) => {
+                self.is_nil() && other.is_nil()
+            }
+            (Self::Version(a), Self::Version(b)) => std::rc::Rc::ptr_eq(a, b),
+            (a, b) if a.is_basic() || b.is_basic() || a.kind_name() != b.kind_name() => {
+                return Err(FunctionError::new(format!(
+                    "incompatible types for comparison: {} and {}",
+                    a.type_name(),
+                    b.type_name()
+                )));
+            }
+            (Self::Pointer(_), Self::Pointer(_)) if self.is_nil() || other.is_nil() => {
+                self.is_nil() == other.is_nil()
+            }
+            (a, _) => {
+                return Err(FunctionError::new(format!(
+                    "non-comparable type {}",
+                    a.type_name()
+                )));
+            }
+        })
+    }
+
+    /// Go's `lt a b`, and where they are equal.
+    ///
+    /// # Errors
+    /// Types that have no order, or two different ones.
+    pub fn order(&self, other: &Self) -> Result<Option<Ordering>, FunctionError> {
+        if let (Some(a), Some(b)) = (self.integer(), other.integer()) {
+            return Ok(Some(a.cmp(&b)));
+        }
+        match (self, other) {
+            (Self::Float(a), Self::Float(b)) => Ok(a.partial_cmp(b)),
+            (Self::Text(a), Self::Text(b)) => Ok(Some(a.cmp(b))),
+            (a, b) if a.is_basic() && b.is_basic() && a.kind_name() != b.kind_name() => {
+                Err(FunctionError::new(format!(
+                    "incompatible types for comparison: {} and {}",
+                    a.type_name(),
+                    b.type_name()
+                )))
+            }
+            _ => Err(FunctionError::new("invalid type for comparison")),
+        }
+    }
+
+    /// Go's `reflect.DeepEqual`: same types, same values; an int is no int64.
+    ///
+    /// # Errors
+    /// Nested deeper than [`MAX_DEPTH`], or too large.
+    pub fn deep_equal(&self, other: &Self) -> Result<bool, FunctionError> {
+        deep_equal(self, other, 0, &mut 0)
+    }
+
+    /// The value of a whole number of any type.
+    fn integer(&self) -> Option<i128> {
+        match self {
+            Self::Int(value) | Self::Int64(value) => Some(i128::from(*value)),
+            Self::Uint64(value) => Some(i128::from(*value)),
+            Self::Byte(value) => Some(i128::from(*value)),
+            _ => None,
+        }
+    }
+
+    /// Whether Go's comparisons know its kind.
+    fn is_basic(&self) -> bool {
+        match self {
+            Self::Bool(_) | Self::Float(_) | Self::Complex(..) | Self::Text(_) => true,
+            other => other.integer().is_some(),
+        }
+    }
+}
+
+fn deep_equal(
+    a: &Value,
+    b: &Value,
+    depth: usize,
+    compared: &mut usize,
+) -> Result<bool, FunctionError> {
+    *compared += 1;
+    if depth > MAX_DEPTH || *compared > MAX_COMPARED {
+        return Err(FunctionError::too_deep());
+    }
+    Ok(match (a, b) {
+        (Value::Missing | Value::Nil, Value::Missing | Value::Nil) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Int(a), Value::Int(b)) | (Value::Int64(a), Value::Int64(b)) => a == b,
+        (Value::Uint64(a), Value::Uint64(b)) => a == b,
+        (Value::Byte(a), Value::Byte(b)) => a == b,
+        (Value::Float(a), Value::Float(b)) => a == b,
+        (Value::Complex(a, b), Value::Complex(c, d)) => a == c && b == d,
+        (Value::Text(a), Value::Text(b)) => a == b,
+        (Value::Version(a), Value::Version(b)) => {
+            a.version() == b.version() && a.original() == b.original()
+        }
+        (Value::List(a), Value::List(b)) => {
+            if a.element() != b.element() || a.len() != b.len() {
+                return Ok(false);
+            }
+            for (a, b) in a.iter().zip(b.iter()) {
+                if !deep_equal(a, b, depth + 1, compared)? {
+                    return Ok(false);
+                }
+            }
+            true
+        }
+        (Value::Dict(a), Value::Dict(b)) => dicts_equal(a, b, depth, compared)?,
+        (Value::Record(a), Value::Record(b)) => {
+            if a.shape() != b.shape() {
+                return Ok(false);
+            }
+            for ((_, a), (_, b)) in a.fields().zip(b.fields()) {
+                if !deep_equal(a, b, depth + 1, compared)? {
+                    return Ok(false);
+                }
+            }
+            true
+        }
+        (Value::Pointer(a), Value::Pointer(b)) => match (a.target(), b.target()) {
+            (Some(a), Some(b)) => deep_equal(&a, &b, depth + 1, compared)?,
+            (None, None) => true,
+            _ => false,
+        },
+        _ => false,
+    })
+}
+
+fn dicts_equal(
+    a: &Dict,
+    b: &Dict,
+    depth: usize,
+    compared: &mut usize,
+) -> Result<bool, FunctionError> {
+    if a.is(b) {
+        return Ok(true);
+    }
+    if a.element() != b.element() || a.len() != b.len() {
+        return Ok(false);
+    }
+    for ((key, a), (other, b)) in a.entries().iter().zip(b.entries()) {
+        if *key != other || !deep_equal(a, &b, depth + 1, compared)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

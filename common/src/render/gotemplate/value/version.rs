@@ -1,0 +1,49 @@
+//! Versions: Masterminds' `*semver.Version`, which `.Cluster.Version` and `semver` are.
+
+use std::fmt;
+
+use crate::version::constraint;
+use crate::version::tolerant::VersionError;
+
+/// A version and how it was written.
+#[derive(Clone, Debug)]
+pub struct Version {
+    version: semver::Version,
+    original: String,
+}
+
+impl Version {
+    /// Reads a version as Masterminds' `NewVersion`: `v1.2` is 1.2.0.
+    pub fn parse(text: &str) -> Result<Self, VersionError> {
+        Ok(Self {
+            version: constraint::version(text)?,
+            original: text.to_owned(),
+        })
+    }
+
+    /// As the `semver` crate has it: for constraints and comparisons.
+    #[must_use]
+    pub fn version(&self) -> &semver::Version {
+        &self.version
+    }
+
+    /// As it was written.
+    #[must_use]
+    pub fn original(&self) -> &str {
+        &self.original
+    }
+}
+
+impl From<semver::Version> for Version {
+    fn from(version: semver::Version) -> Self {
+        let original = version.to_string();
+        Self { version, original }
+    }
+}
+
+/// The canonical spelling: three numbers, no `v`.
+impl fmt::Display for Version {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.version.fmt(out)
+    }
+}
