@@ -10,6 +10,7 @@ mod cast;
 mod decimal;
 mod defaults;
 mod dicts;
+mod durations;
 mod encodings;
 mod hashes;
 mod impure;
@@ -19,8 +20,8 @@ mod lists;
 mod math;
 mod merge;
 mod paths;
+mod pattern;
 mod pieces;
-mod quote;
 mod regex;
 mod sequences;
 mod strings;
@@ -53,6 +54,7 @@ pub const SPRIG: &[&[Function]] = &[
     paths::PATHS,
     urls::URLS,
     versions::VERSIONS,
+    durations::DURATIONS,
     impure::IMPURE,
 ];
 
@@ -70,6 +72,15 @@ const ITEM: usize = 32;
 /// Asks for the bytes of `count` items of `each` bytes.
 fn reserve_items(ctx: &mut Context<'_>, count: usize, each: usize) -> Result<(), FunctionError> {
     ctx.reserve(count.saturating_mul(each))
+}
+
+/// Bytes of a dict without entries, and of an entry.
+const DICT: usize = 640;
+const ENTRY: usize = 64;
+
+/// Asks for the bytes of a dict of `count` entries.
+fn reserve_dict(ctx: &mut Context<'_>, count: usize) -> Result<(), FunctionError> {
+    ctx.reserve(count.saturating_mul(ENTRY).saturating_add(DICT))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::function::Parameter::{Any, Dict as Map, Text};
 use super::super::function::{Arguments, Context, Function, FunctionError};
 use super::super::value::{Dict, Element, Value};
-use super::{Answer, ITEM, reserve_items};
+use super::{Answer, ENTRY, ITEM, reserve_dict, reserve_items};
 
 pub(super) const DICTS: &[Function] = &[
     Function::variadic("dict", &[], Any, dict),
@@ -19,7 +19,7 @@ pub(super) const DICTS: &[Function] = &[
                 "there is no dict to set in: it is missing or null",
             ));
         };
-        reserve_items(ctx, 1, ITEM)?;
+        reserve_items(ctx, 1, ENTRY)?;
         dict.set(args.text(1)?, args.value(2).clone());
         Ok(Value::Dict(dict.clone()))
     }),
@@ -64,7 +64,7 @@ pub(super) const DICTS: &[Function] = &[
 /// Keys and values in turn; a key without value gets an empty text.
 fn dict(ctx: &mut Context<'_>, args: Arguments<'_>) -> Answer {
     let pairs = args.rest(0).chunks(2);
-    reserve_items(ctx, pairs.len(), ITEM)?;
+    reserve_dict(ctx, pairs.len())?;
     let mut entries = Vec::with_capacity(pairs.len());
     for pair in pairs {
         let value = pair.get(1).cloned().unwrap_or_else(|| Value::text(""));
@@ -78,7 +78,7 @@ fn dict(ctx: &mut Context<'_>, args: Arguments<'_>) -> Answer {
 /// A new dict with the named keys, or without them.
 fn chosen(ctx: &mut Context<'_>, args: Arguments<'_>, named: bool) -> Answer {
     let dict = args.dict(0)?;
-    reserve_items(ctx, dict.len(), ITEM)?;
+    reserve_dict(ctx, dict.len())?;
     let mut names = std::collections::BTreeSet::new();
     for index in 1..args.len() {
         names.insert(args.text(index)?);

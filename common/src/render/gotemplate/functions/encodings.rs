@@ -144,12 +144,10 @@ fn base32(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
     let mut out = Vec::with_capacity(text.len() / 8 * 5);
     for (index, group) in text.chunks(BASE32.group).enumerate() {
         let start = index * BASE32.group;
-        let is_last = start + BASE32.group >= text.len();
+        // Padding is padding within the last eight digits only, and what follows it is not looked at.
         let padded = group.iter().position(|byte| *byte == b'=');
-        let count = match padded {
-            Some(count) if count >= 2 && is_last => count,
-            _ => group.len(),
-        };
+        let padded = padded.filter(|count| *count >= 2 && text.len() - start - count <= 8);
+        let count = padded.unwrap_or(group.len());
         let mut digits = Vec::with_capacity(BASE32.group);
         for (offset, byte) in group.iter().take(count).enumerate() {
             digits.push(BASE32.digit(*byte).ok_or(Corrupt(start + offset))?);
@@ -166,6 +164,9 @@ fn base32(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
             return Err(Corrupt(start + count));
         }
         out.extend(BASE32.bytes(&digits));
+        if padded.is_some() {
+            break;
+        }
     }
     Ok(out)
 }

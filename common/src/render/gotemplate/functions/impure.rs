@@ -2,7 +2,6 @@
 
 use super::super::function::Parameter::Any;
 use super::super::function::{Arguments, Context, Function, FunctionError};
-use super::super::value::Value;
 use super::Answer;
 
 pub(super) const IMPURE: &[Function] = &[
@@ -44,14 +43,6 @@ pub(super) const IMPURE: &[Function] = &[
     refused("env", environment),
     refused("expandenv", environment),
     refused("getHostByName", network),
-    Function::new("duration", &[Any], |_, args| {
-        let seconds = match args.value(0) {
-            Value::Int64(seconds) => *seconds,
-            Value::Text(text) => text.parse().unwrap_or(0),
-            _ => 0,
-        };
-        Ok(Value::text(duration(seconds)))
-    }),
 ];
 
 /// A function that is known, whatever it is called with, and never runs.
@@ -92,26 +83,4 @@ fn network(_: &mut Context<'_>, _: Arguments<'_>) -> Answer {
 
 fn refuse(reason: &str) -> Answer {
     Err(FunctionError::new(reason))
-}
-
-/// Go's `time.Duration` of whole seconds: `1h2m3s`.
-fn duration(seconds: i64) -> String {
-    // Nanoseconds wrap around, as Go's do.
-    let nanoseconds = seconds.wrapping_mul(1_000_000_000);
-    let (sign, total) = (
-        if nanoseconds < 0 { "-" } else { "" },
-        nanoseconds.unsigned_abs(),
-    );
-    let (whole, rest) = (total / 1_000_000_000, total % 1_000_000_000);
-    let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
-    let mut fraction = String::new();
-    if rest > 0 {
-        fraction = format!(".{rest:09}");
-        fraction.truncate(fraction.trim_end_matches('0').len());
-    }
-    match (hours, minutes) {
-        (0, 0) => format!("{sign}{seconds}{fraction}s"),
-        (0, _) => format!("{sign}{minutes}m{seconds}{fraction}s"),
-        _ => format!("{sign}{hours}h{minutes}m{seconds}{fraction}s"),
-    }
 }

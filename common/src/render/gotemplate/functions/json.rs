@@ -14,13 +14,13 @@ pub(super) const JSON: &[Function] = &[
         parsed(ctx, args.text(0)?)?.map_err(|error| FunctionError::new(error.to_string()))
     }),
     Function::new("toJson", &[Any], |ctx, args| {
-        written(ctx, args, Style::Compact)
+        or_empty(ctx, args, Style::Compact)
     }),
     Function::new("mustToJson", &[Any], |ctx, args| {
         written(ctx, args, Style::Compact)
     }),
     Function::new("toPrettyJson", &[Any], |ctx, args| {
-        written(ctx, args, Style::Pretty)
+        or_empty(ctx, args, Style::Pretty)
     }),
     Function::new("mustToPrettyJson", &[Any], |ctx, args| {
         written(ctx, args, Style::Pretty)
@@ -78,12 +78,22 @@ fn value(json: serde_json::Value) -> Value {
 }
 
 fn written(ctx: &mut Context<'_>, args: Arguments<'_>, style: Style) -> Answer {
-    let mut writer = Writer {
-        out: String::new(),
-        style,
-        depth: 0,
-    };
+    let mut writer = Writer::new(style);
     writer.value(args.value(0))?;
+    if let Some(value) = writer.not_json {
+        return Err(FunctionError::new(format!("JSON has no {value}")));
+    }
+    ctx.reserve(writer.out.len())?;
+    Ok(Value::text(writer.out))
+}
+
+/// As [`written`], but nothing for what cannot be JSON.
+fn or_empty(ctx: &mut Context<'_>, args: Arguments<'_>, style: Style) -> Answer {
+    let mut writer = Writer::new(style);
+    writer.value(args.value(0))?;
+    if writer.not_json.is_some() {
+        writer.out.clear();
+    }
     ctx.reserve(writer.out.len())?;
     Ok(Value::text(writer.out))
 }
@@ -92,9 +102,20 @@ struct Writer {
     out: String,
     style: Style,
     depth: usize,
+    /// What JSON has not: a NaN, a complex number.
+    not_json: Option<String>,
 }
 
 impl Writer {
+    fn new(style: Style) -> Self {
+        Self {
+            out: String::new(),
+            style,
+            depth: 0,
+            not_json: None,
+        }
+    }
+
     fn value(&mut self, value: &Value) -> Result<(), FunctionError> {
         if self.depth > MAX_DEPTH {
             return Err(FunctionError::too_deep());
@@ -104,7 +125,7 @@ impl Writer {
         }
         match value.follow().as_ref() {
             Value::Missing | Value::Nil => self.out.push_str("null"),
-            Value::Float(number) => self.out.push_str(&float(*number)?),
+            Value::Float(number) if number.is_finite() => self.out.push_str(&float(*number)),
             number @ (Value::Bool(_)
             | Value::Int(_)
             | Value::Int64(_)
@@ -123,11 +144,8 @@ impl Writer {
                     writer.field(key, value)
                 })?;
             }
-            other @ (Value::Complex(..) | Value::Pointer(_)) => {
-                return Err(FunctionError::new(format!(
-                    "JSON has no {}",
-                    other.type_name()
-                )));
+            other @ (Value::Float(_) | Value::Complex(..) | Value::Pointer(_)) => {
+                self.not_json = Some(other.to_text()?);
             }
         }
         Ok(())
@@ -197,19 +215,14 @@ impl Writer {
 }
 
 /// As ECMAScript writes it: an exponent below 1e-6 and from 1e21 on.
-fn float(number: f64) -> Result<String, FunctionError> {
-    if !number.is_finite() {
-        return Err(FunctionError::new(format!("JSON has no {number}")));
-    }
+fn float(number: f64) -> String {
     let size = number.abs();
-    if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        let text = format!("{number:e}");
-        return Ok(match text.split_once('e') {
-            Some((digits, exponent)) if !exponent.starts_with('-') => {
-                format!("{digits}e+{exponent}")
-            }
-            _ => text,
-        });
+    if size == 0.0 || (1e-6..1e21).contains(&size) {
+        return number.to_string();
     }
-    Ok(number.to_string())
+    let text = format!("{number:e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) if !exponent.starts_with('-') => format!("{digits}e+{exponent}"),
+        _ => text,
+    }
 }

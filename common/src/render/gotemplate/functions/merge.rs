@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::function::Parameter::{Any, Dict as Map};
 use super::super::function::{Arguments, Context, Function, FunctionError};
 use super::super::value::{Dict, List, MAX_DEPTH, Value};
-use super::{Answer, ITEM, reserve_items};
+use super::{Answer, ENTRY, ITEM, reserve_dict, reserve_items};
 
 pub(super) const MERGE: &[Function] = &[
     Function::variadic("merge", &[Map], Map, |ctx, args| merged(ctx, args, false)),
@@ -18,10 +18,8 @@ pub(super) const MERGE: &[Function] = &[
     Function::variadic("mustMergeOverwrite", &[Map], Map, |ctx, args| {
         merged(ctx, args, true)
     }),
-    Function::new("deepCopy", &[Any], |ctx, args| copy(ctx, args.value(0), 0)),
-    Function::new("mustDeepCopy", &[Any], |ctx, args| {
-        copy(ctx, args.value(0), 0)
-    }),
+    Function::new("deepCopy", &[Any], copied),
+    Function::new("mustDeepCopy", &[Any], copied),
 ];
 
 /// The first dict, changed in place: with `overwrite` the last value of a key wins, else the first that is not empty.
@@ -49,7 +47,7 @@ fn merge(
         ));
     }
     for (key, value) in source.entries() {
-        reserve_items(ctx, 1, ITEM)?;
+        reserve_items(ctx, 1, ENTRY)?;
         let old = target.get(&key);
         if let (Some(Value::Dict(old)), Value::Dict(new)) = (&old, &value) {
             merge(ctx, old, new, overwrite, depth + 1)?;
@@ -70,14 +68,23 @@ fn is_empty(value: &Value) -> bool {
     !value.follow().truth()
 }
 
+fn copied(ctx: &mut Context<'_>, args: Arguments<'_>) -> Answer {
+    match args.value(0) {
+        Value::Missing | Value::Nil => Err(FunctionError::new(
+            "there is nothing to copy: the value is missing or null",
+        )),
+        value => copy(ctx, value, 0),
+    }
+}
+
 /// Dicts are copied, however deep; nothing else can be changed.
 fn copy(ctx: &mut Context<'_>, value: &Value, depth: usize) -> Answer {
     if depth > MAX_DEPTH {
         return Err(FunctionError::too_deep());
     }
-    reserve_items(ctx, 1, ITEM)?;
     Ok(match value {
         Value::List(list) => {
+            reserve_items(ctx, list.len() + 2, ITEM)?;
             let mut items = Vec::with_capacity(list.len());
             for item in list.iter() {
                 items.push(copy(ctx, item, depth + 1)?);
@@ -85,6 +92,7 @@ fn copy(ctx: &mut Context<'_>, value: &Value, depth: usize) -> Answer {
             Value::List(List::new(list.element(), items))
         }
         Value::Dict(dict) => {
+            reserve_dict(ctx, dict.len())?;
             let mut entries = Vec::with_capacity(dict.len());
             for (key, value) in dict.entries() {
                 entries.push((Rc::clone(&key), copy(ctx, &value, depth + 1)?));

@@ -5,6 +5,7 @@ use regex_lite::{Captures, Regex, RegexBuilder};
 use super::super::function::Parameter::{Int, Text};
 use super::super::function::{Arguments, Context, Function, FunctionError};
 use super::super::value::Value;
+use super::pattern::{Refusal, translated};
 use super::{Answer, ITEM, reserve_items, text_of_text};
 
 pub(super) const REGEX: &[Function] = &[
@@ -46,9 +47,6 @@ pub(super) const REGEX: &[Function] = &[
 const MAX_EXPRESSION: usize = 1 << 20;
 const MAX_TEXT: usize = 8 << 20;
 const MAX_WORK: usize = 1 << 34;
-/// Classes and quoting that regex-lite does not know and RE2 does.
-const UNSUPPORTED: [&str; 4] = ["\\p", "\\P", "\\Q", "\\C"];
-
 /// The expression in the first argument, for the text in the second: an error of its own where Go would know it, so that
 /// nothing is silently false.
 fn compiled(args: Arguments<'_>) -> Result<Result<Regex, FunctionError>, FunctionError> {
@@ -59,20 +57,24 @@ fn compiled(args: Arguments<'_>) -> Result<Result<Regex, FunctionError>, Functio
             MAX_TEXT >> 20
         )));
     }
+    let invalid =
+        |reason: &str| FunctionError::new(format!("error parsing regexp: {reason}: {pattern:?}"));
+    let translated = match translated(pattern) {
+        Ok(translated) => translated,
+        Err(Refusal::Invalid(reason)) => return Ok(Err(invalid(reason))),
+        Err(Refusal::Unsupported(class)) => {
+            return Err(FunctionError::new(format!(
+                "{pattern:?}: \\{class} is not supported here: write the characters out, as in [a-zA-Z]"
+            )));
+        }
+    };
     let limit = (MAX_WORK / text.len().max(1)).min(MAX_EXPRESSION);
-    let regex = RegexBuilder::new(pattern).size_limit(limit).build();
-    let known = UNSUPPORTED.iter().find(|class| pattern.contains(**class));
-    match (regex, known) {
-        (Err(_), Some(class)) => Err(FunctionError::new(format!(
-            "{pattern:?}: {class} is not supported here: write the characters out, as in [a-zA-Z]"
+    match RegexBuilder::new(&translated).size_limit(limit).build() {
+        Ok(regex) => Ok(Ok(regex)),
+        Err(error) if error.to_string().contains("size") => Err(FunctionError::new(format!(
+            "{pattern:?} is too large an expression for this text"
         ))),
-        (Err(error), None) if error.to_string().contains("size") => Err(FunctionError::new(
-            format!("{pattern:?} is too large an expression for this text"),
-        )),
-        (Err(error), None) => Ok(Err(FunctionError::new(format!(
-            "error parsing regexp: {error}: {pattern:?}"
-        )))),
-        (Ok(regex), _) => Ok(Ok(regex)),
+        Err(error) => Ok(Err(invalid(&error.to_string()))),
     }
 }
 

@@ -1,9 +1,9 @@
 //! One text made of others.
 
+use super::super::builtins::format::quote;
 use super::super::function::Parameter::{Any, Int, Text};
 use super::super::function::{Arguments, Context, Function, FunctionError};
 use super::super::value::Value;
-use super::quote::quoted;
 use super::{Answer, case, text_of_text, wrap};
 
 pub(super) const STRINGS: &[Function] = &[
@@ -62,7 +62,7 @@ pub(super) const STRINGS: &[Function] = &[
         Ok(Value::text(args.value(0).to_text()?))
     }),
     Function::variadic("quote", &[], Any, |ctx, args| {
-        between(ctx, args, |text| quoted(text))
+        between(ctx, args, |text| quote(text, '"', false))
     }),
     Function::variadic("squote", &[], Any, |ctx, args| {
         between(ctx, args, |text| format!("'{text}'"))
