@@ -116,7 +116,7 @@ fn errors_say_where_and_what() {
         "t.yaml:2:6: unexpected EOF: {{if}} has no {{end}}",
     );
     refuses(
-        "a\n{{ .x \n b",
+        "a\n{{ .x \n .b",
         "t.yaml:2:1: unclosed action: no }} follows",
     );
     refuses("é{{/* x", "t.yaml:1:2: unclosed comment: no */ follows");

@@ -82,8 +82,11 @@ impl<'a> Printer<'a> {
             let is_star = self.rest.starts_with('*');
             let precision = self.star_or_number(&mut indexed, &mut unused, "%!(BADPREC)");
             format.precision = match precision {
-                // A negative one is none, a missing one is 0.
-                Some(_) if unused.minus => None,
+                // An argument below 0 is none, a missing number is 0.
+                Some(_) if unused.minus => {
+                    self.out.push_str("%!(BADPREC)");
+                    None
+                }
                 None if !is_star => Some(0),
                 precision => precision,
             };
