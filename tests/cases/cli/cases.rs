@@ -71,7 +71,8 @@ pub const CASES: &[(&str, &str)] = &[
     // Sources.
     ("source-missing", "kubectl-addons search --channel missing.yaml --k8s 1.36.3"),
     ("source-folder", "kubectl-addons search --channel manifests --k8s 1.36.3"),
-    ("source-scheme", "kubectl-addons search --channel s3://bucket/index.yaml --k8s 1.36.3"),
+    ("source-scheme", "kubectl-addons search --channel ftp://example.test/index.yaml --k8s 1.36.3"),
+    ("source-offline", "kubectl-addons search --offline --channel https://example.test/index.yaml --k8s 1.36.3"),
     ("source-file-url", "kubectl-addons search --channel file://index.yaml --k8s 1.36.3"),
     ("source-credentials", "kubectl-addons search --channel https://me:secret@example.test/index.yaml --k8s 1.36.3"),
 

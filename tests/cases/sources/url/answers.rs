@@ -34,7 +34,7 @@ fn answer(request: &Seen, bomb: &Bytes, packed: &Bytes) -> Answer {
         "/503" => Answer::status(503),
         "/429" => Answer::status(429).with("retry-after", "0"),
         "/tomorrow" => Answer::status(429).with("retry-after", "86400"),
-        "/hang-up" => Answer::ok("").with("content-length", "5").cut(),
+        "/hang-up" => Answer::none(),
         "/short" => Answer::chunks(["a:".into()])
             .with("content-length", "5")
             .cut(),
