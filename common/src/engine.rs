@@ -7,6 +7,7 @@
 //! | [`snapshot`], [`definitions`] | live metadata of the wanted and recorded objects; what changed definitions do to live objects |
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `delete`, `holder`, [`namespace`] | what an operation does |
+//! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what its readiness depends on besides itself |
 //! | `report` | what became of it |
 //! | [`mod@diff`] | what it would change, field by field |
@@ -43,6 +44,7 @@ mod random;
 pub mod record;
 mod report;
 mod request;
+pub mod required;
 pub mod secret;
 mod served;
 pub mod snapshot;

@@ -9,10 +9,11 @@
 //! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
 //! | [`conflicts`], [`recreate`] | what happens to fields that others hold, or that never change |
 //! | [`mod@prune`], [`teardown`] | what goes, what is kept, and in which order |
-//! | [`requires`], [`graph`], [`schedule`], [`order`] | which add-ons and objects wait for which, and which may begin now |
+//! | [`requires`], [`brought`], [`graph`], [`schedule`], [`order`] | which add-ons and objects wait for which, and which may begin now |
 //! | [`crd_safety`] | what changed definitions do to live objects |
 //! | [`changes`], [`summary`], [`mod@file`] | what people read of a plan, and a plan in a file |
 
+pub mod brought;
 pub mod changes;
 pub mod conflicts;
 pub mod crd_safety;

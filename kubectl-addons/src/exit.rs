@@ -7,6 +7,7 @@ use common::plan::file::Moved;
 use common::plan::planner::{PlanError, RefusalReason};
 
 use crate::operation::choose::ChooseError;
+use crate::operation::required_types::NotServed;
 use crate::operation::verdict::Refused;
 use crate::usage::Usage;
 
@@ -50,6 +51,8 @@ impl Exit {
             Some(Self::Conflict)
         } else if error.is::<Refused>() {
             Some(Self::Denied)
+        } else if error.is::<NotServed>() {
+            Some(Self::TimedOut)
         } else if error.is::<Usage>() {
             Some(Self::Usage)
         } else {

@@ -20,6 +20,7 @@ pub mod pipeline;
 pub mod prepare;
 pub mod prompt;
 pub mod release;
+pub mod required_types;
 pub mod requirements;
 pub mod run;
 pub mod together;

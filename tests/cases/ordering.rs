@@ -7,7 +7,7 @@ mod failing;
 mod implied;
 mod parallel;
 mod requires;
-mod sent;
+pub mod sent;
 mod together;
 
 use anyhow::Result;
@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use crate::main_job::stage::Stage;
 
 /// Objects as one manifest.
-fn manifest(objects: &[Value]) -> String {
+pub fn manifest(objects: &[Value]) -> String {
     let objects = objects.iter().map(|object| format!("{object}\n---\n"));
     objects.collect()
 }
 
 /// A ConfigMap.
-fn config_map(name: &str) -> Value {
+pub fn config_map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"key": "1"}})
 }
 

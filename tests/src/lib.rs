@@ -1,5 +1,6 @@
 //! What the tests, the demo and the benchmarks share.
 
+pub mod backend;
 pub mod binaries;
 pub mod control_plane;
 pub mod crds;

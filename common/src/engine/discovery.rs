@@ -12,7 +12,7 @@ use futures::stream;
 use serde::Deserialize;
 
 use crate::manifest::key::Gvk;
-use crate::manifest::kinds::{KindInfo, KindTable};
+use crate::manifest::kinds::{KindInfo, KindTable, singular_or_default};
 
 use super::address::group_version_path;
 use super::cluster::Cluster;
@@ -98,6 +98,8 @@ struct VersionDiscovery {
 #[serde(rename_all = "camelCase")]
 struct ResourceDiscovery {
     resource: String,
+    #[serde(default)]
+    singular_resource: String,
     /// Missing where a stale group's document is broken.
     response_kind: Option<ResponseKind>,
     #[serde(default)]
@@ -141,8 +143,12 @@ struct ResourceList {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Resource {
     name: String,
+    /// Empty for built-in kinds of old servers.
+    #[serde(default)]
+    singular_name: String,
     kind: String,
     #[serde(default)]
     namespaced: bool,
@@ -163,6 +169,7 @@ fn insert_aggregated(table: &mut KindTable, items: Vec<GroupDiscovery>) {
                     kind,
                 };
                 let info = KindInfo {
+                    singular: singular_or_default(resource.singular_resource, &gvk.kind),
                     plural: resource.resource,
                     namespaced: resource.scope == "Namespaced",
                     writable: is_writable(&resource.verbs),
@@ -221,6 +228,7 @@ async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(St
                 kind: resource.kind,
             };
             let info = KindInfo {
+                singular: singular_or_default(resource.singular_name, &gvk.kind),
                 has_status: reporting.contains(&resource.name),
                 plural: resource.name,
                 namespaced: resource.namespaced,

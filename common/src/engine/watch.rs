@@ -11,7 +11,7 @@ use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::{EngineError, classify};
 use super::listing::Page;
-use super::request::{Call, JSON};
+use super::request::{Call, JSON, METADATA, METADATA_LIST};
 
 /// The server ends a watch after this, so that a dead connection is noticed soon after.
 const WATCH_SECONDS: u32 = 60;
@@ -45,19 +45,40 @@ pub(super) async fn follow(
     name: Option<&str>,
     mut see: impl FnMut(Seen) -> bool,
 ) -> Result<(), EngineError> {
-    let selected = || {
-        let call = Call::list(collection, JSON);
-        match name {
-            Some(name) => call.query(
-                "fieldSelector",
-                &format!("metadata.name%3D{}", query_value(name)),
-            ),
-            None => call,
-        }
+    let call = Call::list(collection, JSON);
+    let call = match name {
+        Some(name) => call.query(
+            "fieldSelector",
+            &format!("metadata.name%3D{}", query_value(name)),
+        ),
+        None => call,
     };
+    list_and_watch(cluster, collection, &call, &call, &mut see).await
+}
+
+/// Tells `see` that something of a large collection changed, by its metadata alone; what is there is not read. The first
+/// [`Seen::Listed`] comes when no later change can be missed, and another one whenever changes may have been.
+pub(super) async fn changes(
+    cluster: &Cluster,
+    collection: &Collection,
+    mut see: impl FnMut(Seen) -> bool,
+) -> Result<(), EngineError> {
+    // One object, for the resourceVersion of the list.
+    let list = Call::list(collection, METADATA_LIST).query("limit", "1");
+    let watch = Call::list(collection, METADATA);
+    list_and_watch(cluster, collection, &list, &watch, &mut see).await
+}
+
+async fn list_and_watch(
+    cluster: &Cluster,
+    collection: &Collection,
+    listed: &Call,
+    watched: &Call,
+    see: &mut impl FnMut(Seen) -> bool,
+) -> Result<(), EngineError> {
     let mut pause = Pause::default();
     loop {
-        let list = match cluster.send::<Page<Value>>(selected()).await {
+        let list = match cluster.send::<Page<Value>>(listed.clone()).await {
             Ok(answer) => answer.object,
             Err(error) if passes(&error) => {
                 if see(Seen::Lost(error.words())) {
@@ -75,9 +96,9 @@ pub(super) async fn follow(
         let mut version = list.metadata.resource_version;
         // One watch after the other from where the last one stopped, until the server forgot that place.
         loop {
-            let call = selected().watch(&version, WATCH_SECONDS);
+            let call = watched.clone().watch(&version, WATCH_SECONDS);
             let opened = Instant::now();
-            let watched = watch(cluster, &call, collection, &mut version, &mut see).await;
+            let watched = watch(cluster, &call, collection, &mut version, see).await;
             if opened.elapsed() >= LONG {
                 pause = Pause::default();
             }

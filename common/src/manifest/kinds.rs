@@ -1,5 +1,7 @@
 //! The kinds that a cluster serves, as a value: the engine discovers it, the core reads it.
 
+mod types;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +14,8 @@ use super::key::Gvk;
 pub struct KindInfo {
     /// Plural name, as it stands in URLs.
     pub plural: String,
+    /// Singular name, for people.
+    pub singular: String,
     /// Whether its objects stand in namespaces.
     pub namespaced: bool,
     /// Whether it can be listed, patched and deleted (a review object cannot).
@@ -54,13 +58,15 @@ impl KindTable {
         let text =
             |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
         let names = spec.get("names");
+        let kind = text(names.and_then(|names| names.get("kind")));
+        let singular = text(names.and_then(|names| names.get("singular")));
         let info = KindInfo {
             plural: text(names.and_then(|names| names.get("plural"))),
+            singular: singular_or_default(singular, &kind),
             namespaced: text(spec.get("scope")) == "Namespaced",
             writable: true,
             has_status: false,
         };
-        let kind = text(names.and_then(|names| names.get("kind")));
         let group = text(spec.get("group"));
         for version in spec
             .get("versions")
@@ -178,5 +184,15 @@ impl KindTable {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
+    }
+}
+
+/// The singular name of a kind, where a definition or a server does not give one: the API server's own default.
+#[must_use]
+pub fn singular_or_default(singular: String, kind: &str) -> String {
+    if singular.is_empty() {
+        kind.to_lowercase()
+    } else {
+        singular
     }
 }

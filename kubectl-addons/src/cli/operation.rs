@@ -195,6 +195,13 @@ pub struct Change {
     pub run: Run,
 }
 
+impl Change {
+    /// How long types are waited for that add-ons require; `None` where nothing will be changed.
+    pub fn wait_for_types(&self) -> Option<Duration> {
+        (self.dry_run == DryRun::None).then_some(self.run.timeout)
+    }
+}
+
 /// What is accepted that is refused otherwise.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Accept {

@@ -15,6 +15,7 @@ use crate::definitions::Init;
 use crate::exit::Exit;
 use crate::operation::pipeline::Pipeline;
 use crate::operation::prepare::Prepared;
+use crate::operation::required_types::NotServed;
 use crate::operation::together::Flags;
 use crate::operation::verdict::Refused;
 use crate::operation::{differences, run};
@@ -37,7 +38,11 @@ pub async fn run(session: &Session, args: &Apply) -> Result<Exit> {
     session.cluster().await?.forget_kinds().await;
     let source = source(&plan);
     let pipeline = Pipeline::new(session, &source).await?;
-    let prepared = plan_again(&pipeline, &plan).await?;
+    let flags = Flags {
+        wait_for_types: Some(args.run.timeout),
+        ..flags(&plan.flags)
+    };
+    let prepared = plan_again(&pipeline, &plan, flags).await?;
     let accept = Accept {
         allow_crd_breakage: plan.flags.allow_crd_breakage,
         ..Accept::default()
@@ -97,7 +102,11 @@ fn source(plan: &PlanFile) -> Source {
 }
 
 /// The plans of the file as they are made now, where they are the same.
-async fn plan_again(pipeline: &Pipeline<'_>, plan: &PlanFile) -> Result<Vec<Prepared>> {
+async fn plan_again(
+    pipeline: &Pipeline<'_>,
+    plan: &PlanFile,
+    flags: Flags,
+) -> Result<Vec<Prepared>> {
     let mut differences = Vec::new();
     let mut candidates = Vec::new();
     for then in &plan.installations {
@@ -110,7 +119,7 @@ async fn plan_again(pipeline: &Pipeline<'_>, plan: &PlanFile) -> Result<Vec<Prep
         }
     }
     let mut prepared = Vec::new();
-    let mut planned_now = pipeline.plan(candidates, flags(&plan.flags)).await?;
+    let mut planned_now = pipeline.plan(candidates, flags).await?;
     let plans = planned_now.iter_mut().filter_map(|(_, outcome)| {
         let prepared = outcome.as_mut().ok()?.as_mut()?;
         Some(&mut prepared.plan)
@@ -159,7 +168,7 @@ fn moved_record(pipeline: &Pipeline<'_>, then: &PlannedInstallation) -> Vec<Diff
 /// What cannot be planned any more is a difference as well; what the server says to us is an error of its own.
 fn no_plan(then: &PlannedInstallation, error: anyhow::Error) -> Result<Difference> {
     let is_own = |cause: &(dyn std::error::Error + 'static)| {
-        cause.is::<EngineError>() || cause.is::<Refused>()
+        cause.is::<EngineError>() || cause.is::<Refused>() || cause.is::<NotServed>()
     };
     if error.chain().any(is_own) {
         return Err(error);
@@ -200,5 +209,6 @@ fn flags(recorded: &file::Flags) -> Flags {
         allow_downgrade: *allow_downgrade,
         allow_prune: *allow_prune,
         delete: delete.into(),
+        wait_for_types: None,
     }
 }

@@ -23,6 +23,7 @@ pub async fn apply(session: &Session, args: &ChannelApply) -> Result<Exit> {
     let pipeline = Pipeline::new(session, &source).await?;
     let flags = Flags {
         allow_prune: args.change.accept.allow_prune,
+        wait_for_types: (args.change.wait_for_types()).filter(|_| args.change.run.yes),
         ..Flags::default()
     };
     let catalogue = session.index(&args.index).await?;

@@ -25,6 +25,7 @@ pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
         .asking(args.change.run.yes);
     let flags = Flags {
         allow_prune: args.change.accept.allow_prune,
+        wait_for_types: args.change.wait_for_types(),
         ..Flags::default()
     };
     let wanted = args.new.wanted();

@@ -50,6 +50,7 @@ pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
         allow_downgrade: args.allow_downgrade,
         allow_prune: args.accept.allow_prune,
         delete: args.delete,
+        wait_for_types: None,
     };
     differences::say(&mut candidates, &args.differences);
     let mut plan = PlanFile {
@@ -161,6 +162,7 @@ fn recorded(flags: Flags, args: &Plan) -> file::Flags {
         allow_downgrade,
         allow_prune,
         delete,
+        wait_for_types: _,
     } = flags;
     file::Flags {
         repair,

@@ -26,6 +26,7 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
         allow_downgrade: args.allow_downgrade,
         allow_prune: args.change.accept.allow_prune,
         delete: args.delete,
+        wait_for_types: args.change.wait_for_types(),
     };
     let mut candidates = Vec::new();
     for (record, version) in targets(&pipeline, &args.addons, session)? {

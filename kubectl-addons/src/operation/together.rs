@@ -1,6 +1,7 @@
 //! Plans several candidates of one command: all are fetched first, for one may define the kinds of another.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use common::catalogue::due::Due;
@@ -21,6 +22,7 @@ use super::fetch::fetch;
 use super::inputs::Inputs;
 use super::known::Known;
 use super::prepare::{PlanFlags, Prepared, Surroundings, prepare};
+use super::required_types::RequiredTypes;
 use super::requirements::{self, Available};
 
 /// What the user said about how plans are made.
@@ -34,6 +36,9 @@ pub struct Flags {
     pub allow_prune: PruneLimit,
     /// Kinds that are deleted although they hold data.
     pub delete: Delete,
+    /// How long types are waited for that add-ons require; `None` for commands that only show what they would do. A plan does
+    /// not depend on it.
+    pub wait_for_types: Option<Duration>,
 }
 
 /// A candidate, and its plan; `None` where nothing is due: then nothing was read of the live objects.
@@ -84,7 +89,20 @@ pub async fn plan(
             (surroundings.namespaces).extend(namespace.map(|key| key.name));
         }
     }
-    for ((candidate, content, due), first) in loaded.into_iter().zip(order) {
+    let required = RequiredTypes::new(
+        loaded
+            .iter()
+            .map(|(candidate, content, _)| (&candidate.name, content.manifests.as_slice())),
+        flags.wait_for_types,
+    );
+    for ((candidate, content, due), mut first) in loaded.into_iter().zip(order) {
+        match required.settle(session, &candidate).await {
+            Ok(bringing) => first.extend(bringing),
+            Err(error) => {
+                planned.push((candidate, Err(error)));
+                continue;
+            }
+        }
         let flags = PlanFlags {
             due,
             allow_prune: flags.allow_prune,

@@ -32,6 +32,7 @@ fn desired(manifests: Vec<Manifest>) -> Desired {
         let gvk = Gvk::of(&manifest.object).unwrap();
         let info = KindInfo {
             plural: format!("{}s", gvk.kind.to_lowercase()),
+            singular: gvk.kind.to_lowercase(),
             namespaced: namespaced.contains(&gvk),
             writable: true,
             has_status: false,

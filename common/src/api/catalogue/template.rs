@@ -1,5 +1,7 @@
 //! How the source of a version becomes manifests, and what a user is asked for.
 
+use std::fmt;
+
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,7 +72,7 @@ pub enum HelmMode {
 }
 
 /// A type that the cluster serves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceType {
     /// API group, empty for core.
     #[serde(default)]
@@ -79,6 +81,16 @@ pub struct ResourceType {
     pub version: String,
     /// Kind, plural or singular name.
     pub kind: String,
+}
+
+impl fmt::Display for ResourceType {
+    /// `monitoring.coreos.com/v1 ServiceMonitor`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.group.is_empty() {
+            write!(f, "{}/", self.group)?;
+        }
+        write!(f, "{} {}", self.version, self.kind)
+    }
 }
 
 /// One field that a user can fill in.

@@ -15,7 +15,7 @@ use super::super::random;
 /// A kind that came in the meantime is noticed when it is needed, one that went when it is used.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(6);
 /// Raised when the shape of the file changes.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Where the kinds of one cluster are kept.
 #[derive(Clone, Debug)]
@@ -94,6 +94,7 @@ mod tests {
         let mut table = KindTable::default();
         let info = KindInfo {
             plural: "pods".into(),
+            singular: "pod".into(),
             namespaced: true,
             writable: true,
             has_status: true,

@@ -26,6 +26,7 @@ fn kinds() -> KindTable {
     ] {
         let info = KindInfo {
             plural: plural.to_owned(),
+            singular: kind.to_lowercase(),
             namespaced,
             writable,
             has_status: false,

@@ -21,6 +21,7 @@ pub(super) fn desired(yaml: &str) -> Desired {
         let gvk = Gvk::of(&manifest.object).unwrap();
         let info = KindInfo {
             plural: format!("{}s", gvk.kind.to_lowercase()),
+            singular: gvk.kind.to_lowercase(),
             namespaced: manifest.object.pointer("/metadata/namespace").is_some(),
             writable: true,
             has_status: false,

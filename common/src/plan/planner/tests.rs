@@ -52,6 +52,7 @@ fn world() -> World {
     ] {
         let info = KindInfo {
             plural: format!("{}s", kind.to_lowercase()),
+            singular: kind.to_lowercase(),
             namespaced,
             writable: true,
             has_status: false,

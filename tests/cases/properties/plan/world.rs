@@ -55,6 +55,7 @@ pub(super) fn kinds() -> KindTable {
     for (api_version, kind, plural, namespaced) in KINDS {
         let info = KindInfo {
             plural: plural.to_owned(),
+            singular: kind.to_lowercase(),
             namespaced,
             writable: true,
             has_status: false,

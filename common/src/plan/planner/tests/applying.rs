@@ -237,6 +237,7 @@ fn waits_for_what_can_be_unready() {
     let mut world = world();
     let info = KindInfo {
         plural: "services".to_owned(),
+        singular: "service".to_owned(),
         namespaced: true,
         writable: true,
         has_status: false,

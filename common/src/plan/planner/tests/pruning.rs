@@ -237,6 +237,7 @@ fn moved_to_another_group() {
     let mut world = world().want([manifest("Deployment", "web")]);
     let info = KindInfo {
         plural: "deployments".to_owned(),
+        singular: "deployment".to_owned(),
         namespaced: true,
         writable: true,
         has_status: false,

@@ -1,0 +1,181 @@
+//! KKP's metallb in one run: a namespace, definitions, a controller with a webhook, and objects that this webhook judges
+//! (kubermatic#4735 and #6194: there they fail until somebody tries again).
+//!
+//! What metallb's controller does with its certificate is played here: once it runs, it writes its authority into the webhook
+//! configuration. [`Backend`] answers for it.
+
+use addons_tests::backend::Backend;
+use addons_tests::control_plane::pki::base64;
+use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::plugin::Plugin;
+use addons_tests::proxy::{Proxy, Seen};
+use addons_tests::shared;
+use addons_tests::tally::Tally;
+use addons_tests::until::until;
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::{Value, json};
+
+const NAMESPACE: &str = "metallb-system";
+const CONFIGURATION: &str = "metallb-webhook-configuration";
+/// Objects of `golden/kkp/hetzner/metallb.yaml`, which has two pools, by `golden/kkp/index.json`.
+const OBJECTS: usize = 26;
+
+#[tokio::test]
+async fn metallb_installs_in_one_run() -> Result<()> {
+    let mut tally = Tally::new("metallb");
+    let Some(golden) = shared::path("golden/kkp/hetzner/metallb.yaml") else {
+        tally.left_out("golden/kkp is not beside the checkout");
+        return Ok(());
+    };
+    let backend = Backend::start(&[&format!("webhook-service.{NAMESPACE}.svc")])?;
+    let options = Options {
+        apiserver_flags: vec![backend.flag()],
+    };
+    let cluster = ControlPlane::start(options).await?;
+    let proxy = Proxy::start(&cluster)?;
+    let plugin = Plugin::new(&cluster, proxy.kubeconfig())?;
+    let admin = Plugin::admin(&cluster)?;
+
+    let manifest = std::fs::read_to_string(golden)?;
+    let catalogue = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "kkp"},
+        "spec": {"addons": [{"name": "metallb", "versions": [{
+            "version": "0.13.7", "defaultNamespace": NAMESPACE, "source": {"inline": {"manifest": manifest}}}]}]},
+    });
+    let file = plugin.home().join("catalogue.json");
+    std::fs::write(&file, catalogue.to_string())?;
+    let file = file.display().to_string();
+    let install = [
+        "install",
+        "metallb",
+        "--channel",
+        &file,
+        "--yes",
+        "--timeout",
+        "120s",
+    ];
+    let (said, controller) = tokio::join!(plugin.run(&install), controller(&cluster, &backend));
+    controller?;
+    let said = said?.done()?.stderr;
+
+    ensure!(!said.contains('✗'), "{said}");
+    let requests = proxy.requests();
+    let failed: Vec<&Seen> = writes(&requests)
+        .filter(|seen| seen.status.is_none_or(|status| status >= 300))
+        .collect();
+    ensure!(failed.is_empty(), "{failed:#?}\n{said}");
+    let mut answers = writes(&requests).map(|seen| seen.answered);
+    ensure!(answers.all(|answered| answered.is_some()), "{requests:#?}");
+    // The record, and every object once.
+    let applied =
+        writes(&requests).filter(|seen| seen.uri.contains("fieldManager=kubectl-addons."));
+    ensure!(applied.count() == OBJECTS, "{requests:#?}");
+    ordered(&requests)?;
+
+    let events = [
+        "get",
+        "events",
+        "-A",
+        "--field-selector=type!=Normal",
+        "-o",
+        "name",
+    ];
+    let events = admin.kubectl(&events).await?.done()?.stdout;
+    ensure!(events.is_empty(), "{events}");
+    let mut judged: Vec<_> = backend.reviews().into_iter().collect();
+    judged.sort_by(|a, b| a.object.cmp(&b.object));
+    let objects: Vec<&str> = judged.iter().map(|review| review.object.as_str()).collect();
+    let expected = [
+        "IPAddressPool extra-pool",
+        "IPAddressPool kkp-managed-pool",
+        "L2Advertisement advertise-all",
+    ];
+    ensure!(objects == expected, "{judged:#?}");
+    let is_the_pod = |endpoint: &str| endpoint.ends_with(":9443");
+    ensure!(
+        judged.iter().all(|review| is_the_pod(&review.endpoint)),
+        "{judged:#?}"
+    );
+
+    let before = proxy.requests().len();
+    plugin.run(&install).await?.done()?;
+    let requests = proxy.requests();
+    let again: Vec<&Seen> = writes(requests.get(before..).context("requests")?).collect();
+    ensure!(again.is_empty(), "{again:#?}");
+    tally.ran();
+    Ok(())
+}
+
+/// Requests that change something.
+fn writes(requests: &[Seen]) -> impl Iterator<Item = &Seen> {
+    let mut writes = requests.iter().filter(|seen| seen.method != "GET");
+    std::iter::from_fn(move || writes.next())
+}
+
+/// Namespace and definitions, then workloads, then the webhook, then what it judges: each after the one before was answered.
+fn ordered(requests: &[Seen]) -> Result<()> {
+    let stages = [
+        "/namespaces/metallb-system",
+        "/serviceaccounts/controller",
+        "/deployments/controller",
+        "/validatingwebhookconfigurations/metallb-webhook-configuration",
+        "/l2advertisements/advertise-all",
+    ];
+    let sent = |path: &str| {
+        let mut requests = requests.iter().enumerate();
+        let wanted = |seen: &Seen| {
+            seen.uri
+                .split('?')
+                .next()
+                .is_some_and(|uri| uri.ends_with(path))
+        };
+        let found = requests.find(|(_, seen)| seen.method == "PATCH" && wanted(seen));
+        found.with_context(|| format!("{path} was not applied"))
+    };
+    for pair in stages.windows(2) {
+        let [first, second] = pair else { continue };
+        let (answered, came) = (sent(first)?.1.answered, sent(second)?.0);
+        ensure!(
+            answered.is_some_and(|answered| answered <= came),
+            "{second} did not wait for {first}: {requests:#?}"
+        );
+    }
+    let (l2, _) = sent("/l2advertisements/advertise-all")?;
+    let last = sent("/customresourcedefinitions/l2advertisements.metallb.io")?;
+    ensure!(last.1.answered.is_some_and(|answered| answered <= l2));
+    Ok(())
+}
+
+/// What metallb's controller does once it runs: it gives the API server the authority of its certificate.
+async fn controller(cluster: &ControlPlane, backend: &Backend) -> Result<()> {
+    let client = cluster.client().await?;
+    let deployments: Api<k8s_openapi::api::apps::v1::Deployment> =
+        Api::namespaced(client.clone(), NAMESPACE);
+    let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client);
+    until("metallb's controller and its webhook", async || {
+        let deployment = deployments.get_opt("controller").await?;
+        let status = deployment.and_then(|deployment| deployment.status);
+        if status.and_then(|status| status.ready_replicas) != Some(1) {
+            return Ok(Err("the controller does not run".to_owned()));
+        }
+        let Some(found) = configurations.get_opt(CONFIGURATION).await? else {
+            return Ok(Err("there is no configuration".to_owned()));
+        };
+        let webhooks = found.webhooks.unwrap_or_default();
+        let bundle = base64(backend.authority());
+        let patch: Vec<Value> = (0..webhooks.len())
+            .map(|index| {
+                let path = format!("/webhooks/{index}/clientConfig/caBundle");
+                json!({"op": "add", "path": path, "value": bundle})
+            })
+            .collect();
+        let patch = Patch::Json::<()>(serde_json::from_value(Value::Array(patch))?);
+        configurations
+            .patch(CONFIGURATION, &PatchParams::default(), &patch)
+            .await?;
+        Ok(Ok(()))
+    })
+    .await
+}
