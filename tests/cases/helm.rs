@@ -1,6 +1,8 @@
 //! `template.helm.mode: release` on a real control plane: helm installs, upgrades and uninstalls, and what it left half done is
 //! put right.
 
+mod hooks;
+
 use std::time::Duration;
 
 use addons_tests::control_plane::{ControlPlane, binaries};

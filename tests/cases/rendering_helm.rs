@@ -6,7 +6,7 @@ mod rig;
 
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
-use common::manifest::parse::{Limits, parse};
+use common::manifest::parse::{Options, parse};
 use common::render::hooks::{Occasion, of_occasion};
 use rig::{Rig, folder, request};
 use serde_json::json;
@@ -70,7 +70,7 @@ async fn a_chart_is_told_what_there_is() -> Result<()> {
                 request.is_upgrade = is_upgrade;
             })
             .await?;
-        let parsed = parse(text.as_bytes(), "web", &Limits::default())?;
+        let parsed = parse(text.as_bytes(), "web", &Options::default())?;
         let kept = of_occasion(parsed.manifests, Occasion::Install);
         let kinds: Vec<_> = kept
             .manifests

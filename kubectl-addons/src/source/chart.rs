@@ -1,14 +1,13 @@
 //! Charts in chart repositories: `index.yaml`, which can move, and archives that it names with their digests.
 //!
 //! An exact version that is in the cache is taken from there; otherwise the index is asked for once, and what it names is
-//! fetched where the cache does not hold it. User and password go to the repository's own host and to no other.
+//! fetched where the cache does not hold it. Credentials go to the repository's own host and to no other.
 
-mod address;
 mod choose;
 mod index;
-mod transport;
 
 use common::api::catalogue::HelmSource;
+use common::api::names::hex_prefix;
 use common::render::chart::{Chart, ChartError as ContentError};
 use common::render::package::Package;
 use common::version::RangeError;
@@ -17,18 +16,17 @@ use url::Url;
 use crate::helm::archive::{self, ArchiveError, MAX_ARCHIVE};
 
 use super::cache::Note;
-use super::credentials::CredentialsError;
+use super::url::{UrlError, get, shown, without_credentials};
 use super::{Access, Fetched};
-use address::{basic, http_url, same_host, shown};
 use choose::{choose, is_exact};
 use index::{Entry, IndexProblem};
-use transport::{Answer, Request, TransportError};
 
 /// Bytes of an index; that of a large public repository has 20 MB.
-const MAX_INDEX: usize = 64 << 20;
-/// Kinds of notes in the cache: what the index of a repository was; which archive a version is.
-const INDEXES: &str = "chart-index";
+const MAX_INDEX: u64 = 64 << 20;
+/// Kind of the notes in the cache: which archive a version is.
 const VERSIONS: &str = "chart";
+/// Hex digits of a sha256.
+const DIGITS: usize = 64;
 /// Behind `resolved` where nothing vouches for an archive.
 const UNVERIFIED: &str = " (the index names no digest)";
 
@@ -43,31 +41,9 @@ pub enum ChartError {
         /// What is wrong, and what may stand there.
         problem: &'static str,
     },
-    /// Credentials that cannot be used.
+    /// The index or the archive cannot be fetched.
     #[error(transparent)]
-    Credentials(#[from] CredentialsError),
-    /// Credentials over plain HTTP.
-    #[error("{url}: a password over plain HTTP can be read by everybody on the way; use https://")]
-    PlainHttp {
-        /// The repository.
-        url: String,
-    },
-    /// `--offline`, and it is not in the cache.
-    #[error(
-        "{what} is not in the cache, and --offline forbids to fetch it: run this once without --offline"
-    )]
-    Offline {
-        /// What.
-        what: String,
-    },
-    /// It cannot be fetched.
-    #[error("{url}: {problem}")]
-    Transport {
-        /// Without credentials.
-        url: String,
-        /// What happened.
-        problem: TransportError,
-    },
+    Fetch(#[from] UrlError),
     /// An index that is none.
     #[error("{url}: {problem}")]
     Index {
@@ -153,9 +129,6 @@ pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, 
 struct Repository<'a> {
     /// With a slash at its end.
     base: Url,
-    /// User and password.
-    basic: Option<(&'a str, &'a str)>,
-    ca: Option<&'a [u8]>,
     access: &'a Access<'a>,
 }
 
@@ -165,53 +138,16 @@ impl<'a> Repository<'a> {
         if !base.path().ends_with('/') {
             base.set_path(&format!("{}/", base.path()));
         }
-        let basic = access
-            .credentials
-            .map(|credentials| basic(credentials, &base))
-            .transpose()?
-            .flatten();
-        Ok(Self {
-            base,
-            basic,
-            ca: access.credentials.and_then(|secret| secret.ca.as_deref()),
-            access,
-        })
+        Ok(Self { base, access })
     }
 
-    /// The index, as it is now, or offline as it was.
+    /// The index, as it is now, or offline as it was; and where it is.
     async fn index(&self) -> Result<(Vec<u8>, String), ChartError> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}index.yaml", self.base.path()));
-        let shown = shown(&url);
-        let cache = self.access.cache;
-        let known = cache.note(INDEXES, url.as_str());
-        let kept = known
-            .as_ref()
-            .and_then(|note| Some((note, cache.get(&note.digest)?)));
-        if self.access.offline {
-            let what = || format!("the index {shown}");
-            let (_, bytes) = kept.ok_or_else(|| ChartError::Offline { what: what() })?;
-            return Ok((bytes, shown));
-        }
-        let request = Request {
-            url: &url,
-            limit: MAX_INDEX,
-            basic: self.basic,
-            ca: self.ca,
-            known: kept.as_ref().map(|(note, _)| *note),
-        };
-        match (self.get(&request).await?, kept) {
-            (Answer::NotModified, Some((_, bytes))) => Ok((bytes, shown)),
-            (Answer::NotModified, None) => Err(ChartError::Transport {
-                url: shown,
-                problem: TransportError::Status("304 Not Modified, without a reason".to_owned()),
-            }),
-            (Answer::Body { bytes, note }, _) => {
-                let digest = cache.put(&bytes);
-                cache.set_note(INDEXES, url.as_str(), &Note { digest, ..note });
-                Ok((bytes, shown))
-            }
-        }
+        let location = shown(&url);
+        let document = get(url, MAX_INDEX, self.access).await?;
+        Ok((document.bytes, location))
     }
 
     /// The archive of an entry: out of the cache where its digest, or its version, is known there.
@@ -222,34 +158,21 @@ impl<'a> Repository<'a> {
         if let Some(digest) = &entry.digest
             && let Some(bytes) = cache.get(digest)
         {
-            self.note(chart, entry, digest, &location);
-            return Ok(fetched(chart, &entry.version, bytes, digest, "", location));
+            let package = Package::file(file_name(chart, &entry.version), bytes);
+            return Ok(self.keep(chart, entry, package, digest, location));
         }
         if entry.digest.is_none()
             && let Some(fetched) = self.cached(chart, &entry.version)
         {
             return Ok(fetched);
         }
-        if self.access.offline {
-            let what = format!("chart {chart} {}", entry.version);
-            return Err(ChartError::Offline { what });
-        }
-        let own = same_host(&url, &self.base);
-        let request = Request {
-            url: &url,
-            limit: MAX_ARCHIVE,
-            basic: self.basic.filter(|_| own),
-            ca: self.ca,
-            known: None,
+        let is_own = url.origin() == self.base.origin();
+        let access = Access {
+            credentials: self.access.credentials.filter(|_| is_own),
+            ..*self.access
         };
-        let Answer::Body { bytes, .. } = self.get(&request).await? else {
-            return Err(ChartError::Transport {
-                url: location,
-                problem: TransportError::Status("304 Not Modified, without a reason".to_owned()),
-            });
-        };
-        let package = Package::file(format!("{chart}-{}.tgz", entry.version), bytes);
-        let digest = package.digest();
+        let bytes = get(url, MAX_ARCHIVE as u64, &access).await?.bytes;
+        let digest = hex_prefix(&bytes, DIGITS);
         if let Some(expected) = entry.digest.clone().filter(|expected| *expected != digest) {
             return Err(ChartError::Digest {
                 url: location,
@@ -257,9 +180,6 @@ impl<'a> Repository<'a> {
                 actual: digest,
             });
         }
-        let bytes = package.as_file().map(|file| file.bytes.clone());
-        let bytes = bytes.unwrap_or_default();
-        // What cannot be read is not kept.
         let files = archive::unpack(&bytes).map_err(|problem| ChartError::Archive {
             url: location.clone(),
             problem,
@@ -268,21 +188,38 @@ impl<'a> Repository<'a> {
             url: location.clone(),
             problem,
         })?;
-        cache.put(&bytes);
-        self.note(chart, entry, &digest, &location);
+        let package = Package::file(file_name(chart, &entry.version), bytes);
+        Ok(self.keep(chart, entry, package, &digest, location))
+    }
+
+    /// Notes which archive a version is.
+    fn keep(
+        &self,
+        chart: &str,
+        entry: &Entry,
+        package: Package,
+        digest: &str,
+        location: String,
+    ) -> Fetched {
         let doubt = if entry.digest.is_none() {
             UNVERIFIED
         } else {
             ""
         };
-        Ok(fetched(
-            chart,
-            &entry.version,
-            bytes,
-            &digest,
-            doubt,
+        let resolved = Some(format!("{chart}-{}@sha256:{digest}{doubt}", entry.version));
+        let note = Note {
+            digest: digest.to_owned(),
+            resolved: resolved.clone(),
+            location: Some(location.clone()),
+            ..Note::default()
+        };
+        let key = self.key(chart, &entry.version);
+        self.access.cache.set_note(VERSIONS, &key, &note);
+        Fetched {
+            package,
             location,
-        ))
+            resolved,
+        }
     }
 
     /// A version that was fetched before: it is what it was.
@@ -293,35 +230,22 @@ impl<'a> Repository<'a> {
             .note(VERSIONS, &self.key(chart, version))?;
         let bytes = self.access.cache.get(&note.digest)?;
         Some(Fetched {
-            package: Package::file(format!("{chart}-{version}.tgz"), bytes),
+            package: Package::file(file_name(chart, version), bytes),
             location: note.location?,
             resolved: note.resolved,
         })
     }
 
-    fn note(&self, chart: &str, entry: &Entry, digest: &str, location: &str) {
-        let doubt = if entry.digest.is_none() {
-            UNVERIFIED
-        } else {
-            ""
-        };
-        let note = Note {
-            digest: digest.to_owned(),
-            resolved: Some(resolved(chart, &entry.version, digest, doubt)),
-            location: Some(location.to_owned()),
-            ..Note::default()
-        };
-        let key = self.key(chart, &entry.version);
-        self.access.cache.set_note(VERSIONS, &key, &note);
-    }
-
+    /// What a Secret opens is not for those who do not have it.
     fn key(&self, chart: &str, version: &str) -> String {
-        format!("{} {chart} {version}", self.base)
+        let identity = self.access.credentials.map(|secret| secret.secret.as_str());
+        let identity = identity.unwrap_or_default();
+        format!("{} {chart} {version} {identity}", self.base)
     }
 
     fn archive_url(&self, entry: &Entry) -> Result<Url, ChartError> {
         let wrong = |problem| ChartError::Url {
-            url: entry.url.clone(),
+            url: without_credentials(&entry.url),
             problem,
         };
         let url = self.base.join(&entry.url);
@@ -335,31 +259,46 @@ impl<'a> Repository<'a> {
         }
         Ok(url)
     }
-
-    async fn get(&self, request: &Request<'_>) -> Result<Answer, ChartError> {
-        let answer = transport::get(request).await;
-        answer.map_err(|problem| ChartError::Transport {
-            url: shown(request.url),
-            problem,
-        })
-    }
 }
 
-fn fetched(
-    chart: &str,
-    version: &str,
-    bytes: Vec<u8>,
-    digest: &str,
-    doubt: &str,
-    location: String,
-) -> Fetched {
-    Fetched {
-        package: Package::file(format!("{chart}-{version}.tgz"), bytes),
-        location,
-        resolved: Some(resolved(chart, version, digest, doubt)),
-    }
+fn file_name(chart: &str, version: &str) -> String {
+    format!("{chart}-{version}.tgz")
 }
 
-fn resolved(chart: &str, version: &str, digest: &str, doubt: &str) -> String {
-    format!("{chart}-{version}@sha256:{digest}{doubt}")
+/// A URL that charts can be fetched from.
+fn http_url(text: &str) -> Result<Url, ChartError> {
+    let url = Url::parse(text).map_err(|_| ChartError::Url {
+        url: "url of the chart's repository".to_owned(),
+        problem: "it is no URL: https://HOST/PATH",
+    })?;
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Err(ChartError::Url {
+            url: shown(&url),
+            problem: "charts are fetched by https://, http:// or oci://",
+        });
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_those_of_repositories() {
+        for (url, words) in [
+            ("https://a.example/charts", None),
+            ("file:///tmp/charts", Some("charts are fetched by")),
+            ("s3://bucket/charts", Some("charts are fetched by")),
+            ("a.example/charts", Some("it is no URL")),
+        ] {
+            match (http_url(url), words) {
+                (Ok(_), None) => {}
+                (Err(error), Some(words)) => {
+                    assert!(error.to_string().contains(words), "{url}: {error}");
+                }
+                (found, _) => panic!("{url}: {found:?}"),
+            }
+        }
+    }
 }

@@ -62,7 +62,10 @@ pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Document, UrlE
                 ),
             }),
         },
-        "http" | "https" => http::get(url, access).await,
+        "http" | "https" => {
+            let limit = limit(&url);
+            http::get(url, limit, access).await
+        }
         scheme => match object_store::Kind::of(scheme) {
             Some(kind) => object_store::get(kind, &url, access).await,
             None => Err(UrlError::Scheme {
@@ -71,6 +74,18 @@ pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Document, UrlE
             }),
         },
     }
+}
+
+/// Fetches an http(s) URL that may be larger than documents are, or smaller.
+///
+/// # Errors
+/// [`UrlError`].
+pub(super) async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Document, UrlError> {
+    if has_credentials(&url) {
+        let location = shown(&url);
+        return Err(UrlError::Credentials { location });
+    }
+    http::get(url, limit, access).await
 }
 
 /// The location as it is recorded: paths become absolute `file://` URLs, so that a later upgrade finds them from anywhere.
@@ -135,7 +150,7 @@ pub(super) fn without_credentials(location: &str) -> String {
 }
 
 /// The URL as it may be shown and recorded: of a signed URL, the query is what opens it.
-fn shown(url: &Url) -> String {
+pub(super) fn shown(url: &Url) -> String {
     let mut url = url.clone();
     // Both fail only where there can be none.
     let _ = url.set_username("");

@@ -47,15 +47,13 @@ async fn versions_and_how_often_is_asked() -> Result<()> {
         tally.ran();
     }
     let miss = offline.error(&charts, "web", Some("1.9.0"), None).await?;
-    ensure!(
-        miss == "chart web 1.9.0 is not in the cache, and --offline forbids to fetch it: run this once without --offline",
-        "{miss}"
-    );
+    let words = "/web-1.9.0.tgz is not in the cache, and with --offline nobody is asked";
+    ensure!(miss.contains(words), "{miss}");
     let miss = Rig::new()?
         .offline()
         .error(&charts, "web", None, None)
         .await?;
-    ensure!(miss.starts_with("the index http://127.0.0.1:"), "{miss}");
+    ensure!(miss.contains("/index.yaml is not in the cache"), "{miss}");
     ensure!(charts.seen().is_empty(), "offline asks nobody");
     // The index moved: the newer version comes, by one more request.
     shelf.chart("web", "1.11.0", &[])?;
@@ -177,11 +175,11 @@ async fn the_password_is_for_the_repository_alone() -> Result<()> {
     let error = rig
         .error_at("http://charts.example", "web", None, Some(&far))
         .await?;
-    ensure!(error.contains("a password over plain HTTP"), "{error}");
+    ensure!(error.contains("is not sent without TLS"), "{error}");
     let inside = format!("http://reader:correct-horse@{}", charts.host());
     let error = rig.error_at(&inside, "web", None, None).await?;
     ensure!(
-        error.contains("auth.secretRef") && !error.contains("horse"),
+        error.contains("user name or password in a URL") && !error.contains("horse"),
         "{error}"
     );
     tally.ran();

@@ -15,7 +15,7 @@ use url::{Host, Url};
 
 use super::client::{Refused, check_address, client};
 use super::known::Known;
-use super::{Document, UrlError, is_archive, limit, shown};
+use super::{Document, UrlError, is_archive, shown};
 use crate::source::Access;
 use crate::source::credentials::{CredentialsError, Proof};
 
@@ -29,8 +29,9 @@ const REDIRECTS: usize = 5;
 /// The type of Secret that goes with a URL.
 const WANTED: &str = "kubernetes.io/basic-auth";
 
-/// Gets a URL. What is broken or overloaded is asked four times in all: no connection, half an answer, 429, 5xx.
-pub async fn get(url: Url, access: &Access<'_>) -> Result<Document, UrlError> {
+/// Gets a URL, `limit` bytes at most. What is broken or overloaded is asked four times in all: no connection, half an answer,
+/// 429, 5xx.
+pub async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Document, UrlError> {
     let location = shown(&url);
     let secret = access.credentials.map(|credentials| &*credentials.secret);
     let known = Known::of(url.as_str(), secret.unwrap_or_default(), access);
@@ -41,7 +42,7 @@ pub async fn get(url: Url, access: &Access<'_>) -> Result<Document, UrlError> {
         basic: basic(&url, access)?,
         // An archive is compressed already, and some servers take that for the encoding of the answer.
         client: client(access, !is_archive(&url))?,
-        limit: limit(&url),
+        limit,
         location,
         url,
         access,
