@@ -13,4 +13,6 @@ mod plans;
 mod safety;
 mod scale;
 mod upgrades;
+#[path = "values/on_cluster.rs"]
+mod values;
 mod webhook;

@@ -144,6 +144,7 @@ pub async fn prepare(
         claims: &claims,
         delete_kinds: &flags.delete.kinds(),
     })?;
+    plan.mask = candidate.inputs.layers.mask();
     definitions::check(cluster, &mut plan).await?;
     plan.warnings.extend(content.warnings);
     plan.warnings.extend(notes);
