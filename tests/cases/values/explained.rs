@@ -53,7 +53,7 @@ async fn values_are_explained_as_far_as_they_can_be_read() -> Result<()> {
         .run(&format!("values {name} --explain"))
         .await?
         .done()?;
-    let at = format!("index {file}, spec.addons[0].versions[0].values");
+    let at = format!("index file://{file}, spec.addons[0].versions[0].values");
     let lines: Vec<Vec<&str>> = said
         .stdout
         .lines()
