@@ -17,4 +17,6 @@ mod required_types;
 mod safety;
 mod scale;
 mod upgrades;
+#[path = "values/on_cluster.rs"]
+mod values;
 mod webhook;

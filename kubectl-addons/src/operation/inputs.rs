@@ -53,7 +53,7 @@ impl Inputs {
         let template_data_hash = facts::digest(&facts, &overlays);
         let data = Data::Cluster(Box::new(facts), Box::new(overlays));
         let mut inputs = Self::given(candidate, data);
-        inputs.values_hash = values_from.hash(candidate.wanted.spec.values.as_ref());
+        inputs.values_hash = values_from.hash(&inputs.layers);
         inputs.layers.values_from = values_from.values;
         inputs.template_data_hash = template_data_hash;
         values_from::judge(&candidate.name, &candidate.entry, &inputs.layers)?;
@@ -62,11 +62,11 @@ impl Inputs {
 
     /// Without a cluster.
     pub fn given(candidate: &Candidate, data: Data) -> Self {
-        let spec = &candidate.wanted.spec;
+        let layers = Layers::of(&candidate.entry, &candidate.wanted);
         Self {
-            layers: Layers::of(&candidate.entry, &candidate.wanted),
+            values_hash: ValuesFrom::default().hash(&layers),
+            layers,
             data,
-            values_hash: ValuesFrom::default().hash(spec.values.as_ref()),
             template_data_hash: String::new(),
         }
     }
