@@ -105,7 +105,9 @@ pub fn render(
     let mut starts = Vec::with_capacity(files.len());
     for (index, file) in files.iter().enumerate() {
         starts.push(execution.text.len());
-        execution.file(index, &dot, &file.nodes).map_err(|error| *error)?;
+        execution
+            .file(index, &dot, &file.nodes)
+            .map_err(|error| *error)?;
         let next = templates.get(index + 1).map_or("", |next| next.text);
         execution.text.push_str(separator(file.trims, next));
     }
@@ -120,8 +122,16 @@ pub fn render(
 fn separator(trimmed: bool, next: &str) -> &'static str {
     let start = next.trim_start_matches(lex::SPACES).strip_prefix("{{");
     let trims = start.is_some_and(lex::starts_with_left_marker);
-    let separator = if trimmed { SEPARATOR.trim_start() } else { SEPARATOR };
-    if trims { separator.trim_end() } else { separator }
+    let separator = if trimmed {
+        SEPARATOR.trim_start()
+    } else {
+        SEPARATOR
+    };
+    if trims {
+        separator.trim_end()
+    } else {
+        separator
+    }
 }
 
 impl Rendered {

@@ -17,11 +17,19 @@ const TWO: &[Parameter] = &[Parameter::Any, Parameter::Any];
 /// All of them.
 pub const BUILTINS: &[Function] = &[
     // The executor evaluates the arguments of these two one by one; they come here only without any.
-    Function::variadic("and", ONE, Parameter::Any, |_, arguments| Ok(arguments.value(0).clone())),
-    Function::variadic("or", ONE, Parameter::Any, |_, arguments| Ok(arguments.value(0).clone())),
-    Function::new("not", ONE, |_, arguments| Ok(Value::Bool(!arguments.value(0).truth()))),
+    Function::variadic("and", ONE, Parameter::Any, |_, arguments| {
+        Ok(arguments.value(0).clone())
+    }),
+    Function::variadic("or", ONE, Parameter::Any, |_, arguments| {
+        Ok(arguments.value(0).clone())
+    }),
+    Function::new("not", ONE, |_, arguments| {
+        Ok(Value::Bool(!arguments.value(0).truth()))
+    }),
     Function::variadic("eq", ONE, Parameter::Any, equals_any),
-    Function::new("ne", TWO, |_, of| Ok(Value::Bool(!of.value(0).equals(of.value(1))?))),
+    Function::new("ne", TWO, |_, of| {
+        Ok(Value::Bool(!of.value(0).equals(of.value(1))?))
+    }),
     Function::new("lt", TWO, |_, of| less(of).map(Value::Bool)),
     Function::new("le", TWO, |_, of| less_or_equal(of).map(Value::Bool)),
     Function::new("gt", TWO, |_, of| Ok(Value::Bool(!less_or_equal(of)?))),

@@ -148,7 +148,12 @@ impl<'t, 'a> Execution<'t, 'a> {
             Value::Byte(count) => self.count(range, i64::from(*count), Value::Int, &mut ran)?,
             Value::Uint64(count) => {
                 let count = i64::try_from(*count).unwrap_or(i64::MAX);
-                self.count(range, count, |index| Value::Uint64(index.unsigned_abs()), &mut ran)?
+                self.count(
+                    range,
+                    count,
+                    |index| Value::Uint64(index.unsigned_abs()),
+                    &mut ran,
+                )?
             }
             Value::List(list) => {
                 let indexes = (0..).map(Value::Int);
@@ -160,11 +165,18 @@ impl<'t, 'a> Execution<'t, 'a> {
                 self.each(range, entries, &mut ran)?
             }
             other => {
-                let problem = format!("range can't iterate over a value of type {}", other.type_name());
+                let problem = format!(
+                    "range can't iterate over a value of type {}",
+                    other.type_name()
+                );
                 return Err(self.fail(range.over.at, &range.over, problem));
             }
         };
-        let flow = if ran { flow } else { self.nodes(dot, &range.otherwise)? };
+        let flow = if ran {
+            flow
+        } else {
+            self.nodes(dot, &range.otherwise)?
+        };
         self.variables.truncate(outside);
         Ok(flow)
     }
@@ -329,7 +341,9 @@ impl<'t, 'a> Execution<'t, 'a> {
     fn step(&mut self, at: usize, action: impl fmt::Display) -> Outcome<()> {
         self.steps += 1;
         let problem = if self.depth > MAX_DEPTH {
-            format!("templates and blocks run nested deeper than {MAX_DEPTH} levels: does a template call itself without end?")
+            format!(
+                "templates and blocks run nested deeper than {MAX_DEPTH} levels: does a template call itself without end?"
+            )
         } else if self.steps > self.limits.steps {
             format!("more than {} steps", self.limits.steps)
         } else if self.text.len() > self.limits.output {
@@ -340,7 +354,12 @@ impl<'t, 'a> Execution<'t, 'a> {
         Err(self.fail(at, action, problem))
     }
 
-    fn failed(&self, at: usize, action: impl fmt::Display, error: &FunctionError) -> Box<TemplateError> {
+    fn failed(
+        &self,
+        at: usize,
+        action: impl fmt::Display,
+        error: &FunctionError,
+    ) -> Box<TemplateError> {
         self.fail(at, action, error.to_string())
     }
 

@@ -162,8 +162,14 @@ impl<'a> Lexer<'a> {
         let rest = self.rest();
         let length = rest.find(LEFT).unwrap_or(rest.len());
         let (text, after) = rest.split_at_checked(length)?;
-        let marked = after.strip_prefix(LEFT).is_some_and(starts_with_left_marker);
-        let kept = if marked { text.trim_end_matches(SPACES) } else { text };
+        let marked = after
+            .strip_prefix(LEFT)
+            .is_some_and(starts_with_left_marker);
+        let kept = if marked {
+            text.trim_end_matches(SPACES)
+        } else {
+            text
+        };
         let token = Token {
             kind: Kind::Text,
             at: self.at,
@@ -200,7 +206,11 @@ impl<'a> Lexer<'a> {
 
     /// Goes on at `after`, which is the end of the text behind an action or a comment.
     fn finish(&mut self, after: &'a str, trims: bool) {
-        let after = if trims { after.trim_start_matches(SPACES) } else { after };
+        let after = if trims {
+            after.trim_start_matches(SPACES)
+        } else {
+            after
+        };
         self.at = self.text.len() - after.len();
         self.start = self.at;
         self.action = None;
@@ -239,7 +249,11 @@ impl<'a> Lexer<'a> {
             '"' => self.quoted('"', "quoted string", Kind::String)?,
             '\'' => self.quoted('\'', "character constant", Kind::CharConstant)?,
             '`' => {
-                while self.next().ok_or_else(|| self.problem("unterminated raw quoted string"))? != '`' {}
+                while self
+                    .next()
+                    .ok_or_else(|| self.problem("unterminated raw quoted string"))?
+                    != '`'
+                {}
                 self.emit(Kind::RawString)
             }
             '$' => self.field_or_variable(Kind::Variable)?,
@@ -285,7 +299,9 @@ impl<'a> Lexer<'a> {
                     self.next();
                 }
                 Some(next) if next == quote => return Ok(self.emit(kind)),
-                None | Some('\\' | '\n') => return Err(self.problem(format!("unterminated {what}"))),
+                None | Some('\\' | '\n') => {
+                    return Err(self.problem(format!("unterminated {what}")));
+                }
                 Some(_) => {}
             }
         }
@@ -332,7 +348,9 @@ impl<'a> Lexer<'a> {
         match self.peek() {
             Some(bad) if !self.is_terminated() => Err(Problem::new(
                 self.at,
-                format!("bad character {bad:?}; a key that is no plain word is read with index: index . \"a-b\""),
+                format!(
+                    "bad character {bad:?}; a key that is no plain word is read with index: index . \"a-b\""
+                ),
             )),
             _ => Ok(()),
         }
@@ -394,7 +412,8 @@ fn right_marker(text: &str) -> Option<&str> {
 
 /// Whether `text`, which follows `{{`, begins with a minus and a blank.
 pub fn starts_with_left_marker(text: &str) -> bool {
-    text.strip_prefix('-').is_some_and(|text| text.starts_with(SPACES))
+    text.strip_prefix('-')
+        .is_some_and(|text| text.starts_with(SPACES))
 }
 
 fn is_space(c: char) -> bool {

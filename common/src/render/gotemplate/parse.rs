@@ -103,10 +103,16 @@ impl<'a> Parser<'a, '_> {
             match self.item()? {
                 Item::Node(node) => nodes.push(node),
                 Item::Ending(Ending::End, token) => {
-                    return Err(Problem::new(token.at, "unexpected {{end}}: no block is open here"));
+                    return Err(Problem::new(
+                        token.at,
+                        "unexpected {{end}}: no block is open here",
+                    ));
                 }
                 Item::Ending(Ending::Else(_), token) => {
-                    return Err(Problem::new(token.at, "unexpected {{else}}: no block is open here"));
+                    return Err(Problem::new(
+                        token.at,
+                        "unexpected {{else}}: no block is open here",
+                    ));
                 }
             }
         }
@@ -124,13 +130,17 @@ impl<'a> Parser<'a, '_> {
     /// Adds a template; one that prints nothing can be defined again.
     fn define(&mut self, name: String, nodes: Vec<Node<'a>>, at: Token<'a>) -> Result<(), Problem> {
         let is_empty = |nodes: &[Node<'_>]| {
-            let blank = |node: &Node<'_>| matches!(node, Node::Text(text) if text.trim().is_empty());
+            let blank =
+                |node: &Node<'_>| matches!(node, Node::Text(text) if text.trim().is_empty());
             nodes.iter().all(blank)
         };
         match self.definitions.get(&name) {
             Some(old) if !is_empty(&old.nodes) => {
                 if !is_empty(&nodes) {
-                    return Err(Problem::new(at.at, format!("template {name:?} is defined twice")));
+                    return Err(Problem::new(
+                        at.at,
+                        format!("template {name:?} is defined twice"),
+                    ));
                 }
             }
             _ => {
@@ -297,7 +307,10 @@ impl<'a> Parser<'a, '_> {
             }
         };
         self.variables.truncate(declared);
-        Ok(Choice { branches, otherwise })
+        Ok(Choice {
+            branches,
+            otherwise,
+        })
     }
 
     fn range(&mut self, opening: Token<'a>) -> Result<Node<'a>, Problem> {

@@ -33,8 +33,12 @@ pub(super) fn read(json: &Json) -> Result<Value, TemplateError> {
     };
     let cluster = Fields::new(cluster, "Cluster", &dict);
     cluster.set("Features", features)?;
-    cluster.set("KubeVirtInfraStorageClasses", |field| records(field, Shape::StorageClass))?;
-    cluster.set("KubeVirtInfraVolumeSnapshotClasses", |field| records(field, Shape::SnapshotClass))?;
+    cluster.set("KubeVirtInfraStorageClasses", |field| {
+        records(field, Shape::StorageClass)
+    })?;
+    cluster.set("KubeVirtInfraVolumeSnapshotClasses", |field| {
+        records(field, Shape::SnapshotClass)
+    })?;
     cluster.set("Version", |field| match field.json {
         Json::String(text) => {
             let version = Version::parse(text).map_err(|error| field.error(error.to_string()))?;
@@ -43,10 +47,14 @@ pub(super) fn read(json: &Json) -> Result<Value, TemplateError> {
         other => plain(other),
     })?;
     if let Some(csi) = cluster.object("CSI") {
-        csi.set("SsSegmentedIscsiNetwork", |field| field.optional_bool().map(pointer))?;
+        csi.set("SsSegmentedIscsiNetwork", |field| {
+            field.optional_bool().map(pointer)
+        })?;
     }
     if let Some(network) = cluster.object("Network") {
-        network.dict.set("ConfigHash", Value::text(config_hash(network.json)?));
+        network
+            .dict
+            .set("ConfigHash", Value::text(config_hash(network.json)?));
         network.set("StrictArp", |field| field.optional_bool().map(pointer))?;
         network.set("PodCIDRBlocks", texts)?;
         network.set("ServiceCIDRBlocks", texts)?;
@@ -57,7 +65,10 @@ pub(super) fn read(json: &Json) -> Result<Value, TemplateError> {
             };
             let entries = field.object()?.into_iter().flatten().map(allocation);
             let entries = entries.collect::<Result<Vec<_>, TemplateError>>()?;
-            Ok(Value::Dict(Dict::new(Element::Record(Shape::Allocation), entries)))
+            Ok(Value::Dict(Dict::new(
+                Element::Record(Shape::Allocation),
+                entries,
+            )))
         })?;
     }
     Ok(root)
@@ -134,7 +145,12 @@ fn value(json: &Json, depth: usize) -> Result<Value, TemplateError> {
 fn features(field: &Field<'_>) -> Result<Value, TemplateError> {
     let names: Vec<Rc<str>> = match field.json {
         Json::Object(object) => object.keys().map(|name| Rc::from(name.as_str())).collect(),
-        _ => field.texts()?.unwrap_or_default().into_iter().map(Rc::from).collect(),
+        _ => field
+            .texts()?
+            .unwrap_or_default()
+            .into_iter()
+            .map(Rc::from)
+            .collect(),
     };
     let element = Element::Record(Shape::Empty);
     let entries = names.into_iter().map(|name| (name, element.zero()));

@@ -30,7 +30,10 @@ pub(super) struct Format {
 impl Format {
     /// Writes `text`, padded to the width.
     pub(super) fn pad(&self, out: &mut String, text: &str) {
-        let missing = self.width.unwrap_or_default().saturating_sub(text.chars().count());
+        let missing = self
+            .width
+            .unwrap_or_default()
+            .saturating_sub(text.chars().count());
         if self.minus {
             out.push_str(text);
             out.extend(std::iter::repeat_n(' ', missing));
@@ -42,7 +45,11 @@ impl Format {
     }
 
     fn pad_with_blanks(&self, out: &mut String, text: &str) {
-        Self { zero: false, ..*self }.pad(out, text);
+        Self {
+            zero: false,
+            ..*self
+        }
+        .pad(out, text);
     }
 
     /// `%d`, `%b`, `%o`, `%O`, `%x`, `%X`
@@ -85,7 +92,10 @@ impl Format {
 
     /// `%q` of a number: `'a'`
     pub(super) fn quoted_character(&self, out: &mut String, code: i128) {
-        self.pad(out, &quote(character(code).encode_utf8(&mut [0; 4]), '\'', self.plus));
+        self.pad(
+            out,
+            &quote(character(code).encode_utf8(&mut [0; 4]), '\'', self.plus),
+        );
     }
 
     /// `%U`: `U+0041`, with `#` also the character.
@@ -172,14 +182,17 @@ impl Format {
 
     /// At most as many characters as the precision says.
     fn truncated<'a>(&self, text: &'a str) -> &'a str {
-        let end = self.precision.and_then(|length| text.char_indices().nth(length));
+        let end = self
+            .precision
+            .and_then(|length| text.char_indices().nth(length));
         end.and_then(|(end, _)| text.get(..end)).unwrap_or(text)
     }
 }
 
 fn character(code: i128) -> char {
     let code = u32::try_from(code).ok();
-    code.and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
+    code.and_then(char::from_u32)
+        .unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
 /// Go's `strconv.Quote`: what cannot be printed is escaped, with `ascii` everything else that is not ASCII too.

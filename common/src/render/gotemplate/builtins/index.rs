@@ -18,12 +18,15 @@ pub(super) fn index(_: &mut Context<'_>, arguments: Arguments<'_>) -> Outcome {
             Value::Text(text) => {
                 let index = position(index, text.len())?;
                 let byte = text.as_bytes().get(index).copied();
-                let byte = byte.ok_or_else(|| FunctionError::new(format!("index out of range: {index}")))?;
+                let byte =
+                    byte.ok_or_else(|| FunctionError::new(format!("index out of range: {index}")))?;
                 Value::Byte(byte)
             }
             Value::Dict(dict) => match index {
                 Value::Text(key) => dict.get(key).unwrap_or_else(|| dict.element().zero()),
-                Value::Nil => return Err(FunctionError::new("value is nil; should be of type string")),
+                Value::Nil => {
+                    return Err(FunctionError::new("value is nil; should be of type string"));
+                }
                 other => {
                     let problem = format!("value has type {}; should be string", other.type_name());
                     return Err(FunctionError::new(problem));
@@ -44,7 +47,10 @@ pub(super) fn slice(_: &mut Context<'_>, arguments: Arguments<'_>) -> Outcome {
     let item = arguments.value(0).follow();
     let indexes = arguments.rest(1);
     if indexes.len() > 3 {
-        return Err(FunctionError::new(format!("too many slice indexes: {}", indexes.len())));
+        return Err(FunctionError::new(format!(
+            "too many slice indexes: {}",
+            indexes.len()
+        )));
     }
     let length = match &*item {
         Value::Text(_) if indexes.len() == 3 => {
@@ -65,7 +71,9 @@ pub(super) fn slice(_: &mut Context<'_>, arguments: Arguments<'_>) -> Outcome {
     let [from, to, capacity] = bounds;
     for (low, high) in [(from, to), (to, capacity)] {
         if low > high {
-            return Err(FunctionError::new(format!("invalid slice index: {low} > {high}")));
+            return Err(FunctionError::new(format!(
+                "invalid slice index: {low} > {high}"
+            )));
         }
     }
     match &*item {
@@ -89,18 +97,24 @@ pub(super) fn length(_: &mut Context<'_>, arguments: Arguments<'_>) -> Outcome {
         Value::List(list) => list.len(),
         Value::Dict(dict) => dict.len(),
         Value::Nil => return Err(FunctionError::new("len of nil pointer")),
-        other => return Err(FunctionError::new(format!("len of type {}", other.type_name()))),
+        other => {
+            return Err(FunctionError::new(format!(
+                "len of type {}",
+                other.type_name()
+            )));
+        }
     };
     Ok(Value::Int(i64::try_from(length).unwrap_or(i64::MAX)))
 }
 
 /// A whole number as an index of something with `length` items, or just behind them.
 fn position(index: &Value, length: usize) -> Result<usize, FunctionError> {
-    let out_of_range = |index: &dyn std::fmt::Display| {
-        FunctionError::new(format!("index out of range: {index}"))
-    };
+    let out_of_range =
+        |index: &dyn std::fmt::Display| FunctionError::new(format!("index out of range: {index}"));
     let position = match index {
-        Value::Int(index) | Value::Int64(index) => usize::try_from(*index).map_err(|_| out_of_range(index))?,
+        Value::Int(index) | Value::Int64(index) => {
+            usize::try_from(*index).map_err(|_| out_of_range(index))?
+        }
         Value::Uint64(index) => usize::try_from(*index).map_err(|_| out_of_range(index))?,
         Value::Byte(index) => usize::from(*index),
         Value::Nil => return Err(FunctionError::new("cannot index slice/array with nil")),
@@ -114,4 +128,3 @@ fn position(index: &Value, length: usize) -> Result<usize, FunctionError> {
     }
     Ok(position)
 }
-

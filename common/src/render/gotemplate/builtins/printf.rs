@@ -101,11 +101,13 @@ impl<'a> Printer<'a> {
             return Ok(());
         }
         if !self.good_index {
-            self.out.extend(["%!", verb.encode_utf8(&mut [0; 4]), "(BADINDEX)"]);
+            self.out
+                .extend(["%!", verb.encode_utf8(&mut [0; 4]), "(BADINDEX)"]);
             return Ok(());
         }
         let Some(value) = self.arguments.get(self.next) else {
-            self.out.extend(["%!", verb.encode_utf8(&mut [0; 4]), "(MISSING)"]);
+            self.out
+                .extend(["%!", verb.encode_utf8(&mut [0; 4]), "(MISSING)"]);
             return Ok(());
         };
         self.next += 1;
@@ -128,7 +130,10 @@ impl<'a> Printer<'a> {
             return false;
         };
         self.rest = after;
-        let number = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let number = number
+            .parse::<usize>()
+            .ok()
+            .and_then(|number| number.checked_sub(1));
         match number.filter(|index| *index < self.arguments.len()) {
             Some(index) => {
                 self.next = index;
@@ -219,7 +224,11 @@ fn value_as(
         (Value::Complex(real, imaginary), 'v' | 'e' | 'E' | 'f' | 'F' | 'g' | 'G') => {
             out.push('(');
             format.float(out, *real, verb);
-            Format { plus: true, ..*format }.float(out, *imaginary, verb);
+            Format {
+                plus: true,
+                ..*format
+            }
+            .float(out, *imaginary, verb);
             out.push_str("i)");
         }
         (Value::Text(text), _) if text_as(out, text, format, verb) => {}

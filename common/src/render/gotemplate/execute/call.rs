@@ -27,7 +27,10 @@ impl<'t, 'a> Execution<'t, 'a> {
             _ => return self.call(dot, function, None, operand, whole, arguments, last),
         };
         if arguments.is_empty() && last.is_none() {
-            let problem = format!("wrong number of args for {}: want at least 1 got 0", function.name);
+            let problem = format!(
+                "wrong number of args for {}: want at least 1 got 0",
+                function.name
+            );
             return Err(self.fail(operand.at, operand, problem));
         }
         let mut value = Value::Missing;
@@ -41,7 +44,10 @@ impl<'t, 'a> Execution<'t, 'a> {
     }
 
     /// Calls a function, or a method of `receiver`. `operand` is what is called, `whole` the command that calls it.
-    #[expect(clippy::too_many_arguments, reason = "Go's evalCall: all of them make one call")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "Go's evalCall: all of them make one call"
+    )]
     pub(super) fn call(
         &mut self,
         dot: &Value,
@@ -56,10 +62,15 @@ impl<'t, 'a> Execution<'t, 'a> {
         let bound = usize::from(receiver.is_some());
         let wanted = function.parameters.len() - bound;
         let given = arguments.len() + usize::from(last.is_some());
-        let at_least = if function.rest.is_some() { "at least " } else { "" };
+        let at_least = if function.rest.is_some() {
+            "at least "
+        } else {
+            ""
+        };
         if given < wanted || (given > wanted && function.rest.is_none()) {
             let name = function.name;
-            let problem = format!("wrong number of args for {name}: want {at_least}{wanted} got {given}");
+            let problem =
+                format!("wrong number of args for {name}: want {at_least}{wanted} got {given}");
             return Err(self.fail(operand.at, operand, problem));
         }
         let mut values = Vec::with_capacity(bound + given);

@@ -77,7 +77,11 @@ impl<'t, 'a> Execution<'t, 'a> {
                 float: Some(float), ..
             } if number.is_float() => Ok(Value::Float(*float)),
             Number { int: Some(int), .. } => Ok(Value::Int(*int)),
-            _ => Err(self.fail(operand.at, operand, format!("{} overflows int", number.text))),
+            _ => Err(self.fail(
+                operand.at,
+                operand,
+                format!("{} overflows int", number.text),
+            )),
         }
     }
 

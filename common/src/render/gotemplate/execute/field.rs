@@ -50,8 +50,13 @@ impl<'t, 'a> Execution<'t, 'a> {
         let problem = match value {
             Some(value) if !has_arguments => return Ok(value),
             Some(_) => format!("{name} is not a method but has arguments"),
-            None if receiver.is_nil() => format!("nil pointer evaluating .{name}: the value before it is null"),
-            None => format!("can't evaluate field {name} in type {}", receiver.type_name()),
+            None if receiver.is_nil() => {
+                format!("nil pointer evaluating .{name}: the value before it is null")
+            }
+            None => format!(
+                "can't evaluate field {name} in type {}",
+                receiver.type_name()
+            ),
         };
         Err(self.fail(operand.at, operand, problem))
     }

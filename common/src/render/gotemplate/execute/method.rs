@@ -3,9 +3,7 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use crate::render::gotemplate::function::{
-    Arguments, Context, Function, FunctionError, Parameter,
-};
+use crate::render::gotemplate::function::{Arguments, Context, Function, FunctionError, Parameter};
 use crate::render::gotemplate::value::{Element, Shape, Value, Version};
 
 /// What a method gives back.
@@ -41,9 +39,15 @@ const OF_VERSIONS: &[Function] = &[
     Function::new("Major", ALONE, |_, of| number(of, |version| version.major)),
     Function::new("Minor", ALONE, |_, of| number(of, |version| version.minor)),
     Function::new("Patch", ALONE, |_, of| number(of, |version| version.patch)),
-    Function::new("Prerelease", ALONE, |_, of| text(of, |version| version.version().pre.to_string())),
-    Function::new("Metadata", ALONE, |_, of| text(of, |version| version.version().build.to_string())),
-    Function::new("Original", ALONE, |_, of| text(of, |version| version.original().to_owned())),
+    Function::new("Prerelease", ALONE, |_, of| {
+        text(of, |version| version.version().pre.to_string())
+    }),
+    Function::new("Metadata", ALONE, |_, of| {
+        text(of, |version| version.version().build.to_string())
+    }),
+    Function::new("Original", ALONE, |_, of| {
+        text(of, |version| version.original().to_owned())
+    }),
     Function::new("String", ALONE, |_, of| text(of, Version::to_string)),
     Function::new("Compare", TWO, |_, of| {
         order(of).map(|order| Value::Int(order as i64))
@@ -52,7 +56,9 @@ const OF_VERSIONS: &[Function] = &[
     Function::new("LessThan", TWO, |_, of| ordered(of, Ordering::is_lt)),
     Function::new("LessThanEqual", TWO, |_, of| ordered(of, Ordering::is_le)),
     Function::new("GreaterThan", TWO, |_, of| ordered(of, Ordering::is_gt)),
-    Function::new("GreaterThanEqual", TWO, |_, of| ordered(of, Ordering::is_ge)),
+    Function::new("GreaterThanEqual", TWO, |_, of| {
+        ordered(of, Ordering::is_ge)
+    }),
     Function::new("IncPatch", ALONE, inc_patch),
     Function::new("IncMinor", ALONE, |_, of| {
         let version = of.version(0)?.version();
@@ -72,7 +78,10 @@ fn text(of: Arguments<'_>, part: fn(&Version) -> String) -> Outcome {
 }
 
 fn order(of: Arguments<'_>) -> Result<Ordering, FunctionError> {
-    Ok(of.version(0)?.version().cmp_precedence(of.version(1)?.version()))
+    Ok(of
+        .version(0)?
+        .version()
+        .cmp_precedence(of.version(1)?.version()))
 }
 
 fn ordered(of: Arguments<'_>, is: fn(Ordering) -> bool) -> Outcome {

@@ -16,7 +16,10 @@ impl<'a> Lexer<'a> {
         if whole && token.text.ends_with('i') {
             Ok(token)
         } else {
-            Err(Problem::new(token.at, format!("bad number syntax: {:?}", token.text)))
+            Err(Problem::new(
+                token.at,
+                format!("bad number syntax: {:?}", token.text),
+            ))
         }
     }
 
@@ -62,7 +65,10 @@ impl<'a> Lexer<'a> {
     }
 
     fn accept_digits(&mut self, radix: u32) {
-        while self.peek().is_some_and(|next| next == '_' || next.is_digit(radix)) {
+        while self
+            .peek()
+            .is_some_and(|next| next == '_' || next.is_digit(radix))
+        {
             self.next();
         }
     }

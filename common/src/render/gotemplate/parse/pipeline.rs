@@ -45,13 +45,19 @@ impl<'a> Parser<'a, '_> {
             if !commands.is_empty() && is_constant(&command.first.term) {
                 return Err(Problem::new(
                     command.first.at,
-                    format!("non executable command in pipeline stage {}", commands.len() + 1),
+                    format!(
+                        "non executable command in pipeline stage {}",
+                        commands.len() + 1
+                    ),
                 ));
             }
             commands.push(command);
         }
         if commands.is_empty() {
-            return Err(Problem::new(first.at, format!("missing value for {context}")));
+            return Err(Problem::new(
+                first.at,
+                format!("missing value for {context}"),
+            ));
         }
         Ok(Pipeline {
             at: first.at,
@@ -71,7 +77,11 @@ impl<'a> Parser<'a, '_> {
                 return Ok((variables, false));
             }
             let after = self.next()?;
-            let next = if after.kind == Kind::Space { self.next_word()? } else { after };
+            let next = if after.kind == Kind::Space {
+                self.next_word()?
+            } else {
+                after
+            };
             match next.kind {
                 Kind::Assign | Kind::Declare => {
                     variables.push(token.text);
@@ -131,7 +141,9 @@ impl<'a> Parser<'a, '_> {
         }
         let mut operands = operands.into_iter();
         let end = self.ahead.last().map_or(0, |token| token.at);
-        let first = operands.next().ok_or_else(|| Problem::new(end, "empty command"))?;
+        let first = operands
+            .next()
+            .ok_or_else(|| Problem::new(end, "empty command"))?;
         Ok(Command {
             first,
             arguments: operands.collect(),
@@ -203,8 +215,7 @@ impl<'a> Parser<'a, '_> {
             }
             Kind::LeftParenthesis => {
                 self.enter(token)?;
-                let pipeline =
-                    self.pipeline("parenthesized pipeline", Kind::RightParenthesis)?;
+                let pipeline = self.pipeline("parenthesized pipeline", Kind::RightParenthesis)?;
                 self.depth -= 1;
                 return Ok(Operand {
                     at: pipeline.at,

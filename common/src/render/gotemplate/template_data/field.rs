@@ -61,7 +61,10 @@ impl<'a> Field<'a> {
         if self.json.is_null() {
             return Ok(0);
         }
-        let number = self.json.as_i64().and_then(|number| i32::try_from(number).ok());
+        let number = self
+            .json
+            .as_i64()
+            .and_then(|number| i32::try_from(number).ok());
         number.ok_or_else(|| self.expected("a whole number of 32 bits"))
     }
 
@@ -84,7 +87,11 @@ impl<'a> Field<'a> {
         let Some(items) = self.items()? else {
             return Ok(None);
         };
-        items.iter().map(Self::text).collect::<Result<_, _>>().map(Some)
+        items
+            .iter()
+            .map(Self::text)
+            .collect::<Result<_, _>>()
+            .map(Some)
     }
 
     pub(super) fn object(&self) -> Result<Option<&'a Map<String, Json>>, TemplateError> {

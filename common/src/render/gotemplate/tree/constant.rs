@@ -56,7 +56,10 @@ impl<'a> Number<'a> {
     pub fn parse_complex(text: &'a str) -> Result<Self, String> {
         let illegal = || format!("illegal number syntax: {text:?}");
         let body = text.strip_suffix('i').ok_or_else(illegal)?;
-        let signs = body.char_indices().skip(1).filter(|(_, c)| matches!(c, '+' | '-'));
+        let signs = body
+            .char_indices()
+            .skip(1)
+            .filter(|(_, c)| matches!(c, '+' | '-'));
         // Not the sign of an exponent.
         let mut signs = signs.filter(|(at, _)| {
             let before = body.get(..*at).unwrap_or_default();
@@ -76,7 +79,9 @@ impl<'a> Number<'a> {
     /// `'a'`
     pub fn parse_character(text: &'a str) -> Result<Self, String> {
         let malformed = || format!("malformed character constant: {text}");
-        let body = text.strip_prefix('\'').and_then(|body| body.strip_suffix('\''));
+        let body = text
+            .strip_prefix('\'')
+            .and_then(|body| body.strip_suffix('\''));
         let body = body.ok_or_else(malformed)?;
         let (character, rest) = unquote_one(body, '\'').ok_or_else(malformed)?;
         if !rest.is_empty() {
@@ -97,7 +102,10 @@ impl<'a> Number<'a> {
     /// Whether a parameter of any type gets it as a float64: the way it is written decides.
     #[must_use]
     pub fn is_float(&self) -> bool {
-        let is_hexadecimal = self.text.get(..2).is_some_and(|x| x.eq_ignore_ascii_case("0x"));
+        let is_hexadecimal = self
+            .text
+            .get(..2)
+            .is_some_and(|x| x.eq_ignore_ascii_case("0x"));
         let is_hexadecimal = is_hexadecimal && !self.text.contains(['p', 'P']);
         !is_hexadecimal
             && !self.text.starts_with('\'')
@@ -152,7 +160,9 @@ fn hexadecimal(text: &str) -> Option<f64> {
         Some(text) => (-1.0, text),
         None => (1.0, text.strip_prefix('+').unwrap_or(text)),
     };
-    let text = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
+    let text = text
+        .strip_prefix("0x")
+        .or_else(|| text.strip_prefix("0X"))?;
     let (mantissa, exponent) = text.split_once(['p', 'P'])?;
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = u64::from_str_radix(&format!("{whole}{fraction}"), 16).ok()?;
@@ -196,7 +206,9 @@ pub fn unquote(written: &str) -> Result<String, String> {
     if let Some(raw) = written.strip_prefix('`') {
         return Ok(raw.strip_suffix('`').ok_or_else(invalid)?.replace('\r', ""));
     }
-    let body = written.strip_prefix('"').and_then(|body| body.strip_suffix('"'));
+    let body = written
+        .strip_prefix('"')
+        .and_then(|body| body.strip_suffix('"'));
     let mut rest = body.ok_or_else(invalid)?;
     let mut bytes = Vec::with_capacity(rest.len());
     while !rest.is_empty() {
@@ -232,7 +244,11 @@ fn unquote_one(text: &str, quote: char) -> Option<(Unquoted, &str)> {
         't' => return simple('\t'),
         'v' => return simple('\x0b'),
         '\\' => return simple('\\'),
-        '\'' | '"' => return (escape == quote).then_some(()).and_then(|()| simple(escape)),
+        '\'' | '"' => {
+            return (escape == quote)
+                .then_some(())
+                .and_then(|()| simple(escape));
+        }
         'x' => (2, 16),
         'u' => (4, 16),
         'U' => (8, 16),
