@@ -21,7 +21,7 @@ pub mod validate;
 pub mod verdict;
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -13,7 +13,7 @@
 //! | [`mod@diff`] | what it would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
 //! | [`template_facts`] | what templates are told of a cluster |
-//! | [`live`], [`identity`] | whole live objects of installations; who we are |
+//! | [`live`], [`secret`], [`identity`] | whole live objects of installations; Secrets by reference; who we are |
 
 mod address;
 mod apply;
@@ -45,6 +45,7 @@ pub mod record;
 mod report;
 mod request;
 pub mod required;
+pub mod secret;
 mod served;
 pub mod snapshot;
 mod status;
@@ -54,5 +55,5 @@ mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
-pub use execute::{Event, ExecuteOptions, Task, execute};
+pub use execute::{Event, ExecuteOptions, Outside, Task, execute};
 pub use report::{Cause, Failure, Report, Settled, Settlement};

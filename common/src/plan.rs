@@ -38,7 +38,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::installation::Installed;
+use crate::api::installation::{HelmRelease, Installed};
 use crate::manifest::key::{Gvk, ObjectKey};
 use conflicts::Policy;
 use inventory::Inventory;
@@ -84,6 +84,9 @@ pub struct Plan {
     pub from: Option<Installed>,
     /// What will be installed; `None` for an uninstallation.
     pub to: Option<Installed>,
+    /// What helm itself installs or removes: then there are no objects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub helm_release: Option<HelmRelease>,
     /// The target namespace, where it is missing and will be created.
     pub create_namespace: Option<String>,
     /// What is applied, sorted by key; the [`graph::Graph`] of the command says in which order.
@@ -121,6 +124,7 @@ impl Plan {
             verb: Verb::Uninstall,
             from: None,
             to: None,
+            helm_release: None,
             create_namespace: None,
             steps: Vec::new(),
             prune: Vec::new(),
@@ -142,6 +146,7 @@ impl Plan {
             && self.prune.iter().all(Vec::is_empty)
             && self.release.is_empty()
             && self.create_namespace.is_none()
+            && self.helm_release.is_none()
     }
 
     /// What is sent for an object; `None` where it is as it should be.

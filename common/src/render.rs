@@ -3,6 +3,12 @@
 //! Pure: files, values and data come in as arguments. Charts are rendered by the real helm (`research/crates.md` §2), which
 //! is a program: that part stands in the plugin.
 
+pub mod chart;
 pub mod facts;
 pub mod gotemplate;
+pub mod hooks;
+pub mod image;
+pub mod images;
 pub mod package;
+pub mod registry;
+pub mod text;

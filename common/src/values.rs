@@ -1,9 +1,12 @@
-//! Values of an installation: layers and how they merge, forms, dotted paths (semantics 9 and 10).
+//! Values of an installation: layers and how they merge, forms, dotted paths, and what of them is shown (semantics 9 and 10).
 //!
 //! Their digest is [`crate::manifest::digest::digest`]. Errors never repeat a value, for it could be a secret.
 
 pub mod form;
+pub mod layers;
+pub mod mask;
 pub mod merge;
+pub mod package;
 pub mod path;
 
 use serde_json::{Map, Number, Value};

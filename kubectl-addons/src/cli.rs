@@ -3,6 +3,7 @@
 pub mod operation;
 pub mod plan;
 pub mod reading;
+pub mod render;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -71,12 +72,16 @@ pub enum Command {
     List(reading::List),
     /// Show the objects of an installation, and why it is not ready
     Status(reading::Status),
+    /// Show the values of an installation, and which layer each comes from
+    Values(reading::Values),
     /// Show what an upgrade would change: 0 = nothing, 1 = something, more = error
     Diff(operation::Diff),
     /// Write down what install and upgrade would do, for review and for apply
     Plan(plan::Plan),
     /// Do what a plan file says, unless something moved since it was made
     Apply(plan::Apply),
+    /// Print the manifests of an add-on or of a folder, rendered
+    Render(render::Render),
     /// Apply a kops index
     #[command(subcommand)]
     Channel(Channel),
@@ -153,6 +158,9 @@ pub struct Global {
         env = "KUBECTL_ADDONS_CACHE_DIR"
     )]
     pub cache_dir: Option<std::path::PathBuf>,
+    /// Ask no source: what was fetched before is used, the API server is still asked
+    #[arg(long, global = true)]
+    pub offline: bool,
     /// Requests in flight at most
     #[arg(long, global = true, default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub concurrency: u16,
@@ -162,6 +170,12 @@ pub struct Global {
     /// Which rules choose between versions
     #[arg(long, global = true, value_enum, default_value_t)]
     pub rules: Rules,
+    /// The helm that renders charts; default: the one on PATH
+    #[arg(long, global = true, value_name = "FILE", env = "KUBECTL_ADDONS_HELM")]
+    pub helm_bin: Option<std::path::PathBuf>,
+    /// A key that templates miss and a key that stands twice are errors, not warnings
+    #[arg(long, global = true)]
+    pub strict: bool,
     /// Verbosity as of kubectl: from 6 on every request is told on stderr
     #[arg(
         short = 'v',

@@ -9,11 +9,13 @@ pub mod init;
 pub mod install;
 pub mod list;
 pub mod plan;
+pub mod render;
 pub mod search;
 pub mod show;
 pub mod status;
 pub mod uninstall;
 pub mod upgrade;
+pub mod values;
 pub mod version;
 
 use anyhow::{Context as _, Result};
@@ -40,9 +42,11 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Uninstall(args) => uninstall::run(session, args).await,
         Command::List(args) => list::run(session, args).await,
         Command::Status(args) => status::run(session, args).await,
+        Command::Values(args) => values::run(session, args).await,
         Command::Diff(args) => diff::run(session, args).await,
         Command::Plan(args) => plan::run(session, args).await,
         Command::Apply(args) => apply::run(session, args).await,
+        Command::Render(args) => render::run(session, args).await,
         Command::Channel(Channel::Apply(args)) => channel::apply(session, args).await,
         Command::Version(args) => version::run(session, args).await,
         Command::Completion(args) => completion::run(args),

@@ -9,6 +9,7 @@ pub mod completion;
 pub mod definitions;
 pub mod exit;
 pub mod health;
+pub mod helm;
 pub mod location;
 pub mod operation;
 pub mod output;

@@ -7,7 +7,7 @@ use common::catalogue::{Catalogue, Origin, channel};
 use common::manifest::yaml::{YamlOptions, documents};
 use serde_json::Value;
 
-use crate::source;
+use crate::source::{Access, url};
 
 /// One catalogue, or the index, that stands at a location.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ pub struct Located {
 ///
 /// # Errors
 /// It cannot be fetched, or is neither; with its place. A field that no AddonCatalogue has is an error: it would be lost.
-pub async fn read(location: &str) -> Result<Vec<Located>> {
-    let location = source::absolute(location)?;
-    let fetched = source::fetch(&location).await?;
+pub async fn read(location: &str, access: &Access<'_>) -> Result<Vec<Located>> {
+    let location = url::absolute(location)?;
+    let fetched = url::fetch(&location, access).await?;
     let mut documents = documents(&fetched.bytes, &YamlOptions::default()).peekable();
     let ours = matches!(documents.peek(), Some(Ok(first)) if is_catalogue(&first.value));
     if !ours {
@@ -55,9 +55,9 @@ pub async fn read(location: &str) -> Result<Vec<Located>> {
 ///
 /// # Errors
 /// See [`read`].
-pub async fn entries(location: &str) -> Result<(Catalogue, Vec<String>)> {
+pub async fn entries(location: &str, access: &Access<'_>) -> Result<(Catalogue, Vec<String>)> {
     let (mut catalogue, mut warnings) = (Catalogue::default(), Vec::new());
-    for one in read(location).await? {
+    for one in read(location, access).await? {
         let origin = Origin::Index {
             location: one.location,
         };

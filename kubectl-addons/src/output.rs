@@ -21,11 +21,13 @@ pub struct Items<'a, T> {
 
 /// Prints data. A reader that went away (`| head`) ends the program quietly with 0; a full disk ends it with 1.
 pub fn data(text: &str) {
+    bytes(text.as_bytes());
+}
+
+/// Prints data that need not be text; see [`data`].
+pub fn bytes(bytes: &[u8]) {
     let mut stdout = anstream::stdout().lock();
-    match stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-    {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         Err(error) => {
@@ -76,6 +78,11 @@ pub fn ask(text: &str) {
     let _ = stderr
         .write_all(text.as_bytes())
         .and_then(|()| stderr.flush());
+}
+
+/// Whether there is somebody to ask, and a place for the question.
+pub fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Prints an error with its chain, once, and tells its exit code.

@@ -1,18 +1,25 @@
 //! One run of the program: its flags, and what it has read so far.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use common::api::catalogue::AddonCatalogue;
 use common::api::names;
 use common::catalogue::Catalogue;
 use common::catalogue::select::{self, ClusterFacts};
-use common::engine::{Cluster, EngineError, catalogues};
+use common::engine::{Cluster, EngineError, catalogues, secret, template_facts};
+use common::manifest::yaml::DuplicateKeys;
+use common::render::facts::{Facts, Overlays};
 use common::version::{kubernetes, tolerant};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::cli::operation::Source;
 use crate::cli::{Global, Rules};
+use crate::helm::Helm;
+use crate::source::Access;
+use crate::source::cache::Cache;
+use crate::source::credentials::Credentials;
 use crate::{location, output, settings, source};
 
 /// One run of the program. Everything is read at most once, and only when it is needed.
@@ -21,13 +28,26 @@ pub struct Session {
     cluster: OnceCell<Cluster>,
     catalogues: OnceCell<Vec<AddonCatalogue>>,
     indexes: Mutex<BTreeMap<String, Catalogue>>,
+    credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
+    template_facts: OnceCell<Facts>,
+    overlays: Mutex<BTreeMap<String, Overlays>>,
+    helm: OnceCell<Helm>,
+    api_versions: OnceCell<Vec<String>>,
+    fetched: Cache,
 }
 
 impl Session {
     /// Nothing is read yet.
     pub fn new(global: Global) -> Self {
+        let folder = settings::cache_dir(&global);
         Self {
+            fetched: Cache::new(folder.map(|folder| folder.join("sources"))),
             global,
+            credentials: Mutex::new(BTreeMap::new()),
+            template_facts: OnceCell::new(),
+            overlays: Mutex::new(BTreeMap::new()),
+            helm: OnceCell::new(),
+            api_versions: OnceCell::new(),
             cluster: OnceCell::new(),
             catalogues: OnceCell::new(),
             indexes: Mutex::new(BTreeMap::new()),
@@ -37,6 +57,16 @@ impl Session {
     /// The flags that every command takes.
     pub fn global(&self) -> &Global {
         &self.global
+    }
+
+    /// How the user of this machine reads sources, without credentials from a Secret.
+    pub fn access(&self) -> Access<'_> {
+        Access {
+            cache: &self.fetched,
+            offline: self.global.offline,
+            ambient: true,
+            credentials: None,
+        }
     }
 
     /// The rules that choose between versions.
@@ -125,17 +155,98 @@ impl Session {
     /// # Errors
     /// It cannot be fetched or read.
     pub async fn index(&self, location: &str) -> Result<Catalogue> {
-        let location = source::absolute(location)?;
+        let location = source::url::absolute(location)?;
         let mut indexes = self.indexes.lock().await;
         if let Some(catalogue) = indexes.get(&location) {
             return Ok(catalogue.clone());
         }
-        let (catalogue, warnings) = location::entries(&location).await?;
+        let (catalogue, warnings) = location::entries(&location, &self.access()).await?;
         for warning in warnings {
             output::note(&format!("careful: {warning}"));
         }
         indexes.insert(location, catalogue.clone());
         Ok(catalogue)
+    }
+
+    /// The credentials of a Secret, read once.
+    ///
+    /// # Errors
+    /// The Secret is missing, or holds no credentials.
+    pub async fn credentials(&self, namespace: &str, name: &str) -> Result<Arc<Credentials>> {
+        let mut known = self.credentials.lock().await;
+        let key = (namespace.to_owned(), name.to_owned());
+        if let Some(credentials) = known.get(&key) {
+            return Ok(Arc::clone(credentials));
+        }
+        let cluster = self.cluster().await.with_context(|| {
+            format!("the source needs Secret {namespace}/{name} of the cluster")
+        })?;
+        let secret = secret::get(cluster, namespace, name).await?;
+        let secret = secret.with_context(|| {
+            format!("Secret {namespace}/{name} with the credentials of the source is missing")
+        })?;
+        let credentials = Arc::new(Credentials::read(&secret)?);
+        known.insert(key, Arc::clone(&credentials));
+        Ok(credentials)
+    }
+
+    /// What templates are told of the cluster.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub async fn template_facts(&self) -> Result<&Facts> {
+        let read = || async { Ok(template_facts::read(self.cluster().await?).await?) };
+        self.template_facts.get_or_try_init(read).await
+    }
+
+    /// What people say of the cluster beside that, in the namespace of an installation.
+    ///
+    /// # Errors
+    /// A ConfigMap or Secret that cannot be read.
+    pub async fn overlays(&self, namespace: &str) -> Result<Overlays> {
+        let mut known = self.overlays.lock().await;
+        if let Some(overlays) = known.get(namespace) {
+            return Ok(overlays.clone());
+        }
+        let overlays = template_facts::overlays(self.cluster().await?, namespace).await?;
+        known.insert(namespace.to_owned(), overlays.clone());
+        Ok(overlays)
+    }
+
+    /// The helm that renders charts.
+    ///
+    /// # Errors
+    /// There is none, or one that is too old.
+    pub async fn helm(&self) -> Result<&Helm> {
+        let find = || async {
+            let path = std::env::var_os("PATH");
+            Ok(Helm::find(self.global.helm_bin.as_deref(), path.as_deref()).await?)
+        };
+        self.helm.get_or_try_init(find).await
+    }
+
+    /// Everything that the cluster serves, as charts ask for it: asked anew, for a chart renders other objects where a kind is
+    /// not served.
+    ///
+    /// # Errors
+    /// Those of discovery.
+    pub async fn api_versions(&self) -> Result<&[String]> {
+        let read = || async {
+            let cluster = self.cluster().await?;
+            cluster.forget_kinds().await;
+            let kinds = cluster.kinds(&BTreeSet::new()).await?;
+            anyhow::Ok(kinds.api_versions())
+        };
+        Ok(self.api_versions.get_or_try_init(read).await?)
+    }
+
+    /// What a repeated key in a manifest means.
+    pub fn duplicate_keys(&self) -> DuplicateKeys {
+        if self.global.strict {
+            DuplicateKeys::Error
+        } else {
+            DuplicateKeys::LastWins
+        }
     }
 
     /// Who holds a lock of ours, as others will read it.

@@ -197,7 +197,7 @@ pub fn cluster_options(global: &Global) -> ClusterOptions {
 }
 
 /// `--cache-dir`, `$XDG_CACHE_HOME/kubectl-addons`, `~/.cache/kubectl-addons`; `None` where there is no home.
-fn cache_dir(global: &Global) -> Option<PathBuf> {
+pub fn cache_dir(global: &Global) -> Option<PathBuf> {
     if let Some(dir) = &global.cache_dir {
         return Some(dir.clone());
     }

@@ -4,12 +4,16 @@
 //! With a warm cache a source is asked once at most: whether what can move has moved.
 
 pub mod cache;
+pub mod chart;
 pub mod credentials;
-mod file;
-mod http;
+pub mod folder;
+pub mod git;
+pub mod image;
+pub mod registry;
+pub mod url;
 
-use std::path::PathBuf;
-
+use common::api::catalogue::Source;
+use common::catalogue::channel::{LocationError, resolve_manifest};
 use common::render::package::Package;
 
 use cache::Cache;
@@ -39,120 +43,66 @@ pub struct Fetched {
     pub resolved: Option<String>,
 }
 
-/// What a fetch may bring at the most.
-pub const MAX_BYTES: u64 = 16 << 20;
-
-/// What was read at a location.
-#[derive(Debug)]
-pub struct Document {
-    /// The bytes.
-    pub bytes: Vec<u8>,
-    /// The absolute location, after redirects.
-    pub location: String,
-}
-
-/// Why a fetch failed. The location is part of every message.
+/// Why a source cannot be read: each kind of source says it in its own words, with the way out.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// A scheme that cannot be read.
-    #[error("{location}: {scheme}:// cannot be read; use a file, file://, http:// or https://")]
-    Scheme {
-        /// As given.
-        location: String,
-        /// The scheme.
-        scheme: String,
-    },
-    /// User name or password in a URL.
-    #[error(
-        "{location}: a user name or password in a URL would be recorded and shown; take it out, or give a file"
-    )]
-    Credentials {
-        /// Without them.
-        location: String,
-    },
-    /// The file cannot be read.
-    #[error("{location}")]
-    File {
-        /// Path.
-        location: String,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
-    /// More than [`MAX_BYTES`].
-    #[error("{location} is larger than {} MiB", MAX_BYTES >> 20)]
-    TooLarge {
-        /// As given.
-        location: String,
-    },
-    /// The server answered with an error.
-    #[error("{location}: the server answers {status}")]
-    Status {
-        /// URL without credentials.
-        location: String,
-        /// `404 Not Found`.
-        status: String,
-    },
-    /// No usable answer.
-    #[error("{location} cannot be fetched")]
-    Http {
-        /// URL without credentials.
-        location: String,
-        /// Why; its URL was taken out, which may hold credentials.
-        #[source]
-        source: reqwest::Error,
-    },
+    /// None of the kinds that are known, or several.
+    #[error("a source is one of git, docker, helm, url and inline")]
+    Kind,
+    /// A relative location that cannot be resolved.
+    #[error(transparent)]
+    Location(#[from] LocationError),
+    /// A file, an answer of a web server, an object in a store.
+    #[error(transparent)]
+    Url(#[from] url::UrlError),
+    /// A repository.
+    #[error(transparent)]
+    Git(#[from] git::GitError),
+    /// An image.
+    #[error(transparent)]
+    Image(#[from] image::ImageError),
+    /// A chart of a repository.
+    #[error(transparent)]
+    Chart(#[from] chart::ChartError),
+    /// A chart of a registry.
+    #[error(transparent)]
+    RegistryChart(#[from] registry::chart::ChartError),
 }
 
-/// Fetches a location: a path, `file://`, `http://` or `https://`.
+/// Fetches what a source holds. Relative locations are resolved against `base`; `place` names the entry where the source has
+/// no location of its own.
 ///
 /// # Errors
 /// [`SourceError`].
-pub async fn fetch(location: &str) -> Result<Document, SourceError> {
-    match location.split_once("://") {
-        None => file::read(PathBuf::from(location)),
-        Some(("file", _)) => match url::Url::parse(location)
-            .ok()
-            .and_then(|url| url.to_file_path().ok())
-        {
-            Some(path) => file::read(path),
-            None => Err(SourceError::File {
-                location: location.to_owned(),
-                source: std::io::Error::other(
-                    "a file:// URL needs an absolute path: file:///path/to/file",
-                ),
-            }),
-        },
-        Some(("http" | "https", _)) => http::get(location).await,
-        Some((scheme, _)) => Err(SourceError::Scheme {
-            location: location.to_owned(),
-            scheme: scheme.to_owned(),
+pub async fn package(
+    source: &Source,
+    base: &str,
+    place: &str,
+    access: &Access<'_>,
+) -> Result<Fetched, SourceError> {
+    let Source {
+        git,
+        docker,
+        helm,
+        url,
+        inline,
+    } = source;
+    match (git, docker, helm, url, inline) {
+        (Some(git), None, None, None, None) => Ok(git::fetch(git, access).await?),
+        (None, Some(image), None, None, None) => Ok(image::fetch(image, access).await?),
+        (None, None, Some(chart), None, None) if chart.url.starts_with("oci://") => {
+            Ok(registry::chart::fetch(chart, access).await?)
+        }
+        (None, None, Some(chart), None, None) => Ok(chart::fetch(chart, access).await?),
+        (None, None, None, Some(url), None) => {
+            let location = resolve_manifest(base, &url.manifest)?;
+            Ok(url::fetch(&location, access).await?.into())
+        }
+        (None, None, None, None, Some(inline)) => Ok(Fetched {
+            package: Package::file("manifest.yaml", inline.manifest.clone().into_bytes()),
+            location: format!("{place}.source.inline"),
+            resolved: None,
         }),
+        _ => Err(SourceError::Kind),
     }
-}
-
-/// The location as it is recorded: paths become absolute `file://` URLs, so that a later upgrade finds them from anywhere.
-///
-/// # Errors
-/// A relative path where the working directory is gone; a URL that holds credentials.
-pub fn absolute(location: &str) -> Result<String, SourceError> {
-    if location.contains("://") {
-        let location = location.to_owned();
-        return match url::Url::parse(&location) {
-            Ok(url) if url.password().is_some() || !url.username().is_empty() => {
-                Err(SourceError::Credentials {
-                    location: http::without_credentials(&location),
-                })
-            }
-            _ => Ok(location),
-        };
-    }
-    let wrong = |source| SourceError::File {
-        location: location.to_owned(),
-        source,
-    };
-    let path = std::path::absolute(location).map_err(wrong)?;
-    let url = url::Url::from_file_path(&path);
-    url.map(String::from)
-        .map_err(|()| wrong(std::io::Error::other("not a path")))
 }

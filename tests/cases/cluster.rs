@@ -7,6 +7,7 @@ mod definitions;
 mod engine;
 mod faults;
 mod harness;
+mod helm;
 mod main_job;
 mod metallb;
 mod ordering;

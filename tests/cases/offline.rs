@@ -4,3 +4,5 @@ mod architecture;
 mod cli;
 mod goldens;
 mod properties;
+mod rendering;
+mod values;

@@ -2,6 +2,7 @@
 
 mod admission;
 mod law;
+mod layers;
 mod order;
 mod plan;
 mod selection;

@@ -59,12 +59,13 @@ pub fn catalogue(
     verdict
         .problems
         .extend(rules::catalogue::unreadable_constraints(new));
-    verdict
-        .problems
-        .extend(rules::catalogue::manifest_without_values(new));
-    verdict
-        .problems
-        .extend(rules::catalogue::unusable_forms(new));
+    for rule in [
+        rules::catalogue::template::mismatched_method,
+        rules::catalogue::template::manifest_without_values,
+        rules::catalogue::template::unusable_forms,
+    ] {
+        verdict.problems.extend(rule(new));
+    }
     verdict.problems.extend(rules::catalogue::support_core(new));
     // Copies are merged from sources that were judged (semantics 1).
     if !rules::catalogue::is_copy(new) {

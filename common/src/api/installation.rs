@@ -67,6 +67,10 @@ pub struct AddonInstallationSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub values_from: Vec<ValuesFrom>,
+    /// `HOST[/PATH]` of a private registry, instead of the catalogue's: images and registries of sources are rewritten to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512))]
+    pub registry: Option<String>,
     /// What happens to edits of live objects between versions.
     #[serde(default)]
     pub reconcile: Reconcile,
@@ -246,6 +250,9 @@ pub struct Installed {
     /// Digest of the data of templates, where the method takes any (semantics 12).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub template_data_hash: String,
+    /// The Helm release that it is, where helm itself installs (`template.helm.mode: release`): it has no inventory then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub helm_release: Option<HelmRelease>,
     /// Which rules chose it: `documented` or `channels` (semantics 11).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rules: String,
@@ -262,6 +269,15 @@ pub struct Installed {
     /// By which client.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
+}
+
+/// A release of Helm's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HelmRelease {
+    /// Its name.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
 }
 
 /// The lock and the journal of a running operation (semantics 13).

@@ -40,6 +40,10 @@ pub const ANNOTATION_CONFLICTS: &str = "kubectl-addons.dev/conflicts";
 /// `true` on a manifest object: it may be deleted and made anew where a field of it cannot change.
 pub const ANNOTATION_RECREATE: &str = "kubectl-addons.dev/recreate";
 
+/// On the pods of a Helm hook that is a Job: digest of the Job. A Job that changed in any way can then only be made anew, and
+/// so runs again, as with Helm.
+pub const ANNOTATION_HOOK: &str = "kubectl-addons.dev/hook";
+
 /// On an installed object: whether it may be deleted; the only value with a meaning is [`PRUNE_NEVER`].
 pub const ANNOTATION_PRUNE: &str = "kubectl-addons.dev/prune";
 /// Never deleted, neither by an upgrade nor by an uninstallation.

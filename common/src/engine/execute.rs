@@ -7,7 +7,7 @@ mod watches;
 
 use std::time::Duration;
 
-use futures::future::{join, join_all};
+use futures::future::{BoxFuture, join, join_all};
 use serde::Serialize;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::Instant;
@@ -85,14 +85,19 @@ pub enum Event {
     },
 }
 
+/// Work that the engine leaves to somebody else: helm's own release.
+pub type Outside<'a> = &'a (dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync);
+
 /// One installation of a command.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Task<'a> {
     /// The record with the spec that the user wants (and, where there is one, the stored resourceVersion and status that the
     /// plan was made with).
     pub wanted: &'a AddonInstallation,
     /// What to do.
     pub plan: &'a Plan,
+    /// Installs or removes the plan's `helm_release`, under the lock of the record; why it failed.
+    pub outside: Option<Outside<'a>>,
 }
 
 /// Runs the plans of a command at the same time, each object when `graph` lets it begin (its parts are the `tasks`).

@@ -162,6 +162,24 @@ impl KindTable {
         })
     }
 
+    /// Everything that is served, as helm's `.Capabilities.APIVersions` spells it: `apps/v1`, `apps/v1/Deployment`.
+    #[must_use]
+    pub fn api_versions(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for (group, versions) in &self.groups {
+            for (version, kinds) in versions {
+                let api_version = if group.is_empty() {
+                    version.clone()
+                } else {
+                    format!("{group}/{version}")
+                };
+                all.extend(kinds.keys().map(|kind| format!("{api_version}/{kind}")));
+                all.push(api_version);
+            }
+        }
+        all
+    }
+
     /// Whether nothing is in the table.
     #[must_use]
     pub fn is_empty(&self) -> bool {

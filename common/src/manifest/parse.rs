@@ -7,27 +7,40 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::key::ObjectKey;
-use super::yaml::{YamlOptions, documents};
+use super::yaml::{Document, DuplicateKeys, YamlError, YamlOptions, documents};
 use super::{Manifest, Place};
 
 pub use error::ManifestError;
 
-/// How much a manifest may hold.
+/// How manifests are read, and how much they may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of the file.
+pub struct Options {
+    /// Bytes of one file.
     pub bytes: usize,
-    /// Objects in the file; semantics 13 sets how many an inventory can hold.
+    /// Objects in all files; semantics 13 sets how many an inventory can hold.
     pub objects: usize,
+    /// What a repeated key means: otherwise than as an error it is a warning, for the API server's own clients take the last
+    /// one, and manifests of others live by that (research/kkp.md §6.12).
+    pub duplicate_keys: DuplicateKeys,
 }
 
-impl Default for Limits {
+impl Default for Options {
     fn default() -> Self {
         Self {
             bytes: 16 << 20,
             objects: 5_000,
+            duplicate_keys: DuplicateKeys::LastWins,
         }
     }
+}
+
+/// One file of manifests.
+#[derive(Clone, Copy, Debug)]
+pub struct File<'a> {
+    /// The name that places carry.
+    pub name: &'a str,
+    /// Its bytes.
+    pub bytes: &'a [u8],
 }
 
 /// The objects of a manifest.
@@ -39,53 +52,98 @@ pub struct Parsed {
     pub warnings: Vec<String>,
 }
 
-/// Reads the objects of a manifest.
+/// Reads the objects of one file, see [`parse_files`].
+///
+/// # Errors
+/// [`ManifestError`], with its place.
+pub fn parse(bytes: &[u8], name: &str, options: &Options) -> Result<Parsed, ManifestError> {
+    parse_files([File { name, bytes }], options)
+}
+
+/// Reads the objects of the files of one add-on.
 ///
 /// - Empty documents are skipped. `List` and `…List` objects are replaced by their items, which take `apiVersion` and
 ///   `kind` from the list where they have none, as kubectl does it.
 /// - A Kustomization is no cluster object: skipped with a warning.
 /// - An object that is repeated word for word is dropped with a warning; a different one under the same key is an
-///   error. (kubectl and kops apply both one after the other, so that the last one stays without a word.)
+///   error, in whatever files they stand. (kubectl and kops apply both one after the other, so that the last one stays
+///   without a word.)
 /// - An empty `metadata.namespace` is the same as none.
 ///
 /// # Errors
-/// [`ManifestError`], with its place; `file` is the name that places carry.
-pub fn parse(bytes: &[u8], file: &str, limits: &Limits) -> Result<Parsed, ManifestError> {
-    if bytes.len() > limits.bytes {
-        return Err(ManifestError::TooLong {
-            file: file.to_owned(),
-            bytes: bytes.len(),
-            limit: limits.bytes,
-        });
-    }
-    let mut reader = Reader {
-        file,
-        limit: limits.objects,
-        parsed: Parsed::default(),
-        keys: HashMap::new(),
-    };
-    for document in documents(bytes, &YamlOptions::default()) {
-        let document = document.map_err(|error| ManifestError::Yaml {
-            place: reader.place(error.line, error.column),
-            problem: error.problem,
-        })?;
-        let place = reader.place(document.line, 0);
-        if !document.value.is_null() {
-            reader.object(document.value, place, &document.item_lines)?;
+/// [`ManifestError`], with its place.
+pub fn parse_files<'a>(
+    files: impl IntoIterator<Item = File<'a>>,
+    options: &Options,
+) -> Result<Parsed, ManifestError> {
+    let mut parsed = Parsed::default();
+    let mut keys = HashMap::new();
+    for file in files {
+        if file.bytes.len() > options.bytes {
+            return Err(ManifestError::TooLong {
+                file: file.name.to_owned(),
+                bytes: file.bytes.len(),
+                limit: options.bytes,
+            });
+        }
+        let mut reader = Reader {
+            file: file.name,
+            limit: options.objects,
+            parsed: &mut parsed,
+            keys: &mut keys,
+        };
+        for document in reader.documents(file.bytes, options.duplicate_keys) {
+            let document = document.map_err(|error| ManifestError::Yaml {
+                place: reader.place(error.line, error.column),
+                problem: error.problem,
+            })?;
+            let place = reader.place(document.line, 0);
+            if !document.value.is_null() {
+                reader.object(document.value, place, &document.item_lines)?;
+            }
         }
     }
-    Ok(reader.parsed)
+    Ok(parsed)
 }
 
 struct Reader<'a> {
     file: &'a str,
     limit: usize,
-    parsed: Parsed,
+    parsed: &'a mut Parsed,
     /// Position in `parsed.manifests` by key.
-    keys: HashMap<ObjectKey, usize>,
+    keys: &'a mut HashMap<ObjectKey, usize>,
 }
 
 impl Reader<'_> {
+    /// Read strictly, so that repeated keys are known; and once more where they are and the last one counts.
+    fn documents(
+        &mut self,
+        bytes: &[u8],
+        duplicate_keys: DuplicateKeys,
+    ) -> Vec<Result<Document, YamlError>> {
+        let read: Vec<_> = documents(bytes, &YamlOptions::default()).collect();
+        let errors: Vec<&YamlError> = read.iter().filter_map(|one| one.as_ref().err()).collect();
+        // Any other error stays the first thing that is said.
+        let harmless = errors.iter().all(|error| error.is_overridden());
+        let repeated: Vec<String> = errors
+            .into_iter()
+            .filter(|_| harmless && duplicate_keys == DuplicateKeys::LastWins)
+            .map(|error| {
+                let place = self.place(error.line, error.column);
+                format!("{place}: {}; the last one counts", error.problem)
+            })
+            .collect();
+        if repeated.is_empty() {
+            return read;
+        }
+        self.parsed.warnings.extend(repeated);
+        let lenient = YamlOptions {
+            duplicate_keys,
+            ..YamlOptions::default()
+        };
+        documents(bytes, &lenient).collect()
+    }
+
     fn place(&self, line: usize, column: usize) -> Place {
         Place {
             file: self.file.to_owned(),

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::Action;
 use crate::manifest::key::ObjectKey;
+use crate::values::mask::{MASK, Mask};
 
 /// The change of one object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,6 +95,33 @@ impl ObjectDiff {
     }
 }
 
+/// Hides what templates put into objects out of Secrets of `valuesFrom`. Where one side of a change is hidden the other is as
+/// well: it may be what stood in the Secret before.
+pub fn hide(changes: &mut [ObjectDiff], mask: &Mask) {
+    if mask.is_empty() {
+        return;
+    }
+    for change in changes {
+        for field in &mut change.fields {
+            let is_hidden =
+                |side: &Option<Value>| side.as_ref().is_some_and(|side| mask.hides(side));
+            if is_hidden(&field.old) || is_hidden(&field.new) {
+                for side in [&mut field.old, &mut field.new] {
+                    *side = side.take().map(|_| Value::from(MASK));
+                }
+            }
+            field.path = mask.text(&field.path);
+        }
+        for text in [
+            &mut change.recreated,
+            &mut change.error,
+            &mut change.unjudged,
+        ] {
+            *text = text.take().map(|text| mask.text(&text));
+        }
+    }
+}
+
 /// What a plan changes, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -163,5 +191,46 @@ impl std::fmt::Display for Counts {
             }
         }
         write!(f, ", {} unchanged", self.unchanged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_sides_of_a_hidden_change_are_hidden() {
+        let field = |path: &str, old: Value, new: Value| FieldChange {
+            path: path.to_owned(),
+            old: Some(old),
+            new: Some(new),
+            owners: Vec::new(),
+        };
+        let mut changes = [ObjectDiff {
+            key: ObjectKey::default(),
+            action: Action::Update,
+            created: false,
+            fields: vec![
+                field("data.dsn", json!("app:before@db"), json!("app:hunter2@db")),
+                field("data.a", json!("a"), json!("b")),
+            ],
+            recreated: None,
+            error: Some("data.dsn: Invalid value: \"hunter2\"".to_owned()),
+            unjudged: None,
+        }];
+        let secret = json!({"password": "hunter2"});
+        hide(&mut changes, &Mask::of([&secret].into_iter()));
+        let [change] = changes;
+        assert_eq!(
+            change.fields,
+            [
+                field("data.dsn", json!("***"), json!("***")),
+                field("data.a", json!("a"), json!("b"))
+            ]
+        );
+        let error = change.error.as_deref();
+        assert_eq!(error, Some("data.dsn: Invalid value: \"***\""));
     }
 }

@@ -31,6 +31,7 @@ use execute::Execution;
 use function::FunctionSet;
 use limits::Limits;
 use parse::{Definitions, Parsed, parse};
+use value::Value;
 
 /// What stands behind every file (KKP).
 pub const SEPARATOR: &str = "\n\n---\n\n";
@@ -101,6 +102,8 @@ pub fn render(
         FunctionSet::Kkp => template_data::read(data)?,
         FunctionSet::Core | FunctionSet::Sprig => template_data::plain(data)?,
     };
+    // No data at all: every field of it is missing, none an error.
+    let dot = if dot.is_nil() { Value::Missing } else { dot };
     let mut execution = Execution::new(templates, &definitions, options, dot.clone());
     let mut starts = Vec::with_capacity(files.len());
     for (index, file) in files.iter().enumerate() {

@@ -120,18 +120,28 @@ impl Package {
         self.files.first().filter(|_| !self.is_folder)
     }
 
-    /// Hex sha256: of the bytes of a file; of a folder that of the lines `HASH  PATH`, in walk order, as `sha256sum` prints
-    /// them.
+    /// Hex sha256: of the bytes of a file; of a folder that of its [`Package::listing`].
     #[must_use]
     pub fn digest(&self) -> String {
         match self.as_file() {
             Some(file) => hex(&file.bytes),
-            None => {
-                let lines = self.files.iter();
-                let lines = lines.map(|file| format!("{}  {}\n", hex(&file.bytes), file.path));
-                hex(lines.collect::<String>().as_bytes())
-            }
+            None => hex(self.listing().as_bytes()),
         }
+    }
+
+    /// The lines `HASH  PATH` of the files, as `sha256sum` prints them: what a `manifestHash` of a folder is of.
+    #[must_use]
+    pub fn listing(&self) -> String {
+        let lines = self.files.iter();
+        lines
+            .map(|file| format!("{}  {}\n", hex(&file.bytes), file.path))
+            .collect()
+    }
+
+    /// The files, without their order being needed any more.
+    #[must_use]
+    pub fn into_files(self) -> Vec<File> {
+        self.files
     }
 
     /// The package as one piece, for the cache.

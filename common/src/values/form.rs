@@ -1,11 +1,15 @@
 //! Forms: fields at dotted paths of the values, with types and defaults (semantics 9 and 10).
 
+mod unknown;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::path::Path;
 use crate::api::catalogue::{FieldType, FormField};
 use crate::manifest::parse::type_of;
+
+pub use unknown::unknown;
 
 /// One thing that is wrong with values or with a form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -20,19 +24,17 @@ pub struct Violation {
 ///
 /// The values are the merged ones. `required` is for installations without `valuesFrom`: a Secret may hold the rest
 /// (semantics 10). Null and, for required fields, empty text count as no value. Keys that the form does not name are
-/// not judged here.
+/// not judged here: see [`unknown`].
 #[must_use]
 pub fn check(form: &[FormField], values: &Value, required: bool) -> Vec<Violation> {
     form.iter()
         .filter_map(|field| {
             let path = Path::parse(&field.internal_name).ok()?;
             let value = path.get(values).filter(|value| !value.is_null());
-            let message = match value {
-                Some(value) if !fits(field.r#type, value) => wrong_type(field.r#type, value),
-                Some(value) if value != "" => return None,
-                _ if required && field.required => "a value is required".to_owned(),
-                _ => return None,
-            };
+            let mistake = value.and_then(|value| mistake(field.r#type, value));
+            let is_missing = required && is_missing(field, value);
+            let message =
+                mistake.or_else(|| is_missing.then(|| "a value is required".to_owned()))?;
             let display = field.display_name.trim();
             let message = match display {
                 "" => message,
@@ -44,6 +46,38 @@ pub fn check(form: &[FormField], values: &Value, required: bool) -> Vec<Violatio
             })
         })
         .collect()
+}
+
+/// The fields that want a value and have none, where all values are known: see [`check`].
+#[must_use]
+pub fn missing<'a>(form: &'a [FormField], values: &Value) -> Vec<&'a FormField> {
+    let is_missing = |field: &&FormField| {
+        Path::parse(&field.internal_name).is_ok_and(|path| is_missing(field, path.get(values)))
+    };
+    form.iter().filter(is_missing).collect()
+}
+
+/// Why a value is none for a field of this type: nothing nested, nothing converted. `None` where it is one.
+#[must_use]
+pub fn mistake(kind: FieldType, value: &Value) -> Option<String> {
+    let is_fit = match kind {
+        FieldType::Text | FieldType::String | FieldType::TextArea => value.is_string(),
+        FieldType::Number => value.is_number(),
+        FieldType::Boolean => value.is_boolean(),
+    };
+    if is_fit {
+        return None;
+    }
+    let (wanted, hint) = match kind {
+        FieldType::Number => ("a number", ""),
+        FieldType::Boolean => ("true or false", ""),
+        _ if value.is_array() || value.is_object() => ("text", ""),
+        _ => ("text", ": put it in quotes"),
+    };
+    Some(format!(
+        "{wanted} is expected, this is {}{hint}",
+        type_of(value)
+    ))
 }
 
 /// Checks a form by itself: paths that can be read and do not lie inside of each other, defaults of their type.
@@ -75,11 +109,9 @@ pub fn check_form(form: &[FormField]) -> Vec<Violation> {
                 }
             }
         }
-        if let Some(default) = &field.default
-            && !default.is_null()
-            && !fits(field.r#type, default)
-        {
-            report(format!("default: {}", wrong_type(field.r#type, default)));
+        let default = field.default.as_ref().filter(|default| !default.is_null());
+        if let Some(message) = default.and_then(|default| mistake(field.r#type, default)) {
+            report(format!("default: {message}"));
         }
     }
     violations
@@ -102,22 +134,8 @@ pub fn defaults(form: &[FormField]) -> Value {
     values
 }
 
-fn fits(kind: FieldType, value: &Value) -> bool {
-    match kind {
-        FieldType::Text | FieldType::String | FieldType::TextArea => value.is_string(),
-        FieldType::Number => value.is_number(),
-        FieldType::Boolean => value.is_boolean(),
-    }
-}
-
-fn wrong_type(kind: FieldType, value: &Value) -> String {
-    let (wanted, hint) = match kind {
-        FieldType::Number => ("a number", ""),
-        FieldType::Boolean => ("true or false", ""),
-        _ if value.is_array() || value.is_object() => ("text", ""),
-        _ => ("text", ": put it in quotes"),
-    };
-    format!("{wanted} is expected, this is {}{hint}", type_of(value))
+fn is_missing(field: &FormField, value: Option<&Value>) -> bool {
+    field.required && value.is_none_or(|value| value.is_null() || value == "")
 }
 
 #[cfg(test)]

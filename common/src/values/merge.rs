@@ -19,6 +19,20 @@ pub enum Layer {
     Spec,
 }
 
+impl Layer {
+    /// As JSON names it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Package => "package",
+            Self::Catalogue => "catalogue",
+            Self::Form => "form",
+            Self::ValuesFrom => "valuesFrom",
+            Self::Spec => "spec",
+        }
+    }
+}
+
 /// Merges layers in the order of [`Layer`], whatever order they are given in; several of one layer in the order given.
 ///
 /// Maps merge deeply, everything else replaces; a null takes away what earlier layers set (RFC 7386). The first layer
@@ -41,11 +55,59 @@ pub fn merge(layers: &[(Layer, &Value)]) -> Value {
     merged
 }
 
+/// Puts one layer over another so that both can be merged over a third later: nulls stay, for they still have to take away.
+/// Where a map goes over something else, that third one's map shows through, as with several `-f` of helm.
+pub fn overlay(under: &mut Value, over: &Value) {
+    if let (Value::Object(under), Value::Object(over)) = (&mut *under, over) {
+        for (key, value) in over {
+            match under.get_mut(key) {
+                Some(slot @ Value::Object(_)) => overlay(slot, value),
+                _ => {
+                    under.insert(key.clone(), value.clone());
+                }
+            }
+        }
+    } else {
+        *under = over.clone();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_overlay_keeps_its_nulls() {
+        for (under, over, expected) in [
+            (json!({"a": 1}), json!({"a": null}), json!({"a": null})),
+            (
+                json!({"a": {"b": 1, "c": 2}}),
+                json!({"a": {"b": null}}),
+                json!({"a": {"b": null, "c": 2}}),
+            ),
+            (
+                json!({"a": {"b": 1}}),
+                json!({"a": null}),
+                json!({"a": null}),
+            ),
+            (
+                json!({"a": null}),
+                json!({"a": {"b": null}}),
+                json!({"a": {"b": null}}),
+            ),
+            (
+                json!({"a": [1]}),
+                json!({"a": [2], "d": {}}),
+                json!({"a": [2], "d": {}}),
+            ),
+        ] {
+            let mut got = under.clone();
+            overlay(&mut got, &over);
+            assert_eq!(got, expected, "{under} {over}");
+        }
+    }
 
     /// Semantics 9.
     #[test]

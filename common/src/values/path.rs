@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 /// Most keys of a path.
@@ -60,6 +61,12 @@ impl Path {
             return Err(PathError::TooLong);
         }
         Ok(Self(keys))
+    }
+
+    /// The path of these keys, outermost first; `None` for no key.
+    #[must_use]
+    pub fn of(keys: Vec<String>) -> Option<Self> {
+        (!keys.is_empty()).then_some(Self(keys))
     }
 
     /// The keys, outermost first.
@@ -147,6 +154,12 @@ impl fmt::Display for Path {
             f.write_str(&key.replace('\\', "\\\\").replace('.', "\\."))?;
         }
         Ok(())
+    }
+}
+
+impl Serialize for Path {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

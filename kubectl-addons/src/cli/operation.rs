@@ -134,7 +134,7 @@ pub struct Source {
     pub catalogue: Option<String>,
 }
 
-/// Values of the installation.
+/// Values of the installation, and where its images come from: kept in the installation.
 #[derive(Args, Debug, Default)]
 pub struct Values {
     /// YAML file with values; later files win
@@ -143,6 +143,9 @@ pub struct Values {
     /// One value at a dotted path; wins over files
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub set: Vec<String>,
+    /// Private registry: every image, and every source that is a registry, is rewritten to it
+    #[arg(long, value_name = "HOST[/PATH]")]
+    pub registry: Option<String>,
 }
 
 /// What happens to fields that others changed, and to fields that never change.

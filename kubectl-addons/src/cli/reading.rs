@@ -154,6 +154,19 @@ pub struct Status {
     pub output: Output,
 }
 
+/// Flags of `values`.
+#[derive(Args, Debug)]
+pub struct Values {
+    /// The installation
+    #[arg(add = ArgValueCandidates::new(completion::installations))]
+    pub name: String,
+    /// Show of each value which layer it comes from, and which layers it overrides
+    #[arg(long)]
+    pub explain: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// Flags of `version`.
 #[derive(Args, Debug)]
 pub struct Version {

@@ -28,7 +28,7 @@ pub async fn run(session: &Session, verb: &Catalogue) -> Result<Exit> {
         Catalogue::Show(args) => show::run(session, args).await,
         Catalogue::Remove(args) => remove::run(session, args).await,
         Catalogue::View(args) => show::view(session, args).await,
-        Catalogue::Validate(args) => validate::run(args).await,
+        Catalogue::Validate(args) => validate::run(session, args).await,
     }
 }
 

@@ -20,7 +20,9 @@ pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
     if args.new.name.is_some() && args.addons.len() > 1 {
         return Err(Usage("--name goes with one add-on only".to_owned()).into());
     }
-    let pipeline = Pipeline::new(session, &args.source).await?;
+    let pipeline = Pipeline::new(session, &args.source)
+        .await?
+        .asking(args.change.run.yes);
     let flags = Flags {
         allow_prune: args.change.accept.allow_prune,
         wait_for_types: args.change.wait_for_types(),

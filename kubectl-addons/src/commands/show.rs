@@ -17,7 +17,7 @@ use crate::cli::Format;
 use crate::cli::reading::Show;
 use crate::exit::Exit;
 use crate::operation::choose::{ChooseError, Wish, choose};
-use crate::operation::prepare::{Package, package};
+use crate::operation::content::{self, Rendered};
 use crate::output;
 use crate::session::Session;
 
@@ -124,21 +124,21 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     let facts = super::facts(session, &args.fit).await?;
     let selection = select(&catalogue, &request, &facts, session.rules());
     let fetched = match &selection.chosen {
-        Some(entry) if is_readable(entry) => Some(package(entry).await),
+        Some(entry) if is_readable(entry) => Some(content::of_entry(session, entry).await),
         _ => None,
     };
-    let (package, failure) = match fetched.transpose() {
-        Ok(package) => (package, None),
+    let (rendered, failure) = match fetched.transpose() {
+        Ok(rendered) => (rendered, None),
         Err(error) => (None, Some(error)),
     };
     for warning in selection
         .warnings
         .iter()
-        .chain(package.iter().flat_map(|package| &package.warnings))
+        .chain(rendered.iter().flat_map(|rendered| &rendered.warnings))
     {
         output::note(&format!("careful: {warning}"));
     }
-    let shown = Shown::new(wish, &facts, &selection, package);
+    let shown = Shown::new(wish, &facts, &selection, rendered);
     match args.output.format {
         Format::Json | Format::Yaml => output::value(&shown, args.output.format)?,
         Format::Name => output::names("addon", std::iter::once(shown.name.as_str())),
@@ -163,7 +163,7 @@ impl Shown {
         wish: Wish,
         facts: &ClusterFacts,
         selection: &Selection,
-        package: Option<Package>,
+        rendered: Option<Rendered>,
     ) -> Self {
         let best = selection
             .rejections
@@ -185,7 +185,7 @@ impl Shown {
             },
             rules: selection.rules,
             entry: selection.chosen.as_ref().map(ShownEntry::new),
-            content: package.map(|package| Content::new(package, has_hash.is_some())),
+            content: rendered.map(|rendered| Content::new(rendered, has_hash.is_some())),
             passed_over: selection.rejections.iter().map(PassedOver::new).collect(),
         }
     }
@@ -210,19 +210,19 @@ impl ShownEntry {
 }
 
 impl Content {
-    fn new(package: Package, has_hash: bool) -> Self {
+    fn new(rendered: Rendered, has_hash: bool) -> Self {
         // What is neither a sha256 nor a sha1 proves nothing.
-        let verified = has_hash && matches!(package.manifest_hash.len(), 40 | 64);
+        let verified = has_hash && matches!(rendered.manifest_hash.len(), 40 | 64);
         let mut images = BTreeSet::new();
-        for manifest in &package.manifests {
+        for manifest in &rendered.manifests {
             collect_images(&manifest.object, &mut images);
         }
         let key = |manifest: &Manifest| ObjectKey::of(&manifest.object);
         Self {
-            location: package.location,
-            manifest_hash: package.manifest_hash,
+            location: rendered.location,
+            manifest_hash: rendered.manifest_hash,
             verified,
-            objects: package.manifests.iter().filter_map(key).collect(),
+            objects: rendered.manifests.iter().filter_map(key).collect(),
             images: images.into_iter().collect(),
         }
     }

@@ -3,16 +3,18 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use common::api::installation::AddonInstallation;
+use common::api::installation::{AddonInstallation, HelmRelease};
 use serde::Serialize;
 
 use crate::cli::Format;
 use crate::cli::reading::Status;
 use crate::exit::Exit;
 use crate::health::{self, ObjectHealth};
+use crate::helm;
 use crate::operation::announce::label;
 use crate::operation::known::Known;
 use crate::operation::pipeline::find;
+use crate::operation::release;
 use crate::output;
 use crate::session::Session;
 
@@ -26,6 +28,9 @@ struct View<'a> {
     status: String,
     installed: Option<&'a common::api::installation::Installed>,
     objects: &'a [ObjectHealth],
+    /// How helm says that its release is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    helm: Option<String>,
 }
 
 /// Shows one installation.
@@ -42,6 +47,10 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
         .cloned()
         .collect();
     let word = health::word(record, &troubles);
+    let helm = match record.status.as_ref().and_then(release::recorded) {
+        Some(named) => Some(helm(release::status(session, named).await?, named)),
+        None => None,
+    };
     match args.output.format {
         format @ (Format::Json | Format::Yaml) => {
             let view = View {
@@ -54,6 +63,7 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
                     .as_ref()
                     .and_then(|status| status.installed.as_ref()),
                 objects: &objects,
+                helm,
             };
             output::value(&view, format)?;
         }
@@ -64,9 +74,26 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
                 .collect();
             output::data(&lines);
         }
-        Format::Table | Format::Wide => output::data(&tree(record, &word, &objects)),
+        Format::Table | Format::Wide => {
+            output::data(&tree(record, &word, &objects));
+            if let Some(helm) = helm {
+                output::data(&format!("└─ {helm}\n"));
+            }
+        }
     }
     Ok(Exit::Done)
+}
+
+/// `Release ch revision 2   deployed: Upgrade complete`
+fn helm(status: Option<helm::release::Status>, release: &HelmRelease) -> String {
+    let HelmRelease { name, namespace } = release;
+    match status {
+        Some(status) => format!(
+            "Release {namespace}/{name} revision {}   {:?}: {}",
+            status.revision, status.phase, status.description
+        ),
+        None => format!("Release {namespace}/{name}   is gone"),
+    }
 }
 
 fn tree(record: &AddonInstallation, word: &str, objects: &[ObjectHealth]) -> String {

@@ -18,7 +18,9 @@ use crate::session::Session;
 /// # Errors
 /// Nothing was written.
 pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
-    let pipeline = Pipeline::new(session, &args.source).await?;
+    let pipeline = Pipeline::new(session, &args.source)
+        .await?
+        .asking(args.change.run.yes);
     let flags = Flags {
         repair: args.repair,
         allow_downgrade: args.allow_downgrade,

@@ -29,6 +29,14 @@ fn plan(item: &Prepared) -> String {
     if let Some(namespace) = &plan.create_namespace {
         line(&mut text, "create", &format!("Namespace {namespace}"));
     }
+    if let Some(release) = &plan.helm_release {
+        let what = match plan.verb {
+            Verb::Uninstall => "helm uninstalls it",
+            Verb::Install | Verb::Upgrade => "helm installs it, waits for it and prunes it",
+        };
+        let named = format!("Release {}/{}: {what}", release.namespace, release.name);
+        line(&mut text, "helm", &named);
+    }
     for part in summary::lines(plan) {
         if !matches!(part.word, "prune" | "release" | "retain") {
             line(

@@ -8,11 +8,12 @@ use common::api::installation::{
 use common::catalogue::due::{Due, due};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
-use common::manifest::digest;
 use common::plan::InstallationName;
 use common::plan::inventory::Inventory;
 use common::plan::prune::KeptKind;
-use serde_json::json;
+use common::render::registry::{Registry, RegistryError};
+
+use super::inputs::Inputs;
 
 /// One installation as it should be.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub struct Candidate {
     pub entry: Entry,
     /// The rules that chose it.
     pub rules: Rules,
+    /// What it is rendered with; read when it is planned.
+    pub inputs: Inputs,
     /// Whether the user named this version: then a downgrade is an error, and not just passed over.
     pub is_asked_for: bool,
 }
@@ -57,6 +60,7 @@ impl Candidate {
             wanted,
             entry,
             rules,
+            inputs: Inputs::default(),
             is_asked_for: false,
         }
     }
@@ -76,6 +80,16 @@ impl Candidate {
             .unwrap_or(default)
     }
 
+    /// The private registry that its images come from: the installation's, else that of its catalogue.
+    ///
+    /// # Errors
+    /// Text that names none.
+    pub fn registry(&self) -> Result<Option<Registry>, RegistryError> {
+        let own = self.wanted.spec.registry.as_deref();
+        let registry = own.or(self.entry.registry.as_deref());
+        registry.map(str::parse).transpose()
+    }
+
     /// What will be recorded as installed; the manifest's hash is known after it was fetched.
     pub fn target(&self) -> Installed {
         let version = &self.entry.version;
@@ -83,7 +97,8 @@ impl Candidate {
             version: version.version.clone(),
             id: version.id.clone(),
             manifest_hash: version.manifest_hash.clone().unwrap_or_default(),
-            values_hash: self.values_hash(),
+            values_hash: self.inputs.values_hash.clone(),
+            template_data_hash: self.inputs.template_data_hash.clone(),
             rules: match self.rules {
                 Rules::Documented => "documented".to_owned(),
                 Rules::Channels | Rules::Auto => "channels".to_owned(),
@@ -116,13 +131,16 @@ impl Candidate {
             &self.entry,
             self.rules,
             manifest_hash,
-            &self.values_hash(),
+            &self.inputs.values_hash,
         );
         if verdict != Due::No {
             return verdict;
         }
         if status.phase == Some(Phase::Failed) {
             return yes("the last operation failed");
+        }
+        if installed.template_data_hash != self.inputs.template_data_hash {
+            return yes("the data of its templates changed");
         }
         if existing.spec != self.wanted.spec {
             return yes("the installation was changed");
@@ -150,10 +168,6 @@ impl Candidate {
                 item.object.state == ObjectState::Retained
                     && KeptKind::of(key).is_some_and(|kind| kinds.contains(&kind))
             })
-    }
-
-    fn values_hash(&self) -> String {
-        digest::digest(self.wanted.spec.values.as_ref().unwrap_or(&json!({})))
     }
 }
 

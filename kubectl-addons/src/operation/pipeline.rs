@@ -22,6 +22,7 @@ use crate::usage::Usage;
 use super::candidate::Candidate;
 use super::choose::{Wish, choose};
 use super::known::{Known, name_of};
+use super::prompt;
 use super::requirements::Available;
 use super::together::{self, Flags, Planned};
 use super::verdict;
@@ -44,6 +45,7 @@ pub struct Pipeline<'a> {
     /// The records of the cluster.
     pub known: Known,
     facts: Facts,
+    asks: bool,
 }
 
 impl<'a> Pipeline<'a> {
@@ -69,7 +71,15 @@ impl<'a> Pipeline<'a> {
             source,
             known,
             facts,
+            asks: false,
         })
+    }
+
+    /// Asks on a terminal for values that forms require and nobody has given, unless the user said `yes` to everything.
+    #[must_use]
+    pub fn asking(mut self, yes: bool) -> Self {
+        self.asks = !yes;
+        self
     }
 
     /// The candidate for a new installation, or for the one that has its name already.
@@ -244,8 +254,16 @@ impl<'a> Pipeline<'a> {
         if !overlay.files.is_empty() || !overlay.set.is_empty() {
             spec.values = Some(overlaid(spec.values.take(), overlay)?);
         }
-        verdict::settle(self.session, &mut candidate, &self.facts).await?;
-        Ok(candidate)
+        if let Some(registry) = &overlay.registry {
+            spec.registry = (!registry.is_empty()).then(|| registry.clone());
+        }
+        if self.asks {
+            prompt::fill(&mut candidate)?;
+        }
+        match verdict::settle(self.session, &mut candidate, &self.facts).await {
+            Ok(()) => Ok(candidate),
+            Err(error) => Err(prompt::with_way_out(error, &candidate)),
+        }
     }
 
     /// Where the entries of a record come from: what the flags say, else what it was installed from.
@@ -332,18 +350,18 @@ fn some(marks: &BTreeMap<String, String>) -> Option<BTreeMap<String, String>> {
     (!marks.is_empty()).then(|| marks.clone())
 }
 
-fn overlaid(values: Option<serde_json::Value>, overlay: &Values) -> Result<serde_json::Value> {
-    let mut layers = vec![values.unwrap_or_else(|| json!({}))];
+/// Values with what `-f` and `--set` say over them.
+///
+/// # Errors
+/// A file that cannot be read or is no map; a flag that cannot be read.
+pub fn overlaid(values: Option<serde_json::Value>, overlay: &Values) -> Result<serde_json::Value> {
+    let mut merged = values.unwrap_or_else(|| json!({}));
     for path in &overlay.files {
         let name = path.to_string_lossy();
         let bytes = std::fs::read(path).with_context(|| format!("--values {name}"))?;
-        layers.push(values::read(&bytes, &name)?);
+        // A null stays: it takes away what the catalogue or the package sets.
+        values::merge::overlay(&mut merged, &values::read(&bytes, &name)?);
     }
-    let layers: Vec<_> = layers
-        .iter()
-        .map(|layer| (values::merge::Layer::Spec, layer))
-        .collect();
-    let mut merged = values::merge::merge(&layers);
     for flag in &overlay.set {
         values::set_from_flag(&mut merged, flag).with_context(|| format!("--set {flag}"))?;
     }

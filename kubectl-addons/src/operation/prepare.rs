@@ -1,18 +1,13 @@
-//! From a candidate to a plan: fetch, verify, parse, mark, read the live state, plan.
+//! From the objects of a candidate to a plan: mark, read the live state, plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail};
-use common::api::catalogue::Method;
-use common::api::installation::Installed;
-use common::catalogue::Entry;
-use common::catalogue::channel::resolve_manifest;
+use anyhow::Result;
+use common::api::installation::{HelmRelease, Installed};
 use common::engine::{definitions, snapshot};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
-use common::manifest::parse::{self, Limits};
-use common::manifest::{Manifest, digest};
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
@@ -23,24 +18,13 @@ use common::plan::{InstallationName, Plan};
 
 use crate::cli::operation::Delete;
 use crate::session::Session;
-use crate::source;
 
 use super::candidate::Candidate;
+use super::chart::Ready;
+use super::content::Rendered;
 use super::known::{Known, name_of};
+use super::release;
 use common::api::installation::AddonInstallation;
-
-/// The verified objects of an entry.
-#[derive(Debug)]
-pub struct Package {
-    /// The objects.
-    pub manifests: Vec<Manifest>,
-    /// The entry's hash, or the sha256 of the trimmed bytes where it has none (semantics 11).
-    pub manifest_hash: String,
-    /// Where it was read.
-    pub location: String,
-    /// What the user should know.
-    pub warnings: Vec<String>,
-}
 
 /// A plan, and the record that goes with it.
 #[derive(Debug)]
@@ -51,6 +35,8 @@ pub struct Prepared {
     pub plan: Plan,
     /// Its wanted objects: the order of the command is made of them. None for an uninstallation.
     pub desired: Desired,
+    /// The chart that helm installs, where it does.
+    pub release: Option<Ready>,
     /// Installations of the same command that it requires: installed before it, uninstalled after it.
     pub requires: Vec<InstallationName>,
     /// What it was made with.
@@ -64,53 +50,6 @@ pub struct Basis {
     pub snapshot: Snapshot,
     /// What the cluster served.
     pub kinds: Arc<KindTable>,
-}
-
-/// Fetches the manifest of an entry, verifies its hash and parses it. Nothing is applied from an unverified source.
-///
-/// # Errors
-/// A source or method that cannot be read; a fetch, a hash or a manifest that fails, each with its place.
-pub async fn package(entry: &Entry) -> Result<Package> {
-    let version = &entry.version;
-    let name = || format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
-    if version.template.method != Method::Manifest {
-        bail!("{}: template.method can be manifest only", name());
-    }
-    let (bytes, location) = match (&version.source.url, &version.source.inline) {
-        (Some(url), None) => {
-            let base = entry.base_url.as_deref().unwrap_or_default();
-            let location = resolve_manifest(base, &url.manifest).with_context(name)?;
-            let fetched = source::fetch(&location).await.with_context(name)?;
-            (fetched.bytes, fetched.location)
-        }
-        (None, Some(inline)) => (
-            inline.manifest.clone().into_bytes(),
-            format!("{}.source.inline", entry.place),
-        ),
-        _ => bail!("{}: source can be url or inline only", name()),
-    };
-    let mut warnings = Vec::new();
-    let manifest_hash = match &version.manifest_hash {
-        Some(expected) => {
-            let verified = digest::verify(&bytes, expected)
-                .with_context(|| format!("{}: {location}", name()))?;
-            if verified == digest::Verified::Unverifiable {
-                warnings.push(format!(
-                    "manifestHash {expected} is neither sha256 nor sha1 and was not verified"
-                ));
-            }
-            expected.clone()
-        }
-        None => digest::sha256_trimmed(&bytes),
-    };
-    let parsed = parse::parse(&bytes, &location, &Limits::default()).with_context(name)?;
-    warnings.extend(parsed.warnings);
-    Ok(Package {
-        manifests: parsed.manifests,
-        manifest_hash,
-        location,
-        warnings,
-    })
 }
 
 /// What the user said about the plan.
@@ -146,7 +85,7 @@ pub async fn prepare(
     known: &Known,
     surroundings: &Surroundings,
     candidate: Candidate,
-    package: Package,
+    content: Rendered,
     flags: PlanFlags,
 ) -> Result<Prepared> {
     let cluster = session.cluster().await?;
@@ -157,7 +96,7 @@ pub async fn prepare(
     let inventory = status
         .map(|status| Inventory::from_groups(&status.inventory))
         .unwrap_or_default();
-    let mut needed = needed_kinds(&package.manifests);
+    let mut needed = needed_kinds(&content.manifests);
     needed.extend(
         inventory
             .objects
@@ -168,14 +107,19 @@ pub async fn prepare(
     needed.retain(|(group, kind)| surroundings.kinds.preferred(group, kind).is_none());
     let served = cluster.kinds(&needed).await?;
     let kinds = served.with(&surroundings.kinds);
-    let notes = surroundings.schemas.check(&package.manifests)?;
+    let notes = surroundings.schemas.check(&content.manifests)?;
     let target_namespace = candidate.target_namespace().to_owned();
     let context = DesiredContext {
         installation: &candidate.name,
         target_namespace: &target_namespace,
         kinds: &kinds,
     };
-    let desired = Desired::new(package.manifests, &context)?;
+    let helm_release = content.release.as_ref().map(|ready| HelmRelease {
+        name: ready.release.clone(),
+        namespace: target_namespace.clone(),
+    });
+    release::check_mode(&candidate.name.name, status, helm_release.as_ref())?;
+    let desired = Desired::new(content.manifests, &context)?;
     let (keys, mut namespaces) = planner::reads(&desired, &inventory);
     namespaces.insert(target_namespace.clone());
     let snapshot = snapshot::read(cluster, &served, &keys, &namespaces).await?;
@@ -184,7 +128,9 @@ pub async fn prepare(
 
     let spec = &candidate.wanted.spec;
     let to = Installed {
-        manifest_hash: package.manifest_hash,
+        manifest_hash: content.manifest_hash,
+        resolved: content.resolved,
+        helm_release: helm_release.clone(),
         ..candidate.target()
     };
     let mut plan = planner::plan(&PlanInput {
@@ -209,12 +155,14 @@ pub async fn prepare(
         delete_kinds: &flags.delete.kinds(),
     })?;
     definitions::check(cluster, &mut plan).await?;
-    plan.warnings.extend(package.warnings);
+    plan.helm_release = helm_release.filter(|_| flags.due);
+    plan.warnings.extend(content.warnings);
     plan.warnings.extend(notes);
     Ok(Prepared {
         record: candidate.wanted,
         plan,
         desired,
+        release: content.release,
         requires: Vec::new(),
         basis: Basis {
             snapshot,
@@ -256,11 +204,13 @@ pub async fn prepare_uninstall(
         claims: &BTreeMap::new(),
         delete_kinds: &delete.kinds(),
     })?;
+    plan.helm_release = release::recorded(&status).filter(|_| !keep).cloned();
     definitions::check(cluster, &mut plan).await?;
     Ok(Prepared {
         record,
         plan,
         desired: Desired::default(),
+        release: None,
         requires: Vec::new(),
         basis: Basis { snapshot, kinds },
     })

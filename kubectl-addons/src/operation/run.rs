@@ -1,6 +1,6 @@
 //! Asks, executes and reports.
 
-use std::io::{BufRead as _, IsTerminal as _};
+use std::io::BufRead as _;
 
 use anyhow::Result;
 use common::engine::{
@@ -8,6 +8,7 @@ use common::engine::{
 };
 use common::plan::graph::{Graph, Part};
 use common::plan::{InstallationName, Plan, Verb};
+use futures::future::BoxFuture;
 
 use crate::cli::operation::{Accept, Change, DryRun, Run};
 use crate::definitions;
@@ -20,6 +21,7 @@ use super::announce;
 use super::candidate::Candidate;
 use super::known::Known;
 use super::prepare::Prepared;
+use super::release::Work;
 use super::together::Planned;
 
 /// The user did not agree, or could not be asked: nothing was changed.
@@ -158,11 +160,18 @@ pub async fn execute(
         wait_for_lock: !run.no_wait,
         steal_lock: run.steal_lock,
     };
+    let mut work = Vec::new();
+    for item in prepared {
+        work.push(Work::of(session, item, run).await?);
+    }
+    let outside: Vec<Option<Outside>> = work.into_iter().map(|work| Some(outside(work?))).collect();
     let tasks: Vec<Task<'_>> = prepared
         .iter()
-        .map(|item| Task {
+        .zip(&outside)
+        .map(|(item, outside)| Task {
             wanted: &item.record,
             plan: &item.plan,
+            outside: outside.as_deref(),
         })
         .collect();
     let plans: Vec<&Plan> = prepared.iter().map(|item| &item.plan).collect();
@@ -172,7 +181,7 @@ pub async fn execute(
         .iter()
         .all(|item| item.plan.verb == Verb::Uninstall)
     {
-        tear_down(cluster, prepared, &options, &progress).await
+        tear_down(cluster, prepared, &tasks, &options, &progress).await
     } else {
         let events = |part, event| progress.show(part, &event);
         run_plans(cluster, &tasks, &graph, &options, &events).await
@@ -199,11 +208,12 @@ pub async fn execute(
 async fn tear_down(
     cluster: &Cluster,
     prepared: &[Prepared],
+    tasks: &[Task<'_>],
     options: &ExecuteOptions,
     progress: &Progress<'_>,
 ) -> Vec<Result<Report, EngineError>> {
     let mut reports: Vec<Result<Report, EngineError>> = Vec::new();
-    for (index, item) in prepared.iter().enumerate() {
+    for (index, (item, task)) in prepared.iter().zip(tasks).enumerate() {
         let name = &item.plan.installation;
         let stays = prepared.iter().zip(&reports).find(|(other, report)| {
             let is_gone = report.as_ref().is_ok_and(Report::is_done);
@@ -220,14 +230,17 @@ async fn tear_down(
             }));
             continue;
         }
-        let task = Task {
-            wanted: &item.record,
-            plan: &item.plan,
-        };
         let events = |_, event| progress.show(index, &event);
-        reports.extend(run_plans(cluster, &[task], &Graph::default(), options, &events).await);
+        reports.extend(run_plans(cluster, &[*task], &Graph::default(), options, &events).await);
     }
     reports
+}
+
+/// Work of helm's, as the engine takes it.
+type Outside = Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+
+fn outside(work: Work) -> Outside {
+    Box::new(move || work.run())
 }
 
 /// The order of all objects of a command.
@@ -324,14 +337,13 @@ fn question(prepared: &[Prepared]) -> &'static str {
 }
 
 fn confirm(question: &str) -> Result<(), Declined> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() || !std::io::stderr().is_terminal() {
+    if !output::can_ask() {
         return Err(Declined::NoTerminal);
     }
     output::ask(question);
     let mut answer = String::new();
     // An unreadable answer is a no.
-    let _ = stdin.lock().read_line(&mut answer);
+    let _ = std::io::stdin().lock().read_line(&mut answer);
     if matches!(answer.trim(), "y" | "Y" | "yes") {
         Ok(())
     } else {

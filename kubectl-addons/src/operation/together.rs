@@ -17,8 +17,11 @@ use crate::output;
 use crate::session::Session;
 
 use super::candidate::Candidate;
+use super::content::{Rendered, content};
+use super::fetch::fetch;
+use super::inputs::Inputs;
 use super::known::Known;
-use super::prepare::{Package, PlanFlags, Prepared, Surroundings, package, prepare};
+use super::prepare::{PlanFlags, Prepared, Surroundings, prepare};
 use super::required_types::RequiredTypes;
 use super::requirements::{self, Available};
 
@@ -54,9 +57,9 @@ pub async fn plan(
 ) -> Result<Vec<Planned>> {
     let mut planned = Vec::new();
     let mut loaded = Vec::new();
-    for candidate in candidates {
-        match load(&candidate, flags).await {
-            Ok(Some((package, due))) => loaded.push((candidate, package, due)),
+    for mut candidate in candidates {
+        match load(session, &mut candidate, flags).await {
+            Ok(Some((content, due))) => loaded.push((candidate, content, due)),
             Ok(None) => planned.push((candidate, Ok(None))),
             Err(error) => planned.push((candidate, Err(error))),
         }
@@ -74,10 +77,10 @@ pub async fn plan(
         kinds: KindTable::default(),
         namespaces: BTreeSet::new(),
         claims: BTreeMap::new(),
-        schemas: Schemas::of(loaded.iter().flat_map(|(_, package, _)| &package.manifests)),
+        schemas: Schemas::of(loaded.iter().flat_map(|(_, content, _)| &content.manifests)),
     };
-    for (_, package, _) in &loaded {
-        for manifest in &package.manifests {
+    for (_, content, _) in &loaded {
+        for manifest in &content.manifests {
             if defined_kind(&manifest.object).is_some() {
                 surroundings.kinds.insert_crd(&manifest.object);
             }
@@ -89,10 +92,10 @@ pub async fn plan(
     let required = RequiredTypes::new(
         loaded
             .iter()
-            .map(|(candidate, package, _)| (&candidate.name, package.manifests.as_slice())),
+            .map(|(candidate, content, _)| (&candidate.name, content.manifests.as_slice())),
         flags.wait_for_types,
     );
-    for ((candidate, package, due), mut first) in loaded.into_iter().zip(order) {
+    for ((candidate, content, due), mut first) in loaded.into_iter().zip(order) {
         match required.settle(session, &candidate).await {
             Ok(bringing) => first.extend(bringing),
             Err(error) => {
@@ -110,7 +113,7 @@ pub async fn plan(
             known,
             &surroundings,
             candidate.clone(),
-            package,
+            content,
             flags,
         )
         .await;
@@ -127,14 +130,19 @@ pub async fn plan(
     Ok(planned)
 }
 
-/// The package of a candidate, and whether it is due; `None` where there is nothing to do.
-async fn load(candidate: &Candidate, flags: Flags) -> Result<Option<(Package, bool)>> {
+/// The objects of a candidate, and whether it is due; `None` where there is nothing to do.
+async fn load(
+    session: &Session,
+    candidate: &mut Candidate,
+    flags: Flags,
+) -> Result<Option<(Rendered, bool)>> {
+    candidate.inputs = Inputs::read(session, candidate).await?;
     let mut due = candidate.due(None);
     let mut fetched = None;
     if due == Due::No && candidate.entry.version.manifest_hash.is_none() {
-        let package = package(&candidate.entry).await?;
-        due = candidate.due(Some(&package.manifest_hash));
-        fetched = Some(package);
+        let verified = fetch(session, candidate).await?;
+        due = candidate.due(Some(&verified.manifest_hash));
+        fetched = Some(verified);
     }
     match &due {
         Due::Downgrade { from, to } if !flags.allow_downgrade => {
@@ -159,11 +167,12 @@ async fn load(candidate: &Candidate, flags: Flags) -> Result<Option<(Package, bo
         }
         _ => {}
     }
-    let package = match fetched {
-        Some(package) => package,
-        None => package(&candidate.entry).await?,
+    let verified = match fetched {
+        Some(verified) => verified,
+        None => fetch(session, candidate).await?,
     };
-    Ok(Some((package, due != Due::No || flags.repair)))
+    let content = content(session, candidate, verified).await?;
+    Ok(Some((content, due != Due::No || flags.repair)))
 }
 
 fn claims<'a>(

@@ -1,23 +1,40 @@
 //! What was fetched, on disk, by the sha256 of its content; and, for what can move (a URL, a branch, a tag), a note on what it
 //! was the last time.
 //!
-//! Many runs may share it: files are written beside and renamed, and what is read is verified. Whatever cannot be read or
-//! written is as if it were not there. Only the user can read it. Credentials never get here.
+//! Many runs may share it: files are written beside and renamed, and what is read is verified, so that a run that was killed,
+//! or a disk that forgot, costs one fetch. Whatever cannot be read or written is as if it were not there. Only the user can
+//! read it; links in it are not followed. Credentials never get here. See [`sweep`] for how it stays small.
 
-use std::fs;
-use std::io::Write as _;
+mod sweep;
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
 
 use common::api::names::hex_prefix;
 use serde::{Deserialize, Serialize};
 
 /// Hex digits of a sha256.
 const DIGITS: usize = 64;
+/// Bytes of one content; more than any package has.
+const MAX_CONTENT: u64 = 128 << 20;
+/// Bytes of one note.
+const MAX_NOTE: u64 = 64 << 10;
+/// How exactly it is known when a content was used: most runs that read do not write.
+const HOUR: Duration = Duration::from_secs(3600);
+/// The folder of contents.
+const CONTENTS: &str = "sha256";
+/// The folder of notes.
+const NOTES: &str = "notes";
 
 /// The cache; without a folder it holds nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
     folder: Option<PathBuf>,
+    /// Whether the folder is the user's own, once that is known.
+    usable: OnceLock<bool>,
 }
 
 /// What something that can move was the last time.
@@ -43,33 +60,49 @@ pub struct Note {
 impl Cache {
     /// The cache in a folder, which need not exist.
     pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder }
+        Self {
+            folder,
+            usable: OnceLock::new(),
+        }
     }
 
     /// The content with that digest.
     pub fn get(&self, digest: &str) -> Option<Vec<u8>> {
         let path = self.content(digest)?;
-        let bytes = fs::read(&path).ok()?;
-        if hex_prefix(&bytes, DIGITS) == digest {
-            return Some(bytes);
+        let found = read(&path, MAX_CONTENT)?;
+        if hex_prefix(&found.bytes, DIGITS) != digest {
+            // Damaged: it will be fetched again.
+            let _ = fs::remove_file(&path);
+            return None;
         }
-        // Damaged: it will be fetched again.
-        let _ = fs::remove_file(&path);
-        None
+        let now = SystemTime::now();
+        if now.duration_since(found.used).is_ok_and(|age| age > HOUR) {
+            let _ = found.file.set_modified(now);
+        }
+        Some(found.bytes)
     }
 
     /// Keeps content; its digest.
     pub fn put(&self, bytes: &[u8]) -> String {
         let digest = hex_prefix(bytes, DIGITS);
-        if let Some(path) = self.content(&digest).filter(|path| !path.exists()) {
-            write(&path, bytes);
+        if let Some(path) = self.content(&digest) {
+            let there = fs::symlink_metadata(&path);
+            let is_there =
+                there.is_ok_and(|there| there.is_file() && there.len() == bytes.len() as u64);
+            if !is_there {
+                write(&path, bytes);
+                if let Some(folder) = &self.folder {
+                    sweep::sweep(folder, SystemTime::now());
+                }
+            }
         }
         digest
     }
 
     /// The note on `key`; `kind` is the source that keeps it (`url`, `git`, …).
     pub fn note(&self, kind: &str, key: &str) -> Option<Note> {
-        serde_json::from_slice(&fs::read(self.note_path(kind, key)?).ok()?).ok()
+        let found = read(&self.note_path(kind, key)?, MAX_NOTE)?;
+        serde_json::from_slice(&found.bytes).ok()
     }
 
     /// Notes what `key` is now. The key holds no credentials; only its hash gets on disk.
@@ -80,27 +113,83 @@ impl Cache {
     }
 
     fn content(&self, digest: &str) -> Option<PathBuf> {
-        let is_digest = digest.len() == DIGITS && digest.bytes().all(|b| b.is_ascii_hexdigit());
-        let folder = self.folder.as_ref().filter(|_| is_digest)?;
-        Some(folder.join("sha256").join(digest))
+        let folder = self.folder().filter(|_| is_digest(digest))?;
+        Some(folder.join(CONTENTS).join(digest))
     }
 
     fn note_path(&self, kind: &str, key: &str) -> Option<PathBuf> {
         let name = format!("{kind}-{}.json", hex_prefix(key.as_bytes(), 32));
-        Some(self.folder.as_ref()?.join("notes").join(name))
+        Some(self.folder()?.join(NOTES).join(name))
     }
+
+    /// The folder, where it is nobody else's: a note says which content an answer of a server stands for.
+    fn folder(&self) -> Option<&Path> {
+        let folder = self.folder.as_deref()?;
+        let usable = self.usable.get_or_init(|| is_our_own(folder));
+        usable.then_some(folder)
+    }
+}
+
+fn is_digest(name: &str) -> bool {
+    let is_hex = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+    name.len() == DIGITS && name.bytes().all(is_hex)
+}
+
+/// Makes what is missing, for the user alone, and takes from others what they could do with it, which only its owner can.
+fn is_our_own(folder: &Path) -> bool {
+    [folder.to_owned(), folder.join(CONTENTS), folder.join(NOTES)]
+        .iter()
+        .all(|folder| {
+            let mut builder = fs::DirBuilder::new();
+            builder.recursive(true);
+            #[cfg(unix)]
+            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.create(folder).is_ok() && is_private(folder)
+        })
+}
+
+#[cfg(unix)]
+fn is_private(folder: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Ok(found) = fs::symlink_metadata(folder) else {
+        return false;
+    };
+    let private = fs::Permissions::from_mode(0o700);
+    found.is_dir()
+        && (found.permissions().mode() & 0o077 == 0 || fs::set_permissions(folder, private).is_ok())
+}
+
+#[cfg(not(unix))]
+fn is_private(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir())
+}
+
+struct Found {
+    bytes: Vec<u8>,
+    used: SystemTime,
+    file: File,
+}
+
+/// A file of the cache; a link, a pipe or a folder in its place is none and goes away.
+fn read(path: &Path, limit: u64) -> Option<Found> {
+    let found = fs::symlink_metadata(path).ok()?;
+    if !found.is_file() || found.len() > limit {
+        let _ = fs::remove_file(path);
+        return None;
+    }
+    let mut file = File::open(path).ok()?;
+    let mut bytes = Vec::with_capacity(usize::try_from(found.len()).ok()?);
+    (&mut file).take(limit).read_to_end(&mut bytes).ok()?;
+    Some(Found {
+        bytes,
+        used: found.modified().ok()?,
+        file,
+    })
 }
 
 /// Writes beside and renames. What goes wrong is no error: the next run fetches again.
 fn write(path: &Path, bytes: &[u8]) {
     let Some(folder) = path.parent() else { return };
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    if builder.create(folder).is_err() {
-        return;
-    }
     // Made for the user alone, with a name of its own.
     let Ok(mut beside) = tempfile::NamedTempFile::new_in(folder) else {
         return;

@@ -188,16 +188,16 @@ impl Credentials {
         })
     }
 
-    /// Whether they may be sent to `host` (`HOST` or `HOST:PORT`); a name in the annotation without a port stands for all of
-    /// its ports.
+    /// Whether they may be sent to `host` (`HOST` or `HOST:PORT`, of a store `s3://BUCKET`); a name in the annotation without
+    /// a port stands for all of its ports.
     ///
     /// # Errors
     /// [`CredentialsError::Host`].
     pub fn check_host(&self, host: &str) -> Result<(), CredentialsError> {
         let wanted = host.to_ascii_lowercase();
-        let name = wanted
-            .rsplit_once(':')
-            .map_or(wanted.as_str(), |(name, _)| name);
+        let (name, port) = wanted.rsplit_once(':').unwrap_or((&wanted, ""));
+        let is_port = !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
+        let name = if is_port { name } else { &wanted };
         if self
             .hosts
             .iter()

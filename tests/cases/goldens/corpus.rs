@@ -11,7 +11,7 @@ use addons_tests::shared;
 use addons_tests::tally::Tally;
 use common::manifest::Manifest;
 use common::manifest::digest::{Verified, verify};
-use common::manifest::parse::{Limits, ManifestError, Parsed, parse};
+use common::manifest::parse::{ManifestError, Options, Parsed, parse};
 use common::manifest::yaml::DuplicateKeys::{self, Error, LastWins};
 use common::manifest::yaml::{YamlOptions, YamlProblem, documents};
 
@@ -37,7 +37,7 @@ fn files(folder: &str) -> Option<Vec<PathBuf>> {
 /// A manifest of the corpus.
 fn manifest(file: &str) -> Result<Parsed, ManifestError> {
     let bytes = std::fs::read(shared::path("corpus").unwrap().join(file)).unwrap();
-    parse(&bytes, file, &Limits::default())
+    parse(&bytes, file, &Options::default())
 }
 
 /// How many documents with apiVersion and kind a file has; `None` if one of its documents does not load.
@@ -150,7 +150,7 @@ fn manifests_of_the_indexes_parse_and_have_their_hash() {
             tally.ran();
             let file = file.to_str().unwrap();
             verified.push(verify(&bytes, &hash).unwrap());
-            let parsed = parse(&bytes, file, &Limits::default()).unwrap();
+            let parsed = parse(&bytes, file, &Options::default()).unwrap();
             assert_eq!(parsed.warnings, <[String; 0]>::default(), "{file}");
             empty += usize::from(parsed.manifests.is_empty());
             objects += parsed.manifests.len();

@@ -13,7 +13,7 @@ use addons_tests::tally::Tally;
 use common::manifest::Manifest;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::{KindInfo, KindTable};
-use common::manifest::parse::{Limits, parse};
+use common::manifest::parse::{Options, parse};
 use common::plan::InstallationName;
 use common::plan::desired::{Desired, DesiredContext};
 use common::plan::graph::draw::{to_dot, to_mermaid};
@@ -93,7 +93,7 @@ fn parts(corpus: &Path, set: &str) -> Vec<(String, Desired)> {
     let part = |file: &PathBuf| {
         let name = file.strip_prefix(corpus).unwrap().display().to_string();
         let bytes = std::fs::read(file).unwrap();
-        let parsed = parse(&bytes, &name, &Limits::default()).unwrap();
+        let parsed = parse(&bytes, &name, &Options::default()).unwrap();
         (name, desired(parsed.manifests))
     };
     files.map(part).collect()

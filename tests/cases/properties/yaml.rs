@@ -1,7 +1,7 @@
 //! Nothing panics on any bytes; what is written as JSON is read back.
 
 use common::manifest::digest::digest;
-use common::manifest::parse::{Limits, parse};
+use common::manifest::parse::{Options, parse};
 use common::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, documents};
 use common::readiness::assess;
 use proptest::prelude::*;
@@ -90,7 +90,7 @@ fn read_everything(bytes: &[u8]) {
             }
         }
     }
-    let _ = parse(bytes, "any", &Limits::default());
+    let _ = parse(bytes, "any", &Options::default());
 }
 
 proptest! {

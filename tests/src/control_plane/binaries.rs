@@ -79,6 +79,15 @@ const HELM: Module = Module {
     ldflags: "-s -w -X helm.sh/helm/v4/internal/version.version=v4.3.1",
     takes: "3 minutes",
 };
+const REGISTRY: Module = Module {
+    folder: "registry",
+    programs: &[(
+        "registry",
+        "github.com/distribution/distribution/v3/cmd/registry",
+    )],
+    ldflags: "-s -w",
+    takes: "1 minute",
+};
 /// The stages beside kwok, in the cache and in `KUBEBUILDER_ASSETS`.
 const STAGES: &str = "kwok-stages.yaml";
 
@@ -126,6 +135,17 @@ pub fn helm() -> Result<PathBuf> {
     match asset("helm") {
         Some(path) => Ok(path),
         None => Ok(HELM.built()?.join("helm")),
+    }
+}
+
+/// A registry of images: in `KUBEBUILDER_ASSETS`, else built like the control plane.
+///
+/// # Errors
+/// Where it has to be built and Go is missing or fails.
+pub fn registry() -> Result<PathBuf> {
+    match asset("registry") {
+        Some(path) => Ok(path),
+        None => Ok(REGISTRY.built()?.join("registry")),
     }
 }
 

@@ -1,16 +1,15 @@
 //! Rules for AddonCatalogues (semantics 1, 2, 3, 10, 14, 18).
 
+pub mod template;
+
 use std::collections::HashMap;
 
 use super::{duplicates, reference};
 use crate::admission::verdict::{Problem, Verdict};
 use crate::admission::{Facts, Requester, Settings};
-use crate::api::catalogue::{
-    AddonCatalogue, AddonVersion, CatalogueClass, Method, Source, Support,
-};
+use crate::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass, Source, Support};
 use crate::api::installation::AddonInstallation;
 use crate::api::names::LABEL_DERIVED_FROM;
-use crate::values::form;
 use crate::version::{constraint, range, tolerant};
 
 /// Whether a catalogue is a source: in the system namespace and not derived from others (semantics 1).
@@ -233,49 +232,6 @@ pub fn one_source(catalogue: &AddonCatalogue) -> Vec<Problem> {
                 format!("{place}.source"),
                 format!("exactly one of git, docker, helm, url and inline is wanted, not {found}"),
             ))
-        })
-        .collect()
-}
-
-/// Plain manifests take neither values nor a form (semantics 10).
-#[must_use]
-pub fn manifest_without_values(catalogue: &AddonCatalogue) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for (place, _, version) in versions(catalogue) {
-        if version.template.method != Method::Manifest {
-            continue;
-        }
-        let values = match &version.values {
-            Some(serde_json::Value::Object(values)) => !values.is_empty(),
-            other => other.is_some(),
-        };
-        let form = !version.template.form_spec.is_empty();
-        for (field, given) in [("values", values), ("template.formSpec", form)] {
-            if given {
-                problems.push(Problem::invalid(
-                    "manifest-without-values",
-                    format!("{place}.{field}"),
-                    "method manifest takes no values; the method is go-template or helm",
-                ));
-            }
-        }
-    }
-    problems
-}
-
-/// Forms can be filled in: paths, types and defaults (semantics 9).
-#[must_use]
-pub fn unusable_forms(catalogue: &AddonCatalogue) -> Vec<Problem> {
-    versions(catalogue)
-        .flat_map(|(place, _, version)| {
-            let violations = form::check_form(&version.template.form_spec);
-            violations.into_iter().map(move |violation| {
-                Problem::invalid(
-                    "form",
-                    format!("{place}.template.formSpec"),
-                    format!("{}: {}", violation.path, violation.message),
-                )
-            })
         })
         .collect()
 }

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::admission::marks::Marks;
 use crate::admission::mutate::is_namespace_name;
-use crate::admission::mutate::values as defaulted;
 use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Requester};
 use crate::api::catalogue::Method;
@@ -14,7 +13,7 @@ use crate::api::names::{
 };
 use crate::catalogue::Entry;
 use crate::values::form;
-use crate::values::merge::{Layer, merge};
+use crate::values::layers::Layers;
 
 /// A core installation is not deleted unless it was released, or its namespace or cluster goes (semantics 14).
 ///
@@ -218,13 +217,12 @@ pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Optio
     })
 }
 
-/// Values have the types of the form, required ones are there where no Secret can hold them, and plain manifests take
-/// none (semantics 10). Paths are named, values never.
+/// Values have the types of the form, required ones are there where no Secret can hold them, with `formOnly` there are no
+/// others, and plain manifests take none (semantics 10). Paths are named, values never.
 #[must_use]
 pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
-    let (spec, version) = (&new.spec, &entry.version);
-    let form = &version.template.form_spec;
-    if version.template.method == Method::Manifest {
+    let (spec, template) = (&new.spec, &entry.version.template);
+    if template.method == Method::Manifest {
         let given = match &spec.values {
             Some(Value::Object(values)) => !values.is_empty(),
             other => other.is_some(),
@@ -243,16 +241,47 @@ pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
             .map(|(field, _)| Problem::invalid("values", field, &message))
             .collect();
     }
-    let defaults = Value::Object(defaulted::defaults(version));
-    let own = spec.values.as_ref().unwrap_or(&Value::Null);
-    let merged = merge(&[(Layer::Form, &defaults), (Layer::Spec, own)]);
-    form::check(form, &merged, spec.values_from.is_empty())
+    let layers = Layers::of(entry, new);
+    let is_whole = spec.values_from.is_empty();
+    let wrong = form::check(&template.form_spec, &layers.merged(), is_whole);
+    let unknown = match layers.spec.values() {
+        Value::Object(written) if template.form_only => form::unknown(&template.form_spec, written),
+        _ => Vec::new(),
+    };
+    wrong
         .into_iter()
+        .chain(unknown)
         .map(|violation| {
             let field = format!("spec.values.{}", violation.path);
             Problem::invalid("values", field, violation.message)
         })
         .collect()
+}
+
+/// The same of what Secrets of `spec.valuesFrom` say, once they are read: types, `formOnly`, and required ones that are nowhere.
+/// The webhook reads no Secret, so that only the plugin and the loop can say it.
+#[must_use]
+pub fn secret_values(layers: &Layers, entry: &Entry) -> Vec<Problem> {
+    let template = &entry.version.template;
+    let mut problems = Vec::new();
+    for secret in &layers.values_from {
+        let mut found = form::check(&template.form_spec, secret.values(), false);
+        if let (Value::Object(values), true) = (secret.values(), template.form_only) {
+            found.extend(form::unknown(&template.form_spec, values));
+        }
+        problems.extend(found.into_iter().map(|violation| {
+            let message = format!("{}: {}", violation.path, violation.message);
+            Problem::invalid("values", secret.source(), message)
+        }));
+    }
+    let merged = layers.merged();
+    let missing = form::missing(&template.form_spec, &merged);
+    problems.extend(missing.into_iter().map(|field| {
+        let path = format!("spec.values.{}", field.internal_name);
+        let message = "a value is required, and no Secret of spec.valuesFrom holds one";
+        Problem::invalid("values", path, message)
+    }));
+    problems
 }
 
 #[cfg(test)]

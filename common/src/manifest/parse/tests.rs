@@ -1,11 +1,11 @@
 use super::*;
 
 fn read(text: &str) -> Parsed {
-    parse(text.as_bytes(), "m.yaml", &Limits::default()).unwrap()
+    parse(text.as_bytes(), "m.yaml", &Options::default()).unwrap()
 }
 
 fn error(text: &str) -> String {
-    parse(text.as_bytes(), "m.yaml", &Limits::default())
+    parse(text.as_bytes(), "m.yaml", &Options::default())
         .unwrap_err()
         .to_string()
 }
@@ -55,9 +55,9 @@ fn what_is_no_cluster_object_is_named_and_left_out() {
     assert_eq!(parsed.warnings.len(), 1);
     assert!(parsed.warnings[0].starts_with("m.yaml:1: a Kustomization"));
     let nameless = b"resources: [x.yaml]\n";
-    let parsed = parse(nameless, "base/kustomization.yaml", &Limits::default()).unwrap();
+    let parsed = parse(nameless, "base/kustomization.yaml", &Options::default()).unwrap();
     assert_eq!((parsed.manifests.len(), parsed.warnings.len()), (0, 1));
-    assert!(parse(nameless, "x.yaml", &Limits::default()).is_err());
+    assert!(parse(nameless, "x.yaml", &Options::default()).is_err());
 }
 
 #[test]
@@ -136,9 +136,10 @@ fn errors_name_field_and_place() {
 
 #[test]
 fn limits_hold() {
-    let limits = Limits {
+    let limits = Options {
         bytes: 100,
         objects: 1,
+        ..Options::default()
     };
     let two = format!(
         "{CONFIG_MAP}---\n{}",
@@ -152,13 +153,57 @@ fn limits_hold() {
             limit: 100
         }
     );
-    let limits = Limits {
+    let limits = Options {
         bytes: 1000,
         objects: 1,
+        ..Options::default()
     };
     let error = parse(two.as_bytes(), "m.yaml", &limits).unwrap_err();
     assert_eq!(
         error.to_string(),
         "m.yaml:5: more than 1 objects in one manifest: split it into several add-ons"
     );
+}
+
+/// Research/kkp.md §6.12: warn and keep the last, unless asked to be strict; two objects in one document are no repeated key.
+#[test]
+fn a_repeated_key_is_a_warning_unless_an_object_would_be_lost() {
+    let twice = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: '1'\n  k: '2'\n";
+    let parsed = parse(twice.as_bytes(), "m.yaml", &Options::default()).unwrap();
+    assert_eq!(
+        parsed.warnings,
+        [
+            "m.yaml:6:3: key \"k\" is already set on line 5, column 3: keep one of them; the last one counts"
+        ]
+    );
+    assert_eq!(parsed.manifests[0].object["data"]["k"], "2");
+    let strict = Options {
+        duplicate_keys: DuplicateKeys::Error,
+        ..Options::default()
+    };
+    assert!(parse(twice.as_bytes(), "m.yaml", &strict).is_err());
+    let no_separator = format!("{CONFIG_MAP}{CONFIG_MAP}");
+    assert!(parse(no_separator.as_bytes(), "m.yaml", &Options::default()).is_err());
+    let and_broken = format!("{twice}---\na: [\n");
+    let error = parse(and_broken.as_bytes(), "m.yaml", &Options::default()).unwrap_err();
+    assert!(error.to_string().starts_with("m.yaml:6:3"), "{error}");
+}
+
+#[test]
+fn files_of_one_add_on_share_their_keys() {
+    let other = CONFIG_MAP.replace("name: a", "name: b");
+    let file = |name, bytes| File { name, bytes };
+    let files = [
+        file("a.yaml", CONFIG_MAP.as_bytes()),
+        file("b.yaml", other.as_bytes()),
+        file("c.yaml", CONFIG_MAP.as_bytes()),
+    ];
+    let parsed = parse_files(files, &Options::default()).unwrap();
+    let places: Vec<String> = parsed
+        .manifests
+        .iter()
+        .map(|manifest| manifest.place.to_string())
+        .collect();
+    assert_eq!(places, ["a.yaml:1", "b.yaml:1"]);
+    assert_eq!(parsed.warnings.len(), 1);
 }

@@ -24,6 +24,21 @@ impl YamlError {
     }
 }
 
+impl YamlError {
+    /// Whether a key is there more than once, which [`super::DuplicateKeys::LastWins`] takes, and no whole object would be
+    /// lost by that: `kind` twice at the margin is a missing `---` (kops' ingress-citrix has one).
+    #[must_use]
+    pub fn is_overridden(&self) -> bool {
+        match &self.problem {
+            YamlProblem::DuplicateKey { key, .. } => {
+                self.column > 1 || !matches!(key.as_str(), "apiVersion" | "kind" | "metadata")
+            }
+            YamlProblem::MergeReplaces { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -84,6 +84,11 @@ pub fn moved(then: &PlannedInstallation, now: &PlannedInstallation) -> Vec<Diffe
     found.differences
 }
 
+/// The commit or digest that a source stood for.
+fn resolved(installed: &Installed) -> String {
+    installed.resolved.clone().unwrap_or_default()
+}
+
 #[derive(Default)]
 struct Found {
     differences: Vec<Difference>,
@@ -146,6 +151,12 @@ impl Found {
             ("id", &then.id, &now.id),
             ("manifestHash", &then.manifest_hash, &now.manifest_hash),
             ("values", &then.values_hash, &now.values_hash),
+            (
+                "data of templates",
+                &then.template_data_hash,
+                &now.template_data_hash,
+            ),
+            ("source", &resolved(then), &resolved(now)),
             ("rules", &then.rules, &now.rules),
         ] {
             if then != now {

@@ -9,13 +9,13 @@ use std::fmt::Write as _;
 use super::*;
 use crate::manifest::key::Gvk;
 use crate::manifest::kinds::{KindInfo, KindTable};
-use crate::manifest::parse::{Limits, parse};
+use crate::manifest::parse::{Options, parse};
 use crate::plan::InstallationName;
 use crate::plan::desired::DesiredContext;
 
 /// Wanted objects of a manifest. A kind is namespaced where the manifest gives one of its objects a namespace.
 pub(super) fn desired(yaml: &str) -> Desired {
-    let parsed = parse(yaml.as_bytes(), "m.yaml", &Limits::default()).unwrap();
+    let parsed = parse(yaml.as_bytes(), "m.yaml", &Options::default()).unwrap();
     let mut kinds = KindTable::default();
     for manifest in &parsed.manifests {
         let gvk = Gvk::of(&manifest.object).unwrap();

@@ -1,7 +1,7 @@
 //! Go's own functions: text/template/funcs.go.
 
 mod escape;
-mod format;
+pub(super) mod format;
 mod index;
 mod printf;
 

@@ -56,7 +56,7 @@ pub async fn run(session: &Session, args: &CatalogueAdd) -> Result<Exit> {
 async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalogue>> {
     let mut found = Vec::new();
     for location in &args.locations {
-        found.extend(location::read(location).await?);
+        found.extend(location::read(location, &session.access()).await?);
     }
     if args.name.is_some() && found.len() != 1 {
         return Err(Usage(format!(
@@ -71,7 +71,7 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalog
             output::note(&format!("careful: {warning}"));
         }
         let mut object = settle(session, args, one)?;
-        contain(&mut object).await?;
+        contain(&mut object, &session.access()).await?;
         if objects
             .iter()
             .any(|other| super::name(other) == super::name(&object))

@@ -6,7 +6,7 @@ use common::api::catalogue::{AddonCatalogue, InlineSource, Source};
 use common::catalogue::channel::resolve_manifest;
 use common::manifest::digest;
 
-use crate::source;
+use crate::source::{Access, url};
 
 /// What an object may take in the cluster: etcd refuses requests over 1.5 MiB.
 const MAX_BYTES: usize = 1 << 20;
@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// A manifest that cannot be read, has another hash than its entry says, or is no text; more than fits into an object.
-pub async fn contain(object: &mut AddonCatalogue) -> Result<()> {
+pub async fn contain(object: &mut AddonCatalogue, access: &Access<'_>) -> Result<()> {
     let Some(base) = object
         .spec
         .base_url
@@ -35,7 +35,7 @@ pub async fn contain(object: &mut AddonCatalogue) -> Result<()> {
                 continue;
             }
             let name = || format!("{} {}", addon.name, version.version);
-            let fetched = source::fetch(&location).await.with_context(name)?;
+            let fetched = url::fetch(&location, access).await.with_context(name)?;
             if let Some(expected) = &version.manifest_hash {
                 digest::verify(&fetched.bytes, expected)
                     .with_context(|| format!("{}: {location}", name()))?;

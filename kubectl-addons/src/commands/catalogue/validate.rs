@@ -8,13 +8,14 @@ use crate::cli::reading::CatalogueValidate;
 use crate::exit::Exit;
 use crate::location;
 use crate::output;
+use crate::session::Session;
 
 /// Reads and judges every location as `catalogue add` and the webhook would, each also against those before it. All problems
 /// are told, and the exit code is 1 where there is one.
 ///
 /// # Errors
 /// None: a location that cannot be read is a problem like others.
-pub async fn run(args: &CatalogueValidate) -> Result<Exit> {
+pub async fn run(session: &Session, args: &CatalogueValidate) -> Result<Exit> {
     let mut worst = Exit::Done;
     let mut facts = Facts::default();
     // Whether the user may write core catalogues is for the cluster to say.
@@ -23,7 +24,7 @@ pub async fn run(args: &CatalogueValidate) -> Result<Exit> {
         ..Requester::default()
     };
     for location in &args.locations {
-        let found = match location::read(location).await {
+        let found = match location::read(location, &session.access()).await {
             Ok(found) => found,
             Err(error) => {
                 worst = worst.max(output::failure(&error));

@@ -116,34 +116,6 @@ fn every_version_has_one_source() {
 }
 
 #[test]
-fn plain_manifests_take_no_values() {
-    let form = json!([{"internalName": "replicas"}]);
-    for (fields, count) in [
-        (json!({}), 0),
-        (json!({"values": {}}), 0),
-        (json!({"values": {"a": 1}}), 1),
-        (
-            json!({"values": {"a": 1}, "template": {"formSpec": form}}),
-            2,
-        ),
-        (
-            json!({"values": {"a": 1}, "template": {"method": "helm", "formSpec": form}}),
-            0,
-        ),
-        (
-            json!({"values": {"a": 1}, "template": {"method": "go-template"}}),
-            0,
-        ),
-    ] {
-        assert_eq!(
-            manifest_without_values(&one(fields.clone())).len(),
-            count,
-            "{fields}"
-        );
-    }
-}
-
-#[test]
 fn support_core_only_in_class_core() {
     let addons = json!([{"name": "a", "support": "Core", "versions": []}, addon("b", &["1"])]);
     assert_eq!(

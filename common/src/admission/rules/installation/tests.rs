@@ -4,8 +4,13 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::admission::NamespaceFacts;
-use crate::admission::fixtures::{core, core_installation, facts, installation, requester};
-use crate::api::names::SYSTEM_NAMESPACE;
+use crate::admission::fixtures::{
+    catalogue, core, core_installation, facts, installation, requester, source, texts,
+};
+use crate::admission::mutate::values::{Record, defaults, fill};
+use crate::api::names::{ANNOTATION_DEFAULTED, SYSTEM_NAMESPACE};
+use crate::catalogue::Catalogue;
+use crate::values::layers::Values;
 
 /// Marks of an installation `coredns` in the system namespace with this metadata.
 fn marks(core: bool, metadata: Value) -> Marks {
@@ -239,5 +244,143 @@ fn who_deletes_a_record_is_told_what_stays() {
         (json!({}), listed, json!([FINALIZER_UNINSTALL])),
     ] {
         assert_eq!(read(spec, status, finalizers), None);
+    }
+}
+
+/// An entry of method go-template with catalogue values, a form and `formOnly`.
+fn entry(form_only: bool) -> Entry {
+    let version = json!({
+        "version": "1.0.0",
+        "source": source(),
+        "values": {"image": {"registry": "mirror"}, "spec": {"mode": "fast"}},
+        "template": {"method": "go-template", "formOnly": form_only, "formSpec": [
+            {"internalName": "spec.replicas", "type": "number", "default": 1},
+            {"displayName": "Host", "internalName": "spec.host", "required": true},
+        ]},
+    });
+    let catalogue = catalogue("c", json!([{"name": "a", "versions": [version]}]));
+    Catalogue::of_objects(&[catalogue]).entries.remove(0)
+}
+
+#[test]
+fn values_fit_the_form_and_with_form_only_nothing_else() {
+    let judged = |form_only: bool, values: Value, from: Value| {
+        let more = json!({"values": values, "valuesFrom": from});
+        let object = installation("n", "a", json!({"name": "a"}), more);
+        texts(&super::values(&object, &entry(form_only)))
+    };
+    let (none, secret) = (
+        json!([]),
+        json!([{"secretKeyRef": {"name": "s", "key": "k"}}]),
+    );
+    let unknown = "the form has no such field, and the add-on takes no other values";
+    for (form_only, values, from, expected) in [
+        (true, json!({"spec": {"host": "h", "replicas": 2}}), &none, vec![]),
+        (false, json!({"spec": {"host": "h"}, "other": "s3cret"}), &none, vec![]),
+        // What the catalogue says is the admin's, as long as the user does not say it.
+        (
+            true,
+            json!({"spec": {"host": "h", "mode": "slow"}, "image": {"registry": "s3cret"}}),
+            &none,
+            vec![
+                format!("spec.values.image: {unknown}"),
+                format!("spec.values.spec.mode: {unknown}"),
+            ],
+        ),
+        (
+            true,
+            json!({"spec": {"host": ["s3cret"]}, "hots": "s3cret"}),
+            &none,
+            vec![
+                "spec.values.spec.host: text is expected, this is a list (Host)".to_owned(),
+                format!("spec.values.hots: {unknown}; did you mean spec.host?"),
+            ],
+        ),
+        (
+            true,
+            json!({"spec": {"hosts": "s3cret"}}),
+            &none,
+            vec![
+                "spec.values.spec.host: a value is required (Host)".to_owned(),
+                format!("spec.values.spec.hosts: {unknown}; did you mean spec.host?"),
+            ],
+        ),
+        (true, json!({}), &secret, vec![]),
+        (true, json!({"other": 1}), &secret, vec![format!("spec.values.other: {unknown}")]),
+        (
+            true,
+            json!({"spec": null}),
+            &secret,
+            vec!["spec.values.spec: a map is expected, this is null: the form has spec.replicas in it".to_owned()],
+        ),
+    ] {
+        assert_eq!(judged(form_only, values.clone(), from.clone()), expected, "{values}");
+    }
+}
+
+/// What was filled in by default is not the user's: it is judged neither by `formOnly` nor where the catalogue changed since.
+#[test]
+fn what_was_filled_in_counts_as_the_catalogues() {
+    let entry = entry(true);
+    let own = json!({"spec": {"host": "h"}});
+    let filled = fill(
+        own.as_object().unwrap(),
+        &Record::default(),
+        defaults(&entry.version),
+    )
+    .unwrap();
+    let mut object = installation(
+        "n",
+        "a",
+        json!({"name": "a"}),
+        json!({"values": filled.values}),
+    );
+    assert_eq!(
+        super::values(&object, &entry).len(),
+        2,
+        "without its record"
+    );
+    object.metadata.annotations = filled
+        .record
+        .text()
+        .map(|text| [(ANNOTATION_DEFAULTED.to_owned(), text)].into());
+    assert_eq!(super::values(&object, &entry), []);
+    // A leaf that was edited since is the user's again.
+    object.spec.values.as_mut().unwrap()["image"]["registry"] = json!("other");
+    assert_eq!(super::values(&object, &entry).len(), 1);
+}
+
+#[test]
+fn secrets_are_judged_once_they_are_read() {
+    let judged = |form_only: bool, secret: Value| {
+        let entry = entry(form_only);
+        let mut layers = Layers::new(&entry, json!({}));
+        layers.values_from = vec![Values::of_secret("n", "s", "k", secret)];
+        texts(&secret_values(&layers, &entry))
+    };
+    for (form_only, secret, expected) in [
+        (true, json!({"spec": {"host": "h"}}), vec![]),
+        (false, json!({"spec": {"host": "h"}, "other": 1}), vec![]),
+        (
+            true,
+            json!({"spec": {"host": "h"}, "other": "s3cret"}),
+            vec![
+                "Secret n/s, key k: other: the form has no such field, and the add-on takes no other values",
+            ],
+        ),
+        (
+            false,
+            json!({"spec": {"host": "h", "replicas": "s3cret"}}),
+            vec!["Secret n/s, key k: spec.replicas: a number is expected, this is text"],
+        ),
+        (
+            false,
+            json!({}),
+            vec![
+                "spec.values.spec.host: a value is required, and no Secret of spec.valuesFrom holds one",
+            ],
+        ),
+    ] {
+        assert_eq!(judged(form_only, secret.clone()), expected, "{secret}");
     }
 }

@@ -99,6 +99,7 @@ async fn an_object_waits_for_its_version() {
     let task = Task {
         wanted: &wanted,
         plan: &plan,
+        outside: None,
     };
     let deadline = Instant::now() + Duration::from_secs(60);
     let scheduler = Scheduler::new(&cluster, &[task], &graph, true, deadline, &|_, _| {});

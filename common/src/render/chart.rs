@@ -1,0 +1,367 @@
+//! What a chart says about itself, read before helm runs: a folder without a chart, a library, a dependency that nobody can
+//! resolve are found here, in words that name the file.
+
+pub mod release_name;
+
+use serde_json::{Map, Value};
+
+use super::package::Package;
+use crate::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, YamlProblem, documents};
+
+const CHART: &str = "Chart.yaml";
+/// Dependencies of charts of Helm 2 (`apiVersion: v1`).
+const REQUIREMENTS: &str = "requirements.yaml";
+const VALUES: &str = "values.yaml";
+const LOCKS: [&str; 2] = ["Chart.lock", "requirements.lock"];
+/// Charts below the package that an error names.
+const NAMED: usize = 3;
+
+/// A chart, as far as we have to know it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// `name`.
+    pub name: String,
+    /// `version`.
+    pub version: String,
+    /// The charts it is made of, in the order of the file.
+    pub dependencies: Vec<Dependency>,
+    /// Whether a lock file says which versions the dependencies have.
+    pub is_locked: bool,
+    /// `values.yaml`: the package's layer of values (semantics 9).
+    pub values: Value,
+    /// Whether its schema refuses `templateData` among the values (semantics 10): then it is not given any.
+    pub is_closed: bool,
+}
+
+/// A chart that another one is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// `name`.
+    pub name: String,
+    /// `repository`; empty where it has to be in `charts/`.
+    pub repository: String,
+}
+
+/// Where a dependency comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A folder of the package, relative to it.
+    Folder(String),
+    /// A chart repository or registry.
+    Remote(String),
+}
+
+/// Why a package is no chart that can be rendered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChartError {
+    /// No `Chart.yaml` at its root.
+    #[error("there is no Chart.yaml at its root{}", hint(.elsewhere))]
+    NoChart {
+        /// Folders below that have one.
+        elsewhere: Vec<String>,
+    },
+    /// A file that is no YAML.
+    #[error("{file}:{line}: cannot be read as YAML")]
+    Yaml {
+        /// Its path.
+        file: &'static str,
+        /// Where.
+        line: usize,
+        /// What is wrong.
+        #[source]
+        problem: YamlProblem,
+    },
+    /// A file that is YAML, but holds something else.
+    #[error("{file}: {problem}")]
+    Content {
+        /// Its path.
+        file: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A chart that only other charts can use.
+    #[error(
+        "{name} is a library chart (type: library in Chart.yaml), which has nothing to install: name the chart that uses it"
+    )]
+    Library {
+        /// Its name.
+        name: String,
+    },
+    /// A dependency that is nowhere.
+    #[error("dependency {name} is not in charts/, and {problem}: {way_out}")]
+    Dependency {
+        /// Its name.
+        name: String,
+        /// Why it cannot be resolved.
+        problem: String,
+        /// What to do.
+        way_out: &'static str,
+    },
+}
+
+const SCHEMA: &str = "values.schema.json";
+const VENDOR: &str = "run helm dependency update there and commit charts/";
+
+fn hint(elsewhere: &[String]) -> String {
+    if elsewhere.is_empty() {
+        return ": a chart is a folder with Chart.yaml, or a .tgz of one".to_owned();
+    }
+    format!(
+        "; there is one in {}: name that folder as the path of the source",
+        elsewhere.join(", ")
+    )
+}
+
+impl Chart {
+    /// Reads the chart at the root of a folder.
+    ///
+    /// # Errors
+    /// [`ChartError`].
+    pub fn read(package: &Package) -> Result<Self, ChartError> {
+        let Some(about) = map(package, CHART)? else {
+            let elsewhere = package.files().iter();
+            let elsewhere = elsewhere.filter_map(|file| file.path.strip_suffix("/Chart.yaml"));
+            let charts = elsewhere.filter(|folder| !format!("/{folder}/").contains("/charts/"));
+            return Err(ChartError::NoChart {
+                elsewhere: charts.take(NAMED).map(str::to_owned).collect(),
+            });
+        };
+        let field = |name: &str| {
+            let text = about.get(name).and_then(Value::as_str).unwrap_or_default();
+            if text.is_empty() {
+                return Err(content(
+                    CHART,
+                    format!("{name} is missing, which every chart has"),
+                ));
+            }
+            Ok(text.to_owned())
+        };
+        let name = field("name")?;
+        if name.contains(['/', '\\']) || name == "." || name == ".." {
+            return Err(content(
+                CHART,
+                format!("{name:?} is no name: it names a folder"),
+            ));
+        }
+        let version = field("version")?;
+        if about.get("type").and_then(Value::as_str) == Some("library") {
+            return Err(ChartError::Library { name });
+        }
+        let requirements = map(package, REQUIREMENTS)?.unwrap_or_default();
+        let mut all = dependencies(CHART, &about)?;
+        all.extend(dependencies(REQUIREMENTS, &requirements)?);
+        Ok(Self {
+            name,
+            version,
+            dependencies: all,
+            is_locked: LOCKS.iter().any(|lock| package.get(lock).is_some()),
+            values: Value::Object(map(package, VALUES)?.unwrap_or_default()),
+            is_closed: is_closed(package),
+        })
+    }
+
+    /// The dependencies that are not in `charts/`, and where each of them comes from.
+    ///
+    /// # Errors
+    /// One that cannot be resolved, or not to the same version each time: [`ChartError::Dependency`].
+    pub fn missing(&self, package: &Package) -> Result<Vec<(&Dependency, Origin)>, ChartError> {
+        let missing = self.dependencies.iter();
+        let missing = missing.filter(|dependency| !is_vendored(package, &dependency.name));
+        missing
+            .map(|dependency| Ok((dependency, self.origin(package, dependency)?)))
+            .collect()
+    }
+
+    fn origin(&self, package: &Package, dependency: &Dependency) -> Result<Origin, ChartError> {
+        let wrong = |problem: String, way_out| ChartError::Dependency {
+            name: dependency.name.clone(),
+            problem,
+            way_out,
+        };
+        let repository = dependency.repository.as_str();
+        match repository.split_once("://") {
+            Some(("file", path)) => {
+                let folder = inside(path).ok_or_else(|| {
+                    wrong(format!("{repository} lies outside of the chart"), VENDOR)
+                })?;
+                if package.get(&format!("{folder}/{CHART}")).is_none() {
+                    let problem = format!("there is no chart in {repository}");
+                    return Err(wrong(problem, VENDOR));
+                }
+                Ok(Origin::Folder(folder))
+            }
+            Some(("http" | "https" | "oci", rest)) => {
+                if rest
+                    .split('/')
+                    .next()
+                    .is_some_and(|host| host.contains('@'))
+                {
+                    let problem = "its repository holds a user name or password".to_owned();
+                    return Err(wrong(problem, VENDOR));
+                }
+                if !self.is_locked {
+                    let problem = "there is no Chart.lock that says which version it has";
+                    let way_out =
+                        "run helm dependency update there and commit Chart.lock, or charts/";
+                    return Err(wrong(problem.to_owned(), way_out));
+                }
+                Ok(Origin::Remote(repository.to_owned()))
+            }
+            None if repository.starts_with(['@']) || repository.starts_with("alias:") => {
+                Err(wrong(
+                    format!("{repository} is a repository that only its author's helm knows"),
+                    "write the repository's URL into Chart.yaml, or commit charts/",
+                ))
+            }
+            None if repository.is_empty() => Err(wrong("it has no repository".to_owned(), VENDOR)),
+            _ => Err(wrong(
+                format!(
+                    "{repository:?} is no repository; it is file://, http://, https:// or oci://"
+                ),
+                VENDOR,
+            )),
+        }
+    }
+}
+
+/// What has to be given to helm so that it ends with `merged`, although it merges what it is given over `defaults` again: a key
+/// that was taken away is given as null.
+#[must_use]
+pub fn overrides(defaults: &Value, merged: &Value) -> Value {
+    let (Value::Object(defaults), Value::Object(merged)) = (defaults, merged) else {
+        return merged.clone();
+    };
+    let taken = defaults.iter().filter(|(key, value)| {
+        // Helm drops a default of null by itself.
+        !merged.contains_key(*key) && !value.is_null()
+    });
+    let taken = taken.map(|(key, _)| (key.clone(), Value::Null));
+    let given = merged.iter().map(|(key, value)| {
+        let value = match defaults.get(key) {
+            Some(default) => overrides(default, value),
+            None => value.clone(),
+        };
+        (key.clone(), value)
+    });
+    Value::Object(given.chain(taken).collect())
+}
+
+/// Whether the schema of the values forbids keys that it does not name. One that cannot be read is helm's to refuse.
+fn is_closed(package: &Package) -> bool {
+    let schema = package.get(SCHEMA);
+    let schema = schema.and_then(|file| serde_json::from_slice::<Value>(&file.bytes).ok());
+    let closed = |schema: Value| {
+        let names = schema.pointer("/properties/templateData").is_some();
+        schema.get("additionalProperties") == Some(&Value::Bool(false)) && !names
+    };
+    schema.is_some_and(closed)
+}
+
+/// The map that a file of the package holds; `None` where it is not there.
+fn map(package: &Package, file: &'static str) -> Result<Option<Map<String, Value>>, ChartError> {
+    let Some(found) = package.get(file) else {
+        return Ok(None);
+    };
+    let options = YamlOptions {
+        duplicate_keys: DuplicateKeys::LastWins,
+        // Versions are text; so are those of values in quotes only.
+        floats: if file == VALUES {
+            Floats::Number
+        } else {
+            Floats::Text
+        },
+    };
+    // Helm reads the first document and no other.
+    match documents(&found.bytes, &options).next() {
+        None => Ok(Some(Map::new())),
+        Some(Ok(document)) => match document.value {
+            Value::Object(map) => Ok(Some(map)),
+            Value::Null => Ok(Some(Map::new())),
+            _ => Err(content(
+                file,
+                "it is no map, as in `name: value`".to_owned(),
+            )),
+        },
+        Some(Err(error)) => Err(ChartError::Yaml {
+            file,
+            line: error.line,
+            problem: error.problem,
+        }),
+    }
+}
+
+fn dependencies(
+    file: &'static str,
+    about: &Map<String, Value>,
+) -> Result<Vec<Dependency>, ChartError> {
+    let list = match about.get("dependencies") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(content(file, "dependencies is no list".to_owned())),
+    };
+    let read = list.iter().enumerate().map(|(index, dependency)| {
+        let text = |name| dependency.get(name).and_then(Value::as_str);
+        let name = text("name").filter(|name| !name.is_empty());
+        let name =
+            name.ok_or_else(|| content(file, format!("dependencies[{index}].name is missing")))?;
+        Ok(Dependency {
+            name: name.to_owned(),
+            repository: text("repository").unwrap_or_default().to_owned(),
+        })
+    });
+    read.collect()
+}
+
+fn content(file: &'static str, problem: String) -> ChartError {
+    ChartError::Content { file, problem }
+}
+
+/// Whether a dependency is in `charts/`, as a folder or as `NAME-VERSION.tgz`: a folder may have any name.
+fn is_vendored(package: &Package, name: &str) -> bool {
+    package.files().iter().any(|file| {
+        let Some(rest) = file.path.strip_prefix("charts/") else {
+            return false;
+        };
+        let archive = rest
+            .strip_suffix(".tgz")
+            .and_then(|rest| rest.strip_prefix(name)?.strip_prefix('-'));
+        let version = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit() || c == 'v');
+        match (archive, rest.split_once('/')) {
+            (Some(rest), None) => version(rest),
+            (_, Some((_, CHART))) => is_called(&file.bytes, name),
+            _ => false,
+        }
+    })
+}
+
+fn is_called(chart: &[u8], name: &str) -> bool {
+    let options = YamlOptions {
+        duplicate_keys: DuplicateKeys::LastWins,
+        floats: Floats::Text,
+    };
+    matches!(
+        documents(chart, &options).next(),
+        Some(Ok(document)) if document.value.get("name").and_then(Value::as_str) == Some(name)
+    )
+}
+
+/// A path relative to the chart, without `.` and `..`; `None` where it leads out.
+fn inside(path: &str) -> Option<String> {
+    if path.starts_with('/') || path.contains(['\\', '%']) {
+        return None;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests;

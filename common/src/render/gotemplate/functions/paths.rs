@@ -1,0 +1,70 @@
+//! Paths with slashes, as Go's `path` reads them; `os…` is the same, as on Linux.
+
+use super::super::function::Function;
+use super::super::function::Parameter::Text;
+use super::super::value::Value;
+use super::text_of_text;
+
+pub(super) const PATHS: &[Function] = &[
+    Function::new("base", &[Text], |_, args| text_of_text(args, base)),
+    Function::new("dir", &[Text], |_, args| text_of_text(args, dir)),
+    Function::new("clean", &[Text], |_, args| text_of_text(args, clean)),
+    Function::new("ext", &[Text], |_, args| text_of_text(args, ext)),
+    Function::new("isAbs", &[Text], |_, args| {
+        Ok(Value::Bool(args.text(0)?.starts_with('/')))
+    }),
+    Function::new("osBase", &[Text], |_, args| text_of_text(args, base)),
+    Function::new("osDir", &[Text], |_, args| text_of_text(args, dir)),
+    Function::new("osClean", &[Text], |_, args| text_of_text(args, clean)),
+    Function::new("osExt", &[Text], |_, args| text_of_text(args, ext)),
+    Function::new("osIsAbs", &[Text], |_, args| {
+        Ok(Value::Bool(args.text(0)?.starts_with('/')))
+    }),
+];
+
+fn base(path: &str) -> String {
+    if path.is_empty() {
+        return ".".to_owned();
+    }
+    match path.trim_end_matches('/').rsplit('/').next() {
+        None | Some("") => "/".to_owned(),
+        Some(name) => name.to_owned(),
+    }
+}
+
+fn dir(path: &str) -> String {
+    let end = path.rfind('/').map_or(0, |slash| slash + 1);
+    clean(&path[..end])
+}
+
+fn ext(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let dot = name.rfind('.').unwrap_or(name.len());
+    name[dot..].to_owned()
+}
+
+/// Without empty parts, `.` and, where something stands before it, `..`.
+fn clean(path: &str) -> String {
+    let is_rooted = path.starts_with('/');
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => match parts.last() {
+                Some(&last) if last != ".." => {
+                    parts.pop();
+                }
+                _ if is_rooted => {}
+                _ => parts.push(part),
+            },
+            part => parts.push(part),
+        }
+    }
+    let root = if is_rooted { "/" } else { "" };
+    let clean = format!("{root}{}", parts.join("/"));
+    if clean.is_empty() {
+        ".".to_owned()
+    } else {
+        clean
+    }
+}

@@ -1,0 +1,169 @@
+//! Parts of texts, and texts from parts. Positions are bytes, as sprig's are.
+
+use std::rc::Rc;
+
+use super::super::function::Parameter::{Any, Int, Text};
+use super::super::function::{Context, Function, FunctionError};
+use super::super::value::{Dict, Element, Value};
+use super::{Answer, ITEM, reserve_items, strings};
+
+pub(super) const PIECES: &[Function] = &[
+    Function::new("trunc", &[Int, Text], |_, args| {
+        truncated(args.int(0)?, args.text(1)?)
+    }),
+    Function::new("substr", &[Int, Int, Text], |_, args| {
+        part(args.int(0)?, args.int(1)?, args.text(2)?)
+    }),
+    Function::new("abbrev", &[Int, Text], |_, args| {
+        let (width, text) = (args.int(0)?, args.text(1)?);
+        abbreviated(text, 0, width)
+    }),
+    Function::new("abbrevboth", &[Int, Int, Text], |_, args| {
+        let (left, right, text) = (args.int(0)?, args.int(1)?, args.text(2)?);
+        if left > 0 && right < 7 {
+            return Ok(Value::text(text));
+        }
+        abbreviated(text, left, right)
+    }),
+    Function::new("split", &[Text, Text], |ctx, args| {
+        numbered(ctx, args.text(1)?, args.text(0)?, -1)
+    }),
+    Function::new("splitn", &[Text, Int, Text], |ctx, args| {
+        numbered(ctx, args.text(2)?, args.text(0)?, args.int(1)?)
+    }),
+    Function::new("splitList", &[Text, Text], |ctx, args| {
+        let parts = parts(ctx, args.text(1)?, args.text(0)?, -1)?;
+        Ok(Value::texts(parts))
+    }),
+    Function::new("join", &[Text, Any], |ctx, args| {
+        let items = texts(args.value(1))?;
+        strings::joined(ctx, &items, args.text(0)?)
+    }),
+    Function::new("toStrings", &[Any], |ctx, args| {
+        let items = texts(args.value(0))?;
+        ctx.reserve(items.iter().map(|item| item.len() + ITEM).sum())?;
+        Ok(Value::texts(items))
+    }),
+    Function::new("sortAlpha", &[Any], |ctx, args| {
+        let mut items = match args.value(0) {
+            list @ Value::List(_) => texts(list)?,
+            other => vec![other.to_text()?],
+        };
+        ctx.reserve(items.iter().map(|item| item.len() + ITEM).sum())?;
+        items.sort();
+        Ok(Value::texts(items))
+    }),
+];
+
+/// `text[start..end]`.
+pub(super) fn piece(text: &str, start: usize, end: usize) -> Result<&str, FunctionError> {
+    text.get(start..end).ok_or_else(|| {
+        FunctionError::new(if start > end || end > text.len() {
+            format!("there is no part {start}:{end} of {} bytes", text.len())
+        } else {
+            format!("byte {start} or {end} is in the middle of a character")
+        })
+    })
+}
+
+/// As sprig's `strslice`: the items that are not nil; what is no list is one item.
+fn texts(value: &Value) -> Result<Vec<String>, FunctionError> {
+    match value {
+        Value::Missing | Value::Nil => Ok(Vec::new()),
+        Value::List(list) => list
+            .iter()
+            .filter(|item| !matches!(item, Value::Missing | Value::Nil))
+            .map(Value::to_text)
+            .collect(),
+        other => Ok(vec![other.to_text()?]),
+    }
+}
+
+/// A negative count keeps the end.
+fn truncated(count: i64, text: &str) -> Answer {
+    let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+    let (start, end) = match text.len().checked_sub(wanted) {
+        None | Some(0) => (0, text.len()),
+        Some(rest) if count < 0 => (rest, text.len()),
+        Some(_) => (0, wanted),
+    };
+    Ok(Value::text(piece(text, start, end)?))
+}
+
+/// From the start where `start` is negative, to the end where `end` is.
+fn part(start: i64, end: i64, text: &str) -> Answer {
+    let end = match usize::try_from(end) {
+        Ok(end) if end <= text.len() || start < 0 => end,
+        Err(_) if start < 0 => {
+            return Err(FunctionError::new(
+                "one of start and end must not be negative",
+            ));
+        }
+        _ => text.len(),
+    };
+    let start = usize::try_from(start).unwrap_or_default();
+    Ok(Value::text(piece(text, start, end)?))
+}
+
+/// goutils' `AbbreviateFull`: at most `width` bytes with dots for what is left out, from about byte `offset` on.
+fn abbreviated(text: &str, offset: i64, width: i64) -> Answer {
+    const DOTS: &str = "...";
+    let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
+    if width < 4 || length <= width {
+        return Ok(Value::text(text));
+    }
+    let place = |position: i64| usize::try_from(position).unwrap_or_default();
+    let offset = offset.min(length).min(length - (width - 3));
+    if offset <= 4 {
+        let start = piece(text, 0, place(width - 3))?;
+        return Ok(Value::text(format!("{start}{DOTS}")));
+    }
+    if width < 7 {
+        return Ok(Value::text(""));
+    }
+    if offset + width - 3 < length {
+        let rest = piece(text, place(offset), text.len())?;
+        let rest = abbreviated(rest, 0, width - 3)?.to_text()?;
+        return Ok(Value::text(format!("{DOTS}{rest}")));
+    }
+    let end = piece(text, place(length - (width - 3)), text.len())?;
+    Ok(Value::text(format!("{DOTS}{end}")))
+}
+
+/// Parts under the names `_0`, `_1` …
+fn numbered(ctx: &mut Context<'_>, text: &str, separator: &str, limit: i64) -> Answer {
+    let parts = parts(ctx, text, separator, limit)?;
+    let named = parts.into_iter().enumerate();
+    let named = named.map(|(index, part)| (Rc::from(format!("_{index}")), Value::text(part)));
+    Ok(Value::Dict(Dict::new(Element::Text, named)))
+}
+
+/// Go's `strings.SplitN`: at most `limit` parts, all where it is negative; characters where there is no separator.
+fn parts<'a>(
+    ctx: &mut Context<'_>,
+    text: &'a str,
+    separator: &str,
+    limit: i64,
+) -> Result<Vec<&'a str>, FunctionError> {
+    if limit == 0 {
+        return Ok(Vec::new());
+    }
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    reserve_items(ctx, text.matches(separator).take(limit).count(), 2 * ITEM)?;
+    if !separator.is_empty() {
+        return Ok(text.splitn(limit, separator).collect());
+    }
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = if parts.len() + 1 == limit {
+            rest.len()
+        } else {
+            first.len_utf8()
+        };
+        let (part, behind) = rest.split_at(length);
+        parts.push(part);
+        rest = behind;
+    }
+    Ok(parts)
+}

@@ -1,0 +1,60 @@
+//! URLs as dicts of their parts.
+
+use std::rc::Rc;
+
+use super::super::function::Parameter::{Dict as Map, Text};
+use super::super::function::{Function, FunctionError};
+use super::super::value::{Dict, Element, Value};
+use super::url::{Url, UrlError, User};
+
+pub(super) const URLS: &[Function] = &[
+    Function::new("urlParse", &[Text], |_, args| {
+        let url = Url::parse(args.text(0)?).map_err(not_parsed)?;
+        let user = url.user.as_ref().map(User::to_string).unwrap_or_default();
+        let parts = [
+            ("scheme", url.scheme.clone()),
+            ("host", url.host.clone()),
+            ("hostname", url.hostname().to_owned()),
+            ("path", url.path.clone()),
+            ("query", url.query.clone()),
+            ("opaque", url.opaque.clone()),
+            ("fragment", url.fragment.clone()),
+            ("userinfo", user),
+        ];
+        let parts = parts.map(|(name, part)| (Rc::from(name), Value::text(part)));
+        Ok(Value::Dict(Dict::new(Element::Any, parts)))
+    }),
+    Function::new("urlJoin", &[Map], |_, args| {
+        let parts = args.dict(0)?;
+        let part = |name: &str| match parts.get(name) {
+            None => Ok(String::new()),
+            Some(Value::Text(text)) => Ok(text.to_string()),
+            Some(other) => Err(FunctionError::new(format!(
+                "unable to parse {name} key, must be of type string, but {} found",
+                other.kind_name()
+            ))),
+        };
+        let user = part("userinfo")?;
+        let url = Url {
+            scheme: part("scheme")?,
+            host: part("host")?,
+            path: part("path")?,
+            query: part("query")?,
+            opaque: part("opaque")?,
+            fragment: part("fragment")?,
+            user: match user.as_str() {
+                "" => None,
+                user => {
+                    Url::parse(&format!("proto://{user}@host"))
+                        .map_err(not_parsed)?
+                        .user
+                }
+            },
+        };
+        Ok(Value::text(url.to_string()))
+    }),
+];
+
+fn not_parsed(error: UrlError) -> FunctionError {
+    FunctionError::new(format!("unable to parse url: {error}"))
+}

@@ -1,0 +1,193 @@
+use serde_json::json;
+
+use super::*;
+use crate::manifest::Place;
+
+fn manifest(kind: &str, hook: &str, policy: &str) -> Manifest {
+    let mut annotations = json!({});
+    if !hook.is_empty() {
+        annotations[HOOK] = hook.into();
+    }
+    if !policy.is_empty() {
+        annotations[DELETE_POLICY] = policy.into();
+    }
+    let api_version = if kind == "Job" { "batch/v1" } else { "v1" };
+    let mut object = json!({
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": "x", "annotations": annotations},
+    });
+    if kind == "Job" {
+        object["spec"] = json!({"template": {"spec": {}}});
+    }
+    let place = Place {
+        file: "chart".to_owned(),
+        line: 3,
+        column: 0,
+    };
+    Manifest { object, place }
+}
+
+/// The object that is left, and the warnings.
+fn one(kind: &str, hook: &str, policy: &str, occasion: Occasion) -> (Option<Value>, String) {
+    let kept = of_occasion(vec![manifest(kind, hook, policy)], occasion);
+    let mut left = kept.manifests.into_iter().map(|manifest| manifest.object);
+    (left.next(), kept.warnings.join("\n"))
+}
+
+#[test]
+fn hooks_of_other_occasions_are_left_out() {
+    let none = "";
+    let leaving = "chart:3: Job x is left out: it is a hook of pre-delete, which only template.helm.mode: release runs";
+    let mixed = "chart:3: Job x is left out: it is a hook of post-delete, which only template.helm.mode: release runs";
+    let unknown =
+        "chart:3: Job x is left out: \"pre-isntall\" is no hook of Helm, which leaves it out, too";
+    for (hook, install, upgrade, warning) in [
+        ("", true, true, none),
+        ("crd-install", true, true, none),
+        ("pre-install", true, false, none),
+        ("Post-Install", true, false, none),
+        ("pre-upgrade", false, true, none),
+        ("post-upgrade", false, true, none),
+        ("pre-install, pre-upgrade", true, true, none),
+        ("pre-install,post-delete", true, false, mixed),
+        ("test", false, false, none),
+        ("test-success", false, false, none),
+        ("pre-delete", false, false, leaving),
+        ("pre-install,pre-isntall", false, false, unknown),
+    ] {
+        for (occasion, expected) in [(Occasion::Install, install), (Occasion::Upgrade, upgrade)] {
+            let (left, warnings) = one("Job", hook, "", occasion);
+            assert_eq!(left.is_some(), expected, "{hook} {occasion:?}");
+            assert_eq!(warnings, if expected { none } else { warning }, "{hook}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_hook_is_not_touched() {
+    for hook in ["", "crd-install"] {
+        let before = manifest("Job", hook, "hook-succeeded");
+        let kept = of_occasion(vec![before.clone()], Occasion::Install);
+        assert_eq!(kept.manifests, [before]);
+    }
+}
+
+/// The order is made of the first phase that the annotation names.
+#[test]
+fn the_phase_is_that_of_the_occasion() {
+    for (hook, occasion, expected) in [
+        (
+            "post-install,pre-upgrade",
+            Occasion::Install,
+            "post-install",
+        ),
+        (
+            "post-install,pre-upgrade",
+            Occasion::Upgrade,
+            "post-install,pre-upgrade",
+        ),
+        (
+            "pre-install,post-upgrade",
+            Occasion::Upgrade,
+            "post-upgrade",
+        ),
+        (
+            "pre-install,post-install,post-upgrade",
+            Occasion::Upgrade,
+            "post-upgrade",
+        ),
+        // The same text each time, so that an upgrade that changes nothing changes nothing.
+        (
+            "pre-install,pre-upgrade",
+            Occasion::Install,
+            "pre-install,pre-upgrade",
+        ),
+        (
+            "post-install,post-upgrade",
+            Occasion::Upgrade,
+            "post-install,post-upgrade",
+        ),
+    ] {
+        let (left, _) = one("Job", hook, "", occasion);
+        assert_eq!(
+            annotation(&left.unwrap(), HOOK),
+            Some(expected),
+            "{hook} {occasion:?}"
+        );
+    }
+}
+
+#[test]
+fn policies_in_words_of_ours() {
+    for (kind, hook, policy, recreate, create_only, ttl) in [
+        ("Job", "pre-install", "", true, false, None),
+        (
+            "Job",
+            "pre-install,pre-upgrade",
+            "before-hook-creation",
+            true,
+            false,
+            None,
+        ),
+        (
+            "Job",
+            "pre-install",
+            "before-hook-creation, Hook-Succeeded",
+            true,
+            false,
+            Some(STAYS),
+        ),
+        ("Job", "pre-install", "hook-failed", true, false, None),
+        ("Pod", "post-install", "", true, false, None),
+        ("Secret", "pre-install", "", false, true, None),
+        (
+            "Secret",
+            "pre-install,pre-upgrade",
+            "hook-succeeded",
+            true,
+            false,
+            None,
+        ),
+    ] {
+        let (left, _) = one(kind, hook, policy, Occasion::Install);
+        let left = left.unwrap();
+        let says = |name| annotation(&left, name);
+        assert_eq!(
+            says(ANNOTATION_RECREATE),
+            recreate.then_some("true"),
+            "{kind} {hook}"
+        );
+        assert_eq!(
+            says(ANNOTATION_APPLY),
+            create_only.then_some(APPLY_CREATE_ONLY),
+            "{kind} {hook}"
+        );
+        let seconds = left.pointer("/spec/ttlSecondsAfterFinished");
+        assert_eq!(seconds.and_then(Value::as_u64), ttl, "{kind} {policy}");
+    }
+}
+
+#[test]
+fn what_the_chart_says_itself_stays() {
+    let mut own = manifest("Job", "pre-install", "hook-succeeded");
+    own.object["metadata"]["annotations"][ANNOTATION_RECREATE] = "false".into();
+    own.object["spec"]["ttlSecondsAfterFinished"] = 5.into();
+    let kept = of_occasion(vec![own], Occasion::Install);
+    let object = &kept.manifests[0].object;
+    assert_eq!(annotation(object, ANNOTATION_RECREATE), Some("false"));
+    assert_eq!(object["spec"]["ttlSecondsAfterFinished"], 5);
+}
+
+/// Its pods carry its digest: a change anywhere in it is one of a field that cannot change.
+#[test]
+fn a_job_that_changed_is_made_anew() {
+    let hook = |label: &str| {
+        let mut manifest = manifest("Job", "pre-upgrade", "");
+        manifest.object["metadata"]["labels"] = json!({"helm.sh/chart": label});
+        let kept = of_occasion(vec![manifest], Occasion::Upgrade);
+        kept.manifests[0].object["spec"]["template"].clone()
+    };
+    assert_eq!(hook("web-1.0.0"), hook("web-1.0.0"));
+    assert_ne!(hook("web-1.0.0"), hook("web-1.0.1"));
+}

@@ -1,0 +1,302 @@
+//! References of images, as container runtimes read them.
+
+use std::fmt;
+
+/// The registry of references that name none.
+const DEFAULT_HOST: &str = "docker.io";
+/// What the default registry was once called.
+const LEGACY_HOST: &str = "index.docker.io";
+/// Where the default registry keeps images whose names have one part.
+const OFFICIAL: &str = "library";
+/// Bytes of a repository, without the registry.
+const MAX_REPOSITORY: usize = 255;
+/// Bytes of a tag.
+const MAX_TAG: usize = 128;
+
+/// A reference spelled out in full, as distribution/reference 0.6.0 reads it: `nginx` is `docker.io/library/nginx`. Nothing
+/// is added: a reference without tag has none.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Image {
+    /// Registry, with its port.
+    pub host: String,
+    /// Without registry, tag and digest.
+    pub repository: String,
+    /// Behind the colon.
+    pub tag: Option<String>,
+    /// `sha256:…`
+    pub digest: Option<String>,
+}
+
+/// Why a text is no reference of an image.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImageError {
+    /// 64 hexadecimal digits: what Docker calls a local image by.
+    #[error(
+        "{image:?} is the id of a local image, which no registry knows: write NAME@sha256:{image}"
+    )]
+    Identifier {
+        /// As written.
+        image: String,
+    },
+    /// `docker.io/Foo`
+    #[error("{image:?} is no image: the repository {repository:?} must be lower-case")]
+    UpperCase {
+        /// As written.
+        image: String,
+        /// The part.
+        repository: String,
+    },
+    /// A digest of the wrong length, with upper-case letters or of an unknown algorithm.
+    #[error(
+        "{image:?} is no image: {digest:?} is no digest, write sha256: and 64 hexadecimal digits in lower case"
+    )]
+    Digest {
+        /// As written.
+        image: String,
+        /// The part.
+        digest: String,
+    },
+    /// More than 255 bytes.
+    #[error("{image:?} is no image: its repository has more than {MAX_REPOSITORY} characters")]
+    TooLong {
+        /// As written.
+        image: String,
+    },
+    /// Everything else.
+    #[error("{image:?} is no image: write [HOST[:PORT]/]REPOSITORY[:TAG][@DIGEST]")]
+    Format {
+        /// As written.
+        image: String,
+    },
+}
+
+impl Image {
+    /// Reads a reference.
+    ///
+    /// # Errors
+    /// [`ImageError`].
+    pub fn parse(text: &str) -> Result<Self, ImageError> {
+        let image = || text.to_owned();
+        if text.len() == 64 && text.bytes().all(is_hex) {
+            return Err(ImageError::Identifier { image: image() });
+        }
+        let (host, rest) = split_host(text);
+        let remote = rest.split(':').next().unwrap_or_default();
+        if remote.chars().any(char::is_uppercase) {
+            return Err(ImageError::UpperCase {
+                image: image(),
+                repository: remote.to_owned(),
+            });
+        }
+        let (rest, digest) = match rest.split_once('@') {
+            Some((rest, digest)) => (rest, Some(digest)),
+            None => (rest.as_str(), None),
+        };
+        let (repository, tag) = match rest.split_once(':') {
+            Some((repository, tag)) => (repository, Some(tag)),
+            None => (rest, None),
+        };
+        let (host, repository) = if is_host(host) {
+            (host, repository.to_owned())
+        } else {
+            // `a_b.c/d`: no host, but a fine repository.
+            (DEFAULT_HOST, format!("{host}/{repository}"))
+        };
+        if !is_repository(&repository) || tag.is_some_and(|tag| !is_tag(tag)) {
+            return Err(ImageError::Format { image: image() });
+        }
+        if repository.len() > MAX_REPOSITORY {
+            return Err(ImageError::TooLong { image: image() });
+        }
+        if let Some(digest) = digest.filter(|digest| !is_digest(digest)) {
+            return Err(ImageError::Digest {
+                image: image(),
+                digest: digest.to_owned(),
+            });
+        }
+        Ok(Self {
+            host: host.to_owned(),
+            repository,
+            tag: tag.map(str::to_owned),
+            digest: digest.map(str::to_owned),
+        })
+    }
+}
+
+impl fmt::Display for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.host, self.repository)?;
+        if let Some(tag) = &self.tag {
+            write!(f, ":{tag}")?;
+        }
+        match &self.digest {
+            Some(digest) => write!(f, "@{digest}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether container runtimes take the first part of a reference for a registry, and not for a part of the repository.
+pub(super) fn names_a_registry(part: &str) -> bool {
+    part == "localhost" || part.contains(['.', ':']) || part.chars().any(char::is_uppercase)
+}
+
+/// A host name, an IPv4 address or an IPv6 address in brackets, perhaps with a port.
+pub(super) fn is_host(text: &str) -> bool {
+    let (name, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, "")) => (address, None),
+        Some((address, rest)) => match rest.strip_prefix(':') {
+            Some(port) => (address, Some(port)),
+            None => return false,
+        },
+        None => match text.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (text, None),
+        },
+    };
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = if text.starts_with('[') {
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_hexdigit() || byte == b':')
+    } else {
+        name.split('.').all(is_label)
+    };
+    is_name && port.is_none_or(is_port)
+}
+
+/// Parts of lower-case letters and digits between slashes, joined by `.`, `_`, `__` or dashes.
+pub(super) fn is_repository(text: &str) -> bool {
+    text.split('/').all(is_component)
+}
+
+fn split_host(text: &str) -> (&str, String) {
+    let (host, rest) = match text.split_once('/') {
+        Some((LEGACY_HOST, rest)) => (DEFAULT_HOST, rest),
+        Some((host, rest)) if names_a_registry(host) => (host, rest),
+        _ => (DEFAULT_HOST, text),
+    };
+    if host == DEFAULT_HOST && !rest.contains('/') {
+        (host, format!("{OFFICIAL}/{rest}"))
+    } else {
+        (host, rest.to_owned())
+    }
+}
+
+fn is_label(label: &str) -> bool {
+    !label.is_empty()
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+        && label
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn is_component(component: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let edge = |byte: Option<u8>| byte.is_some_and(is_word);
+    let separators = component.split(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
+    edge(component.bytes().next())
+        && edge(component.bytes().next_back())
+        && separators
+            .into_iter()
+            .all(|run| matches!(run, "" | "." | "_" | "__") || run.bytes().all(|byte| byte == b'-'))
+}
+
+fn is_tag(tag: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    tag.len() <= MAX_TAG
+        && tag.bytes().next().is_some_and(is_word)
+        && tag
+            .bytes()
+            .all(|byte| is_word(byte) || matches!(byte, b'.' | b'-'))
+}
+
+fn is_digest(digest: &str) -> bool {
+    let length = match digest.split_once(':') {
+        Some(("sha256", hex)) if hex.len() == 64 => hex,
+        Some(("sha384", hex)) if hex.len() == 96 => hex,
+        Some(("sha512", hex)) if hex.len() == 128 => hex,
+        _ => return false,
+    };
+    length.bytes().all(is_hex)
+}
+
+fn is_hex(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIGEST: &str = "sha256:0b2f19895de281e4a416700b17a4dc9b8d3b80eb7b5b65dac173880f5113084e";
+
+    #[test]
+    fn spelled_out_in_full() {
+        for (text, want) in [
+            ("alpine:3", "docker.io/library/alpine:3"),
+            ("foo/bar", "docker.io/foo/bar"),
+            ("docker.io/nginx", "docker.io/library/nginx"),
+            ("index.docker.io/a/b", "docker.io/a/b"),
+            ("quay.io/a/b:v1", "quay.io/a/b:v1"),
+            ("localhost/a", "localhost/a"),
+            ("host/a/b", "docker.io/host/a/b"),
+            ("Foo/bar", "Foo/bar"),
+            ("my.reg:5000/x/y/z:1", "my.reg:5000/x/y/z:1"),
+            ("[::1]:5000/a", "[::1]:5000/a"),
+            ("a_b.c/d", "docker.io/a_b.c/d"),
+            ("a__b/c---d.e:T_1.-", "docker.io/a__b/c---d.e:T_1.-"),
+        ] {
+            assert_eq!(
+                Image::parse(text).map(|image| image.to_string()),
+                Ok(want.to_owned())
+            );
+            let pinned = Image::parse(&format!("{text}@{DIGEST}"));
+            assert_eq!(
+                pinned.map(|image| image.to_string()),
+                Ok(format!("{want}@{DIGEST}"))
+            );
+            assert_eq!(
+                Image::parse(want).map(|image| image.to_string()),
+                Ok(want.to_owned())
+            );
+        }
+    }
+
+    #[test]
+    fn refused() {
+        let long = format!("a/{}", "b".repeat(MAX_REPOSITORY));
+        for text in [
+            "",
+            " ",
+            "a: b",
+            "a b",
+            "-a/b",
+            "a..b",
+            "a___b",
+            "a_/b",
+            "/a",
+            "a/",
+            "a//b",
+            "a:",
+            "a:.x",
+            "docker.io/Foo",
+            "b/Foo:x",
+            "ä/b",
+            "a@",
+            "a@sha256:12",
+            "a@md5:0b2f19895de281e4a416700b17a4dc9b",
+            "a@sha256:0B2F19895de281e4a416700b17a4dc9b8d3b80eb7b5b65dac173880f5113084e",
+            "4a456552a5f192992a6edcec2febb1c54870d665173a33dc7d876129b199ddbd",
+            "host:port/a",
+            "[::1/a",
+            "[::1]x/a",
+            "x.y-/A",
+            &long,
+        ] {
+            assert!(Image::parse(text).is_err(), "{text:?}");
+        }
+    }
+}

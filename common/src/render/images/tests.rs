@@ -1,0 +1,119 @@
+use serde_json::json;
+
+use super::*;
+
+fn registry() -> Registry {
+    "mirror.example.com/addons".parse().expect("a registry")
+}
+
+#[test]
+fn images_of_pods_wherever_they_stand() {
+    let object = json!({
+        "spec": {"template": {"spec": {
+            "initContainers": [{"image": "b:1"}],
+            "containers": [{"image": "a:1"}, {"image": "a:1"}, {"image": ""}, {"name": "none"}, null],
+            "volumes": [{"image": {"reference": "v:1"}}, {"emptyDir": {}}],
+        }}},
+        "x/y": [{"ephemeralContainers": [{"image": "c"}]}],
+        "containers": "text",
+        "image": "of something else",
+    });
+    assert_eq!(Vec::from_iter(images(&object)), ["a:1", "b:1", "c", "v:1"]);
+}
+
+#[test]
+fn images_of_known_custom_resources() {
+    let mut object = json!({
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "Prometheus",
+        "spec": {
+            "image": "quay.io/prometheus/prometheus:v3.0.0",
+            "thanos": {"image": "quay.io/thanos/thanos:v0.36.0"},
+            "containers": [{"image": "x"}],
+        },
+    });
+    let names = [
+        "quay.io/prometheus/prometheus:v3.0.0",
+        "quay.io/thanos/thanos:v0.36.0",
+        "x",
+    ];
+    assert_eq!(Vec::from_iter(images(&object)), names);
+    assert_eq!(rewrite(&mut object, &registry()).count, 3);
+    let moved = "mirror.example.com/addons/thanos/thanos:v0.36.0";
+    assert_eq!(object.pointer("/spec/thanos/image"), Some(&json!(moved)));
+
+    let task = json!({
+        "apiVersion": "tekton.dev/v1",
+        "kind": "Task",
+        "spec": {"steps": [{"image": "a"}, {"image": "b"}], "image": "no field"},
+    });
+    assert_eq!(Vec::from_iter(images(&task)), ["a", "b"]);
+    let other = json!({"apiVersion": "example.com/v1", "kind": "Task", "spec": {"steps": [{"image": "a"}]}});
+    assert!(images(&other).is_empty());
+}
+
+#[test]
+fn rewritten_in_place_and_once() {
+    let mut object = json!({"spec": {"containers": [
+        {"image": "nginx:1"},
+        {"image": "mirror.example.com/addons/a/b"},
+        {"image": "Not An Image"},
+    ]}});
+    let first = rewrite(&mut object, &registry());
+    assert_eq!(first.count, 1);
+    assert_eq!(first.doubts.len(), 1);
+    assert!(
+        first.doubts[0].starts_with("spec.containers.2.image: "),
+        "{:?}",
+        first.doubts
+    );
+    assert_eq!(
+        object.pointer("/spec/containers/0/image"),
+        Some(&json!("mirror.example.com/addons/library/nginx:1"))
+    );
+    let before = object.clone();
+    assert_eq!(rewrite(&mut object, &registry()).count, 0);
+    assert_eq!(object, before);
+}
+
+#[test]
+fn images_elsewhere_are_doubts() {
+    let mut object = json!({"spec": {"containers": [{
+        "image": "mirror.example.com/addons/operator",
+        "command": ["/manager", "docs.example.com/guide", "https://quay.io/a/b:c"],
+        "args": [
+            "--acme-http01-solver-image=quay.io/jetstack/cert-manager-acmesolver:v1.19.5",
+            "--listen=10.0.0.1/8:80",
+            "--mirror=mirror.example.com/addons/x:1",
+        ],
+        "env": [
+            {"name": "IMAGES", "value": "3.5.0=quay.io/strimzi/kafka:0.38.0\n3.6.0=quay.io/strimzi/kafka:0.39.0"},
+            {"name": "NODE", "valueFrom": {}},
+        ],
+    }]}});
+    let before = object.clone();
+    let rewritten = rewrite(&mut object, &registry());
+    assert_eq!(object, before);
+    let named = rewritten.doubts.iter().map(|doubt| {
+        doubt
+            .split_once(", which is not rewritten")
+            .map_or("", |(named, _)| named)
+    });
+    assert_eq!(
+        Vec::from_iter(named),
+        [
+            "spec.containers.0.args.0 names quay.io/jetstack/cert-manager-acmesolver:v1.19.5",
+            "spec.containers.0.env.0.value names quay.io/strimzi/kafka:0.38.0",
+            "spec.containers.0.env.0.value names quay.io/strimzi/kafka:0.39.0",
+        ]
+    );
+}
+
+#[test]
+fn deep_objects_are_searched_without_end() {
+    let mut object = json!({"containers": [{"image": "x"}]});
+    for _ in 0..1000 {
+        object = json!({"a": object});
+    }
+    assert!(images(&object).is_empty());
+}

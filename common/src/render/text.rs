@@ -1,0 +1,222 @@
+//! The text that manifests are read from, cut where the output of each file begins.
+
+use serde_json::Value;
+
+use crate::manifest::parse::{self, File, ManifestError, Options, Parsed};
+
+use super::gotemplate::{self, Template, TemplateError};
+use super::package::Package;
+use crate::values::layers::Values;
+use crate::values::{self, ValuesError};
+
+/// The package's own values, where its method is `go-template`: no template.
+const VALUES: &str = "values.yaml";
+/// Endings of files with plain manifests.
+const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// What a package gives, before it is parsed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text {
+    /// The output of each file, in order.
+    pub sections: Vec<Section>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Why there is no text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// A template that is no UTF-8.
+    #[error("{file}: the template is no UTF-8 text: save the file as UTF-8")]
+    NotUtf8 {
+        /// The file.
+        file: String,
+    },
+    /// A folder without templates.
+    #[error(
+        "no file in it ends in .yaml: give the folder of the templates as the path of the source"
+    )]
+    NoTemplate,
+    /// A template that fails.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+}
+
+/// The values that a package of templates brings itself: `values.yaml` at its root.
+///
+/// # Errors
+/// It is no map.
+pub fn package_values(package: &Package) -> Result<Values, ValuesError> {
+    match package.get(VALUES).filter(|_| package.as_file().is_none()) {
+        Some(file) => Ok(Values::new(
+            format!("{VALUES} of the package"),
+            values::read(&file.bytes, VALUES)?,
+        )),
+        None => Ok(Values::default()),
+    }
+}
+
+/// The output of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// The file; empty where the location of the package names it already.
+    pub file: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Text {
+    /// Method `manifest`: the files as they are; of a folder those that end in `.yaml`, `.yml` or `.json`.
+    #[must_use]
+    pub fn plain(package: Package) -> Self {
+        let is_file = package.as_file().is_some();
+        let files = package.into_files().into_iter();
+        let sections = files
+            .filter(|file| is_file || MANIFESTS.iter().any(|end| file.path.ends_with(end)))
+            .map(|file| Section {
+                file: if is_file { String::new() } else { file.path },
+                bytes: file.bytes,
+            });
+        Self {
+            sections: sections.collect(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Method `go-template`: of a folder the files that end in `.yaml`, as Kubermatic takes them, but for
+    /// [`package_values`].
+    ///
+    /// # Errors
+    /// A file that is no text, or no template.
+    pub fn of_templates(
+        package: &Package,
+        data: &Value,
+        options: &gotemplate::Options,
+    ) -> Result<Self, TextError> {
+        let is_file = package.as_file().is_some();
+        let files = package.files().iter();
+        let files =
+            files.filter(|file| is_file || (file.path.ends_with(".yaml") && file.path != VALUES));
+        let mut templates = Vec::new();
+        for file in files {
+            let name = file.path.as_str();
+            let text = std::str::from_utf8(&file.bytes).map_err(|_| TextError::NotUtf8 {
+                file: name.to_owned(),
+            })?;
+            templates.push(Template { name, text });
+        }
+        if templates.is_empty() {
+            return Err(TextError::NoTemplate);
+        }
+        let rendered = gotemplate::render(&templates, data, options)?;
+        let mut sections = Vec::with_capacity(templates.len());
+        let ends = rendered.starts.iter().skip(1).copied();
+        let ends = ends.chain([rendered.text.len()]);
+        for ((template, start), end) in templates.iter().zip(&rendered.starts).zip(ends) {
+            let text = rendered.text.get(*start..end).unwrap_or_default();
+            sections.push(Section {
+                file: if is_file {
+                    String::new()
+                } else {
+                    template.name.to_owned()
+                },
+                bytes: text.as_bytes().to_vec(),
+            });
+        }
+        Ok(Self {
+            sections,
+            warnings: rendered.warnings.iter().map(ToString::to_string).collect(),
+        })
+    }
+
+    /// Method `helm`: what helm printed.
+    #[must_use]
+    pub fn of_chart(text: String) -> Self {
+        Self {
+            sections: vec![Section {
+                file: String::new(),
+                bytes: text.into_bytes(),
+            }],
+            warnings: Vec::new(),
+        }
+    }
+
+    /// All of it, as it is.
+    #[must_use]
+    pub fn raw(&self) -> Vec<u8> {
+        let sections = self.sections.iter();
+        sections.flat_map(|section| section.bytes.clone()).collect()
+    }
+
+    /// Its objects; `location` is where the package was read, and places are `LOCATION/FILE:LINE`, the line that of the
+    /// file's output.
+    ///
+    /// # Errors
+    /// [`ManifestError`].
+    pub fn objects(&self, location: &str, options: &Options) -> Result<Parsed, ManifestError> {
+        let names: Vec<String> = self
+            .sections
+            .iter()
+            .map(|section| match section.file.as_str() {
+                "" => location.to_owned(),
+                file => format!("{}/{file}", location.trim_end_matches('/')),
+            })
+            .collect();
+        let files = self.sections.iter().zip(&names);
+        let files = files.map(|(section, name)| File {
+            name,
+            bytes: &section.bytes,
+        });
+        let mut parsed = parse::parse_files(files, options)?;
+        parsed.warnings.splice(0..0, self.warnings.iter().cloned());
+        Ok(parsed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::package::File;
+    use super::*;
+
+    fn config_map(path: &str, name: &str) -> File {
+        File {
+            path: path.to_owned(),
+            bytes: format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n")
+                .into_bytes(),
+        }
+    }
+
+    #[test]
+    fn a_folder_gives_its_manifests_with_their_places() {
+        let files = vec![
+            config_map("b.yml", "b"),
+            config_map("a/c.json", "c"),
+            config_map("README.md", "none"),
+        ];
+        let text = Text::plain(Package::folder(files).unwrap());
+        let parsed = text
+            .objects("https://example/repo/", &Options::default())
+            .unwrap();
+        let places: Vec<String> = parsed
+            .manifests
+            .iter()
+            .map(|manifest| manifest.place.to_string())
+            .collect();
+        assert_eq!(
+            places,
+            [
+                "https://example/repo/a/c.json:1",
+                "https://example/repo/b.yml:1"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_is_a_manifest_whatever_its_name() {
+        let one = config_map("manifest", "a");
+        let text = Text::plain(Package::file(one.path, one.bytes.clone()));
+        assert_eq!(text.raw(), one.bytes);
+        let parsed = text.objects("./manifest", &Options::default()).unwrap();
+        assert_eq!(parsed.manifests[0].place.to_string(), "./manifest:1");
+    }
+}

@@ -1,0 +1,190 @@
+//! What values hold that no field of a form stands for (semantics 10, `formOnly`).
+
+use serde_json::{Map, Value};
+
+use super::Violation;
+use crate::admission::nearest::nearest;
+use crate::api::catalogue::FormField;
+use crate::manifest::parse::type_of;
+use crate::values::path::Path;
+
+/// Most unknown paths for which the nearest field is looked up: an edit distance to every field costs time.
+const MAX_HINTS: usize = 20;
+
+/// The outermost paths of `values` at which the form has no field, and where it has fields below, what is no map: that would
+/// take away what the catalogue says beside them.
+#[must_use]
+pub fn unknown(form: &[FormField], values: &Map<String, Value>) -> Vec<Violation> {
+    let parsed = form.iter().filter_map(|field| {
+        let path = Path::parse(&field.internal_name).ok()?;
+        Some((path, field.internal_name.as_str()))
+    });
+    let mut search = Search {
+        fields: parsed.collect(),
+        at: Vec::new(),
+        found: Vec::new(),
+    };
+    search.map(values);
+    search.found
+}
+
+struct Search<'a> {
+    /// Paths, and as the form spells them.
+    fields: Vec<(Path, &'a str)>,
+    at: Vec<String>,
+    found: Vec<Violation>,
+}
+
+impl Search<'_> {
+    fn map(&mut self, values: &Map<String, Value>) {
+        for (key, value) in values {
+            self.at.push(key.clone());
+            self.value(value);
+            self.at.pop();
+        }
+    }
+
+    fn value(&mut self, value: &Value) {
+        let is_field = |path: &Path| self.at.starts_with(path.keys());
+        let is_above = |path: &Path| path.keys().starts_with(&self.at);
+        // What stands below a field is judged with the field: its value is no map.
+        if self.fields.iter().any(|(path, _)| is_field(path)) {
+            return;
+        }
+        let below = self.fields.iter().find(|(path, _)| is_above(path));
+        match (below, value) {
+            (Some(_), Value::Object(inner)) => self.map(inner),
+            (Some((_, field)), other) => {
+                let message = format!(
+                    "a map is expected, this is {}: the form has {field} in it",
+                    type_of(other)
+                );
+                self.report(message);
+            }
+            (None, _) => {
+                let message = format!(
+                    "the form has no such field, and the add-on takes no other values{}",
+                    self.hint()
+                );
+                self.report(message);
+            }
+        }
+    }
+
+    fn report(&mut self, message: String) {
+        let path = Path::of(self.at.clone());
+        self.found.extend(path.map(|path| Violation {
+            path: path.to_string(),
+            message,
+        }));
+    }
+
+    /// The field whose name, in the same map or else anywhere, is nearest to the key.
+    fn hint(&self) -> String {
+        let Some((key, map)) = self.at.split_last() else {
+            return String::new();
+        };
+        if self.found.len() >= MAX_HINTS {
+            return String::new();
+        }
+        let names = |all: bool| {
+            let fields = self.fields.iter().filter_map(|(path, name)| {
+                let (last, rest) = path.keys().split_last()?;
+                (all || rest == map).then_some((last.as_str(), *name))
+            });
+            fields.collect::<Vec<_>>()
+        };
+        let near = [names(false), names(true)].into_iter().find_map(|names| {
+            let near = nearest(key, names.iter().map(|(last, _)| *last))?;
+            names.into_iter().find(|(last, _)| *last == near)
+        });
+        near.map(|(_, name)| format!("; did you mean {name}?"))
+            .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(values: Value) -> Vec<String> {
+        let form: Vec<FormField> = serde_json::from_value(json!([
+            {"internalName": "spec.replicas", "type": "number"},
+            {"internalName": "spec.host"},
+            {"internalName": "host\\.name"},
+        ]))
+        .unwrap();
+        unknown(&form, values.as_object().unwrap())
+            .into_iter()
+            .map(|violation| format!("{}: {}", violation.path, violation.message))
+            .collect()
+    }
+
+    #[test]
+    fn only_fields_of_the_form_are_known() {
+        let unknown = "the form has no such field, and the add-on takes no other values";
+        for (values, expected) in [
+            (json!({}), vec![]),
+            (json!({"spec": {}}), vec![]),
+            (
+                json!({"spec": {"replicas": 1, "host": "a"}, "host.name": "b"}),
+                vec![],
+            ),
+            // A wrong type is told where types are judged.
+            (json!({"spec": {"replicas": {"nested": 1}}}), vec![]),
+            (
+                json!({"spec": {"replica": 1}}),
+                vec![format!(
+                    "spec.replica: {unknown}; did you mean spec.replicas?"
+                )],
+            ),
+            (
+                json!({"host": {"name": "s3cret"}, "other": {"deep": {}}}),
+                vec![
+                    format!("host: {unknown}; did you mean spec.host?"),
+                    format!("other: {unknown}"),
+                ],
+            ),
+            (
+                json!({"spec": {"image": {"tag": "s3cret"}}}),
+                vec![format!("spec.image: {unknown}")],
+            ),
+            (
+                json!({"spec": null}),
+                vec![
+                    "spec: a map is expected, this is null: the form has spec.replicas in it"
+                        .to_owned(),
+                ],
+            ),
+            (
+                json!({"spec": "s3cret"}),
+                vec![
+                    "spec: a map is expected, this is text: the form has spec.replicas in it"
+                        .to_owned(),
+                ],
+            ),
+        ] {
+            assert_eq!(found(values.clone()), expected, "{values}");
+        }
+    }
+
+    #[test]
+    fn a_form_without_fields_takes_nothing() {
+        let values = json!({"a": 1, "b": {}});
+        let found = unknown(&[], values.as_object().unwrap());
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn hints_are_few() {
+        let values: Map<String, Value> = (0..100_000)
+            .map(|i| (format!("replica{i:06}"), json!(i)))
+            .collect();
+        let form = [serde_json::from_value(json!({"internalName": "replicas00000"})).unwrap()];
+        let found = unknown(&form, &values);
+        let hints = found.iter().filter(|one| one.message.contains("mean"));
+        assert_eq!((found.len(), hints.count()), (100_000, MAX_HINTS));
+    }
+}

@@ -1,0 +1,156 @@
+//! Layers merged as [`super::merge`] does it, with a note at each leaf of the layers that had a say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use crate::values::path::Path;
+
+/// What the layers come to; they are known by their index.
+#[derive(Debug, Default)]
+pub(super) struct Trace(Branch);
+
+/// A leaf, and the layers that had a say at its path.
+#[derive(Debug)]
+pub(super) struct Traced {
+    /// Where.
+    pub(super) path: Path,
+    /// `None`: deleted.
+    pub(super) value: Option<Value>,
+    /// The layer that counts.
+    pub(super) by: usize,
+    /// The ones that it overrides.
+    pub(super) over: BTreeSet<usize>,
+}
+
+#[derive(Debug)]
+enum Node {
+    Leaf(Leaf),
+    Branch(Branch),
+}
+
+#[derive(Debug)]
+struct Leaf {
+    /// `None`: deleted.
+    value: Option<Value>,
+    by: usize,
+    over: BTreeSet<usize>,
+}
+
+/// A map, by the layer that made it one.
+#[derive(Debug, Default)]
+struct Branch {
+    children: BTreeMap<String, Node>,
+    by: usize,
+    over: BTreeSet<usize>,
+}
+
+impl Trace {
+    /// Merges maps in their order; the first is taken as it is, its nulls too.
+    pub(super) fn of<'a>(layers: impl Iterator<Item = &'a Value>) -> Self {
+        let mut root = Branch::default();
+        for (by, layer) in layers.enumerate() {
+            if let Value::Object(fields) = layer {
+                root.add(fields, by);
+            }
+        }
+        Self(root)
+    }
+
+    /// Every leaf, sorted by path.
+    pub(super) fn leaves(&self) -> Vec<Traced> {
+        let mut leaves = Vec::new();
+        self.0.collect(&mut Vec::new(), &mut leaves);
+        leaves
+    }
+
+    /// The merged values, each leaf as `show` makes it of its value and of the layer that it comes from.
+    pub(super) fn rebuilt(&self, show: &dyn Fn(&Value, usize) -> Value) -> Value {
+        self.0.rebuilt(show)
+    }
+}
+
+impl Branch {
+    fn add(&mut self, fields: &Map<String, Value>, by: usize) {
+        for (key, value) in fields {
+            let old = self.children.remove(key);
+            let node = Node::merged(old, &self.over, value, by);
+            self.children.insert(key.clone(), node);
+        }
+    }
+
+    fn collect(&self, at: &mut Vec<String>, leaves: &mut Vec<Traced>) {
+        for (key, node) in &self.children {
+            at.push(key.clone());
+            let (value, by, over) = match node {
+                Node::Branch(branch) if !branch.children.is_empty() => {
+                    branch.collect(at, leaves);
+                    at.pop();
+                    continue;
+                }
+                Node::Branch(empty) => (Some(Value::Object(Map::new())), empty.by, &empty.over),
+                Node::Leaf(leaf) => (leaf.value.clone(), leaf.by, &leaf.over),
+            };
+            leaves.extend(Path::of(at.clone()).map(|path| Traced {
+                path,
+                value,
+                by,
+                over: over.clone(),
+            }));
+            at.pop();
+        }
+    }
+
+    fn rebuilt(&self, show: &dyn Fn(&Value, usize) -> Value) -> Value {
+        let fields = self.children.iter().filter_map(|(key, node)| {
+            let value = match node {
+                Node::Branch(branch) if branch.children.is_empty() => {
+                    show(&Value::Object(Map::new()), branch.by)
+                }
+                Node::Branch(branch) => branch.rebuilt(show),
+                Node::Leaf(leaf) => show(leaf.value.as_ref()?, leaf.by),
+            };
+            Some((key.clone(), value))
+        });
+        Value::Object(fields.collect())
+    }
+}
+
+impl Node {
+    /// `above`: whom the map that this stands in overrides.
+    fn merged(old: Option<Self>, above: &BTreeSet<usize>, value: &Value, by: usize) -> Self {
+        match (old, value) {
+            (Some(Self::Branch(mut branch)), Value::Object(fields)) => {
+                branch.add(fields, by);
+                Self::Branch(branch)
+            }
+            (old, value) => {
+                let over = old.map_or_else(|| above.clone(), |old| old.layers());
+                if let Value::Object(fields) = value {
+                    let mut branch = Branch {
+                        children: BTreeMap::new(),
+                        by,
+                        over,
+                    };
+                    branch.add(fields, by);
+                    return Self::Branch(branch);
+                }
+                // A null takes away; the first layer has nothing under it.
+                let value = (!value.is_null() || by == 0).then(|| value.clone());
+                Self::Leaf(Leaf { value, by, over })
+            }
+        }
+    }
+
+    /// Everybody who had a say here or below.
+    fn layers(&self) -> BTreeSet<usize> {
+        match self {
+            Self::Leaf(leaf) => leaf.over.iter().copied().chain([leaf.by]).collect(),
+            Self::Branch(branch) => {
+                let below = branch.children.values().flat_map(Self::layers);
+                let own = branch.over.iter().copied().chain([branch.by]);
+                below.chain(own).collect()
+            }
+        }
+    }
+}

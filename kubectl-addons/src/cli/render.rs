@@ -1,0 +1,77 @@
+//! Flags of `render`. Field docs are the help texts.
+#![expect(missing_docs, reason = "a flattened group has no help text of its own")]
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCandidates;
+use common::api::catalogue;
+
+use super::operation::{Source, Values};
+use super::reading::Fit;
+use crate::completion;
+
+/// Flags of `render`.
+#[derive(Args, Debug)]
+pub struct Render {
+    /// Add-on of a catalogue, or with --channel of an index
+    #[arg(value_name = "NAME[@VERSION]", required_unless_present = "dir", add = ArgValueCandidates::new(completion::addons))]
+    pub addon: Option<String>,
+    /// Folder of manifests, templates or a chart, instead of an add-on of a catalogue
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["addon", "channel", "catalogue"], requires = "method")]
+    pub dir: Option<PathBuf>,
+    /// How the folder becomes manifests
+    #[arg(long, value_enum, value_name = "METHOD", requires = "dir")]
+    pub method: Option<Method>,
+    /// Data of templates, JSON or YAML, instead of what the cluster tells; no cluster is asked then
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
+    /// Name of the installation; default: the add-on's name, or that of the folder
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Namespace for objects that name none; default: the version's own, else the add-on's name
+    #[arg(long, value_name = "NAMESPACE")]
+    pub target_namespace: Option<String>,
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub fit: Fit,
+    #[command(flatten)]
+    pub values: Values,
+    /// Output format
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    pub output: RenderFormat,
+}
+
+/// Methods of `--method`, as `template.method` names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Method {
+    /// Plain YAML
+    Manifest,
+    /// Go templates
+    GoTemplate,
+    /// A Helm chart
+    Helm,
+}
+
+impl From<Method> for catalogue::Method {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Manifest => Self::Manifest,
+            Method::GoTemplate => Self::GoTemplate,
+            Method::Helm => Self::Helm,
+        }
+    }
+}
+
+/// Formats of `render`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum RenderFormat {
+    /// the objects, one document each
+    #[default]
+    Yaml,
+    /// the objects as one List
+    Json,
+    /// the text exactly as it was rendered
+    Raw,
+}

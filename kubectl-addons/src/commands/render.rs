@@ -1,0 +1,160 @@
+//! `render NAME[@VERSION] | --dir DIR`: the manifests that would be applied, without applying them and, where nothing of it is
+//! asked for, without a cluster.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use common::api::catalogue::{AddonVersion, CatalogueClass, Template};
+use common::api::names::installation_name;
+use common::catalogue::select::{Request, Rules};
+use common::catalogue::{Entry, Origin};
+use common::manifest::Manifest;
+use common::plan::InstallationName;
+use common::render::facts::Facts;
+use common::values;
+use serde_json::{Value, json};
+
+use crate::cli::Format;
+use crate::cli::render::{Render, RenderFormat};
+use crate::exit::Exit;
+use crate::operation::candidate::Candidate;
+use crate::operation::choose::{Wish, choose};
+use crate::operation::content;
+use crate::operation::fetch::{Verified, fetch};
+use crate::operation::inputs::{Data, Inputs};
+use crate::operation::pipeline::overlaid;
+use crate::output;
+use crate::session::Session;
+use crate::source::{Fetched, folder};
+
+/// Renders one add-on, or one folder.
+///
+/// # Errors
+/// No such add-on, nothing that fits, a source, a template or a manifest that fails.
+pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
+    let (entry, folder) = match &args.dir {
+        Some(dir) => {
+            let (entry, verified) = of_folder(args, dir)?;
+            (entry, Some(verified))
+        }
+        None => (of_catalogue(session, args).await?, None),
+    };
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => installation_name(&entry.addon),
+    };
+    let name = InstallationName {
+        namespace: session.global().system_namespace.clone(),
+        name,
+    };
+    let mut candidate = Candidate::new(name, None, entry, Rules::Auto);
+    let spec = &mut candidate.wanted.spec;
+    spec.target_namespace = args.target_namespace.clone();
+    spec.registry = args.values.registry.clone();
+    spec.values = Some(overlaid(None, &args.values)?);
+    candidate.inputs = match &args.data {
+        Some(file) => Inputs::given(&candidate, Data::Given(data(file)?)),
+        None if args.dir.is_some() || args.fit.k8s.is_some() => {
+            let facts = Facts {
+                version: args.fit.k8s.clone().unwrap_or_default(),
+                ..Facts::default()
+            };
+            Inputs::given(&candidate, Data::Cluster(Box::new(facts), Box::default()))
+        }
+        None => Inputs::read(session, &candidate).await?,
+    };
+    let verified = match folder {
+        Some(verified) => verified,
+        None => fetch(session, &candidate).await?,
+    };
+    if args.output == RenderFormat::Raw {
+        let text = content::text(session, &candidate, verified.fetched.package).await?;
+        tell(&text.warnings);
+        output::bytes(&text.raw());
+        return Ok(Exit::Done);
+    }
+    let rendered = content::content(session, &candidate, verified).await?;
+    tell(&rendered.warnings);
+    print(rendered.manifests, args.output)?;
+    Ok(Exit::Done)
+}
+
+/// The entry that fits.
+async fn of_catalogue(session: &Session, args: &Render) -> Result<Entry> {
+    let wish = Wish::parse(args.addon.as_deref().unwrap_or_default());
+    let catalogue = session.catalogue(&args.source).await?;
+    let request = Request {
+        addon: &wish.name,
+        version: wish.version.as_deref(),
+        ..Request::default()
+    };
+    let facts = super::facts(session, &args.fit).await?;
+    let (entry, selection) = choose(&catalogue, &request, &facts, session.rules())?;
+    tell(&selection.warnings);
+    Ok(entry)
+}
+
+/// A folder as the entry that it could be.
+fn of_folder(args: &Render, dir: &Path) -> Result<(Entry, Verified)> {
+    let package = folder::read(dir).with_context(|| format!("--dir {}", dir.display()))?;
+    let absolute = std::path::absolute(dir)?;
+    let addon = absolute.file_name().map(|name| name.to_string_lossy());
+    let location = dir.display().to_string();
+    let version = AddonVersion {
+        template: Template {
+            method: args.method.map(Into::into).unwrap_or_default(),
+            ..Template::default()
+        },
+        ..AddonVersion::default()
+    };
+    let entry = Entry {
+        addon: addon.map_or_else(|| "addon".to_owned(), |name| name.into_owned()),
+        description: None,
+        support: None,
+        class: CatalogueClass::default(),
+        version,
+        origin: Arc::new(Origin::Index {
+            location: location.clone(),
+        }),
+        base_url: None,
+        registry: None,
+        place: "--dir".to_owned(),
+    };
+    let verified = Verified {
+        manifest_hash: package.digest(),
+        fetched: Fetched {
+            package,
+            location,
+            resolved: None,
+        },
+        warnings: Vec::new(),
+    };
+    Ok((entry, verified))
+}
+
+/// The document of `--data`: one map.
+fn data(file: &Path) -> Result<Value> {
+    let name = file.display().to_string();
+    let bytes = std::fs::read(file).with_context(|| format!("--data {name}"))?;
+    values::read(&bytes, &name).with_context(|| format!("--data {name}"))
+}
+
+fn print(manifests: Vec<Manifest>, format: RenderFormat) -> Result<()> {
+    let objects: Vec<Value> = manifests.into_iter().map(|one| one.object).collect();
+    if format == RenderFormat::Json {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        return output::value(&list, Format::Json);
+    }
+    for object in objects {
+        output::data("---\n");
+        output::value(&object, Format::Yaml)?;
+    }
+    Ok(())
+}
+
+fn tell(warnings: &[String]) {
+    for warning in warnings {
+        output::note(&format!("careful: {warning}"));
+    }
+}

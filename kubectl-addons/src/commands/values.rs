@@ -1,0 +1,141 @@
+//! `values NAME`: the values of an installation, and with `--explain` which layer each comes from.
+
+use anyhow::Result;
+use common::api::catalogue::Method;
+use common::api::installation::AddonInstallation;
+use common::catalogue::Entry;
+use common::catalogue::select::Rules;
+use common::render::text;
+use common::values::layers::{Explained, Layers, Values};
+
+use crate::cli::Format;
+use crate::cli::reading;
+use crate::exit::Exit;
+use crate::helm;
+use crate::operation::candidate::Candidate;
+use crate::operation::fetch::fetch;
+use crate::operation::installed;
+use crate::operation::known::{Known, name_of};
+use crate::operation::pipeline::find;
+use crate::operation::values_from;
+use crate::output::table::Table;
+use crate::output::{self, Items};
+use crate::session::Session;
+
+/// Longest value in a column, in characters.
+const MAX_WIDTH: usize = 60;
+
+/// Shows the values of one installation; what comes from Secrets is not shown. Where a layer cannot be read the others are
+/// shown, and the exit code is 1.
+///
+/// # Errors
+/// There is no installation of that name; the server cannot be reached, or refuses.
+pub async fn run(session: &Session, args: &reading::Values) -> Result<Exit> {
+    let known = Known::read(session).await?;
+    let record = find(&known, &args.name, session)?;
+    let (layers, unread) = read(session, record).await?;
+    let explained = layers.explain();
+    match args.output.format {
+        Format::Name => {
+            let lines = explained.iter().map(|leaf| format!("{}\n", leaf.path));
+            output::data(&lines.collect::<String>());
+        }
+        format @ (Format::Json | Format::Yaml) if args.explain => {
+            output::value(&Items { items: &explained }, format)?;
+        }
+        Format::Table | Format::Wide if args.explain => output::data(&table(&explained).render()),
+        Format::Json => output::value(&layers.masked(), Format::Json)?,
+        Format::Table | Format::Wide | Format::Yaml => {
+            output::value(&layers.masked(), Format::Yaml)?;
+        }
+    }
+    for error in &unread {
+        output::failure(error);
+    }
+    Ok(if unread.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
+}
+
+/// The layers of an installation, and why some of them are missing.
+async fn read(
+    session: &Session,
+    record: &AddonInstallation,
+) -> Result<(Layers, Vec<anyhow::Error>)> {
+    let mut unread = Vec::new();
+    let mut layers = match installed::entry(session, record).await {
+        Ok(entry) => {
+            let mut layers = Layers::of(&entry, record);
+            match package(session, record, &entry).await {
+                Ok(values) => layers.package = values,
+                Err(error) => unread.push(error.context("the package's own values are left out")),
+            }
+            layers
+        }
+        Err(error) => {
+            unread.push(error.context("the values of package, catalogue and form are left out"));
+            let stored = record.spec.values.clone().unwrap_or_default();
+            Layers {
+                spec: Values::new("spec.values", stored),
+                ..Layers::default()
+            }
+        }
+    };
+    match values_from::read(session.cluster().await?, record).await {
+        Ok(found) => layers.values_from = found.values,
+        Err(error) => unread.push(error.context("the values of Secrets are left out")),
+    }
+    Ok((layers, unread))
+}
+
+/// What the package of an entry says itself.
+async fn package(session: &Session, record: &AddonInstallation, entry: &Entry) -> Result<Values> {
+    let method = entry.version.template.method;
+    if method == Method::Manifest {
+        return Ok(Values::default());
+    }
+    let candidate = Candidate::new(
+        name_of(record),
+        Some(record.clone()),
+        entry.clone(),
+        Rules::Auto,
+    );
+    let package = fetch(session, &candidate).await?.fetched.package;
+    match method {
+        Method::Helm => Ok(Values::new(
+            "values.yaml of the chart",
+            helm::chart(&package)?.values,
+        )),
+        _ => Ok(text::package_values(&package)?),
+    }
+}
+
+fn table(explained: &[Explained]) -> Table {
+    let mut table = Table::new(&["PATH", "VALUE", "LAYER", "FROM", "OVERRIDES"]);
+    for leaf in explained {
+        let value = match &leaf.value {
+            Some(value) => shortened(&value.to_string()),
+            None if leaf.deleted => "(deleted)".to_owned(),
+            None => leaf.by.note(),
+        };
+        let overrides: Vec<&str> = leaf.overrides.iter().map(|by| by.layer.name()).collect();
+        table.row(vec![
+            leaf.path.to_string(),
+            value,
+            leaf.by.layer.name().to_owned(),
+            leaf.by.source.clone(),
+            overrides.join(", "),
+        ]);
+    }
+    table
+}
+
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= MAX_WIDTH {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(MAX_WIDTH - 1).collect();
+    format!("{start}…")
+}

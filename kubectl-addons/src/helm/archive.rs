@@ -1,0 +1,196 @@
+//! Charts as archives: read in memory and nowhere else, as far as our own questions go. Helm reads the archive itself.
+
+use std::io::{self, Read as _};
+
+use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
+use flate2::read::GzDecoder;
+use tar::{Archive, EntryType};
+
+/// Bytes of a compressed archive.
+pub const MAX_ARCHIVE: usize = 64 << 20;
+/// Headers and padding beside the bytes of the files.
+const OVERHEAD: u64 = (MAX_FILES as u64) * 2048;
+
+/// Why bytes are no chart archive.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// No gzip, no tar, or cut off.
+    #[error("it is no .tgz, or it is cut off")]
+    Unreadable(#[source] io::Error),
+    /// A bomb.
+    #[error("it is larger than {} MiB unpacked", MAX_BYTES >> 20)]
+    TooLarge,
+    /// A link, a device.
+    #[error("{path} is no regular file: charts hold files only")]
+    Kind {
+        /// Its path.
+        path: String,
+    },
+    /// A path outside of its one folder.
+    #[error("{path} lies outside of the chart's folder")]
+    Outside {
+        /// Its path.
+        path: String,
+    },
+    /// Files that are no package.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+}
+
+/// The files of a chart archive, without the folder that all of them are in.
+///
+/// # Errors
+/// [`ArchiveError`].
+pub fn unpack(bytes: &[u8]) -> Result<Package, ArchiveError> {
+    let limit = MAX_BYTES as u64 + OVERHEAD;
+    let mut archive = Archive::new(GzDecoder::new(bytes).take(limit));
+    let mut files = Vec::new();
+    let mut size = 0_u64;
+    let mut root: Option<String> = None;
+    for entry in archive.entries().map_err(ArchiveError::Unreadable)? {
+        let mut entry = entry.map_err(ArchiveError::Unreadable)?;
+        let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        match entry.header().entry_type() {
+            EntryType::Regular | EntryType::Continuous => {}
+            EntryType::Directory | EntryType::XGlobalHeader | EntryType::XHeader => continue,
+            _ => return Err(ArchiveError::Kind { path }),
+        }
+        let inner = inside(&path, &mut root)?.to_owned();
+        size = size.saturating_add(entry.size());
+        if size > MAX_BYTES as u64 {
+            return Err(ArchiveError::TooLarge);
+        }
+        if files.len() >= MAX_FILES {
+            return Err(PackageError::TooMany.into());
+        }
+        let mut bytes = Vec::new();
+        entry
+            .read_to_end(&mut bytes)
+            .map_err(ArchiveError::Unreadable)?;
+        files.push(File { path: inner, bytes });
+    }
+    // To the end, where the checksum stands: what was cut off behind the last file is cut off.
+    let mut rest = archive.into_inner();
+    io::copy(&mut rest, &mut io::sink()).map_err(ArchiveError::Unreadable)?;
+    if rest.limit() == 0 {
+        return Err(ArchiveError::TooLarge);
+    }
+    Ok(Package::folder(files)?)
+}
+
+/// The path below the one folder of the archive.
+fn inside<'a>(path: &'a str, root: &mut Option<String>) -> Result<&'a str, ArchiveError> {
+    let outside = || ArchiveError::Outside {
+        path: path.to_owned(),
+    };
+    let relative = path.strip_prefix("./").unwrap_or(path);
+    let (folder, rest) = relative.split_once('/').ok_or_else(outside)?;
+    if matches!(folder, "" | "." | "..") || root.get_or_insert_with(|| folder.to_owned()) != folder
+    {
+        return Err(outside());
+    }
+    Ok(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use tar::{Builder, Header};
+
+    use super::*;
+
+    fn entry(builder: &mut Builder<Vec<u8>>, path: &str, kind: EntryType, bytes: &[u8]) {
+        let mut header = Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        header.set_entry_type(kind);
+        // Not by set_path, which refuses what is tried here.
+        header.as_gnu_mut().unwrap().name[..path.len()].copy_from_slice(path.as_bytes());
+        header.set_cksum();
+        builder.append(&header, bytes).unwrap();
+    }
+
+    fn tgz(entries: &[(&str, EntryType, &[u8])]) -> Vec<u8> {
+        let mut builder = Builder::new(Vec::new());
+        for (path, kind, bytes) in entries {
+            entry(&mut builder, path, *kind, bytes);
+        }
+        let tar = builder.into_inner().unwrap();
+        let mut gz = GzEncoder::new(Vec::new(), Compression::fast());
+        gz.write_all(&tar).unwrap();
+        gz.finish().unwrap()
+    }
+
+    const CHART: (&str, EntryType, &[u8]) = ("web/Chart.yaml", EntryType::Regular, b"name: web\n");
+
+    #[test]
+    fn files_without_their_folder() {
+        let bytes = tgz(&[("web/", EntryType::Directory, b""), CHART]);
+        let package = unpack(&bytes).unwrap();
+        assert_eq!(package.files()[0].path, "Chart.yaml");
+        assert_eq!(package.files()[0].bytes, b"name: web\n");
+    }
+
+    #[test]
+    fn what_is_refused() {
+        for (entries, words) in [
+            (
+                &[("../Chart.yaml", EntryType::Regular, &b""[..])][..],
+                "lies outside",
+            ),
+            (&[("/etc/passwd", EntryType::Regular, b"")], "lies outside"),
+            (&[("Chart.yaml", EntryType::Regular, b"")], "lies outside"),
+            (
+                &[CHART, ("other/a", EntryType::Regular, b"")],
+                "lies outside",
+            ),
+            (
+                &[("web/../../a", EntryType::Regular, b"")],
+                "leads out of the package",
+            ),
+            (
+                &[CHART, ("web/a", EntryType::Symlink, b"")],
+                "no regular file",
+            ),
+            (&[CHART, ("web/a", EntryType::Link, b"")], "no regular file"),
+            (&[CHART, ("web/a", EntryType::Char, b"")], "no regular file"),
+            (&[CHART, CHART], "is there twice"),
+            (&[], "holds no file"),
+        ] {
+            let error = unpack(&tgz(entries)).unwrap_err();
+            assert!(error.to_string().contains(words), "{words}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_is_no_archive() {
+        let bytes = tgz(&[CHART]);
+        for cut in [0, 1, 10, bytes.len() / 2, bytes.len() - 1] {
+            let error = unpack(bytes.get(..cut).unwrap()).unwrap_err();
+            assert!(
+                matches!(error, ArchiveError::Unreadable(_)),
+                "{cut}: {error}"
+            );
+        }
+        assert!(unpack(b"<html>").is_err());
+    }
+
+    #[test]
+    fn bombs_end() {
+        let zeros = vec![0; MAX_BYTES + 1];
+        let bytes = tgz(&[("web/a", EntryType::Regular, &zeros)]);
+        assert!(bytes.len() < 1 << 20);
+        assert!(matches!(unpack(&bytes), Err(ArchiveError::TooLarge)));
+        // Behind the end of the archive.
+        let mut gz = GzEncoder::new(Vec::new(), Compression::fast());
+        let mut builder = Builder::new(Vec::new());
+        entry(&mut builder, CHART.0, CHART.1, CHART.2);
+        gz.write_all(&builder.into_inner().unwrap()).unwrap();
+        gz.write_all(&vec![0; MAX_BYTES + (32 << 20)]).unwrap();
+        let error = unpack(&gz.finish().unwrap()).unwrap_err();
+        assert!(matches!(error, ArchiveError::TooLarge), "{error}");
+    }
+}

@@ -1,0 +1,344 @@
+//! One run of helm: nothing of the caller's environment but proxies and certificates, bounded in time and output, its whole
+//! process group stopped where it does not end.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use tokio::time::{sleep, timeout};
+
+use super::HelmError;
+use super::workspace::Workspace;
+
+/// What goes through to helm: how the network is reached. Credentials of this machine do not.
+const PASSED: [&str; 9] = [
+    "PATH",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+/// What is kept of its words.
+const MAX_WORDS: usize = 64 << 10;
+/// What is shown of them.
+const SHOWN: usize = 4 << 10;
+/// For a release to be marked as failed, once helm was asked to stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What to run.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    verb: &'static str,
+    args: Vec<OsString>,
+    bound: Duration,
+    output: usize,
+    input: Vec<u8>,
+    /// Text that is not shown.
+    secrets: &'a [String],
+    /// It writes to a cluster: asked to stop before it is killed, and on Ctrl-C.
+    writes: bool,
+    /// A program that the kubeconfig names has to run as it does for kubectl.
+    ambient: bool,
+}
+
+/// What it said, where it succeeded.
+#[derive(Debug)]
+pub(super) struct Said {
+    verb: &'static str,
+    stdout: Vec<u8>,
+}
+
+impl<'a> Call<'a> {
+    /// `output`: bytes of stdout that are read at most.
+    pub(super) fn new(verb: &'static str, bound: Duration, output: usize) -> Self {
+        Self {
+            verb,
+            args: Vec::new(),
+            bound,
+            output,
+            input: Vec::new(),
+            secrets: &[],
+            writes: false,
+            ambient: false,
+        }
+    }
+
+    pub(super) fn args<T: Into<OsString>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// What it reads on stdin: values never touch the disk.
+    pub(super) fn input(mut self, input: Vec<u8>) -> Self {
+        self.input = input;
+        self
+    }
+
+    pub(super) fn secrets(mut self, secrets: &'a [String]) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    pub(super) fn writes(mut self) -> Self {
+        self.writes = true;
+        self
+    }
+
+    pub(super) fn ambient(mut self, ambient: bool) -> Self {
+        self.ambient = ambient;
+        self
+    }
+}
+
+impl Said {
+    pub(super) fn text(self) -> Result<String, HelmError> {
+        let verb = self.verb;
+        String::from_utf8(self.stdout).map_err(|_| HelmError::Answer { verb })
+    }
+}
+
+/// Runs helm to its end.
+///
+/// # Errors
+/// It cannot be started, does not end in time, prints too much, or fails: then its own words are in the error.
+pub(super) async fn run(
+    program: &Path,
+    workspace: &Workspace,
+    call: Call<'_>,
+) -> Result<Said, HelmError> {
+    let wrong = |source| HelmError::Start {
+        program: program.display().to_string(),
+        source,
+    };
+    let mut command = command(program, workspace, &call);
+    let mut child = command.spawn().map_err(wrong)?;
+    let stdin = child.stdin.take();
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let feed = async {
+        if let Some(mut stdin) = stdin {
+            // One that does not read its input tells why by its exit code.
+            let _ = stdin.write_all(&call.input).await;
+        }
+    };
+    let work = async {
+        let (_, output, words) = tokio::join!(
+            feed,
+            read(stdout, call.output, true),
+            read(stderr, MAX_WORDS, false)
+        );
+        let Some(output) = output.map_err(wrong)? else {
+            return Err(HelmError::TooMuch {
+                verb: call.verb,
+                limit: call.output,
+            });
+        };
+        Ok((output, words.map_err(wrong)?.unwrap_or_default()))
+    };
+    let done = async {
+        let read = work.await?;
+        Ok::<_, HelmError>((child.wait().await.map_err(wrong)?, read))
+    };
+    let ended = tokio::select! {
+        ended = timeout(call.bound, done) => ended.unwrap_or(Err(HelmError::TimedOut {
+            verb: call.verb,
+            bound: call.bound,
+        })),
+        () = interrupted(call.writes) => Err(HelmError::Interrupted { verb: call.verb }),
+    };
+    match ended {
+        Ok((status, (stdout, words))) => finished(&call, status, stdout, &words),
+        Err(error) => {
+            stop(&mut child, call.writes).await;
+            Err(error)
+        }
+    }
+}
+
+fn finished(
+    call: &Call<'_>,
+    status: ExitStatus,
+    stdout: Vec<u8>,
+    words: &[u8],
+) -> Result<Said, HelmError> {
+    let verb = call.verb;
+    if status.success() {
+        return Ok(Said { verb, stdout });
+    }
+    let mut message = message(&String::from_utf8_lossy(words), call.secrets);
+    if message.is_empty() {
+        message = format!("it ended with {status} and said nothing");
+    }
+    Err(HelmError::Failed { verb, message })
+}
+
+fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(&call.args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    #[cfg(unix)]
+    command.process_group(0);
+    if call.ambient {
+        for (name, _) in std::env::vars_os() {
+            let is_helms = name.to_str().is_some_and(|name| name.starts_with("HELM_"));
+            if is_helms || name == "KUBECONFIG" {
+                command.env_remove(name);
+            }
+        }
+    } else {
+        command.env_clear().current_dir(workspace.path());
+        for name in PASSED {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+    }
+    for (variable, folder) in workspace.variables() {
+        // The programs of a kubeconfig look for their settings at home.
+        if !call.ambient || variable.starts_with("HELM_") {
+            command.env(variable, folder);
+        }
+    }
+    command.env("NO_COLOR", "1");
+    command
+}
+
+/// All that a pipe holds. Over `limit`: `None` where `strict`, else what came first.
+async fn read(
+    pipe: Option<impl AsyncRead + Unpin>,
+    limit: usize,
+    strict: bool,
+) -> std::io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    let Some(mut pipe) = pipe else {
+        return Ok(Some(bytes));
+    };
+    (&mut pipe)
+        .take(limit as u64 + 1)
+        .read_to_end(&mut bytes)
+        .await?;
+    if bytes.len() <= limit {
+        return Ok(Some(bytes));
+    }
+    if strict {
+        return Ok(None);
+    }
+    bytes.truncate(limit);
+    // A full pipe would hold it for ever.
+    tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await?;
+    Ok(Some(bytes))
+}
+
+/// Ctrl-C, where it is waited for: from then on it does not end this program by itself.
+async fn interrupted(wanted: bool) {
+    if !wanted || tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Ends the process group: one that writes to a cluster is asked first, and then marks its release as failed.
+async fn stop(child: &mut Child, asks: bool) {
+    if asks {
+        signal(child, "TERM").await;
+        tokio::select! {
+            _ = child.wait() => {}
+            () = sleep(GRACE) => {}
+        }
+    }
+    signal(child, "KILL").await;
+    let _ = child.kill().await;
+}
+
+/// Sends a signal to the whole group: without unsafe code that is for a shell to do.
+async fn signal(child: &Child, name: &str) {
+    let Some(id) = child.id() else { return };
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", r#"kill -s "$1" -- "-$2""#, "sh", name])
+        .arg(id.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let _ = command.status().await;
+}
+
+/// What helm says of its failure, on one line or few: from `Error:` on, for warnings before it repeat values.
+fn message(words: &str, secrets: &[String]) -> String {
+    let start = words
+        .match_indices("Error: ")
+        .find(|(at, _)| {
+            words
+                .get(..*at)
+                .is_none_or(|before| matches!(before.chars().last(), None | Some('\n')))
+        })
+        .map_or(0, |(at, found)| at + found.len());
+    let lines = words.get(start..).unwrap_or_default().lines();
+    let lines = lines
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty() && !line.starts_with("Use --debug flag"));
+    let mut text = lines.collect::<Vec<_>>().join("\n");
+    text.retain(|c| c == '\n' || !c.is_control());
+    for secret in secrets.iter().flat_map(|secret| secret.lines()) {
+        // Two letters are in every text.
+        if secret.len() > 2 {
+            text = text.replace(secret, "***");
+        }
+    }
+    if text.len() > SHOWN {
+        let end = (0..=SHOWN).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or_default());
+        text.push('…');
+    }
+    text
+}
+
+/// An argument `--NAME=VALUE`: what begins with `-` is no flag then.
+pub(super) fn flag(name: &str, value: impl AsRef<OsStr>) -> OsString {
+    let mut flag = OsString::from(format!("--{name}="));
+    flag.push(value);
+    flag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_helm() {
+        let secrets = [
+            "s3cret".to_owned(),
+            "ab".to_owned(),
+            "line1\nline2".to_owned(),
+        ];
+        for (words, expected) in [
+            ("Error: a: b\n", "a: b"),
+            (
+                "warning: (map[password:x])\nError: a\n\nUse --debug flag to render out invalid YAML\n",
+                "a",
+            ),
+            (
+                "Error: values don't meet the specifications of the schema(s)\nweb:\n- (root): x is required\n",
+                "values don't meet the specifications of the schema(s)\nweb:\n- (root): x is required",
+            ),
+            ("no helm\n", "no helm"),
+            (
+                "Error: fail s3cret ab line2\u{1b}[31m",
+                "fail *** ab ***[31m",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(message(words, &secrets), expected);
+        }
+        assert_eq!(message(&"ä".repeat(SHOWN), &[]).len(), SHOWN + "…".len());
+    }
+}

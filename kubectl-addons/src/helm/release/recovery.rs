@@ -1,0 +1,103 @@
+//! What becomes of a release whose helm went away in the middle of its work (KKP's #12846, #13125, #14705): helm refuses to touch
+//! it, "another operation is in progress".
+
+use std::fmt;
+
+use super::record::{Phase, Revision};
+
+/// What was done to a pending release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Nothing of it ever ran: it was uninstalled, to be installed again.
+    Uninstalled {
+        /// The pending revision.
+        revision: u32,
+    },
+    /// It was rolled back to the last revision that ran.
+    RolledBack {
+        /// The pending revision.
+        revision: u32,
+        /// The one that ran.
+        to: u32,
+    },
+}
+
+impl fmt::Display for Recovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uninstalled { revision } => write!(
+                f,
+                "revision {revision} of the release was never finished, and nothing ran before it: it was uninstalled"
+            ),
+            Self::RolledBack { revision, to } => write!(
+                f,
+                "revision {revision} of the release was never finished: it was rolled back to revision {to}"
+            ),
+        }
+    }
+}
+
+/// What a release needs; `history` from the oldest to the newest.
+pub(super) fn of(history: &[Revision]) -> Option<Recovery> {
+    let pending = history.last().filter(|last| {
+        matches!(
+            last.phase,
+            Phase::PendingInstall | Phase::PendingUpgrade | Phase::PendingRollback
+        )
+    })?;
+    let revision = pending.revision;
+    let ran = |phase: Phase| {
+        let mut newest_first = history.iter().rev().skip(1);
+        newest_first.find(|revision| revision.phase == phase)
+    };
+    let good = ran(Phase::Deployed).or_else(|| ran(Phase::Superseded));
+    // A failed one may hold what others depend on: it is not thrown away either.
+    let good = good.or_else(|| ran(Phase::Failed));
+    Some(match good {
+        Some(good) if pending.phase != Phase::PendingInstall => Recovery::RolledBack {
+            revision,
+            to: good.revision,
+        },
+        _ => Recovery::Uninstalled { revision },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_release_needs() {
+        use Phase::{
+            Deployed, Failed, PendingInstall, PendingRollback, PendingUpgrade, Superseded,
+            Uninstalled,
+        };
+        let back = |revision, to| Some(Recovery::RolledBack { revision, to });
+        let gone = |revision| Some(Recovery::Uninstalled { revision });
+        for (phases, expected) in [
+            (&[][..], None),
+            (&[Deployed], None),
+            (&[Superseded, Failed], None),
+            (&[PendingInstall], gone(1)),
+            (&[Uninstalled, PendingInstall], gone(2)),
+            (&[Deployed, PendingUpgrade], back(2, 1)),
+            (&[Superseded, Deployed, Failed, PendingUpgrade], back(4, 2)),
+            (&[Superseded, Superseded, PendingRollback], back(3, 2)),
+            (&[Failed, PendingUpgrade], back(2, 1)),
+            (&[PendingUpgrade], gone(1)),
+        ] {
+            let history: Vec<Revision> = phases
+                .iter()
+                .zip(1..)
+                .map(|(phase, revision)| Revision {
+                    revision,
+                    phase: *phase,
+                    chart: String::new(),
+                    updated: String::new(),
+                    description: String::new(),
+                })
+                .collect();
+            assert_eq!(of(&history), expected, "{phases:?}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `helm template`: from a chart and values to the text of manifests, for our own engine to apply.
+//!
+//! Helm asks no cluster: `lookup` finds nothing, and the versions and kinds that the cluster serves are told to it. Kinds that its
+//! own library knows count as served, too: that is how helm renders.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use common::render::chart::overrides;
+use common::render::package::Package;
+use serde_json::Value;
+
+use super::process::{Call, flag, run};
+use super::workspace::Workspace;
+use super::{Helm, HelmError, chart};
+
+/// Bound of one rendering, where nobody says otherwise.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
+/// Bytes of manifests that a chart may render.
+pub const MAX_OUTPUT: usize = 64 << 20;
+
+/// What a chart is rendered with.
+#[derive(Clone, Debug)]
+pub struct TemplateRequest<'a> {
+    /// Name of the release ([`common::render::chart::release_name`]).
+    pub release_name: &'a str,
+    /// The target namespace.
+    pub namespace: &'a str,
+    /// The merged values, those of the chart included: what an earlier layer set and a later one took away stays away.
+    pub values: &'a Value,
+    /// Text out of Secrets: in no error.
+    pub secrets: &'a [String],
+    /// `v1.36.3`.
+    pub kube_version: &'a str,
+    /// All that the cluster serves: `v1`, `apps/v1`, `apps/v1/Deployment`.
+    pub api_versions: &'a [String],
+    /// Whether something is installed.
+    pub is_upgrade: bool,
+    /// Whether the definitions of `crds/` are part of the text.
+    pub include_crds: bool,
+    /// Bound of the run.
+    pub timeout: Duration,
+}
+
+/// Renders a chart: a folder with everything that it is made of ([`super::dependencies::complete`]), or an archive.
+///
+/// # Errors
+/// No chart, or a library; helm does not end, prints more than [`MAX_OUTPUT`], or fails: then its own words.
+pub async fn template(
+    helm: &Helm,
+    package: &Package,
+    request: &TemplateRequest<'_>,
+) -> Result<String, HelmError> {
+    let chart = chart(package)?;
+    let workspace = Workspace::new()?;
+    let path = workspace.chart(package)?;
+    let mut args: Vec<OsString> = vec![
+        "template".into(),
+        request.release_name.into(),
+        path.into(),
+        flag("namespace", request.namespace),
+        flag("kube-version", request.kube_version),
+        flag("values", "-"),
+    ];
+    let served = request.api_versions.iter();
+    args.extend(served.map(|version| flag("api-versions", version)));
+    if request.include_crds {
+        args.push("--include-crds".into());
+    }
+    if request.is_upgrade {
+        args.push("--is-upgrade".into());
+    }
+    let values = overrides(&chart.values, request.values);
+    let call = Call::new("template", request.timeout, MAX_OUTPUT)
+        .args(args)
+        .input(values.to_string().into_bytes())
+        .secrets(request.secrets);
+    run(&helm.program, &workspace, call).await?.text()
+}

@@ -1,0 +1,154 @@
+//! The objects of an add-on: what its source holds, rendered and parsed.
+
+use anyhow::{Context as _, Result};
+use common::api::catalogue::{HelmMode, Method};
+use common::api::names::installation_name;
+use common::catalogue::Entry;
+use common::catalogue::select::Rules;
+use common::manifest::Manifest;
+use common::manifest::parse::Options;
+use common::plan::InstallationName;
+use common::render::hooks::{self, Occasion};
+use common::render::package::Package;
+use common::render::text::{self, Text};
+use common::render::{gotemplate, images};
+
+use crate::session::Session;
+
+use super::candidate::Candidate;
+use super::chart;
+use super::fetch::{Verified, fetch};
+use super::inputs::Inputs;
+
+/// The objects of an add-on.
+#[derive(Debug)]
+pub struct Rendered {
+    /// The objects.
+    pub manifests: Vec<Manifest>,
+    /// The chart that helm itself installs, with its values: then there are no objects.
+    pub release: Option<chart::Ready>,
+    /// The entry's hash, or that of the package where it has none (semantics 11).
+    pub manifest_hash: String,
+    /// The commit, image digest or chart version.
+    pub resolved: Option<String>,
+    /// Where the package was read.
+    pub location: String,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Renders and parses a package.
+///
+/// # Errors
+/// A template, a chart or a manifest that fails, with its place.
+pub async fn content(
+    session: &Session,
+    candidate: &Candidate,
+    verified: Verified,
+) -> Result<Rendered> {
+    let entry = &candidate.entry;
+    let name = || format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
+    let (package, location) = (verified.fetched.package, verified.fetched.location);
+    let mut rendered = Rendered {
+        manifests: Vec::new(),
+        release: None,
+        manifest_hash: verified.manifest_hash,
+        resolved: verified.fetched.resolved,
+        location,
+        warnings: verified.warnings,
+    };
+    let template = &entry.version.template;
+    let is_release = template
+        .helm
+        .as_ref()
+        .is_some_and(|helm| helm.mode == HelmMode::Release);
+    if template.method == Method::Helm && is_release {
+        let ready = chart::ready(session, candidate, package).await;
+        rendered.release = Some(ready.with_context(name)?);
+        return Ok(rendered);
+    }
+    let text = text(session, candidate, package).await.with_context(name)?;
+    let options = Options {
+        duplicate_keys: session.duplicate_keys(),
+        ..Options::default()
+    };
+    let parsed = text
+        .objects(&rendered.location, &options)
+        .with_context(name)?;
+    rendered.warnings.extend(parsed.warnings);
+    rendered.manifests = parsed.manifests;
+    if template.method == Method::Helm {
+        let kept = hooks::of_occasion(rendered.manifests, occasion(candidate));
+        rendered.manifests = kept.manifests;
+        rendered.warnings.extend(kept.warnings);
+    }
+    if let Some(registry) = candidate.registry()? {
+        for manifest in &mut rendered.manifests {
+            let place = &manifest.place;
+            let doubts = images::rewrite(&mut manifest.object, &registry).doubts;
+            let doubts = doubts.into_iter().map(|doubt| format!("{place}: {doubt}"));
+            rendered.warnings.extend(doubts);
+        }
+    }
+    Ok(rendered)
+}
+
+/// The objects of an entry as they would be installed, without an installation.
+///
+/// # Errors
+/// A source, a template or a manifest that fails, with its place.
+pub async fn of_entry(session: &Session, entry: &Entry) -> Result<Rendered> {
+    let name = InstallationName {
+        namespace: session.global().system_namespace.clone(),
+        name: installation_name(&entry.addon),
+    };
+    // The rules say nothing about content.
+    let mut candidate = Candidate::new(name, None, entry.clone(), Rules::Auto);
+    candidate.inputs = Inputs::read(session, &candidate).await?;
+    let verified = fetch(session, &candidate).await?;
+    content(session, &candidate, verified).await
+}
+
+/// The text of a package, rendered.
+///
+/// # Errors
+/// A template or a chart that fails.
+pub async fn text(session: &Session, candidate: &Candidate, package: Package) -> Result<Text> {
+    match candidate.entry.version.template.method {
+        Method::Manifest => Ok(Text::plain(package)),
+        Method::GoTemplate => templates(session, candidate, &package),
+        Method::Helm => {
+            let is_upgrade = occasion(candidate) == Occasion::Upgrade;
+            chart::text(session, candidate, package, is_upgrade).await
+        }
+    }
+}
+
+fn templates(session: &Session, candidate: &Candidate, package: &Package) -> Result<Text> {
+    let inputs = &candidate.inputs;
+    let layers = inputs.with_package(text::package_values(package)?);
+    let data = inputs.document(&layers.merged());
+    let registry = candidate.registry()?;
+    let options = gotemplate::Options {
+        strict: session.global().strict,
+        registry: registry.map(|registry| registry.as_str().to_owned()),
+        ..gotemplate::Options::default()
+    };
+    // What a template says about a value may repeat it.
+    let mask = layers.mask();
+    let text = Text::of_templates(package, &data, &options);
+    text.map_err(|error| match mask.is_empty() {
+        true => error.into(),
+        false => anyhow::Error::msg(mask.text(&error.to_string())),
+    })
+}
+
+/// Whether something is installed already.
+fn occasion(candidate: &Candidate) -> Occasion {
+    let existing = candidate.existing.as_ref();
+    let status = existing.and_then(|record| record.status.as_ref());
+    match status.and_then(|status| status.installed.as_ref()) {
+        Some(_) => Occasion::Upgrade,
+        None => Occasion::Install,
+    }
+}

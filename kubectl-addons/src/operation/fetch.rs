@@ -1,0 +1,109 @@
+//! From an entry to the package that its source holds: with the credentials that the entry names, and verified.
+
+use anyhow::{Context as _, Result};
+use common::api::catalogue::{Auth, Source};
+use common::catalogue::{Entry, Origin};
+use common::manifest::digest;
+use common::render::package::Package;
+
+use crate::session::Session;
+use crate::source::{self, Access, Fetched};
+
+use super::candidate::Candidate;
+
+/// A package that is what its entry says.
+#[derive(Debug)]
+pub struct Verified {
+    /// What the source holds.
+    pub fetched: Fetched,
+    /// The entry's hash, or the sha256 of the content where it has none (semantics 11).
+    pub manifest_hash: String,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Fetches what the source of an entry holds and verifies its hash. Nothing is applied from an unverified source.
+///
+/// # Errors
+/// A source that cannot be read, a Secret that is missing, a hash that differs; each with the entry's place.
+pub async fn fetch(session: &Session, candidate: &Candidate) -> Result<Verified> {
+    let entry = &candidate.entry;
+    let name = || format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
+    let mut source = entry.version.source.clone();
+    let mut warnings = Vec::new();
+    if let Some(registry) = candidate.registry().with_context(name)? {
+        let moved = registry.rewrite_source(&source).with_context(name)?;
+        source = moved.source;
+        warnings.extend(moved.warning);
+    }
+    let credentials = match auth(&source) {
+        Some(auth) => {
+            let secret = &auth.secret_ref.name;
+            let namespace = secrets_namespace(session, entry);
+            Some(
+                session
+                    .credentials(namespace, secret)
+                    .await
+                    .with_context(name)?,
+            )
+        }
+        None => None,
+    };
+    // What is written in a cluster is not to reach for the files and accounts of whoever reads it (semantics 16).
+    let ambient = matches!(*entry.origin, Origin::Index { .. });
+    let access = Access {
+        ambient,
+        credentials: credentials.as_deref(),
+        ..session.access()
+    };
+    let base = entry.base_url.as_deref().unwrap_or_default();
+    let fetched = source::package(&source, base, &entry.place, &access)
+        .await
+        .with_context(name)?;
+    let manifest_hash = match &entry.version.manifest_hash {
+        Some(expected) => {
+            let verified = verify(&fetched.package, expected)
+                .with_context(|| format!("{}: {}", name(), fetched.location))?;
+            if verified == digest::Verified::Unverifiable {
+                warnings.push(format!(
+                    "manifestHash {expected} is neither sha256 nor sha1 and was not verified"
+                ));
+            }
+            expected.clone()
+        }
+        None => match fetched.package.as_file() {
+            Some(file) => digest::sha256_trimmed(&file.bytes),
+            None => fetched.package.digest(),
+        },
+    };
+    Ok(Verified {
+        fetched,
+        manifest_hash,
+        warnings,
+    })
+}
+
+/// Of a file its bytes, of a folder its listing.
+fn verify(package: &Package, expected: &str) -> Result<digest::Verified, digest::HashMismatch> {
+    match package.as_file() {
+        Some(file) => digest::verify(&file.bytes, expected),
+        None => digest::verify(package.listing().as_bytes(), expected),
+    }
+}
+
+/// The credentials that a source names.
+fn auth(source: &Source) -> Option<&Auth> {
+    let git = source.git.as_ref().and_then(|git| git.auth.as_ref());
+    let docker = source.docker.as_ref().and_then(|image| image.auth.as_ref());
+    let helm = source.helm.as_ref().and_then(|chart| chart.auth.as_ref());
+    let url = source.url.as_ref().and_then(|url| url.auth.as_ref());
+    git.or(docker).or(helm).or(url)
+}
+
+/// Secrets lie beside their catalogue; those of an index, which has no namespace, in the system namespace (semantics 16).
+fn secrets_namespace<'a>(session: &'a Session, entry: &'a Entry) -> &'a str {
+    match &*entry.origin {
+        Origin::Catalogue { namespace, .. } => namespace,
+        Origin::Index { .. } => &session.global().system_namespace,
+    }
+}

@@ -1,0 +1,108 @@
+//! What an add-on is rendered with beside its package: layers of values, and the data of templates.
+
+use anyhow::Result;
+use common::api::catalogue::Method;
+use common::render::facts::{self, Facts, Overlays};
+use common::values::layers::{Layers, Values};
+use common::values::merge;
+use serde_json::Value;
+
+use crate::session::Session;
+
+use super::candidate::Candidate;
+use super::values_from::{self, ValuesFrom};
+
+/// What an add-on is rendered with.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// The values, without those of the package, which is fetched later.
+    pub layers: Layers,
+    /// Where the data of templates comes from.
+    pub data: Data,
+    /// Digest of the values, and of the state of the Secrets that they are read from.
+    pub values_hash: String,
+    /// Digest of the data of templates; empty where the method takes none.
+    pub template_data_hash: String,
+}
+
+/// Where the data of templates comes from, its variables apart.
+#[derive(Clone, Debug, Default)]
+pub enum Data {
+    /// The method takes none.
+    #[default]
+    None,
+    /// A document that the user gave.
+    Given(Value),
+    /// What the cluster tells, and what people say of it.
+    Cluster(Box<Facts>, Box<Overlays>),
+}
+
+impl Inputs {
+    /// Reads what the candidate's method takes; a plain manifest takes nothing.
+    ///
+    /// # Errors
+    /// A Secret of `valuesFrom` that is missing or no map; and what the server refuses.
+    pub async fn read(session: &Session, candidate: &Candidate) -> Result<Self> {
+        if candidate.entry.version.template.method == Method::Manifest {
+            return Ok(Self::given(candidate, Data::None));
+        }
+        let cluster = session.cluster().await?;
+        let values_from = values_from::read(cluster, &candidate.wanted).await?;
+        let facts = session.template_facts().await?.clone();
+        let overlays = session.overlays(&candidate.name.namespace).await?;
+        let template_data_hash = facts::digest(&facts, &overlays);
+        let data = Data::Cluster(Box::new(facts), Box::new(overlays));
+        let mut inputs = Self::given(candidate, data);
+        inputs.values_hash = values_from.hash(candidate.wanted.spec.values.as_ref());
+        inputs.layers.values_from = values_from.values;
+        inputs.template_data_hash = template_data_hash;
+        values_from::judge(&candidate.name, &candidate.entry, &inputs.layers)?;
+        Ok(inputs)
+    }
+
+    /// Without a cluster.
+    pub fn given(candidate: &Candidate, data: Data) -> Self {
+        let spec = &candidate.wanted.spec;
+        Self {
+            layers: Layers::of(&candidate.entry, &candidate.wanted),
+            data,
+            values_hash: ValuesFrom::default().hash(spec.values.as_ref()),
+            template_data_hash: String::new(),
+        }
+    }
+
+    /// Whether a cluster told the data: then it can also tell what it serves.
+    pub fn is_of_cluster(&self) -> bool {
+        !self.template_data_hash.is_empty()
+    }
+
+    /// The values with those of the package below.
+    pub fn with_package(&self, defaults: Values) -> Layers {
+        Layers {
+            package: defaults,
+            ..self.layers.clone()
+        }
+    }
+
+    /// The data of templates with these variables. Variables of a given document lie below the values: they are what KKP had
+    /// instead of them.
+    pub fn document(&self, variables: &Value) -> Value {
+        match &self.data {
+            Data::None => Value::Null,
+            Data::Cluster(facts, overlays) => facts::document(facts, overlays, variables),
+            Data::Given(document) => {
+                let mut document = document.clone();
+                let below = document.get("Variables").unwrap_or(&Value::Null);
+                let layers = [
+                    (merge::Layer::Package, below),
+                    (merge::Layer::Spec, variables),
+                ];
+                let merged = merge::merge(&layers);
+                if let Value::Object(fields) = &mut document {
+                    fields.insert("Variables".to_owned(), merged);
+                }
+                document
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! How the cache stays small: after something was written, at most once an hour, its contents are counted, and those that were
+//! used longest ago go until it holds three quarters of [`MAX_BYTES`].
+//!
+//! What was used in the last hour stays: another run may be about to read it. So the cache may grow beyond its bound by what
+//! one hour brings. Notes go with the content that they speak of, and so does what a killed run left half written.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::SystemTime;
+
+use super::{CONTENTS, HOUR, MAX_NOTE, NOTES, Note, is_digest, read};
+
+/// Bytes of all contents.
+pub const MAX_BYTES: u64 = 1 << 30;
+/// Its time of change is when the last sweep was.
+const MARK: &str = "swept";
+
+/// Sweeps, where it is time.
+pub fn sweep(folder: &Path, now: SystemTime) {
+    if !is_due(&folder.join(MARK), now) {
+        return;
+    }
+    let mut contents = Vec::new();
+    for file in files(&folder.join(CONTENTS)) {
+        if is_digest(&file.name) {
+            contents.push(file);
+        } else if file.is_old(now) {
+            let _ = fs::remove_file(&file.path);
+        }
+    }
+    let mut total: u64 = contents.iter().map(|file| file.bytes).sum();
+    if total > MAX_BYTES {
+        contents.sort_by_key(|file| file.used);
+        for file in contents.iter().filter(|file| file.is_old(now)) {
+            if total <= MAX_BYTES / 4 * 3 {
+                break;
+            }
+            if fs::remove_file(&file.path).is_ok() {
+                total = total.saturating_sub(file.bytes);
+            }
+        }
+    }
+    for file in files(&folder.join(NOTES)).filter(|file| file.is_old(now)) {
+        if !speaks_of_something(&file.path, &folder.join(CONTENTS)) {
+            let _ = fs::remove_file(&file.path);
+        }
+    }
+}
+
+/// Whether an hour has passed; then another one begins.
+fn is_due(mark: &Path, now: SystemTime) -> bool {
+    let last = fs::symlink_metadata(mark).and_then(|mark| mark.modified());
+    // A mark from the future is as good as none.
+    let recent = last.is_ok_and(|last| now.duration_since(last).is_ok_and(|age| age < HOUR));
+    if recent {
+        return false;
+    }
+    // Anew, for a link in its place is not followed.
+    let _ = fs::remove_file(mark);
+    File::create_new(mark).is_ok_and(|file| file.set_modified(now).is_ok())
+}
+
+struct Entry {
+    path: std::path::PathBuf,
+    name: String,
+    bytes: u64,
+    used: SystemTime,
+}
+
+impl Entry {
+    fn is_old(&self, now: SystemTime) -> bool {
+        now.duration_since(self.used).is_ok_and(|age| age > HOUR)
+    }
+}
+
+fn files(folder: &Path) -> impl Iterator<Item = Entry> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let found = entry.metadata().ok()?;
+        Some(Entry {
+            path: entry.path(),
+            name: entry.file_name().to_string_lossy().into_owned(),
+            bytes: found.len(),
+            used: found.modified().ok()?,
+        })
+    })
+}
+
+fn speaks_of_something(note: &Path, contents: &Path) -> bool {
+    let note = read(note, MAX_NOTE);
+    let note = note.and_then(|note| serde_json::from_slice::<Note>(&note.bytes).ok());
+    note.is_some_and(|note| is_digest(&note.digest) && contents.join(note.digest).exists())
+}

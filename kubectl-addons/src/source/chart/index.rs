@@ -1,0 +1,333 @@
+//! `index.yaml` of a chart repository, of which one chart is read: it may be 20 MB long.
+//!
+//! `helm repo index` writes every chart as a key at one depth below `entries:`. The lines of the wanted one are cut out and
+//! parsed; an index of any other shape is parsed as a whole.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use common::admission::nearest::nearest;
+use common::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, documents};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// One version of a chart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// As written.
+    pub version: String,
+    /// Of its archive, absolute or relative to the repository.
+    pub url: String,
+    /// Hex sha256 of the archive.
+    pub digest: Option<String>,
+}
+
+/// What is wrong with an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IndexProblem {
+    /// It cannot be read.
+    Unreadable {
+        /// Where; 0 where that is not known.
+        line: usize,
+    },
+    /// Something else.
+    NoIndex,
+    /// It does not have the chart.
+    Unknown {
+        /// The chart.
+        chart: String,
+        /// The one that was probably meant.
+        near: Option<String>,
+        /// How many it has.
+        count: usize,
+    },
+}
+
+impl fmt::Display for IndexProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { line: 0 } => f.write_str("the index cannot be read as JSON"),
+            Self::Unreadable { line } => {
+                write!(f, "the index cannot be read as YAML, line {line}")
+            }
+            Self::NoIndex => f.write_str(
+                "this is no index of a chart repository, which has a map `entries`; is the URL that of a repository?",
+            ),
+            Self::Unknown { chart, near, count } => {
+                write!(f, "there is no chart named {chart} among {count}")?;
+                match near {
+                    Some(near) => write!(f, "; did you mean {near}?"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// The versions of a chart, in the order of the index.
+pub(super) fn entries(bytes: &[u8], chart: &str) -> Result<Vec<Entry>, IndexProblem> {
+    if bytes.trim_ascii_start().first() == Some(&b'{') {
+        return json(bytes, chart);
+    }
+    match cut(bytes, chart) {
+        Some(Cut::Chart(lines)) => {
+            // Aliases of what stands elsewhere, for example.
+            if let Ok(value) = yaml(lines)
+                && let Some(list) = value.get(chart)
+            {
+                return Ok(read(list));
+            }
+        }
+        Some(Cut::Others(names)) => return Err(unknown(chart, &names)),
+        None => {}
+    }
+    let value = yaml(bytes)?;
+    let all = value.get("entries").ok_or(IndexProblem::NoIndex)?;
+    let all = match all {
+        Value::Object(all) => all,
+        Value::Null => return Err(unknown(chart, &[])),
+        _ => return Err(IndexProblem::NoIndex),
+    };
+    match all.get(chart) {
+        Some(list) => Ok(read(list)),
+        None => Err(unknown(
+            chart,
+            &all.keys().map(String::as_str).collect::<Vec<_>>(),
+        )),
+    }
+}
+
+fn json(bytes: &[u8], chart: &str) -> Result<Vec<Entry>, IndexProblem> {
+    #[derive(Deserialize)]
+    struct Index<'a> {
+        #[serde(borrow)]
+        entries: BTreeMap<String, &'a RawValue>,
+    }
+    let unreadable = IndexProblem::Unreadable { line: 0 };
+    let index: Index<'_> = serde_json::from_slice(bytes).map_err(|_| unreadable.clone())?;
+    let Some(list) = index.entries.get(chart) else {
+        let names: Vec<&str> = index.entries.keys().map(String::as_str).collect();
+        return Err(unknown(chart, &names));
+    };
+    let list = serde_json::from_str(list.get()).map_err(|_| unreadable)?;
+    Ok(read(&list))
+}
+
+fn unknown(chart: &str, names: &[&str]) -> IndexProblem {
+    IndexProblem::Unknown {
+        chart: chart.to_owned(),
+        near: nearest(chart, names.iter().copied()).map(str::to_owned),
+        count: names.len(),
+    }
+}
+
+/// Entries that name no version or archive are as if they were not there, as for helm.
+fn read(list: &Value) -> Vec<Entry> {
+    let entries = list.as_array().into_iter().flatten();
+    let entry = |entry: &Value| {
+        let text = |name| entry.get(name).and_then(Value::as_str);
+        let digest = text("digest").filter(|digest| !digest.is_empty());
+        let digest = digest.map(|digest| digest.trim_start_matches("sha256:").to_ascii_lowercase());
+        Some(Entry {
+            version: text("version")?.to_owned(),
+            url: entry.get("urls")?.get(0)?.as_str()?.to_owned(),
+            digest,
+        })
+    };
+    entries.filter_map(entry).collect()
+}
+
+fn yaml(bytes: &[u8]) -> Result<Value, IndexProblem> {
+    let options = YamlOptions {
+        duplicate_keys: DuplicateKeys::LastWins,
+        floats: Floats::Text,
+    };
+    match documents(bytes, &options).next() {
+        Some(Ok(document)) => Ok(document.value),
+        Some(Err(error)) => Err(IndexProblem::Unreadable { line: error.line }),
+        None => Ok(Value::Null),
+    }
+}
+
+/// What the lines of an index show.
+enum Cut<'a> {
+    /// Those of the chart, its name first.
+    Chart(&'a [u8]),
+    /// The names of all charts, where the wanted one is not among them.
+    Others(Vec<&'a str>),
+}
+
+/// Cuts the lines of a chart out; `None` where the index is not written as `helm repo index` does it.
+fn cut<'a>(bytes: &'a [u8], chart: &str) -> Option<Cut<'a>> {
+    let mut lines = Lines { bytes, start: 0 };
+    loop {
+        let (_, line) = lines.next()?;
+        if line.trim_ascii_end() == b"entries:" {
+            break;
+        }
+    }
+    let mut depth = None;
+    let mut names = Vec::new();
+    let mut begin = None;
+    for (start, line) in lines {
+        let indent = line.iter().take_while(|byte| **byte == b' ').count();
+        let rest = line.get(indent..)?.trim_ascii_end();
+        if rest.is_empty() || rest.starts_with(b"#") {
+            continue;
+        }
+        if indent == 0 && !rest.starts_with(b"-") {
+            return match begin {
+                Some(begin) => bytes.get(begin..start).map(Cut::Chart),
+                None => Some(Cut::Others(names)),
+            };
+        }
+        let depth = *depth.get_or_insert(indent);
+        if indent > depth || (indent == depth && rest.starts_with(b"-")) {
+            continue;
+        }
+        if indent < depth {
+            return None;
+        }
+        if let Some(begin) = begin {
+            return bytes.get(begin..start).map(Cut::Chart);
+        }
+        // Names of charts need no quotes; whoever writes some is parsed as a whole.
+        let name = std::str::from_utf8(rest).ok()?.strip_suffix(':')?;
+        if name.contains(['"', '\'', ' ', ':', '&', '*', '{', '[', '?', '!']) {
+            return None;
+        }
+        if name == chart {
+            begin = Some(start);
+        }
+        names.push(name);
+    }
+    match begin {
+        Some(begin) => bytes.get(begin..).map(Cut::Chart),
+        None => Some(Cut::Others(names)),
+    }
+}
+
+/// Lines, and where they begin.
+struct Lines<'a> {
+    bytes: &'a [u8],
+    start: usize,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = (usize, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let start = self.start;
+        let rest = self.bytes.get(start..).filter(|rest| !rest.is_empty())?;
+        let line = rest.split(|byte| *byte == b'\n').next()?;
+        self.start = start + line.len() + 1;
+        Some((start, line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INDEX: &str = r#"apiVersion: v1
+entries:
+  # generated
+  db:
+  - name: db
+    version: 2.0.0
+    description: |
+      text
+      web:
+        - no
+    urls: [db-2.0.0.tgz]
+  web:
+  - name: web
+    version: 1.10
+    digest: "ABCD"
+    urls:
+    - https://a.example/web.tgz
+  - version: v1.9.0
+    urls:
+    - web-1.9.0.tgz
+
+  - version: 1.8.0
+    urls: []
+  zzz:
+    - version: 1.0.0
+      urls: ["zzz.tgz"]
+generated: "2026-01-01T00:00:00Z"
+"#;
+
+    #[test]
+    fn one_chart_is_read() {
+        let as_json = documents(
+            INDEX.as_bytes(),
+            &YamlOptions {
+                floats: Floats::Text,
+                ..YamlOptions::default()
+            },
+        );
+        let as_json = as_json
+            .into_iter()
+            .next()
+            .unwrap()
+            .unwrap()
+            .value
+            .to_string();
+        let quoted = INDEX.replace("  web:\n  -", "  \"web\":\n  -");
+        let cut_off = INDEX.split("  zzz").next().unwrap();
+        for index in [INDEX, &as_json, &quoted, cut_off] {
+            let web = entries(index.as_bytes(), "web").unwrap();
+            assert_eq!(
+                web,
+                [
+                    Entry {
+                        version: "1.10".to_owned(),
+                        url: "https://a.example/web.tgz".to_owned(),
+                        digest: Some("abcd".to_owned()),
+                    },
+                    Entry {
+                        version: "v1.9.0".to_owned(),
+                        url: "web-1.9.0.tgz".to_owned(),
+                        digest: None,
+                    },
+                ]
+            );
+        }
+        assert_eq!(entries(INDEX.as_bytes(), "zzz").unwrap().len(), 1);
+        assert!(matches!(cut(INDEX.as_bytes(), "web"), Some(Cut::Chart(_))));
+        assert!(cut(quoted.as_bytes(), "web").is_none());
+    }
+
+    #[test]
+    fn what_stands_elsewhere_is_found() {
+        let index = "entries:\n  a:\n  - &x\n    version: 1.0.0\n    urls: [a.tgz]\n  b:\n  - *x\n";
+        assert_eq!(
+            entries(index.as_bytes(), "b"),
+            entries(index.as_bytes(), "a")
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (index, expected) in [
+            (
+                INDEX,
+                "there is no chart named webb among 3; did you mean web?",
+            ),
+            ("entries: {}\n", "there is no chart named webb among 0"),
+            ("entries:\n", "there is no chart named webb among 0"),
+            ("{\"entries\": {}}", "there is no chart named webb among 0"),
+            ("{\"entries\": ", "the index cannot be read as JSON"),
+            ("a: [\n", "the index cannot be read as YAML, line 1"),
+            (
+                "<html></html>",
+                "this is no index of a chart repository, which has a map `entries`; is the URL that of a repository?",
+            ),
+        ] {
+            let problem = entries(index.as_bytes(), "webb").unwrap_err();
+            assert_eq!(problem.to_string(), expected);
+        }
+    }
+}

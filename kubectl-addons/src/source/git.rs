@@ -1,0 +1,346 @@
+//! A file or folder of a git repository, over https, ssh or from a folder of this machine.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`remote`], [`wanted`] | what may be asked, and for what: judged before anything is sent |
+//! | [`session`] | the protocol: refs, and the objects of one commit |
+//! | [`http`], [`ssh`], [`wire`] | the ways there: bounded, and ended when nobody waits |
+//! | [`local`] | a repository where it lies |
+//! | [`tree`] | the package that a commit holds at a path |
+//!
+//! gix speaks the protocol and reads the objects; nothing of git is started, configured or checked out, and no credentials
+//! but those of the Secret are used. What arrives lies in a private folder until the package is read.
+//!
+//! A branch or tag is asked for with one request (`ls-refs`; what the server said of itself is remembered), and nothing more
+//! is fetched where the cache has its commit. A commit that the cache has needs no request.
+
+mod error;
+mod http;
+mod local;
+mod remote;
+mod session;
+mod ssh;
+mod tree;
+mod wanted;
+mod wire;
+
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::admission::nearest::nearest;
+use common::api::catalogue::GitSource;
+use common::render::package::Package;
+use gix::ObjectId;
+use gix::objs::Exists as _;
+
+pub use error::GitError;
+
+use super::cache::{Cache, Note};
+use super::credentials::Credentials;
+use super::{Access, Fetched};
+use http::Advertisement;
+use remote::{Remote, Way};
+use session::Session;
+use tree::Tree;
+use wanted::Wanted;
+use wire::Wire;
+
+/// How long one fetch may take.
+const TIME: Duration = Duration::from_secs(120);
+/// Bytes that a server may send for one commit.
+const MAX_RECEIVED: u64 = 256 << 20;
+/// Bytes of the names of its refs.
+const MAX_REFS: u64 = 32 << 20;
+/// Bytes of one object of the commit, wherever it lies; GitHub takes 100 MB.
+const MAX_OBJECT: usize = 128 << 20;
+/// How deep a commit is searched below branches and tags, where the server does not hand it out by itself.
+const COMMIT_DEPTH: u32 = 1000;
+/// Names that an error lists.
+const MAX_NAMES: usize = 8;
+/// Digits of a commit in a location.
+const SHORT: usize = 12;
+/// The kinds of our notes in the cache: what a ref or commit is at a path, and what a server said of itself.
+const NOTES: &str = "git";
+const SERVERS: &str = "git-server";
+
+/// Reads the file or folder that `source` names. `resolved` is the commit.
+///
+/// # Errors
+/// [`GitError`].
+pub async fn fetch(source: &GitSource, access: &Access<'_>) -> Result<Fetched, GitError> {
+    let remote = Remote::parse(&source.remote)?;
+    let task = Task {
+        wanted: Wanted::of(source)?,
+        path: wanted::path(source)?,
+        cache: access.cache.clone(),
+        credentials: access.credentials.cloned(),
+        key: remote.key(access.credentials),
+        remote,
+    };
+    task.remote.check(access)?;
+    if let Wanted::Commit(commit) = task.wanted
+        && let Some(fetched) = task.cached(commit)
+    {
+        return Ok(fetched);
+    }
+    if access.offline && !matches!(task.remote.way, Way::Local(_)) {
+        return task.offline();
+    }
+    let name = task.remote.name.clone();
+    let (wire, waiting) = Wire::new(&name);
+    let ended =
+        tokio::time::timeout(TIME, tokio::task::spawn_blocking(move || task.run(&wire))).await;
+    drop(waiting);
+    match ended {
+        Ok(Ok(fetched)) => fetched,
+        Ok(Err(source)) => Err(GitError::Connection {
+            remote: name,
+            source: Box::new(source),
+        }),
+        Err(_) => Err(GitError::Timeout { remote: name }),
+    }
+}
+
+/// One fetch, on a thread of its own.
+struct Task {
+    remote: Remote,
+    wanted: Wanted,
+    path: Vec<String>,
+    cache: Cache,
+    credentials: Option<Credentials>,
+    /// What stands for the remote in the cache.
+    key: String,
+}
+
+impl Task {
+    fn run(&self, wire: &Arc<Wire>) -> Result<Fetched, GitError> {
+        if let Way::Local(path) = &self.remote.way {
+            let (objects, commit) = local::open(&self.remote.name, path, &self.wanted)?;
+            return Ok(self.fetched(commit, self.package(&objects, commit)?));
+        }
+        let failed = |source| GitError::Folder {
+            remote: self.remote.name.clone(),
+            source,
+        };
+        let folder = tempfile::Builder::new()
+            .prefix("kubectl-addons-git-")
+            .tempdir();
+        let folder = folder.map_err(failed)?;
+        let commit = match self.wanted {
+            Wanted::Commit(commit) => {
+                self.receive_commit(wire, commit, folder.path())?;
+                commit
+            }
+            _ => {
+                let (mut session, named) = self.find(wire, folder.path())?;
+                if let Some(fetched) = self.cached(named.commit) {
+                    self.keep(named.commit, &fetched.package);
+                    return Ok(fetched);
+                }
+                session.receive(&[named.want], NonZeroU32::MIN, folder.path())?;
+                named.commit
+            }
+        };
+        let objects = objects(&folder.path().join("objects")).map_err(failed)?;
+        let package = self.package(&objects, commit)?;
+        self.keep(commit, &package);
+        Ok(self.fetched(commit, package))
+    }
+
+    /// Asks which commit a ref names: with what is known of the server in one request.
+    fn find(&self, wire: &Arc<Wire>, folder: &Path) -> Result<(Session, session::Named), GitError> {
+        if let Some(known) = self.known_server() {
+            let asked = self
+                .open(wire, Some(known), folder)
+                .and_then(|mut session| {
+                    let named = session.find(&self.wanted)?;
+                    Ok((session, named))
+                });
+            match asked {
+                // The server may speak otherwise by now, or elsewhere.
+                Err(
+                    GitError::Protocol { .. } | GitError::Status { .. } | GitError::Missing { .. },
+                ) => {}
+                asked => return asked,
+            }
+        }
+        let mut session = self.open(wire, None, folder)?;
+        if let Some(Advertisement { bytes, base, .. }) = session.advertisement() {
+            let note = Note {
+                digest: self.cache.put(&bytes),
+                location: Some(base),
+                ..Note::default()
+            };
+            self.cache.set_note(SERVERS, &self.key, &note);
+        }
+        let named = session.find(&self.wanted)?;
+        Ok((session, named))
+    }
+
+    /// Receives one commit: by itself where the server allows, else with those that lead to it from branches and tags.
+    fn receive_commit(
+        &self,
+        wire: &Arc<Wire>,
+        commit: ObjectId,
+        folder: &Path,
+    ) -> Result<(), GitError> {
+        let alone = self
+            .open(wire, None, folder)?
+            .receive(&[commit], NonZeroU32::MIN, folder);
+        let refused = match alone {
+            Err(refused @ (GitError::Protocol { .. } | GitError::Connection { .. })) => refused,
+            ended => return ended,
+        };
+        let mut session = self.open(wire, None, folder)?;
+        let tips = session.tips()?;
+        let depth = NonZeroU32::new(COMMIT_DEPTH).unwrap_or(NonZeroU32::MIN);
+        if !tips.is_empty() {
+            session.receive(&tips, depth, folder)?;
+        }
+        let found = objects(&folder.join("objects")).is_ok_and(|objects| objects.exists(&commit));
+        found.then_some(()).ok_or_else(|| GitError::Commit {
+            remote: self.remote.name.clone(),
+            commit: commit.to_string(),
+            source: Box::new(refused),
+        })
+    }
+
+    fn open(
+        &self,
+        wire: &Arc<Wire>,
+        known: Option<Advertisement>,
+        folder: &Path,
+    ) -> Result<Session, GitError> {
+        Session::open(wire, &self.remote, self.credentials.as_ref(), known, folder)
+    }
+
+    /// What the server said of itself the last time.
+    fn known_server(&self) -> Option<Advertisement> {
+        let note = self.cache.note(SERVERS, &self.key)?;
+        let base = note.location?;
+        let Way::Http(url) = &self.remote.way else {
+            return None;
+        };
+        // What was written once is judged as a redirect is now.
+        let (from, to) = (
+            url.to_bstring().to_string().parse().ok()?,
+            base.parse().ok()?,
+        );
+        if http::leads_away(&from, &to, "").is_some() {
+            return None;
+        }
+        Some(Advertisement {
+            bytes: self.cache.get(&note.digest)?,
+            base,
+            is_cut: false,
+        })
+    }
+
+    /// The package of a commit, where the cache has it.
+    fn cached(&self, commit: ObjectId) -> Option<Fetched> {
+        let note = self
+            .cache
+            .note(NOTES, &self.note_key(&commit.to_string()))?;
+        let package = Package::from_bytes(&self.cache.get(&note.digest)?).ok()?;
+        Some(self.fetched(commit, package))
+    }
+
+    /// What the ref was the last time that the server was asked.
+    fn offline(&self) -> Result<Fetched, GitError> {
+        let commit = match self.wanted {
+            Wanted::Commit(commit) => Some(commit),
+            _ => {
+                let note = self
+                    .cache
+                    .note(NOTES, &self.note_key(&self.wanted.full_name()));
+                let resolved = note.and_then(|note| note.resolved);
+                resolved.and_then(|commit| ObjectId::from_hex(commit.as_bytes()).ok())
+            }
+        };
+        let cached = commit.and_then(|commit| self.cached(commit));
+        cached.ok_or_else(|| {
+            let name = match (&self.wanted, self.wanted.parts()) {
+                (_, Some((kind, _, name))) => format!("{kind} {name}"),
+                (Wanted::Commit(commit), None) => format!("commit {commit}"),
+                _ => "its main branch".to_owned(),
+            };
+            let what = match self.path.join("/").as_str() {
+                "" => name,
+                path => format!("{path} of {name}"),
+            };
+            GitError::Offline {
+                remote: self.remote.name.clone(),
+                what,
+            }
+        })
+    }
+
+    fn keep(&self, commit: ObjectId, package: &Package) {
+        let note = Note {
+            digest: self.cache.put(&package.to_bytes()),
+            resolved: Some(commit.to_string()),
+            ..Note::default()
+        };
+        self.cache
+            .set_note(NOTES, &self.note_key(&commit.to_string()), &note);
+        // What the ref is now, for --offline.
+        if !matches!(self.wanted, Wanted::Commit(_)) {
+            self.cache
+                .set_note(NOTES, &self.note_key(&self.wanted.full_name()), &note);
+        }
+    }
+
+    fn note_key(&self, name: &str) -> String {
+        format!("{}\n{name}\n{}", self.key, self.path.join("/"))
+    }
+
+    fn package(&self, objects: &gix::odb::Handle, commit: ObjectId) -> Result<Package, GitError> {
+        let location = self.location(commit);
+        Tree::of(objects, &self.remote.name, &location, commit)?.package(&self.path)
+    }
+
+    fn fetched(&self, commit: ObjectId, package: Package) -> Fetched {
+        let mut location = self.location(commit);
+        if !self.path.is_empty() {
+            location = format!("{location}:{}", self.path.join("/"));
+        }
+        Fetched {
+            package,
+            location,
+            resolved: Some(commit.to_string()),
+        }
+    }
+
+    fn location(&self, commit: ObjectId) -> String {
+        format!("{}@{}", self.remote.name, commit.to_hex_with_len(SHORT))
+    }
+}
+
+/// The object database in a folder.
+fn objects(folder: &Path) -> std::io::Result<gix::odb::Handle> {
+    let options = gix::odb::store::init::Options {
+        alloc_limit_bytes: Some(MAX_OBJECT),
+        ..Default::default()
+    };
+    gix::odb::at_opts(folder, gix::hash::Kind::Sha1, None, options)
+}
+
+/// What there is instead of `name`.
+fn near(name: &str, names: &[&str]) -> String {
+    if let Some(near) = nearest(name, names.iter().copied()) {
+        return format!("is it {near:?}?");
+    }
+    let listed = names
+        .iter()
+        .take(MAX_NAMES)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
+    match names.len() {
+        0 => "there is none".to_owned(),
+        count if count > MAX_NAMES => format!("there are {count}, among them {listed}"),
+        _ => format!("there are: {listed}"),
+    }
+}

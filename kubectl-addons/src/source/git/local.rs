@@ -1,0 +1,60 @@
+//! A repository of this machine, read where it lies.
+
+use std::path::Path;
+
+use gix::ObjectId;
+
+use super::GitError;
+use super::wanted::Wanted;
+
+/// Its objects, and the commit that is wanted.
+///
+/// # Errors
+/// No repository, no such ref.
+pub fn open(
+    remote: &str,
+    path: &Path,
+    wanted: &Wanted,
+) -> Result<(gix::odb::Handle, ObjectId), GitError> {
+    let wrong = |source| GitError::Open {
+        remote: remote.to_owned(),
+        source,
+    };
+    let repository = gix::open_opts(path, gix::open::Options::isolated()).map_err(&wrong)?;
+    let objects = super::objects(repository.objects.store_ref().path())
+        .map_err(|source| wrong(gix::Error::from_error(source)))?;
+    if let Wanted::Commit(id) = wanted {
+        return Ok((objects, *id));
+    }
+    let found = repository
+        .try_find_reference(&wanted.full_name())
+        .map_err(wrong)?;
+    let commit = found.and_then(|mut found| found.peel_to_id().ok());
+    match (commit, wanted.parts()) {
+        (Some(commit), _) => Ok((objects, commit.detach())),
+        (None, None) => Err(GitError::Unborn {
+            remote: remote.to_owned(),
+        }),
+        (None, Some((kind, prefix, name))) => Err(GitError::Ref {
+            remote: remote.to_owned(),
+            kind,
+            name: name.to_owned(),
+            near: near(&repository, prefix, name),
+        }),
+    }
+}
+
+/// The names that there are.
+fn near(repository: &gix::Repository, prefix: &str, name: &str) -> String {
+    let names = repository.references().ok().map(|all| {
+        let all = all.prefixed(prefix).into_iter().flatten().flatten();
+        let names = all.filter_map(|found| {
+            let full = found.name().as_bstr().to_string();
+            full.strip_prefix(prefix).map(str::to_owned)
+        });
+        names.collect::<Vec<String>>()
+    });
+    let names = names.unwrap_or_default();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    super::near(name, &names)
+}

@@ -1,0 +1,302 @@
+//! What a commit holds at a path, as a package: read from the object database, never checked out.
+
+use common::render::package::{self, File, Package, PackageError};
+use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
+use gix::objs::FindExt as _;
+use gix::objs::tree::EntryKind;
+use gix::odb::HeaderExt as _;
+
+use super::GitError;
+
+/// Entries of folders that are looked at: one small tree can name itself a billion times.
+const MAX_ENTRIES: usize = 20 * package::MAX_FILES;
+/// Symlinks behind symlinks.
+const MAX_LINKS: usize = 16;
+/// Folders inside folders.
+const MAX_DEPTH: usize = 100;
+/// Bytes of one folder's list.
+const MAX_TREE: u64 = 16 << 20;
+/// Bytes of where a symlink leads.
+const MAX_TARGET: u64 = 4096;
+/// How a file begins that only points to its content.
+const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
+
+/// The tree of one commit.
+pub struct Tree<'a> {
+    objects: &'a gix::odb::Handle,
+    /// The remote, for errors.
+    remote: &'a str,
+    /// `REMOTE@COMMIT`, for errors.
+    location: &'a str,
+    root: ObjectId,
+    entries: usize,
+    bytes: u64,
+}
+
+/// One entry of a folder.
+#[derive(Clone)]
+struct Entry {
+    name: String,
+    kind: EntryKind,
+    id: ObjectId,
+}
+
+impl<'a> Tree<'a> {
+    /// The tree of a commit.
+    ///
+    /// # Errors
+    /// Where the object is no commit, or damaged.
+    pub fn of(
+        objects: &'a gix::odb::Handle,
+        remote: &'a str,
+        location: &'a str,
+        commit: ObjectId,
+    ) -> Result<Self, GitError> {
+        let mut tree = Self {
+            objects,
+            remote,
+            location,
+            root: commit,
+            entries: 0,
+            bytes: 0,
+        };
+        let header = objects.header(commit).map_err(|_| tree.damaged(commit))?;
+        if header.kind() != gix::objs::Kind::Commit || header.size() > MAX_TREE {
+            return Err(GitError::NoCommit {
+                remote: remote.to_owned(),
+                id: commit.to_string(),
+            });
+        }
+        let mut buffer = Vec::new();
+        let found = objects.find_commit(&commit, &mut buffer);
+        tree.root = found.map_err(|_| tree.damaged(commit))?.tree();
+        Ok(tree)
+    }
+
+    /// The file or folder at `path`, whose parts were checked; no part is the whole tree.
+    ///
+    /// # Errors
+    /// What is not there, is no part of the tree, or too much.
+    pub fn package(mut self, path: &[String]) -> Result<Package, GitError> {
+        let whole = path.join("/");
+        let Some(entry) = self.resolve(path)? else {
+            return Err(self.nothing(path));
+        };
+        match entry.kind {
+            EntryKind::Tree => self.folder(path, entry.id),
+            EntryKind::Blob | EntryKind::BlobExecutable => {
+                let bytes = self.file(&whole, entry.id)?;
+                let name = path.last().cloned().unwrap_or_default();
+                Ok(Package::file(name, bytes))
+            }
+            EntryKind::Link => Err(self.link(&whole, entry.id)),
+            EntryKind::Commit => Err(GitError::Submodule {
+                location: self.at(&whole),
+            }),
+        }
+    }
+
+    fn folder(&mut self, path: &[String], id: ObjectId) -> Result<Package, GitError> {
+        let mut files = Vec::new();
+        let mut waiting = vec![(Vec::new(), id)];
+        while let Some((below, id)) = waiting.pop() {
+            let folder: Vec<String> = path.iter().chain(&below).cloned().collect();
+            for entry in self.list(&folder.join("/"), id)? {
+                let whole: Vec<String> = folder.iter().chain([&entry.name]).cloned().collect();
+                let location = whole.join("/");
+                let mut below: Vec<String> = below.clone();
+                below.push(entry.name);
+                let id = match entry.kind {
+                    EntryKind::Tree if below.len() < MAX_DEPTH => {
+                        waiting.push((below, entry.id));
+                        continue;
+                    }
+                    EntryKind::Tree => return Err(self.too_much(&location, PackageError::TooMany)),
+                    EntryKind::Commit => {
+                        let location = self.at(&location);
+                        return Err(GitError::Submodule { location });
+                    }
+                    EntryKind::Link => match self.resolve(&whole)? {
+                        Some(Entry {
+                            kind: EntryKind::Blob | EntryKind::BlobExecutable,
+                            id,
+                            ..
+                        }) => id,
+                        _ => return Err(self.link(&location, entry.id)),
+                    },
+                    EntryKind::Blob | EntryKind::BlobExecutable => entry.id,
+                };
+                if files.len() >= package::MAX_FILES {
+                    return Err(self.too_much(&path.join("/"), PackageError::TooMany));
+                }
+                let bytes = self.file(&location, id)?;
+                let path = below.join("/");
+                files.push(File { path, bytes });
+            }
+        }
+        Package::folder(files).map_err(|error| self.too_much(&path.join("/"), error))
+    }
+
+    /// What a path leads to, through symlinks that stay in the tree. `None` where nothing is there; a symlink that leads out,
+    /// nowhere or in a circle stays one.
+    fn resolve(&mut self, path: &[String]) -> Result<Option<Entry>, GitError> {
+        let root = Entry {
+            name: String::new(),
+            kind: EntryKind::Tree,
+            id: self.root,
+        };
+        // The folders from the root to where we are, and what is still to be walked, last first.
+        let mut walked = vec![root];
+        let mut rest: Vec<String> = path.iter().rev().cloned().collect();
+        let mut link: Option<Entry> = None;
+        let mut links = 0;
+        while let Some(part) = rest.pop() {
+            match part.as_str() {
+                "" | "." => continue,
+                ".." if walked.len() > 1 => {
+                    walked.pop();
+                    continue;
+                }
+                ".." => return Ok(link),
+                _ => {}
+            }
+            let Some(here) = walked.last().filter(|here| here.kind == EntryKind::Tree) else {
+                return Ok(link);
+            };
+            let (id, names) = (
+                here.id,
+                walked.iter().skip(1).map(|entry| entry.name.as_str()),
+            );
+            let location = names.collect::<Vec<_>>().join("/");
+            let Some(found) = self
+                .list(&location, id)?
+                .into_iter()
+                .find(|entry| entry.name == part)
+            else {
+                return Ok(link);
+            };
+            if found.kind != EntryKind::Link {
+                walked.push(found);
+                continue;
+            }
+            let target = self.target(found.id)?;
+            link.get_or_insert(found);
+            links += 1;
+            if links > MAX_LINKS || target.starts_with('/') || target.is_empty() {
+                return Ok(link);
+            }
+            rest.extend(target.split('/').rev().map(str::to_owned));
+            if rest.len() > MAX_DEPTH {
+                return Ok(link);
+            }
+        }
+        Ok(walked.pop())
+    }
+
+    /// The entries of a folder.
+    fn list(&mut self, path: &str, id: ObjectId) -> Result<Vec<Entry>, GitError> {
+        let header = self.objects.header(id).map_err(|_| self.damaged(id))?;
+        if header.size() > MAX_TREE {
+            return Err(self.too_much(path, PackageError::TooMany));
+        }
+        let mut buffer = Vec::new();
+        let found = self.objects.find_tree(&id, &mut buffer);
+        let found = found.map_err(|_| self.damaged(id))?;
+        self.entries = self.entries.saturating_add(found.entries.len());
+        if self.entries > MAX_ENTRIES {
+            return Err(self.too_much(path, PackageError::TooMany));
+        }
+        let entries = found.entries.iter().map(|entry| {
+            let name = entry.filename.to_str().map_err(|_| GitError::Name {
+                location: self.at(path),
+            })?;
+            Ok(Entry {
+                name: name.to_owned(),
+                kind: entry.mode.kind(),
+                id: entry.oid.to_owned(),
+            })
+        });
+        entries.collect()
+    }
+
+    /// The bytes of a file.
+    fn file(&mut self, path: &str, id: ObjectId) -> Result<Vec<u8>, GitError> {
+        let header = self.objects.header(id).map_err(|_| self.damaged(id))?;
+        self.bytes = self.bytes.saturating_add(header.size());
+        if self.bytes > package::MAX_BYTES as u64 {
+            return Err(self.too_much(path, PackageError::TooLarge));
+        }
+        let bytes = self.blob(id)?;
+        if bytes.starts_with(LFS) && bytes.len() < 1024 {
+            return Err(GitError::Lfs {
+                location: self.at(path),
+            });
+        }
+        Ok(bytes)
+    }
+
+    /// Where a symlink leads; of one that is too long, nothing.
+    fn target(&self, id: ObjectId) -> Result<String, GitError> {
+        let header = self.objects.header(id).map_err(|_| self.damaged(id))?;
+        if header.size() > MAX_TARGET {
+            return Ok(String::new());
+        }
+        Ok(String::from_utf8(self.blob(id)?).unwrap_or_default())
+    }
+
+    fn blob(&self, id: ObjectId) -> Result<Vec<u8>, GitError> {
+        let mut buffer = Vec::new();
+        match self.objects.find_blob(&id, &mut buffer) {
+            Ok(_) => Ok(buffer),
+            Err(_) => Err(self.damaged(id)),
+        }
+    }
+
+    fn at(&self, path: &str) -> String {
+        match path {
+            "" => self.location.to_owned(),
+            path => format!("{}:{path}", self.location),
+        }
+    }
+
+    fn damaged(&self, id: ObjectId) -> GitError {
+        GitError::Object {
+            remote: self.remote.to_owned(),
+            id: id.to_string(),
+        }
+    }
+
+    fn too_much(&self, path: &str, source: PackageError) -> GitError {
+        GitError::Package {
+            location: self.at(path),
+            source,
+        }
+    }
+
+    fn link(&self, path: &str, id: ObjectId) -> GitError {
+        GitError::Symlink {
+            location: self.at(path),
+            target: self.target(id).unwrap_or_default(),
+        }
+    }
+
+    /// Nothing is at a path: what there is in the last folder that is there.
+    fn nothing(&mut self, path: &[String]) -> GitError {
+        let mut near = String::from("the repository is empty");
+        for (length, missing) in path.iter().enumerate().rev() {
+            let folder = path.get(..length).unwrap_or_default();
+            let Ok(Some(entry)) = self.resolve(folder) else {
+                continue;
+            };
+            let names = self.list("", entry.id).unwrap_or_default();
+            let names: Vec<&str> = names.iter().map(|entry| entry.name.as_str()).collect();
+            near = super::near(missing, &names);
+            break;
+        }
+        GitError::Path {
+            location: self.at(&path.join("/")),
+            near,
+        }
+    }
+}

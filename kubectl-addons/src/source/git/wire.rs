@@ -1,0 +1,131 @@
+//! What all transports share: gix reads and writes on a thread of its own, and every byte goes through here, where it is
+//! counted and where the thread stops as soon as nobody waits for the answer any more.
+
+use std::future::Future;
+use std::io;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::GitError;
+
+/// The transfer of one fetch.
+#[derive(Debug)]
+pub struct Wire {
+    /// The remote, for errors.
+    pub remote: String,
+    /// Set when nobody waits any more: gix looks at it between objects.
+    pub stopped: AtomicBool,
+    runtime: Handle,
+    alive: watch::Receiver<()>,
+    left: AtomicU64,
+    failure: Mutex<Option<GitError>>,
+}
+
+/// Held by who waits; when it is dropped the transfer ends.
+#[derive(Debug)]
+pub struct Waiting {
+    wire: std::sync::Arc<Wire>,
+    _alive: watch::Sender<()>,
+}
+
+impl Wire {
+    /// A transfer on this runtime, which may receive nothing before [`Wire::allow`].
+    pub fn new(remote: &str) -> (std::sync::Arc<Self>, Waiting) {
+        let (sender, alive) = watch::channel(());
+        let wire = std::sync::Arc::new(Self {
+            remote: remote.to_owned(),
+            stopped: AtomicBool::new(false),
+            runtime: Handle::current(),
+            alive,
+            left: AtomicU64::new(0),
+            failure: Mutex::new(None),
+        });
+        let waiting = Waiting {
+            wire: wire.clone(),
+            _alive: sender,
+        };
+        (wire, waiting)
+    }
+
+    /// How many bytes may be received from now on.
+    pub fn allow(&self, bytes: u64) {
+        self.left.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Runs a future to its end, or until nobody waits.
+    ///
+    /// # Errors
+    /// Its own, or that nobody waits.
+    pub fn run<T, E>(&self, future: impl Future<Output = Result<T, E>>) -> io::Result<T>
+    where
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let mut alive = self.alive.clone();
+        let ended = self.runtime.block_on(async {
+            tokio::select! {
+                // Nothing is ever sent: this is the end of who waits.
+                _ = alive.changed() => None,
+                ended = future => Some(ended),
+            }
+        });
+        match ended {
+            None => Err(self.timeout()),
+            Some(ended) => ended.map_err(io::Error::other),
+        }
+    }
+
+    /// Counts what was received.
+    ///
+    /// # Errors
+    /// More than allowed.
+    pub fn received(&self, bytes: usize) -> io::Result<()> {
+        let bytes = bytes as u64;
+        let counted = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(bytes)
+            });
+        counted.map(drop).map_err(|_| {
+            let remote = self.remote.clone();
+            self.fail(GitError::TooLarge { remote })
+        })
+    }
+
+    /// Keeps the reason, which gix would hide under its own words, and ends the transfer. The first one counts.
+    pub fn fail(&self, error: GitError) -> io::Error {
+        let text = error.to_string();
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(error);
+        io::Error::other(text)
+    }
+
+    /// The reason that was kept.
+    pub fn failure(&self) -> Option<GitError> {
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    /// Enters the runtime, which processes need.
+    pub fn enter(&self) -> tokio::runtime::EnterGuard<'_> {
+        self.runtime.enter()
+    }
+
+    fn timeout(&self) -> io::Error {
+        let remote = self.remote.clone();
+        self.fail(GitError::Timeout { remote })
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.wire.stopped.store(true, Ordering::Relaxed);
+    }
+}

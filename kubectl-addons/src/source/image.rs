@@ -1,0 +1,385 @@
+//! Images that hold manifests, and artifacts as `oras push` makes them.
+//!
+//! `resolved` is always the digest of the image's own manifest, also where the name stands for an index: it is what says which
+//! bytes were read, and `IMAGE@resolved` reads them again.
+//!
+//! Layers are decompressed and read as they come, in memory; only what lies at the wanted path is kept. Requests: see
+//! [`super::registry`]; with a warm cache a tag is one (`HEAD`), a digest none. Small layers stay in the cache too, so that
+//! the second folder of one image costs none either.
+
+pub mod layer;
+mod tree;
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use common::api::catalogue::DockerSource;
+use common::render::package::Package;
+use oci_client::Reference;
+use oci_client::manifest::{
+    IMAGE_CONFIG_MEDIA_TYPE, IMAGE_DOCKER_CONFIG_MEDIA_TYPE, OciDescriptor, OciImageManifest,
+};
+use tokio::sync::mpsc;
+
+use super::cache::Note;
+use super::registry::{self, Blob, Found, Registry, RegistryError};
+use super::{Access, Fetched};
+
+use layer::{Budget, Compression, Layer, LayerError, Node};
+use tree::{Tree, TreeError};
+
+/// How long the whole of it may take.
+const TIMEOUT: Duration = Duration::from_secs(600);
+/// Bytes of all layers, compressed.
+const MAX_COMPRESSED: u64 = 512 << 20;
+/// Layers; docker makes 127 at the most.
+const MAX_LAYERS: usize = 256;
+/// Bytes of a file that is a layer by itself.
+const MAX_FILE: u64 = 16 << 20;
+/// Chunks between the network and the decompressor.
+const CHUNKS: usize = 16;
+/// The kind of the notes in the cache.
+const NOTES: &str = "image";
+/// The layer of an artifact that has none.
+const EMPTY: &str = "application/vnd.oci.empty.v1+json";
+/// The name of the file that a layer holds, or was packed from.
+const TITLE: &str = "org.opencontainers.image.title";
+/// oras: the layer is a folder that was packed.
+const UNPACK: &str = "io.deis.oras.content.unpack";
+
+/// Why an image could not be fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// The registry.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// A path that leads out of the image.
+    #[error("{image}: the path {path:?} leads out of the image")]
+    Path {
+        /// The image.
+        image: String,
+        /// As given.
+        path: String,
+    },
+    /// A layer that is not read.
+    #[error(
+        "{image}: a layer of type {media_type} is not read{why}; layers are tar, tar+gzip or tar+zstd"
+    )]
+    LayerType {
+        /// The image.
+        image: String,
+        /// Its media type.
+        media_type: String,
+        /// Why, where there is something to say.
+        why: &'static str,
+    },
+    /// Too much.
+    #[error("{image}: its layers {why}; put the manifests in an image of their own")]
+    TooLarge {
+        /// The image.
+        image: String,
+        /// What is too much.
+        why: String,
+    },
+    /// A layer that cannot be read.
+    #[error("{image}: layer {digest}")]
+    Layer {
+        /// The image.
+        image: String,
+        /// Of the layer.
+        digest: String,
+        /// Why.
+        #[source]
+        source: LayerError,
+    },
+    /// Not what was hoped for at the path.
+    #[error("{image}")]
+    Tree {
+        /// The image.
+        image: String,
+        /// Why.
+        #[source]
+        source: TreeError,
+    },
+    /// Longer than [`TIMEOUT`].
+    #[error("{image}: not there after {} minutes", TIMEOUT.as_secs() / 60)]
+    TimedOut {
+        /// The image.
+        image: String,
+    },
+}
+
+/// What is wanted.
+struct Wanted {
+    image: String,
+    reference: Reference,
+    /// Without `/` at its ends.
+    path: String,
+}
+
+/// What the bytes of a layer are.
+#[derive(Debug, PartialEq, Eq)]
+enum Content {
+    Archive(Compression),
+    /// A file of that name.
+    File(String),
+    Nothing,
+}
+
+/// The chunks of a blob, on the thread of the decompressor.
+struct Chunks {
+    chunks: mpsc::Receiver<Vec<u8>>,
+    current: io::Cursor<Vec<u8>>,
+}
+
+/// Fetches what an image holds at a path.
+///
+/// # Errors
+/// [`ImageError`].
+pub async fn fetch(source: &DockerSource, access: &Access<'_>) -> Result<Fetched, ImageError> {
+    let image = source.image.trim().to_owned();
+    let path = source.path.as_deref().unwrap_or("/");
+    let wanted = Wanted {
+        reference: registry::reference(&image)?,
+        path: layer::normalise(path).ok_or_else(|| ImageError::Path {
+            image: image.clone(),
+            path: path.to_owned(),
+        })?,
+        image,
+    };
+    let fetching = wanted.fetch(source.plain_http, access);
+    match tokio::time::timeout(TIMEOUT, fetching).await {
+        Ok(fetched) => fetched,
+        Err(_) => Err(ImageError::TimedOut {
+            image: wanted.image,
+        }),
+    }
+}
+
+impl Wanted {
+    async fn fetch(&self, plain_http: bool, access: &Access<'_>) -> Result<Fetched, ImageError> {
+        let mut registry = Registry::open(&self.reference, plain_http, access)?;
+        let tag = self.reference.tag().unwrap_or("latest");
+        let name = match self.reference.digest() {
+            Some(digest) => digest.to_owned(),
+            None => match access.cache.note(NOTES, &self.key(tag)) {
+                Some(note) if access.offline => {
+                    if let Some(fetched) = self.cached(access, &note) {
+                        return Ok(fetched);
+                    }
+                    tag.to_owned()
+                }
+                Some(_) => registry.digest(tag).await?,
+                None => tag.to_owned(),
+            },
+        };
+        if let Some(note) = access.cache.note(NOTES, &self.key(&name))
+            && name.contains(':')
+            && let Some(fetched) = self.cached(access, &note)
+        {
+            self.note(access, &note);
+            return Ok(fetched);
+        }
+        let found = registry.image(&name).await?;
+        let package = self.unpack(&mut registry, &found.manifest).await?;
+        let note = Note {
+            digest: access.cache.put(&package.to_bytes()),
+            resolved: Some(found.digest.clone()),
+            ..Note::default()
+        };
+        let Found { named, digest, .. } = found;
+        for name in [&named, &digest] {
+            access.cache.set_note(NOTES, &self.key(name), &note);
+        }
+        self.note(access, &note);
+        Ok(self.fetched(package, digest))
+    }
+
+    /// Reads the layers, from the lowest.
+    async fn unpack(
+        &self,
+        registry: &mut Registry<'_>,
+        manifest: &OciImageManifest,
+    ) -> Result<Package, ImageError> {
+        let too_large = |why| ImageError::TooLarge {
+            image: self.image.clone(),
+            why,
+        };
+        let wrong = |source| ImageError::Tree {
+            image: self.image.clone(),
+            source,
+        };
+        if manifest.layers.len() > MAX_LAYERS {
+            return Err(too_large(format!("are more than {MAX_LAYERS}")));
+        }
+        let sizes = manifest.layers.iter();
+        let sizes = sizes.map(|layer| u64::try_from(layer.size).unwrap_or(u64::MAX));
+        if sizes.fold(0, u64::saturating_add) > MAX_COMPRESSED {
+            let limit = MAX_COMPRESSED >> 20;
+            return Err(too_large(format!("have more than {limit} MiB")));
+        }
+        let is_image = [IMAGE_CONFIG_MEDIA_TYPE, IMAGE_DOCKER_CONFIG_MEDIA_TYPE]
+            .contains(&manifest.config.media_type.as_str());
+        // Of what is not read, nothing is fetched.
+        let contents = manifest.layers.iter().map(|layer| {
+            content(layer, is_image).map_err(|why| ImageError::LayerType {
+                image: self.image.clone(),
+                media_type: layer.media_type.clone(),
+                why,
+            })
+        });
+        let contents: Vec<Content> = contents.collect::<Result<_, _>>()?;
+        let (mut tree, mut budget) = (Tree::default(), Budget::default());
+        for (descriptor, content) in manifest.layers.iter().zip(contents) {
+            let layer = match content {
+                Content::Nothing => continue,
+                Content::File(title) => {
+                    let blob = registry.blob(descriptor).await?;
+                    let bytes = blob.read("a file", MAX_FILE).await?;
+                    Layer {
+                        entries: vec![(title, Node::File(bytes.into()))],
+                        ..Layer::default()
+                    }
+                }
+                Content::Archive(compression) => {
+                    let blob = registry.blob(descriptor).await?;
+                    let reading = read(blob, compression, self.path.clone(), budget);
+                    let (layer, left) = reading.await?;
+                    budget = left;
+                    layer.map_err(|source| ImageError::Layer {
+                        image: self.image.clone(),
+                        digest: registry::short(&descriptor.digest).to_owned(),
+                        source,
+                    })?
+                }
+            };
+            tree.apply(layer, &self.path).map_err(wrong)?;
+        }
+        tree.package(&self.path).map_err(wrong)
+    }
+
+    /// What a tag stands for now, for runs without the network.
+    fn note(&self, access: &Access<'_>, note: &Note) {
+        if let (None, Some(tag)) = (self.reference.digest(), self.reference.tag()) {
+            access.cache.set_note(NOTES, &self.key(tag), note);
+        }
+    }
+
+    fn cached(&self, access: &Access<'_>, note: &Note) -> Option<Fetched> {
+        let package = Package::from_bytes(&access.cache.get(&note.digest)?).ok()?;
+        Some(self.fetched(package, note.resolved.clone()?))
+    }
+
+    fn fetched(&self, package: Package, digest: String) -> Fetched {
+        let repository = registry::repository(&self.reference);
+        let short = registry::short(&digest);
+        Fetched {
+            package,
+            location: format!("{repository}@{short}:/{}", self.path),
+            resolved: Some(digest),
+        }
+    }
+
+    /// Of the note on the wanted path of a tag or digest.
+    fn key(&self, name: &str) -> String {
+        format!(
+            "{} {name} /{}",
+            registry::repository(&self.reference),
+            self.path
+        )
+    }
+}
+
+/// What a layer is, or why it is not read. Of an image it is what docker and OCI say; artifacts have types of their own.
+fn content(layer: &OciDescriptor, is_image: bool) -> Result<Content, &'static str> {
+    let media_type = layer.media_type.as_str();
+    if media_type.contains("nondistributable") || media_type.contains("foreign") {
+        return Err(" (it is not in the registry)");
+    }
+    if media_type.ends_with("+encrypted") {
+        return Err(" (it is encrypted)");
+    }
+    if media_type == EMPTY {
+        return Ok(Content::Nothing);
+    }
+    let annotation = |key: &str| Some(layer.annotations.as_ref()?.get(key)?.as_str());
+    let is_layer = media_type.starts_with("application/vnd.oci.image.layer.v1.")
+        || media_type.starts_with("application/vnd.docker.image.rootfs.diff.");
+    let known = [
+        (".tar+gzip", Compression::Gzip),
+        (".tar.gzip", Compression::Gzip),
+        (".tar+zstd", Compression::Zstd),
+        (".tar.zstd", Compression::Zstd),
+        (".tar", Compression::None),
+    ];
+    let known = known.into_iter().find(|(end, _)| media_type.ends_with(end));
+    match known {
+        // What oras makes of a file for which no type is given.
+        Some((_, Compression::None)) if !is_image && annotation(UNPACK) != Some("true") => {
+            match annotation(TITLE).and_then(layer::normalise) {
+                Some(title) if !title.is_empty() && !title.ends_with(".tar") => {
+                    Ok(Content::File(title))
+                }
+                _ => Ok(Content::Archive(Compression::None)),
+            }
+        }
+        Some((_, compression)) if is_layer || !is_image => Ok(Content::Archive(compression)),
+        _ => Err(""),
+    }
+}
+
+/// Reads a layer on a thread of its own while its bytes come. What is wrong with the bytes that came is told before what is
+/// wrong with the archive: of other bytes nothing else can be expected.
+async fn read(
+    mut blob: Blob<'_>,
+    compression: Compression,
+    path: String,
+    mut budget: Budget,
+) -> Result<(Result<Layer, LayerError>, Budget), ImageError> {
+    let (sender, chunks) = mpsc::channel(CHUNKS);
+    let mut reading = tokio::task::spawn_blocking(move || {
+        let chunks = Chunks {
+            chunks,
+            current: io::Cursor::default(),
+        };
+        let layer = layer::read_layer(chunks, compression, &path, &mut budget);
+        (layer, budget)
+    });
+    let ended = |error: tokio::task::JoinError| {
+        (
+            Err(LayerError::Damaged(io::Error::other(error))),
+            Budget::default(),
+        )
+    };
+    while let Some(chunk) = blob.next().await? {
+        if sender.send(chunk).await.is_ok() {
+            continue;
+        }
+        // It stopped: at the end of the archive, or at something wrong.
+        let read = (&mut reading).await.unwrap_or_else(ended);
+        if !read.0.as_ref().is_err_and(LayerError::is_limit) {
+            while blob.next().await?.is_some() {}
+        }
+        return Ok(read);
+    }
+    drop(sender);
+    Ok(reading.await.unwrap_or_else(ended))
+}
+
+impl Read for Chunks {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.current.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            match self.chunks.blocking_recv() {
+                Some(chunk) => self.current = io::Cursor::new(chunk),
+                None => return Ok(0),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! Readers below the archive: what counts, what stops, and zstd of several frames.
+
+use std::cell::Cell;
+use std::io::{self, Read};
+use std::rc::Rc;
+
+use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+
+use super::{LayerError, MAX_RATIO, RATIO_FLOOR};
+
+/// Memory that a zstd frame may ask for to look back, as zstd's own tools limit it.
+const MAX_WINDOW: u64 = 128 << 20;
+/// Bytes of a magic number.
+const MAGIC: usize = 4;
+
+/// Counts the compressed bytes.
+pub struct Counted<R> {
+    inner: R,
+    count: Rc<Cell<u64>>,
+}
+
+/// Stops after too many bytes.
+pub struct Bounded<R> {
+    inner: R,
+    compressed: Rc<Cell<u64>>,
+    seen: u64,
+    left: u64,
+    exceeded: Rc<Cell<Option<LayerError>>>,
+}
+
+/// Frames of zstd, one after another; skippable ones, as zstd:chunked has them, are passed over.
+pub struct Frames<R: Read> {
+    state: State<R>,
+}
+
+enum State<R: Read> {
+    Between(R),
+    Inside(Box<StreamingDecoder<Prefixed<R>, ruzstd::decoding::FrameDecoder>>),
+    End,
+}
+
+/// Bytes that were read to see whether there are any, and the rest.
+type Prefixed<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
+
+impl<R> Counted<R> {
+    /// The reader, and its count.
+    pub fn new(inner: R) -> (Self, Rc<Cell<u64>>) {
+        let count = Rc::new(Cell::new(0));
+        let reader = Self {
+            inner,
+            count: Rc::clone(&count),
+        };
+        (reader, count)
+    }
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.count.set(self.count.get().saturating_add(read as u64));
+        Ok(read)
+    }
+}
+
+impl<R> Bounded<R> {
+    /// The reader, and why it stopped.
+    pub fn new(
+        inner: R,
+        compressed: Rc<Cell<u64>>,
+        left: u64,
+    ) -> (Self, Rc<Cell<Option<LayerError>>>) {
+        let exceeded = Rc::default();
+        let reader = Self {
+            inner,
+            compressed,
+            seen: 0,
+            left,
+            exceeded: Rc::clone(&exceeded),
+        };
+        (reader, exceeded)
+    }
+
+    /// Bytes that may still come.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    fn stop(&self, why: LayerError) -> io::Error {
+        self.exceeded.set(Some(why));
+        io::Error::other("too much")
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.seen = self.seen.saturating_add(read as u64);
+        match self.left.checked_sub(read as u64) {
+            Some(left) => self.left = left,
+            None => return Err(self.stop(LayerError::Large)),
+        }
+        if self.seen > RATIO_FLOOR && self.seen > self.compressed.get().saturating_mul(MAX_RATIO) {
+            return Err(self.stop(LayerError::Ratio));
+        }
+        Ok(read)
+    }
+}
+
+impl<R: Read> Frames<R> {
+    /// Nothing is read yet.
+    pub fn new(inner: R) -> Self {
+        Self {
+            state: State::Between(inner),
+        }
+    }
+
+    /// The next frame with content, or the end.
+    fn next(mut inner: R) -> io::Result<State<R>> {
+        loop {
+            let mut magic = Vec::with_capacity(MAGIC);
+            inner.by_ref().take(MAGIC as u64).read_to_end(&mut magic)?;
+            if magic.is_empty() {
+                return Ok(State::End);
+            }
+            if let [low, 0x2a, 0x4d, 0x18] = magic.as_slice()
+                && (0x50..=0x5f).contains(low)
+            {
+                skip(&mut inner)?;
+                continue;
+            }
+            let prefixed = io::Cursor::new(magic).chain(inner);
+            let decoder = StreamingDecoder::new_with_max_window_size(prefixed, MAX_WINDOW);
+            return decoder
+                .map(|decoder| State::Inside(Box::new(decoder)))
+                .map_err(wrong);
+        }
+    }
+}
+
+impl<R: Read> Read for Frames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            match std::mem::replace(&mut self.state, State::End) {
+                State::End => return Ok(0),
+                State::Between(inner) => self.state = Self::next(inner)?,
+                State::Inside(mut decoder) => {
+                    let read = decoder.read(buffer)?;
+                    if read > 0 {
+                        self.state = State::Inside(decoder);
+                        return Ok(read);
+                    }
+                    let (_, inner) = decoder.into_inner().into_inner();
+                    self.state = State::Between(inner);
+                }
+            }
+        }
+    }
+}
+
+/// Passes over the rest of a skippable frame: its length, and as many bytes.
+fn skip(inner: &mut impl Read) -> io::Result<()> {
+    let mut length = [0; MAGIC];
+    inner.read_exact(&mut length)?;
+    let length = u64::from(u32::from_le_bytes(length));
+    match io::copy(&mut inner.take(length), &mut io::sink())? == length {
+        true => Ok(()),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+fn wrong(error: FrameDecoderError) -> io::Error {
+    match error {
+        FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::BadMagicNumber(_)) => {
+            io::Error::new(io::ErrorKind::InvalidData, "it is not zstd")
+        }
+        error => io::Error::other(error),
+    }
+}

@@ -1,0 +1,338 @@
+//! The files of an image: its layers, one over another.
+
+use std::collections::BTreeMap;
+
+use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
+
+use super::layer::{Layer, Node, join, normalise};
+
+/// Names in an error.
+const MAX_NAMES: usize = 10;
+/// Links on the way to one file.
+const MAX_LINKS: usize = 16;
+/// Names that are looked at for one package: links to folders can multiply them.
+const MAX_STEPS: usize = 20 * MAX_FILES;
+
+/// What the layers so far made, by path, without `/` at its ends. The root is not in it.
+#[derive(Debug, Default)]
+pub struct Tree {
+    nodes: BTreeMap<String, Node>,
+}
+
+/// Why an image has no package at a path.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TreeError {
+    /// Nothing is there.
+    #[error("there is no /{path} in the image; /{folder} holds {names}")]
+    Missing {
+        /// The wanted path.
+        path: String,
+        /// The nearest folder that is there.
+        folder: String,
+        /// What it holds.
+        names: String,
+    },
+    /// A link where the path leads.
+    #[error("/{link} is a link to {target}: name the path that is meant")]
+    IsLink {
+        /// The link.
+        link: String,
+        /// Where it leads, as it is written.
+        target: String,
+    },
+    /// A link that leads away.
+    #[error(
+        "/{link} is a link to {target}, which leads out of the wanted path; name a folder that holds both"
+    )]
+    Outside {
+        /// The link.
+        link: String,
+        /// As it is written.
+        target: String,
+    },
+    /// A link to nothing.
+    #[error("/{link} is a link to {target}, which is not in the image")]
+    Dangling {
+        /// The link.
+        link: String,
+        /// As it is written.
+        target: String,
+    },
+    /// A link to a link to it, or to a folder around it.
+    #[error("/{link} is a link that leads back to itself")]
+    Loop {
+        /// The link.
+        link: String,
+    },
+    /// Something below what is no folder.
+    #[error("/{path} lies below /{parent}, which is no folder in the image")]
+    Parent {
+        /// The entry.
+        path: String,
+        /// What is no folder.
+        parent: String,
+    },
+    /// No package.
+    #[error("/{path}: {error}")]
+    Package {
+        /// The wanted path.
+        path: String,
+        /// Why.
+        error: PackageError,
+    },
+}
+
+/// A package in the making.
+struct Collected {
+    files: Vec<File>,
+    bytes: usize,
+    steps: usize,
+}
+
+impl Tree {
+    /// Puts a layer over those before it: what it hides goes first, for it hides nothing of its own.
+    ///
+    /// # Errors
+    /// [`TreeError::Parent`], and hard links that lead away or to nothing.
+    pub fn apply(&mut self, layer: Layer, wanted: &str) -> Result<(), TreeError> {
+        for hidden in &layer.hidden {
+            self.nodes.remove(hidden);
+            self.remove_below(hidden);
+        }
+        for folder in &layer.opaque {
+            self.remove_below(folder);
+        }
+        for (path, node) in layer.entries {
+            let node = match node {
+                Node::HardLink(target) => self.hard_link(&path, &target, wanted)?,
+                node => node,
+            };
+            self.insert(path, node)?;
+        }
+        Ok(())
+    }
+
+    /// The file or folder at a path.
+    ///
+    /// # Errors
+    /// [`TreeError`].
+    pub fn package(&self, wanted: &str) -> Result<Package, TreeError> {
+        for (end, _) in wanted.match_indices('/').chain([(wanted.len(), "")]) {
+            let way = wanted.get(..end).unwrap_or(wanted);
+            if let Some(Node::Link(target)) = self.nodes.get(way) {
+                return Err(TreeError::IsLink {
+                    link: way.to_owned(),
+                    target: target.clone(),
+                });
+            }
+        }
+        let wrong = |error| TreeError::Package {
+            path: wanted.to_owned(),
+            error,
+        };
+        if let Some(Node::File(bytes)) = self.nodes.get(wanted) {
+            let name = wanted.rsplit('/').next().unwrap_or(wanted);
+            return Ok(Package::file(name, bytes.to_vec()));
+        }
+        let is_there = wanted.is_empty() || self.nodes.contains_key(wanted);
+        if !is_there && self.below(wanted).next().is_none() {
+            return Err(self.missing(wanted));
+        }
+        let mut collected = Collected {
+            files: Vec::new(),
+            bytes: 0,
+            steps: 0,
+        };
+        self.collect(wanted, wanted, "", 0, &mut collected)?;
+        Package::folder(collected.files).map_err(wrong)
+    }
+
+    fn insert(&mut self, path: String, node: Node) -> Result<(), TreeError> {
+        for (end, _) in path.match_indices('/') {
+            let parent = path.get(..end).unwrap_or_default();
+            match self.nodes.get(parent) {
+                None | Some(Node::Folder) => {}
+                Some(_) => {
+                    let parent = parent.to_owned();
+                    return Err(TreeError::Parent { path, parent });
+                }
+            }
+        }
+        if node != Node::Folder {
+            self.remove_below(&path);
+        }
+        self.nodes.insert(path, node);
+        Ok(())
+    }
+
+    /// What a hard link stands for. Its target is a path of the image.
+    fn hard_link(&self, link: &str, target: &str, wanted: &str) -> Result<Node, TreeError> {
+        let found = normalise(target).and_then(|target| {
+            let node = self.nodes.get(&target).cloned();
+            is_within(&target, wanted).then_some(node)
+        });
+        let (link, target) = (link.to_owned(), target.to_owned());
+        match found {
+            Some(Some(node)) if node != Node::Folder => Ok(node),
+            Some(_) => Err(TreeError::Dangling { link, target }),
+            None => Err(TreeError::Outside { link, target }),
+        }
+    }
+
+    fn below(&self, folder: &str) -> impl Iterator<Item = (&String, &Node)> {
+        let prefix = match folder {
+            "" => String::new(),
+            folder => format!("{folder}/"),
+        };
+        self.nodes
+            .range(prefix.clone()..)
+            .take_while(move |(path, _)| path.starts_with(&prefix))
+    }
+
+    fn remove_below(&mut self, folder: &str) {
+        let below: Vec<String> = self.below(folder).map(|(path, _)| path.clone()).collect();
+        for path in below {
+            self.nodes.remove(&path);
+        }
+    }
+
+    /// The files below `folder`, as files below `shown` of the package; links are what they lead to.
+    fn collect(
+        &self,
+        wanted: &str,
+        folder: &str,
+        shown: &str,
+        links: usize,
+        collected: &mut Collected,
+    ) -> Result<(), TreeError> {
+        let cut = if folder.is_empty() {
+            0
+        } else {
+            folder.len() + 1
+        };
+        for (path, node) in self.below(folder) {
+            collected.steps += 1;
+            let name = join(shown, path.get(cut..).unwrap_or_default());
+            match node {
+                Node::File(bytes) => collected.push(wanted, name, bytes)?,
+                Node::Link(target) => {
+                    let looped = || TreeError::Loop { link: path.clone() };
+                    if links >= MAX_LINKS || collected.steps > MAX_STEPS {
+                        return Err(looped());
+                    }
+                    let found = self.follow(path, target, wanted)?;
+                    match self.nodes.get(&found) {
+                        Some(Node::File(bytes)) => collected.push(wanted, name, bytes)?,
+                        _ if is_within(path, &found) => return Err(looped()),
+                        _ => self.collect(wanted, &found, &name, links + 1, collected)?,
+                    }
+                }
+                Node::Folder | Node::HardLink(_) | Node::Other => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a link leads in the end: something at or below `wanted` that is no link.
+    fn follow(&self, link: &str, target: &str, wanted: &str) -> Result<String, TreeError> {
+        let (mut at, mut next) = (link.to_owned(), target.to_owned());
+        for _ in 0..MAX_LINKS {
+            let folder = at.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let path = if next.starts_with('/') {
+                normalise(&next)
+            } else {
+                normalise(&join(folder, &next))
+            };
+            let outside = || TreeError::Outside {
+                link: link.to_owned(),
+                target: target.to_owned(),
+            };
+            let path = path.ok_or_else(outside)?;
+            if !is_within(&path, wanted) {
+                return Err(outside());
+            }
+            // The first link on the way, and what comes behind it.
+            let ends = path.match_indices('/').map(|(end, _)| end);
+            let on_the_way = ends.chain([path.len()]).find_map(|end| {
+                let (way, rest) = path.split_at_checked(end)?;
+                match self.nodes.get(way) {
+                    Some(Node::Link(target)) => Some((way.to_owned(), format!("{target}{rest}"))),
+                    _ => None,
+                }
+            });
+            match on_the_way {
+                Some(link) => (at, next) = link,
+                None => {
+                    let is_there = self.nodes.contains_key(&path)
+                        || path.is_empty()
+                        || self.below(&path).next().is_some();
+                    let (link, target) = (link.to_owned(), target.to_owned());
+                    return is_there
+                        .then_some(path)
+                        .ok_or(TreeError::Dangling { link, target });
+                }
+            }
+        }
+        let link = link.to_owned();
+        Err(TreeError::Loop { link })
+    }
+
+    fn missing(&self, wanted: &str) -> TreeError {
+        let mut folder = wanted;
+        while !folder.is_empty() && self.below(folder).next().is_none() {
+            folder = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
+        }
+        let cut = if folder.is_empty() {
+            0
+        } else {
+            folder.len() + 1
+        };
+        let mut names: Vec<&str> = self
+            .below(folder)
+            .filter_map(|(path, _)| path.get(cut..)?.split('/').next())
+            .collect();
+        names.dedup();
+        let more = names.len().saturating_sub(MAX_NAMES);
+        names.truncate(MAX_NAMES);
+        TreeError::Missing {
+            path: wanted.to_owned(),
+            folder: folder.to_owned(),
+            names: match (names.as_slice(), more) {
+                ([], _) => "nothing".to_owned(),
+                (names, 0) => names.join(", "),
+                (names, more) => format!("{} and {more} more", names.join(", ")),
+            },
+        }
+    }
+}
+
+impl Collected {
+    fn push(&mut self, wanted: &str, path: String, bytes: &[u8]) -> Result<(), TreeError> {
+        let wrong = |error| TreeError::Package {
+            path: wanted.to_owned(),
+            error,
+        };
+        // Before the copy: many links may lead to one large file.
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > MAX_BYTES {
+            return Err(wrong(PackageError::TooLarge));
+        }
+        if self.files.len() >= MAX_FILES {
+            return Err(wrong(PackageError::TooMany));
+        }
+        let bytes = bytes.to_vec();
+        self.files.push(File { path, bytes });
+        Ok(())
+    }
+}
+
+/// Whether `path` is `folder`, or lies below it.
+fn is_within(path: &str, folder: &str) -> bool {
+    match path.strip_prefix(folder) {
+        Some(rest) => folder.is_empty() || rest.is_empty() || rest.starts_with('/'),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,391 @@
+//! Registries: images for [`super::image`], charts for [`chart`].
+//!
+//! References and manifests are oci-client's. The requests are our own, for oci-client asks `/v2/` before everything, sends
+//! passwords wherever a registry sends for tokens, reads answers of any size and follows redirects to plain HTTP.
+//!
+//! Requests: a manifest by name is one. A registry that takes the Secret's password as it is costs none more; one that wants a
+//! token, two more once in a run (its refusal, and the token: tokens are not kept on disk); one that wants the password of
+//! `docker login`, one more.
+
+mod blob;
+pub mod chart;
+pub mod docker_config;
+mod error;
+mod login;
+pub mod manifest;
+mod transport;
+
+use common::api::names::hex_prefix;
+use oci_client::Reference;
+use oci_client::manifest::{OciDescriptor, OciImageManifest};
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue, LINK};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Method, Response};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+use url::Url;
+
+use super::Access;
+use super::cache::Cache;
+
+pub use blob::Blob;
+use blob::Rest;
+pub use error::RegistryError;
+use login::Login;
+use manifest::Manifest;
+
+/// Bytes of a manifest, as registries limit them.
+const MAX_MANIFEST: u64 = 4 << 20;
+/// Bytes of a blob that is kept in the cache, so that what lies beside in one image is not fetched again.
+const MAX_KEPT: u64 = 32 << 20;
+/// Bytes of a page of tags.
+const MAX_PAGE: u64 = 4 << 20;
+/// Pages of tags, each of [`PAGE`] or of what the registry gives at the most.
+const MAX_PAGES: usize = 50;
+/// Tags asked for at once.
+const PAGE: &str = "1000";
+/// Refusals of one request that are answered: of a password that was not asked for, and of nothing at all.
+const MAX_ANSWERS: usize = 2;
+
+/// One repository of a registry.
+pub struct Registry<'a> {
+    reference: Reference,
+    origin: String,
+    offline: bool,
+    cache: &'a Cache,
+    client: Client,
+    /// For tokens: no redirects, which could lead a password or a refresh token to another host.
+    tokens: Client,
+    login: Login<'a>,
+    authorization: Option<HeaderValue>,
+}
+
+/// An image, found.
+#[derive(Debug)]
+pub struct Found {
+    /// `sha256:…` of what the name stands for: of the index, where it is one.
+    pub named: String,
+    /// `sha256:…` of the image's manifest.
+    pub digest: String,
+    /// The manifest.
+    pub manifest: OciImageManifest,
+}
+
+#[derive(Deserialize)]
+struct Tags {
+    // Null where there is none.
+    tags: Option<Vec<String>>,
+}
+
+/// Reads a reference.
+///
+/// # Errors
+/// [`RegistryError::Reference`], and digests that are not sha256.
+pub fn reference(image: &str) -> Result<Reference, RegistryError> {
+    let reference: Reference =
+        image
+            .parse()
+            .map_err(|error: oci_client::ParseError| RegistryError::Reference {
+                image: image.to_owned(),
+                why: error.to_string(),
+            })?;
+    if let Some(digest) = reference.digest() {
+        sha256(digest, image)?;
+    }
+    Ok(reference)
+}
+
+/// `HOST/PATH`, as docker spells it.
+#[must_use]
+pub fn repository(reference: &Reference) -> String {
+    format!("{}/{}", reference.registry(), reference.repository())
+}
+
+/// `sha256:0123456789ab`, for people.
+#[must_use]
+pub fn short(digest: &str) -> &str {
+    digest.get(.."sha256:".len() + 12).unwrap_or(digest)
+}
+
+impl<'a> Registry<'a> {
+    /// Nothing is sent yet.
+    ///
+    /// # Errors
+    /// Credentials that may not be sent there, or cannot be read.
+    pub fn open(
+        reference: &Reference,
+        plain_http: bool,
+        access: &Access<'a>,
+    ) -> Result<Self, RegistryError> {
+        let ca = access.credentials.and_then(|credentials| {
+            let ca = credentials.ca.as_deref()?;
+            Some((ca, credentials.secret.clone()))
+        });
+        let client =
+            |redirects| match &ca {
+                Some((ca, secret)) => transport::client(Some(ca), redirects, !access.ambient)
+                    .map_err(|_| RegistryError::Certificate {
+                        secret: secret.clone(),
+                    }),
+                None => transport::client(None, redirects, !access.ambient)
+                    .map_err(|error| transport::wrong(&repository(reference), error)),
+            };
+        let login = Login::new(reference, plain_http, access)?;
+        let scheme = if plain_http { "http" } else { "https" };
+        Ok(Self {
+            origin: format!("{scheme}://{}", reference.resolve_registry()),
+            reference: reference.clone(),
+            offline: access.offline,
+            cache: access.cache,
+            client: client(Policy::custom(transport::redirect))?,
+            tokens: client(Policy::none())?,
+            authorization: login.first(),
+            login,
+        })
+    }
+
+    /// The digest that a tag stands for now: one request, or one more where the registry does not name digests.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub async fn digest(&mut self, tag: &str) -> Result<String, RegistryError> {
+        let location = self.location(tag);
+        let path = format!("manifests/{tag}");
+        let accept = manifest::MEDIA_TYPES.join(", ");
+        let response = self.send(Method::HEAD, &path, &accept, &location).await?;
+        match header_digest(&response) {
+            Some(digest) => Ok(digest),
+            None => Ok(self.manifest(tag).await?.0),
+        }
+    }
+
+    /// The image of a tag or digest; of an index the one that [`manifest::choose`] takes.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub async fn image(&mut self, name: &str) -> Result<Found, RegistryError> {
+        let (named, first) = self.manifest(name).await?;
+        let location = self.location(name);
+        let wrong = |source| RegistryError::Manifest { location, source };
+        let index = match first {
+            Manifest::Image(manifest) => {
+                return Ok(Found {
+                    digest: named.clone(),
+                    named,
+                    manifest: *manifest,
+                });
+            }
+            Manifest::Index(index) => index,
+        };
+        let entry = match manifest::choose(&index, manifest::architecture()) {
+            Ok(entry) => entry,
+            Err(source) => return Err(wrong(source)),
+        };
+        match self.manifest(&entry.digest).await? {
+            (digest, Manifest::Image(manifest)) => Ok(Found {
+                named,
+                digest,
+                manifest: *manifest,
+            }),
+            (_, Manifest::Index(_)) => Err(wrong(manifest::ManifestError::Nested)),
+        }
+    }
+
+    /// A blob: from the cache, or with one request.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub async fn blob(&mut self, descriptor: &OciDescriptor) -> Result<Blob<'a>, RegistryError> {
+        let location = self.location(&descriptor.digest);
+        let wanted = sha256(&descriptor.digest, &location)?.to_owned();
+        // A size below zero is none.
+        let size = u64::try_from(descriptor.size).unwrap_or_default();
+        let (rest, kept) = match self.cache.get(&wanted) {
+            Some(bytes) => (Rest::Cached(bytes), None),
+            None => {
+                let path = format!("blobs/{}", descriptor.digest);
+                let response = self.send(Method::GET, &path, "*/*", &location).await?;
+                let kept = (size <= MAX_KEPT).then(Vec::new);
+                (Rest::Remote(response), kept)
+            }
+        };
+        Ok(Blob::new(location, wanted, size, rest, kept, self.cache))
+    }
+
+    /// All tags, in the registry's order: a request a page.
+    ///
+    /// # Errors
+    /// [`RegistryError`].
+    pub async fn tags(&mut self) -> Result<Vec<String>, RegistryError> {
+        let location = repository(&self.reference);
+        let wrong = |why| RegistryError::Tags {
+            location: location.clone(),
+            why,
+        };
+        let mut tags = Vec::new();
+        let mut path = format!("tags/list?n={PAGE}");
+        for _ in 0..MAX_PAGES {
+            let response = self
+                .send(Method::GET, &path, "application/json", &location)
+                .await?;
+            let next = next_page(&response);
+            let bytes = transport::body(response, &location, "a page of tags", MAX_PAGE).await?;
+            let page: Tags =
+                serde_json::from_slice(&bytes).map_err(|_| wrong("is no JSON with tags"))?;
+            tags.extend(page.tags.unwrap_or_default());
+            match next {
+                // Only the query is taken over: it cannot lead elsewhere.
+                Some(query) => path = format!("tags/list?{query}"),
+                None => return Ok(tags),
+            }
+        }
+        Err(wrong("has too many pages"))
+    }
+
+    /// A manifest and its digest: by digest from the cache, or with one request.
+    async fn manifest(&mut self, name: &str) -> Result<(String, Manifest), RegistryError> {
+        let location = self.location(name);
+        let pinned = match name.contains(':') {
+            true => Some(sha256(name, &location)?.to_owned()),
+            false => None,
+        };
+        let bytes = match pinned.as_ref().and_then(|hex| self.cache.get(hex)) {
+            Some(bytes) => bytes,
+            None => {
+                let path = format!("manifests/{name}");
+                let accept = manifest::MEDIA_TYPES.join(", ");
+                let response = self.send(Method::GET, &path, &accept, &location).await?;
+                let claimed = header_digest(&response);
+                let bytes =
+                    transport::body(response, &location, "the manifest", MAX_MANIFEST).await?;
+                let found = hex_prefix(&bytes, Sha256::output_size() * 2);
+                let claimed = claimed
+                    .as_deref()
+                    .and_then(|text| text.strip_prefix("sha256:"));
+                if [pinned.as_deref(), claimed]
+                    .into_iter()
+                    .flatten()
+                    .any(|wanted| wanted != found)
+                {
+                    return Err(RegistryError::Digest { location, found });
+                }
+                self.cache.put(&bytes);
+                bytes
+            }
+        };
+        let digest = format!("sha256:{}", hex_prefix(&bytes, Sha256::output_size() * 2));
+        let read = manifest::read(&bytes);
+        let read = read.map_err(|source| RegistryError::Manifest { location, source })?;
+        Ok((digest, read))
+    }
+
+    /// Sends a request for something of this repository, and answers what the registry wants to know.
+    async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        accept: &str,
+        location: &str,
+    ) -> Result<Response, RegistryError> {
+        if self.offline {
+            let location = location.to_owned();
+            return Err(RegistryError::Offline { location });
+        }
+        let url = format!("{}/v2/{}/{path}", self.origin, self.reference.repository());
+        let mut answered = 0;
+        loop {
+            let mut request = self.client.request(method.clone(), &url);
+            request = request.header(ACCEPT, accept);
+            if let Some(authorization) = &self.authorization {
+                request = request.header(AUTHORIZATION, authorization.clone());
+            }
+            let response = transport::send(request, location).await?;
+            let status = response.status();
+            let is_refusal = matches!(status.as_u16(), 401 | 403) && self.is_ours(response.url());
+            if is_refusal && answered < MAX_ANSWERS {
+                answered += 1;
+                let sent = self.authorization.take();
+                let next = self
+                    .login
+                    .answer(&self.tokens, response.headers(), sent.as_ref());
+                let next = next.await?;
+                let has_new = next.is_some() && next != sent;
+                // A registry that minds a password which it did not ask for says what it wants when asked without.
+                let unasked = status.as_u16() == 403 && sent.is_some();
+                if has_new || unasked {
+                    self.authorization = next;
+                    continue;
+                }
+            }
+            if status.is_success() {
+                return Ok(response);
+            }
+            return Err(self.refusal(response, location.to_owned()).await);
+        }
+    }
+
+    async fn refusal(&self, response: Response, location: String) -> RegistryError {
+        let status = response.status();
+        let is_ours = self.is_ours(response.url());
+        let detail = transport::detail(response).await;
+        match status.as_u16() {
+            401 | 403 if is_ours => {
+                let (who, accept) = self.login.refused();
+                RegistryError::Unauthorized {
+                    location,
+                    who,
+                    detail,
+                    accept,
+                }
+            }
+            404 => RegistryError::NotFound {
+                location,
+                detail,
+                repository: repository(&self.reference),
+            },
+            _ => RegistryError::Status {
+                location,
+                status: status.to_string(),
+                detail,
+            },
+        }
+    }
+
+    /// Whether an answer is the registry's own, and not of a host to which it sent us on.
+    fn is_ours(&self, url: &Url) -> bool {
+        Url::parse(&self.origin).is_ok_and(|origin| origin.origin() == url.origin())
+    }
+
+    fn location(&self, name: &str) -> String {
+        let separator = if name.contains(':') { '@' } else { ':' };
+        format!("{}{separator}{name}", repository(&self.reference))
+    }
+}
+
+/// The hex digits of a sha256 digest.
+fn sha256<'a>(digest: &'a str, location: &str) -> Result<&'a str, RegistryError> {
+    let hex = digest.strip_prefix("sha256:").filter(|hex| {
+        hex.len() == Sha256::output_size() * 2
+            && hex
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    });
+    hex.ok_or_else(|| RegistryError::DigestKind {
+        location: location.to_owned(),
+        digest: digest.to_owned(),
+    })
+}
+
+fn header_digest(response: &Response) -> Option<String> {
+    let header = response.headers().get("Docker-Content-Digest")?;
+    let digest = header.to_str().ok()?;
+    sha256(digest, "").is_ok().then(|| digest.to_owned())
+}
+
+/// The query of the next page: `Link: </v2/PATH/tags/list?last=X&n=Y>; rel="next"`.
+fn next_page(response: &Response) -> Option<String> {
+    let link = response.headers().get(LINK)?.to_str().ok()?;
+    let (target, parameters) = link.strip_prefix('<')?.split_once('>')?;
+    let query = target.split_once('?')?.1;
+    parameters.contains("next").then(|| query.to_owned())
+}

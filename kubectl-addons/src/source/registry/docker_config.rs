@@ -1,0 +1,214 @@
+//! `.dockerconfigjson` of a Secret: who we are at which registry. Programs that it names are never run.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::Deserialize;
+
+use super::login::Identity;
+
+/// The names under which Docker Hub is known.
+const DOCKER_HUB: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
+
+/// Why a configuration cannot be used. Never with what it holds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DockerConfigError {
+    /// Not JSON of this shape.
+    #[error(
+        "key .dockerconfigjson is no JSON with \"auths\", as kubectl create secret docker-registry makes it"
+    )]
+    Malformed,
+    /// `auth` that cannot be decoded.
+    #[error("key .dockerconfigjson: \"auth\" of {key:?} is not base64 of USER:PASSWORD")]
+    Auth {
+        /// The key under `auths`.
+        key: String,
+    },
+    /// No entry for the registry.
+    #[error("key .dockerconfigjson has nothing for {host}; it names {known}")]
+    Missing {
+        /// The registry.
+        host: String,
+        /// The keys under `auths`.
+        known: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct DockerConfig {
+    auths: BTreeMap<String, Entry>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    auth: Option<String>,
+    username: Option<String>,
+    password: Option<String>,
+    identitytoken: Option<String>,
+}
+
+/// Who we are at `host` (`HOST` or `HOST:PORT`) for `repository`: the entry with the longest path that is a beginning of it.
+///
+/// # Errors
+/// [`DockerConfigError`].
+pub fn identity(
+    config: &[u8],
+    host: &str,
+    repository: &str,
+) -> Result<Identity, DockerConfigError> {
+    let config: DockerConfig =
+        serde_json::from_slice(config).map_err(|_| DockerConfigError::Malformed)?;
+    let fitting = config.auths.iter().filter_map(|(key, entry)| {
+        let (key_host, path) = split(key);
+        (same_host(key_host, host) && is_beginning(path, repository)).then_some((
+            path.len(),
+            key,
+            entry,
+        ))
+    });
+    // Of two spellings of one place the first counts.
+    let best = fitting.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    let Some((_, key, entry)) = best else {
+        let known: Vec<&str> = config.auths.keys().map(String::as_str).collect();
+        return Err(DockerConfigError::Missing {
+            host: host.to_owned(),
+            known: match known.as_slice() {
+                [] => "nothing".to_owned(),
+                known => known.join(", "),
+            },
+        });
+    };
+    if let Some(token) = filled(entry.identitytoken.as_ref()) {
+        return Ok(Identity::Refresh(token));
+    }
+    if let Some(auth) = filled(entry.auth.as_ref()) {
+        let key = key.clone();
+        return decode(&auth).ok_or(DockerConfigError::Auth { key });
+    }
+    Ok(Identity::Password {
+        username: entry.username.clone().unwrap_or_default(),
+        password: entry.password.clone().unwrap_or_default(),
+    })
+}
+
+/// Whether both stand for one registry.
+pub fn same_host(a: &str, b: &str) -> bool {
+    let known = |host: &str| DOCKER_HUB.contains(&host);
+    a.eq_ignore_ascii_case(b) || (known(a) && known(b))
+}
+
+/// `https://HOST/v1/` and `HOST/PATH` as host and path.
+fn split(key: &str) -> (&str, &str) {
+    let key = key.split_once("://").map_or(key, |(_, rest)| rest);
+    let (host, path) = key.split_once('/').unwrap_or((key, ""));
+    // Both stand for the whole registry, as in the kubelet.
+    match path.trim_end_matches('/') {
+        "v1" | "v2" => (host, ""),
+        path => (host, path),
+    }
+}
+
+fn is_beginning(path: &str, repository: &str) -> bool {
+    match repository.strip_prefix(path) {
+        Some(rest) => path.is_empty() || rest.is_empty() || rest.starts_with('/'),
+        None => false,
+    }
+}
+
+fn filled(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).cloned()
+}
+
+fn decode(auth: &str) -> Option<Identity> {
+    let padding =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let bytes = GeneralPurpose::new(&STANDARD, padding).decode(auth).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let (username, password) = text.split_once(':')?;
+    Some(Identity::Password {
+        username: username.to_owned(),
+        // Old versions of docker login fill it up.
+        password: password.trim_end_matches('\0').to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn who(auths: &str, host: &str, repository: &str) -> Result<String, DockerConfigError> {
+        let config = format!("{{\"auths\": {auths}}}");
+        identity(config.as_bytes(), host, repository).map(|identity| match identity {
+            Identity::Password { username, password } => format!("{username}:{password}"),
+            Identity::Refresh(token) => format!("token {token}"),
+            Identity::Anonymous => "nobody".to_owned(),
+        })
+    }
+
+    #[test]
+    fn the_longest_path_counts() {
+        let auths = r#"{
+            "r.example:5000": {"username": "all", "password": "1"},
+            "https://r.example:5000/team/": {"username": "team", "password": "2"},
+            "r.example:5000/team/app": {"username": "app", "password": "3"},
+            "r.example:5000/te": {"username": "te", "password": "4"},
+            "r.example": {"username": "other port", "password": "5"}
+        }"#;
+        for (repository, expected) in [
+            ("x", "all:1"),
+            ("team/x", "team:2"),
+            ("team/app", "app:3"),
+            ("team/app/x", "app:3"),
+            ("team/apple", "team:2"),
+            ("teams/x", "all:1"),
+        ] {
+            let found = who(auths, "r.example:5000", repository);
+            assert_eq!(found.as_deref(), Ok(expected), "{repository}");
+        }
+    }
+
+    #[test]
+    fn docker_hub_has_many_names() {
+        for key in [
+            "https://index.docker.io/v1/",
+            "https://registry-1.docker.io/v2/",
+            "docker.io",
+            "index.docker.io",
+        ] {
+            let auths = format!("{{{key:?}: {{\"auth\": \"dXNlcjpwYTpzcw==\"}}}}");
+            let found = who(&auths, "index.docker.io", "library/x");
+            assert_eq!(found.as_deref(), Ok("user:pa:ss"), "{key}");
+        }
+    }
+
+    #[test]
+    fn an_entry_is_a_token_or_a_password() {
+        let rows = [
+            (r#"{"auth": "dXNlcjpwYTpzcw"}"#, "user:pa:ss"),
+            (r#"{"auth": "", "username": "u", "password": "p"}"#, "u:p"),
+            (r#"{"identitytoken": "t", "auth": "AAAA"}"#, "token t"),
+        ];
+        for (entry, expected) in rows {
+            let found = who(&format!("{{\"h\": {entry}}}"), "h", "x");
+            assert_eq!(found.as_deref(), Ok(expected), "{entry}");
+        }
+    }
+
+    #[test]
+    fn errors_hold_no_secret() {
+        let rows = [
+            (r#"{"h": {"auth": "***"}}"#, "auth"),
+            (r#"{"h": {"auth": "c2VjcmV0"}}"#, "base64"),
+            (r#"{"other": {"password": "secret"}}"#, "other"),
+            (r#"{"h": {"auth": {"secret": 1}}}"#, "JSON"),
+        ];
+        for (auths, expected) in rows {
+            let error = who(auths, "h", "x").unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+            assert!(!error.contains("secret\""), "{error}");
+            assert!(!error.contains("c2VjcmV0"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Manifests: what an image consists of, and which image of an index is read.
+
+use oci_client::manifest::{
+    IMAGE_MANIFEST_LIST_MEDIA_TYPE, IMAGE_MANIFEST_MEDIA_TYPE, ImageIndexEntry,
+    OCI_IMAGE_INDEX_MEDIA_TYPE, OCI_IMAGE_MEDIA_TYPE, OciImageIndex, OciImageManifest,
+};
+use serde_json::Value;
+
+/// The manifests that are read, for `Accept`.
+pub const MEDIA_TYPES: [&str; 4] = [
+    OCI_IMAGE_MEDIA_TYPE,
+    IMAGE_MANIFEST_MEDIA_TYPE,
+    OCI_IMAGE_INDEX_MEDIA_TYPE,
+    IMAGE_MANIFEST_LIST_MEDIA_TYPE,
+];
+
+/// What a reference can stand for.
+#[derive(Debug)]
+pub enum Manifest {
+    /// One image, or an artifact.
+    Image(Box<OciImageManifest>),
+    /// The same for several platforms.
+    Index(OciImageIndex),
+}
+
+/// Why a manifest cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ManifestError {
+    /// Not JSON of this shape.
+    #[error("the manifest cannot be read: {why}")]
+    Malformed {
+        /// What is wrong.
+        why: String,
+    },
+    /// Another kind.
+    #[error("a manifest of type {found} is not read: push the image in OCI or Docker v2 format")]
+    Type {
+        /// Its media type.
+        found: String,
+    },
+    /// Both kinds in one (CVE-2021-41190).
+    #[error(
+        "the manifest is an image and an index at once, which is read differently by different programs"
+    )]
+    Ambiguous,
+    /// An index of indexes.
+    #[error("the index leads to another index; name the image by its digest")]
+    Nested,
+    /// No platform that can be used.
+    #[error("the index has no image for linux, but for {platforms}; name the image by its digest")]
+    Platform {
+        /// Those that are there.
+        platforms: String,
+    },
+}
+
+/// Reads a manifest.
+///
+/// # Errors
+/// [`ManifestError`].
+pub fn read(bytes: &[u8]) -> Result<Manifest, ManifestError> {
+    let malformed = |error: serde_json::Error| ManifestError::Malformed {
+        why: error.to_string(),
+    };
+    let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
+    let media_type = value.get("mediaType").and_then(Value::as_str);
+    if value.get("schemaVersion").and_then(Value::as_u64) != Some(2) {
+        let found = media_type.unwrap_or("without schemaVersion 2").to_owned();
+        return Err(ManifestError::Type { found });
+    }
+    if let Some(found) = media_type.filter(|found| !MEDIA_TYPES.contains(found)) {
+        let found = found.to_owned();
+        return Err(ManifestError::Type { found });
+    }
+    let by_fields = (
+        value.get("layers").is_some(),
+        value.get("manifests").is_some(),
+    );
+    let is_index = match by_fields {
+        (true, true) => return Err(ManifestError::Ambiguous),
+        (_, is_index) => is_index,
+    };
+    if is_index {
+        serde_json::from_value(value)
+            .map(Manifest::Index)
+            .map_err(malformed)
+    } else {
+        serde_json::from_value(value)
+            .map(|image| Manifest::Image(Box::new(image)))
+            .map_err(malformed)
+    }
+}
+
+/// The image of an index that is read: that for linux/amd64, else that for `architecture` (in Go's spelling), else the first
+/// for linux, else the only one. Manifests are the same on every platform, so that every machine should read the same bytes
+/// where it can: the one that nearly every index has comes before the machine's own.
+///
+/// # Errors
+/// [`ManifestError::Platform`].
+pub fn choose<'a>(
+    index: &'a OciImageIndex,
+    architecture: &str,
+) -> Result<&'a ImageIndexEntry, ManifestError> {
+    let platform = |entry: &ImageIndexEntry| {
+        let platform = entry.platform.as_ref()?;
+        Some((platform.os.to_string(), platform.architecture.to_string()))
+    };
+    let linux = |wanted: Option<&str>| {
+        index.manifests.iter().find(|entry| {
+            platform(entry).is_some_and(|(os, architecture)| {
+                os == "linux" && wanted.is_none_or(|wanted| wanted == architecture)
+            })
+        })
+    };
+    let only = || match index.manifests.as_slice() {
+        [only] if only.platform.is_none() => Some(only),
+        _ => None,
+    };
+    linux(Some("amd64"))
+        .or_else(|| linux(Some(architecture)))
+        .or_else(|| linux(None))
+        .or_else(only)
+        .ok_or_else(|| {
+            let platforms = index.manifests.iter().map(|entry| {
+                let (os, architecture) = platform(entry).unwrap_or_default();
+                format!("{os}/{architecture}")
+            });
+            let platforms: Vec<String> = platforms.take(10).collect();
+            ManifestError::Platform {
+                platforms: match platforms.as_slice() {
+                    [] => "nothing".to_owned(),
+                    platforms => platforms.join(", "),
+                },
+            }
+        })
+}
+
+/// The architecture of this machine, in Go's spelling.
+pub fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        "powerpc64" => "ppc64le",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn index(platforms: &[&str]) -> OciImageIndex {
+        let manifests: Vec<Value> = platforms
+            .iter()
+            .map(|platform| {
+                let mut entry =
+                    json!({"mediaType": OCI_IMAGE_MEDIA_TYPE, "digest": platform, "size": 1});
+                if let Some((os, architecture)) = platform.split_once('/') {
+                    entry["platform"] = json!({"os": os, "architecture": architecture});
+                }
+                entry
+            })
+            .collect();
+        let text = json!({"schemaVersion": 2, "manifests": manifests}).to_string();
+        match read(text.as_bytes()).unwrap() {
+            Manifest::Index(index) => index,
+            Manifest::Image(_) => panic!("an image"),
+        }
+    }
+
+    #[test]
+    fn one_platform_is_chosen() {
+        for (platforms, expected) in [
+            (&["linux/arm64", "linux/amd64"][..], Ok("linux/amd64")),
+            (&["linux/s390x", "linux/arm64"], Ok("linux/arm64")),
+            (
+                &["windows/amd64", "unknown/unknown", "linux/s390x"],
+                Ok("linux/s390x"),
+            ),
+            (&["nothing"], Ok("nothing")),
+            (&["nothing", "nothing"], Err("/, /")),
+            (&["windows/amd64"], Err("windows/amd64")),
+            (&[], Err("nothing")),
+        ] {
+            let index = index(platforms);
+            let found = choose(&index, "arm64").map(|entry| entry.digest.as_str());
+            let expected = expected.map_err(|platforms| ManifestError::Platform {
+                platforms: platforms.to_owned(),
+            });
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_manifest() {
+        let config = json!({"mediaType": "c", "digest": "d", "size": 1});
+        for (value, expected) in [
+            (json!({"schemaVersion": 1}), "schemaVersion 2"),
+            (json!({"schemaVersion": 2, "mediaType": "text/x"}), "text/x"),
+            (json!({"schemaVersion": 2}), "config"),
+            (
+                json!({"schemaVersion": 2, "config": config, "layers": [], "manifests": []}),
+                "at once",
+            ),
+            (json!([]), "schemaVersion 2"),
+        ] {
+            let error = read(value.to_string().as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        assert!(read(b"{").is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! Requests to registries: bounded in size, time, redirects and tries.
+
+use std::time::Duration;
+
+use reqwest::redirect::{Action, Attempt, Policy};
+use reqwest::{Certificate, Client, RequestBuilder, Response};
+use serde_json::Value;
+
+use super::RegistryError;
+use crate::source::url::client::Guarded;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const TRIES: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const REDIRECTS: usize = 5;
+/// How long nothing may come. The whole fetch has a limit of its own.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+/// Bytes of an error that are read, and characters of it that are shown.
+const MAX_ERROR: u64 = 64 << 10;
+const MAX_DETAIL: usize = 200;
+
+/// A client that trusts `ca` (PEM) and nothing else, or without one what the machine trusts. With `guarded` no name leads to
+/// the machine's own services.
+///
+/// # Errors
+/// Certificates that cannot be read.
+pub fn client(
+    ca: Option<&[u8]>,
+    redirects: Policy,
+    guarded: bool,
+) -> Result<Client, reqwest::Error> {
+    let mut builder = Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(READ_TIMEOUT)
+        .redirect(redirects)
+        // What a digest stands for is the bytes as they are stored.
+        .no_gzip()
+        .user_agent(concat!("kubectl-addons/", env!("CARGO_PKG_VERSION")));
+    if guarded {
+        builder = builder.dns_resolver(Guarded);
+    }
+    if let Some(ca) = ca {
+        builder = builder.tls_certs_only(Certificate::from_pem_bundle(ca)?);
+    }
+    builder.build()
+}
+
+/// Redirects lead to the same scheme or to https; reqwest leaves the credentials behind where they lead to another host.
+pub fn redirect(attempt: Attempt<'_>) -> Action {
+    let scheme = attempt.url().scheme();
+    let same = attempt
+        .previous()
+        .last()
+        .is_some_and(|previous| previous.scheme() == scheme);
+    if attempt.previous().len() > REDIRECTS {
+        attempt.error("too many redirects")
+    } else if same || scheme == "https" {
+        attempt.follow()
+    } else {
+        attempt.error("a redirect to another scheme")
+    }
+}
+
+/// Sends a request; connection errors, 429 and 5xx are tried again.
+///
+/// # Errors
+/// No answer. Every status is an answer.
+pub async fn send(request: RequestBuilder, location: &str) -> Result<Response, RegistryError> {
+    let mut pause = FIRST_PAUSE;
+    for _ in 1..TRIES {
+        let Some(attempt) = request.try_clone() else {
+            break;
+        };
+        match attempt.send().await {
+            Ok(response) if !is_passing(&response) => return Ok(response),
+            Err(error) if !(error.is_connect() || error.is_timeout()) => {
+                return Err(wrong(location, error));
+            }
+            Ok(_) | Err(_) => {}
+        }
+        tokio::time::sleep(pause).await;
+        pause *= 2;
+    }
+    request.send().await.map_err(|error| wrong(location, error))
+}
+
+/// The whole of a small answer.
+///
+/// # Errors
+/// [`RegistryError::TooLarge`], or what goes wrong on the way.
+pub async fn body(
+    mut response: Response,
+    location: &str,
+    what: &'static str,
+    limit: u64,
+) -> Result<Vec<u8>, RegistryError> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|error| wrong(location, error))?
+    {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() as u64 > limit {
+            return Err(RegistryError::TooLarge {
+                location: location.to_owned(),
+                what,
+                limit,
+            });
+        }
+    }
+    Ok(bytes)
+}
+
+/// What the registry says about an error, as `: TEXT`, in one line; nothing where it says nothing.
+pub async fn detail(response: Response) -> String {
+    let Ok(bytes) = body(response, "", "the error", MAX_ERROR).await else {
+        return String::new();
+    };
+    let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let of = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+    let text = [
+        "/errors/0/message",
+        "/errors/0/code",
+        "/details",
+        "/message",
+    ];
+    let Some(text) = text
+        .into_iter()
+        .find_map(of)
+        .filter(|text| !text.is_empty())
+    else {
+        return String::new();
+    };
+    let shown = text.chars().take(MAX_DETAIL);
+    let shown: String = shown
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect();
+    format!(": {shown}")
+}
+
+/// An error of the client without its URL.
+pub fn wrong(location: &str, source: reqwest::Error) -> RegistryError {
+    RegistryError::Http {
+        location: location.to_owned(),
+        source: source.without_url(),
+    }
+}
+
+fn is_passing(response: &Response) -> bool {
+    response.status().is_server_error() || response.status().as_u16() == 429
+}

@@ -1,0 +1,191 @@
+//! Documents and archives by URL: files of this machine, http(s), and objects in the stores of S3, Google and Azure.
+//!
+//! The same function reads indexes, catalogue files and the manifests that these name. A server is asked once whether the
+//! content that the cache holds has moved.
+
+pub(super) mod client;
+mod error;
+mod file;
+mod http;
+mod known;
+mod object_store;
+
+use common::render::package::Package;
+use url::Url;
+
+pub use error::UrlError;
+
+use super::{Access, Fetched};
+
+/// Bytes of a document.
+pub const MAX_BYTES: u64 = 16 << 20;
+/// Bytes of an archive, which is told by its ending: `.tgz`, `.tar.gz`.
+pub const MAX_ARCHIVE_BYTES: u64 = 64 << 20;
+
+/// What was read at a location.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Where they lie, after redirects, without credentials and without a query, which may sign the request: for people and
+    /// for places in errors.
+    pub location: String,
+}
+
+/// Fetches a location: a path, `file://`, `http://`, `https://`, `s3://BUCKET/KEY`, `gs://BUCKET/KEY` or
+/// `az://CONTAINER/BLOB`.
+///
+/// Credentials are for the host of an `http(s)` URL. A bucket is no host: for an object in a store, the Secret's annotation
+/// names the bucket with its scheme, `s3://BUCKET`; the endpoint that its requests go to stands in the Secret itself.
+///
+/// # Errors
+/// [`UrlError`].
+pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Document, UrlError> {
+    if !location.contains("://") {
+        return file::read(location, location, access);
+    }
+    let url = Url::parse(location).map_err(|source| UrlError::Malformed {
+        location: unread(location),
+        source,
+    })?;
+    if has_credentials(&url) {
+        let location = shown(&url);
+        return Err(UrlError::Credentials { location });
+    }
+    match url.scheme() {
+        "file" => match url.to_file_path() {
+            Ok(path) => file::read(path, location, access),
+            Err(()) => Err(UrlError::File {
+                location: location.to_owned(),
+                source: std::io::Error::other(
+                    "a file:// URL needs an absolute path: file:///path/to/file",
+                ),
+            }),
+        },
+        "http" | "https" => http::get(url, access).await,
+        scheme => match object_store::Kind::of(scheme) {
+            Some(kind) => object_store::get(kind, &url, access).await,
+            None => Err(UrlError::Scheme {
+                location: shown(&url),
+                scheme: scheme.to_owned(),
+            }),
+        },
+    }
+}
+
+/// The location as it is recorded: paths become absolute `file://` URLs, so that a later upgrade finds them from anywhere.
+///
+/// # Errors
+/// A relative path where the working directory is gone; a URL that holds credentials.
+pub fn absolute(location: &str) -> Result<String, UrlError> {
+    if location.contains("://") {
+        return match Url::parse(location) {
+            Ok(url) if has_credentials(&url) => Err(UrlError::Credentials {
+                location: shown(&url),
+            }),
+            _ => Ok(location.to_owned()),
+        };
+    }
+    let wrong = |source| UrlError::File {
+        location: location.to_owned(),
+        source,
+    };
+    let path = std::path::absolute(location).map_err(wrong)?;
+    let url = Url::from_file_path(&path);
+    url.map(String::from)
+        .map_err(|()| wrong(std::io::Error::other("not a path")))
+}
+
+impl From<Document> for Fetched {
+    /// One file, by the last part of its location.
+    fn from(document: Document) -> Self {
+        let path = document.location.split('?').next().unwrap_or_default();
+        let name = path.rsplit('/').find(|part| !part.is_empty());
+        Self {
+            package: Package::file(name.unwrap_or("manifest.yaml"), document.bytes),
+            location: document.location,
+            resolved: None,
+        }
+    }
+}
+
+fn has_credentials(url: &Url) -> bool {
+    url.password().is_some() || !url.username().is_empty()
+}
+
+/// What may come from there at the most.
+fn limit(url: &Url) -> u64 {
+    if is_archive(url) {
+        MAX_ARCHIVE_BYTES
+    } else {
+        MAX_BYTES
+    }
+}
+
+fn is_archive(url: &Url) -> bool {
+    url.path().ends_with(".tgz") || url.path().ends_with(".tar.gz")
+}
+
+/// A location of any source as it may be shown and recorded.
+pub(super) fn without_credentials(location: &str) -> String {
+    match Url::parse(location) {
+        Ok(url) => shown(&url),
+        Err(_) => unread(location),
+    }
+}
+
+/// The URL as it may be shown and recorded: of a signed URL, the query is what opens it.
+fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // Both fail only where there can be none.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_fragment(None);
+    if url.query().is_some() {
+        url.set_query(Some("..."));
+    }
+    url.into()
+}
+
+/// As [`shown`], for what is no URL.
+fn unread(location: &str) -> String {
+    let location = location.split(['?', '#']).next().unwrap_or_default();
+    match (location.split_once("://"), location.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+        _ => location.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_opens_a_url_is_not_shown() {
+        for (url, expected) in [
+            ("https://h/a.yaml", "https://h/a.yaml"),
+            ("https://u:p@h:8443/a.yaml#x", "https://h:8443/a.yaml"),
+            ("https://h/a.yaml?X-Amz-Signature=1", "https://h/a.yaml?..."),
+            ("s3://bucket/a.yaml", "s3://bucket/a.yaml"),
+        ] {
+            assert_eq!(shown(&Url::parse(url).unwrap()), expected);
+        }
+        assert_eq!(unread("https://u:p@[h/a.yaml?sig=1"), "https://[h/a.yaml");
+    }
+
+    #[test]
+    fn a_file_is_named_by_its_location() {
+        for (location, expected) in [
+            ("https://h/a/b.tgz", "b.tgz"),
+            ("https://h/a/b.yaml?...", "b.yaml"),
+            ("https://h/a/", "a"),
+            ("", "manifest.yaml"),
+        ] {
+            let fetched = Fetched::from(Document {
+                bytes: Vec::new(),
+                location: location.to_owned(),
+            });
+            assert_eq!(fetched.package.as_file().unwrap().path, expected);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Files of this machine.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use super::{Access, Document, MAX_ARCHIVE_BYTES, MAX_BYTES, UrlError};
+
+/// Reads a file. A catalogue in a cluster cannot ask for that: its author is not the user of this machine (semantics 16).
+pub fn read(
+    path: impl AsRef<Path>,
+    written: &str,
+    access: &Access<'_>,
+) -> Result<Document, UrlError> {
+    if !access.ambient {
+        let location = written.to_owned();
+        return Err(UrlError::Local { location });
+    }
+    let path = path.as_ref();
+    let location = path.to_string_lossy().into_owned();
+    let wrong = |source| UrlError::File {
+        location: location.clone(),
+        source,
+    };
+    let limit = if location.ends_with(".tgz") || location.ends_with(".tar.gz") {
+        MAX_ARCHIVE_BYTES
+    } else {
+        MAX_BYTES
+    };
+    let file = File::open(path).map_err(wrong)?;
+    let metadata = file.metadata().map_err(wrong)?;
+    if metadata.is_dir() {
+        return Err(wrong(std::io::Error::other("is a folder, not a file")));
+    }
+    let mut bytes =
+        Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or_default());
+    file.take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(wrong)?;
+    if bytes.len() as u64 > limit {
+        return Err(UrlError::TooLarge { location, limit });
+    }
+    Ok(Document { bytes, location })
+}

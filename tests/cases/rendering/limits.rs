@@ -1,0 +1,296 @@
+//! Templates of strangers end, with an error that has a place: no overflow of the stack, no endless loop, no flood.
+
+use common::render::gotemplate::function::FunctionSet;
+use common::render::gotemplate::{Options, Rendered, Template, TemplateError, render};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Renders one file on a thread with a stack of 2 MiB, as those of tokio have.
+fn on_a_small_stack(text: String) -> Result<Rendered, TemplateError> {
+    let thread = std::thread::Builder::new().stack_size(2 << 20);
+    let run = move || {
+        let template = Template {
+            name: "t.yaml",
+            text: &text,
+        };
+        render(&[template], &json!({"l": [1, 2]}), &Options::default())
+    };
+    thread.spawn(run).unwrap().join().unwrap()
+}
+
+/// Expects an error at `line` that says `words`.
+fn refuses(text: impl Into<String>, line: usize, words: &str) {
+    let text = text.into();
+    let shown: String = text.chars().take(80).collect();
+    let error = on_a_small_stack(text).expect_err(&shown);
+    let (TemplateError::Parse { place, .. } | TemplateError::Execute { place, .. }) = &error else {
+        panic!("{shown}: {error}");
+    };
+    assert_eq!(
+        (place.file.as_str(), place.line),
+        ("t.yaml", line),
+        "{shown}: {error}"
+    );
+    assert!(error.to_string().contains(words), "{shown}: {error}");
+}
+
+#[test]
+fn nesting_is_bounded_where_it_is_written() {
+    let deep = |open: &str, close: &str, times: usize| {
+        format!("\n{}x{}", open.repeat(times), close.repeat(times))
+    };
+    refuses(
+        format!("{{{{ {}1{} }}}}", "(".repeat(20_000), ")".repeat(20_000)),
+        1,
+        "nested deeper",
+    );
+    refuses(deep("{{ if 1 }}", "{{ end }}", 20_000), 2, "nested deeper");
+    refuses(
+        deep("{{ range .l }}", "{{ end }}", 20_000),
+        2,
+        "nested deeper",
+    );
+    refuses(
+        deep("{{ block \"a\" 1 }}", "{{ end }}", 20_000),
+        2,
+        "nested deeper",
+    );
+    refuses("{{ if 1 }}".repeat(20_000), 1, "nested deeper");
+    // As deep as allowed, each level with parentheses of its own where the other is at its bottom.
+    let rendered = on_a_small_stack(deep("{{ with 1 }}", "{{ end }}", 99)).unwrap();
+    assert!(rendered.text.contains('x'));
+    let parentheses = format!("{{{{ {}1{} }}}}", "(".repeat(99), ")".repeat(99));
+    assert!(on_a_small_stack(parentheses).unwrap().text.starts_with('1'));
+}
+
+#[test]
+fn a_long_chain_of_else_if_is_not_nested() {
+    let branches: String = (0..5_000)
+        .map(|n| format!("{{{{ else if eq 4999 {n} }}}}{n}"))
+        .collect();
+    let rendered = on_a_small_stack(format!("{{{{ if 0 }}}}{branches}{{{{ end }}}}")).unwrap();
+    assert!(rendered.text.starts_with("4999"));
+}
+
+#[test]
+fn recursion_is_bounded() {
+    refuses(
+        r#"{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}"#,
+        1,
+        "calls itself",
+    );
+    let nested = format!(
+        "{{{{ define \"a\" }}}}{}{{{{ template \"a\" ({}.{}) }}}}{}{{{{ end }}}}{{{{ template \"a\" . }}}}",
+        "{{ if 1 }}".repeat(60),
+        "(".repeat(30),
+        ")".repeat(30),
+        "{{ end }}".repeat(60)
+    );
+    refuses(nested, 1, "calls itself");
+    let ping_pong = r#"{{ define "a" }}{{ template "b" . }}{{ end }}
+{{ define "b" }}{{ range .l }}{{ template "a" $ }}{{ end }}{{ end }}{{ template "a" . }}"#;
+    refuses(ping_pong, 2, "calls itself");
+}
+
+#[test]
+fn loops_and_texts_are_bounded() {
+    refuses("{{ range 9223372036854775807 }}{{ end }}", 1, "iterations");
+    refuses(
+        "{{ range 1000 }}{{ range 1000 }}{{ range 1000 }}x{{ end }}{{ end }}{{ end }}",
+        1,
+        "iterations",
+    );
+    let megabyte = "x".repeat(1 << 20);
+    refuses(
+        format!("{{{{ range 1000 }}}}\n{megabyte}{{{{ end }}}}"),
+        1,
+        "MiB of text",
+    );
+    let doubling = "{{ $s := \"0123456789\" }}\n{{ range 60 }}{{ $s = print $s $s }}{{ end }}";
+    refuses(doubling, 2, "MiB");
+    refuses(
+        "{{ range 900000 }}\n{{ print . 1 | len | not | print | len | not | print | len | not | print }}{{ end }}",
+        2,
+        "steps",
+    );
+    refuses(
+        "{{ printf \"%999999d\" 1 | printf \"%s%s%s%s%s%s%s%s%s%s\" }}\n{{ range 99 }}{{ printf \"%1000000d %[1]1000000d\" 1 }}{{ end }}",
+        2,
+        "MiB",
+    );
+}
+
+/// Pieces of templates that meet each other in ways that nobody writes.
+fn pieces() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("{{"),
+        Just("}}"),
+        Just("{{- "),
+        Just(" -}}"),
+        Just("{{/*"),
+        Just("*/}}"),
+        Just("if "),
+        Just("else "),
+        Just("{{ end }}"),
+        Just("{{ else }}"),
+        Just("range "),
+        Just("with "),
+        Just("define \"a\""),
+        Just("template \"a\" "),
+        Just("block \"b\" "),
+        Just("break"),
+        Just("continue"),
+        Just("$x"),
+        Just("$k, $v"),
+        Just(" := "),
+        Just(" = "),
+        Just("|"),
+        Just("("),
+        Just(")"),
+        Just("."),
+        Just(".a"),
+        Just(".l"),
+        Just(".m.b"),
+        Just("nil"),
+        Just("true"),
+        Just("1"),
+        Just("-1"),
+        Just("1.5"),
+        Just("0x"),
+        Just("1e400"),
+        Just("2i"),
+        Just("'a'"),
+        Just("'"),
+        Just("\"%v %d %q %5.2f\""),
+        Just("\"é\\x\""),
+        Just("`raw`"),
+        Just("printf "),
+        Just("print "),
+        Just("index "),
+        Just("slice "),
+        Just("len "),
+        Just("eq "),
+        Just("lt "),
+        Just("and "),
+        Just("or "),
+        Just("not "),
+        Just("html "),
+        Just("js "),
+        Just("call "),
+        Just(" "),
+        Just("\n"),
+        Just("é"),
+        Just("text"),
+        Just("\\"),
+        Just("\"*[3]%\""),
+    ];
+    proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+/// Actions that parse, with values of every kind as arguments.
+fn calls() -> impl Strategy<Value = String> {
+    let value = prop_oneof![
+        Just(".a"),
+        Just(".l"),
+        Just(".m"),
+        Just(".nope"),
+        Just(".null"),
+        Just(".f"),
+        Just(".t"),
+        Just("."),
+        Just("$"),
+        Just("nil"),
+        Just("0"),
+        Just("-1"),
+        Just("9223372036854775807"),
+        Just("1.5"),
+        Just("2i"),
+        Just("\"%[2]*.[1]*d%é%\""),
+        Just("\"é\""),
+        Just("\"\""),
+        Just("(index .l 0)"),
+        Just("(print .m)"),
+        Just("(len .t)"),
+        Just("(slice .t 1)"),
+        Just("'é'"),
+    ];
+    let function = prop_oneof![
+        Just("and"),
+        Just("or"),
+        Just("not"),
+        Just("eq"),
+        Just("ne"),
+        Just("lt"),
+        Just("le"),
+        Just("gt"),
+        Just("ge"),
+        Just("call"),
+        Just("index"),
+        Just("slice"),
+        Just("len"),
+        Just("html"),
+        Just("js"),
+        Just("urlquery"),
+        Just("print"),
+        Just("println"),
+        Just("printf"),
+        Just("printf \"%+v|%#v|%T|% x|%08.3f|%-5q|%U|%c|%t\""),
+        Just("range"),
+        Just("with"),
+        Just("if"),
+        Just("$x :="),
+    ];
+    let call = (function, proptest::collection::vec(value, 0..5)).prop_map(|(function, values)| {
+        let body = if matches!(function, "range" | "with" | "if") {
+            "{{ . }}{{ end }}"
+        } else {
+            ""
+        };
+        format!("{{{{ {function} {} }}}}{body}", values.join(" "))
+    });
+    proptest::collection::vec(call, 1..4).prop_map(|calls| calls.concat())
+}
+
+fn data() -> Value {
+    json!({"a": 1, "f": 1.5, "t": "tëxt", "l": [1, "a", null, {"b": 2}], "m": {"b": {"c": []}}, "null": null,
+        "Cluster": {"Version": "1.35.8", "Features": ["x"], "Network": {"StrictArp": false}}})
+}
+
+/// Renders; an error must have a place in the text.
+fn ends_well(text: &str, functions: FunctionSet) {
+    let template = Template { name: "t", text };
+    let options = Options {
+        functions,
+        ..Options::default()
+    };
+    match render(&[template, template], &data(), &options) {
+        Ok(rendered) => assert_eq!(rendered.starts.len(), 2),
+        Err(TemplateError::Parse { place, .. } | TemplateError::Execute { place, .. }) => {
+            let line = text
+                .split('\n')
+                .nth(place.line - 1)
+                .expect("a line of the template");
+            assert!(
+                place.column <= line.chars().count() + 1,
+                "{place} in {text:?}"
+            );
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn no_text_makes_it_panic(text in pieces()) {
+        ends_well(&text, FunctionSet::Core);
+        ends_well(&format!("{{{{ {text} }}}}"), FunctionSet::Kkp);
+    }
+
+    #[test]
+    fn no_call_makes_it_panic(text in calls()) {
+        ends_well(&text, FunctionSet::Core);
+        ends_well(&text, FunctionSet::Kkp);
+    }
+}

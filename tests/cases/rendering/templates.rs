@@ -1,0 +1,119 @@
+//! All rows of `tests/golden/templates/cases.jsonl`.
+
+use addons_tests::{shared, tally::Tally};
+use common::render::gotemplate::function::FunctionSet;
+use common::render::gotemplate::{Options, SEPARATOR, Template, TemplateError, render};
+use serde::Deserialize;
+
+/// A row: `error`, `phase` and `message` are what Go says.
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    funcs: String,
+    template: String,
+    data: serde_json::Value,
+    want: String,
+    #[serde(default)]
+    error: bool,
+    #[serde(default)]
+    phase: String,
+    #[serde(default)]
+    message: String,
+}
+
+fn cases() -> Vec<Case> {
+    let text = std::fs::read_to_string(shared::golden("templates/cases.jsonl")).unwrap();
+    let rows = text.lines().map(|row| serde_json::from_str(row).unwrap());
+    rows.collect()
+}
+
+/// Renders a case; the text without the separator behind it.
+fn answer(case: &Case) -> Result<String, TemplateError> {
+    let template = Template {
+        name: "t",
+        text: &case.template,
+    };
+    let options = Options {
+        functions: match case.funcs.as_str() {
+            "core" => FunctionSet::Core,
+            "sprig" => FunctionSet::Sprig,
+            "kkp" => FunctionSet::Kkp,
+            other => panic!("unknown functions {other}"),
+        },
+        ..Options::default()
+    };
+    let rendered = render(&[template], &case.data, &options)?;
+    let text = rendered.text.strip_suffix(SEPARATOR);
+    // An action that trims what follows it trims the separator too.
+    let text = text.or_else(|| rendered.text.strip_suffix(SEPARATOR.trim_start()));
+    Ok(text.expect("a separator").to_owned())
+}
+
+/// What is wrong with the answer to a case.
+fn judge(case: &Case) -> Option<String> {
+    let Case {
+        name,
+        want,
+        message,
+        ..
+    } = case;
+    match (answer(case), case.error, case.phase.as_str()) {
+        (Ok(text), false, _) if text == *want => None,
+        (Ok(text), false, _) => Some(format!("{name}: {text:?}, expected {want:?}")),
+        (Err(TemplateError::Parse { place, .. }), true, "parse")
+        | (Err(TemplateError::Execute { place, .. }), true, "exec") => {
+            let mut lines = case.template.lines();
+            let line = lines.nth(place.line - 1).unwrap_or_default();
+            let is_there =
+                place.file == "t" && (1..=line.chars().count() + 1).contains(&place.column);
+            (!is_there).then(|| format!("{name}: {place} is nowhere in {:?}", case.template))
+        }
+        (Ok(text), true, phase) => Some(format!(
+            "{name}: {text:?}, expected a {phase} error: {message}"
+        )),
+        (Err(error), true, phase) => Some(format!(
+            "{name}: {error}, expected a {phase} error: {message}"
+        )),
+        (Err(error), false, _) => Some(format!("{name}: {error}, expected {want:?}")),
+    }
+}
+
+#[test]
+fn every_template_gives_what_go_gives() {
+    let mut tally = Tally::new("rendering::templates");
+    let mut wrong = Vec::new();
+    for case in cases() {
+        wrong.extend(judge(&case));
+        tally.ran();
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} are wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn an_error_of_the_execution_stands_where_go_puts_it() {
+    let mut tally = Tally::new("rendering::templates: places of errors");
+    for case in cases().iter().filter(|case| case.phase == "exec") {
+        let Err(TemplateError::Execute { place, .. }) = answer(case) else {
+            // The other test says so.
+            tally.left_out(case.name.clone());
+            continue;
+        };
+        // template: t:1:5: executing …; Go counts columns in bytes from 0, and all these templates have one line.
+        let mut parts = case.message.split(':').skip(2);
+        let line: usize = parts.next().unwrap().parse().unwrap();
+        let column: usize = parts.next().unwrap().parse().unwrap();
+        assert_eq!(
+            (place.line, place.column),
+            (line, column + 1),
+            "{}: {}",
+            case.name,
+            case.message
+        );
+        tally.ran();
+    }
+}

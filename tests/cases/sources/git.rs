@@ -1,0 +1,168 @@
+//! A git repository as a source, over http and ssh and from a folder.
+
+mod bombs;
+mod broken;
+mod over_http;
+mod over_ssh;
+mod trees;
+mod trust;
+
+use std::collections::BTreeMap;
+
+use addons_tests::guard::Folder;
+use anyhow::{Result, ensure};
+use common::api::catalogue::{GitRef, GitSource};
+use common::api::names::ANNOTATION_ALLOWED_HOSTS;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::core::ObjectMeta;
+use kubectl_addons::source::cache::Cache;
+use kubectl_addons::source::credentials::{Credentials, CredentialsError};
+use kubectl_addons::source::git::{self, GitError};
+use kubectl_addons::source::{Access, Fetched};
+
+/// Who fetches, with a cache of their own.
+struct Client {
+    cache: Cache,
+    credentials: Option<Credentials>,
+    offline: bool,
+    ambient: bool,
+    _folder: Folder,
+}
+
+impl Client {
+    fn new() -> Result<Self> {
+        let folder = Folder::new("addons-cache-")?;
+        Ok(Self {
+            cache: Cache::new(Some(folder.path().join("cache"))),
+            credentials: None,
+            offline: false,
+            ambient: false,
+            _folder: folder,
+        })
+    }
+
+    fn with(credentials: Result<Credentials, CredentialsError>) -> Result<Self> {
+        Ok(Self {
+            credentials: Some(credentials?),
+            ..Self::new()?
+        })
+    }
+
+    async fn fetch(&self, remote: &str, at: At<'_>, path: &str) -> Result<Fetched, GitError> {
+        let source = GitSource {
+            remote: remote.to_owned(),
+            r#ref: at.of(),
+            path: (!path.is_empty()).then(|| path.to_owned()),
+            auth: None,
+        };
+        let access = Access {
+            cache: &self.cache,
+            offline: self.offline,
+            ambient: self.ambient,
+            credentials: self.credentials.as_ref(),
+        };
+        git::fetch(&source, &access).await
+    }
+
+    /// The error of a fetch with its causes, which must hold these words, and no password.
+    async fn refused(
+        &self,
+        remote: &str,
+        at: At<'_>,
+        path: &str,
+        words: &[&str],
+    ) -> Result<GitError> {
+        match self.fetch(remote, at, path).await {
+            Ok(fetched) => anyhow::bail!("fetched {}", fetched.location),
+            Err(error) => {
+                let text = chain(&error);
+                for word in words {
+                    ensure!(text.contains(word), "{word:?} is not in: {text}");
+                }
+                let debug = format!("{error:?}");
+                ensure!(
+                    !text.contains("hunter2") && !debug.contains("hunter2"),
+                    "{text} {debug}"
+                );
+                Ok(error)
+            }
+        }
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+/// A ref of a source.
+#[derive(Clone, Copy, Debug)]
+enum At<'a> {
+    Head,
+    Branch(&'a str),
+    Tag(&'a str),
+    Commit(&'a str),
+}
+
+impl At<'_> {
+    fn of(self) -> Option<GitRef> {
+        let mut found = GitRef::default();
+        match self {
+            Self::Head => return None,
+            Self::Branch(name) => found.branch = Some(name.to_owned()),
+            Self::Tag(name) => found.tag = Some(name.to_owned()),
+            Self::Commit(id) => found.commit = Some(id.to_owned()),
+        }
+        Some(found)
+    }
+}
+
+/// The files of a package as text.
+fn files(fetched: &Fetched) -> Vec<(&str, String)> {
+    let files = fetched.package.files().iter();
+    files
+        .map(|file| {
+            (
+                file.path.as_str(),
+                String::from_utf8_lossy(&file.bytes).into_owned(),
+            )
+        })
+        .collect()
+}
+
+fn secret(
+    kind: &str,
+    hosts: &str,
+    data: &[(&str, &[u8])],
+) -> Result<Credentials, CredentialsError> {
+    let data = data
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), ByteString(value.to_vec())));
+    let annotation = (ANNOTATION_ALLOWED_HOSTS.to_owned(), hosts.to_owned());
+    let secret = Secret {
+        metadata: ObjectMeta {
+            name: Some("git".to_owned()),
+            namespace: Some("kubectl-addons".to_owned()),
+            annotations: Some(BTreeMap::from([annotation])),
+            ..ObjectMeta::default()
+        },
+        type_: Some(kind.to_owned()),
+        data: Some(data.collect()),
+        ..Secret::default()
+    };
+    Credentials::read(&secret)
+}
+
+fn basic(user: &str, password: &str) -> Result<Credentials, CredentialsError> {
+    let data = [
+        ("username", user.as_bytes()),
+        ("password", password.as_bytes()),
+    ];
+    secret("kubernetes.io/basic-auth", "127.0.0.1", &data)
+}

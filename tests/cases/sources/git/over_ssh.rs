@@ -1,0 +1,149 @@
+//! git over ssh: keys, known hosts, and what is refused before ssh is started.
+
+use addons_tests::guard::Folder;
+use addons_tests::servers::git::{Repository, Sshd, ssh_key};
+use addons_tests::tally::Tally;
+use anyhow::Result;
+use kubectl_addons::source::credentials::{Credentials, CredentialsError};
+use kubectl_addons::source::git::GitError;
+
+use super::{At, Client, basic, files, secret};
+
+fn ssh(key: &[u8], known_hosts: &str) -> Result<Credentials, CredentialsError> {
+    let data = [
+        ("ssh-privatekey", key),
+        ("known_hosts", known_hosts.as_bytes()),
+    ];
+    secret("kubernetes.io/ssh-auth", "127.0.0.1", &data)
+}
+
+#[tokio::test]
+async fn keys_and_hosts() -> Result<()> {
+    let mut tally = Tally::new("git::keys_and_hosts");
+    let folder = Folder::new("addons-keys-")?;
+    let (mine, public) = ssh_key(folder.path(), "mine")?;
+    let (theirs, other) = ssh_key(folder.path(), "theirs")?;
+    let server = match Sshd::start(&public)? {
+        Ok(server) => server,
+        Err(why) => {
+            tally.left_out(format!("all cases of git over ssh: {why}"));
+            return Ok(());
+        }
+    };
+    let repository = Repository::new()?;
+    repository.write("a/it's.yaml", "x: 1\n")?;
+    let first = repository.commit("first")?;
+    repository.write("a/it's.yaml", "x: 2\n")?;
+    let second = repository.commit("second")?;
+    let remote = server.remote(&repository.path());
+    let (mine, theirs) = (std::fs::read(mine)?, std::fs::read(theirs)?);
+    let hosts = server.known_hosts.as_str();
+
+    // Editors of Secrets take the last line break away.
+    let trimmed = mine.trim_ascii_end();
+    for key in [&mine, trimmed] {
+        let fetched = Client::with(ssh(key, hosts))?
+            .fetch(&remote, At::Branch("main"), "a")
+            .await?;
+        assert_eq!(files(&fetched), [("it's.yaml", "x: 2\n".to_owned())]);
+        assert_eq!(fetched.resolved.as_ref(), Some(&second));
+        tally.ran();
+    }
+    let mut client = Client::with(ssh(&mine, hosts))?;
+    let fetched = client.fetch(&remote, At::Commit(&first), "a").await?;
+    assert_eq!(files(&fetched), [("it's.yaml", "x: 1\n".to_owned())]);
+    client.fetch(&remote, At::Head, "a").await?;
+    let before = server.accepted();
+    client.fetch(&remote, At::Head, "a").await?;
+    assert_eq!(server.accepted() - before, 1, "a warm cache asks once");
+    client.fetch(&remote, At::Commit(&first), "a").await?;
+    client.offline = true;
+    client.fetch(&remote, At::Head, "a").await?;
+    assert_eq!(
+        server.accepted() - before,
+        1,
+        "neither what is pinned nor offline asks"
+    );
+    client.offline = false;
+    tally.ran();
+
+    let changed = format!("[127.0.0.1]:{} {other}\n", server.port);
+    for (hosts, what) in [(changed.as_str(), "another key"), ("", "an unknown host")] {
+        let error = Client::with(ssh(&mine, hosts))?
+            .refused(&remote, At::Head, "", &["known_hosts"])
+            .await?;
+        assert!(
+            matches!(error, GitError::HostKey { .. }),
+            "{what}: {error:?}"
+        );
+        tally.ran();
+    }
+    for (key, what) in [(theirs.as_slice(), "another key"), (b"no key", "no key")] {
+        let error = Client::with(ssh(key, hosts))?
+            .refused(&remote, At::Head, "", &["auth.secretRef"])
+            .await?;
+        assert!(
+            matches!(error, GitError::Denied { .. }),
+            "{what}: {error:?}"
+        );
+        tally.ran();
+    }
+    let gone = server.remote(&repository.root().join("gone's.git"));
+    let error = client
+        .refused(&gone, At::Head, "", &["is no git repository"])
+        .await?;
+    assert!(matches!(error, GitError::Missing { .. }), "{error:?}");
+    client
+        .refused(&remote, At::Branch("mian"), "", &["is it \"main\"?"])
+        .await?;
+    let never = "0123456789abcdef0123456789abcdef01234567";
+    client
+        .refused(
+            &remote,
+            At::Commit(never),
+            "",
+            &["does not hand out commit"],
+        )
+        .await?;
+    tally.ran();
+
+    // Before anybody is asked.
+    let before = server.accepted();
+    Client::new()?
+        .refused(&remote, At::Head, "", &["kubernetes.io/ssh-auth"])
+        .await?;
+    Client::with(basic("me", "hunter2"))?
+        .refused(&remote, At::Head, "", &["does not go with git over ssh"])
+        .await?;
+    let elsewhere = remote.replace("127.0.0.1", "localhost");
+    client
+        .refused(&elsewhere, At::Head, "", &["may not be sent to localhost"])
+        .await?;
+    client
+        .refused(
+            "ssh://-oProxyCommand=id/x",
+            At::Head,
+            "",
+            &["option of ssh"],
+        )
+        .await?;
+    assert_eq!(server.accepted(), before);
+    tally.ran();
+    Ok(())
+}
+
+#[tokio::test]
+async fn nobody_listens() -> Result<()> {
+    let folder = Folder::new("addons-keys-")?;
+    let (key, _) = ssh_key(folder.path(), "mine")?;
+    let port = std::net::TcpListener::bind("127.0.0.1:0")?
+        .local_addr()?
+        .port();
+    let client = Client::with(ssh(&std::fs::read(key)?, ""))?;
+    let remote = format!("ssh://git@127.0.0.1:{port}/repo.git");
+    let error = client
+        .refused(&remote, At::Head, "", &["the connection fails", "refused"])
+        .await?;
+    assert!(matches!(error, GitError::Connection { .. }), "{error:?}");
+    Ok(())
+}

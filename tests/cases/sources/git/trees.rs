@@ -1,0 +1,201 @@
+//! Symlinks, submodules, LFS and odd names, in a repository of this machine.
+
+use addons_tests::servers::git::Repository;
+use addons_tests::tally::Tally;
+use anyhow::Result;
+use kubectl_addons::source::git::GitError;
+
+use super::{At, Client, basic, files};
+
+fn local() -> Result<Client> {
+    Ok(Client {
+        ambient: true,
+        ..Client::new()?
+    })
+}
+
+#[tokio::test]
+async fn symlinks() -> Result<()> {
+    let mut tally = Tally::new("git::symlinks");
+    let repository = Repository::new()?;
+    let remote = format!("file://{}", repository.path().display());
+    repository.write("a/x.yaml", "x: 1\n")?;
+    repository.write("shared/y.yaml", "y: 1\n")?;
+    repository.link("a/near.yaml", "x.yaml")?;
+    repository.link("a/far.yaml", "../shared/./y.yaml")?;
+    repository.link("a/again.yaml", "far.yaml")?;
+    repository.link("link", "a")?;
+    repository.link("deep/through.yaml", "../link/x.yaml")?;
+    repository.commit("fine")?;
+    let client = local()?;
+    let fetched = client.fetch(&remote, At::Head, "a").await?;
+    let want = [
+        ("again.yaml", "y: 1\n"),
+        ("far.yaml", "y: 1\n"),
+        ("near.yaml", "x: 1\n"),
+        ("x.yaml", "x: 1\n"),
+    ];
+    assert_eq!(
+        files(&fetched),
+        want.map(|(path, text)| (path, text.to_owned()))
+    );
+    for (path, text) in [
+        ("a/far.yaml", "y: 1\n"),
+        ("deep/through.yaml", "x: 1\n"),
+        ("link/near.yaml", "x: 1\n"),
+    ] {
+        let fetched = client.fetch(&remote, At::Head, path).await?;
+        assert_eq!(
+            fetched.package.as_file().expect("a file").bytes,
+            text.as_bytes(),
+            "{path}"
+        );
+        tally.ran();
+    }
+
+    for target in [
+        "/etc/passwd",
+        "../../etc/passwd",
+        "../..",
+        "gone.yaml",
+        "../a",
+        ".",
+        "bad.yaml",
+        "x.yaml/y",
+        "..",
+        "../../work/a/x.yaml",
+    ] {
+        repository.link("a/bad.yaml", target)?;
+        repository.commit(target)?;
+        for path in ["a", "a/bad.yaml"] {
+            let error = client
+                .refused(&remote, At::Head, path, &["bad.yaml is a symlink to"])
+                .await?;
+            assert!(
+                matches!(error, GitError::Symlink { .. }),
+                "{target} {path}: {error:?}"
+            );
+            // Named itself as the path a symlink may lead to a folder, which then has the symlink in it.
+            let is_folder = matches!(target, "../a" | "." | "..");
+            if path == "a" || !is_folder {
+                assert!(
+                    error
+                        .to_string()
+                        .contains(&format!(":a/bad.yaml is a symlink to {target:?}")),
+                    "{error}"
+                );
+            }
+        }
+        std::fs::remove_file(repository.work().join("a/bad.yaml"))?;
+        tally.ran();
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_elsewhere() -> Result<()> {
+    let mut tally = Tally::new("git::what_is_elsewhere");
+    let repository = Repository::new()?;
+    let remote = repository.path().display().to_string();
+    repository.write("a/x.yaml", "x: 1\n")?;
+    repository.write(
+        "lfs/chart.tgz",
+        "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+    )?;
+    let commit = repository.commit("first")?;
+    repository.git(&[
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        &format!("160000,{commit},sub/module"),
+    ])?;
+    repository.git(&["commit", "--quiet", "-m", "submodule"])?;
+    let client = local()?;
+    client.fetch(&remote, At::Head, "a").await?;
+    for (path, words) in [
+        ("", "sub/module is a submodule"),
+        ("sub", "sub/module is a submodule"),
+        ("sub/module", "sub/module is a submodule"),
+        ("sub/module/x", "nothing is there"),
+        ("lfs", "lfs/chart.tgz is kept in Git LFS"),
+        ("lfs/chart.tgz", "lfs/chart.tgz is kept in Git LFS"),
+    ] {
+        if path.is_empty() {
+            // Both are in the whole tree: whichever is found first.
+            client
+                .refused(&remote, At::Head, path, &["not fetched"])
+                .await?;
+        } else {
+            client.refused(&remote, At::Head, path, &[words]).await?;
+        }
+        tally.ran();
+    }
+
+    let blob = repository.git_with(&["hash-object", "-w", "--stdin"], b"a: 1\n")?;
+    for (name, words) in [
+        (b"\xff.yaml".as_slice(), "not UTF-8"),
+        (b"a\\b.yaml", "leads out of the package"),
+    ] {
+        let mut line = format!("100644 blob {blob}\t").into_bytes();
+        line.extend(name);
+        line.push(0);
+        let tree = repository.git_with(&["mktree", "-z"], &line)?;
+        let commit = repository.git(&["commit-tree", "-m", "odd", &tree])?;
+        client
+            .refused(&remote, At::Commit(&commit), "", &[words])
+            .await?;
+        client
+            .refused(&remote, At::Commit(&tree), "", &["is no commit"])
+            .await?;
+        tally.ran();
+    }
+    Ok(())
+}
+
+/// A folder of this machine is read where it lies, by who may.
+#[tokio::test]
+async fn folders() -> Result<()> {
+    let mut tally = Tally::new("git::folders");
+    let repository = Repository::new()?;
+    repository.write("x.yaml", "x: 1\n")?;
+    let commit = repository.commit("first")?;
+    repository.git(&["tag", "-m", "annotated", "v1"])?;
+    let path = repository.path().display().to_string();
+    let client = local()?;
+    for at in [
+        At::Head,
+        At::Branch("main"),
+        At::Tag("v1"),
+        At::Commit(&commit),
+    ] {
+        let fetched = client.fetch(&path, at, "x.yaml").await?;
+        assert_eq!(fetched.resolved.as_ref(), Some(&commit), "{at:?}");
+        assert_eq!(fetched.location, format!("{path}@{}:x.yaml", &commit[..12]));
+        tally.ran();
+    }
+    client
+        .refused(&path, At::Branch("mian"), "", &["is it \"main\"?"])
+        .await?;
+    client
+        .refused(&path, At::Tag("x-y-z"), "", &["there are: v1"])
+        .await?;
+    let gone = format!("{path}/gone");
+    client
+        .refused(&gone, At::Head, "", &["cannot be opened"])
+        .await?;
+    let stranger = Client::new()?;
+    for remote in [path.clone(), format!("file://{path}")] {
+        stranger
+            .refused(&remote, At::Head, "", &["reads no files of this machine"])
+            .await?;
+        tally.ran();
+    }
+    let with = Client {
+        credentials: Some(basic("me", "hunter2")?),
+        ..local()?
+    };
+    with.refused(&path, At::Head, "", &["does not go with a folder"])
+        .await?;
+    tally.ran();
+    Ok(())
+}
