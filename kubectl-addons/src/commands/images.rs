@@ -15,7 +15,7 @@ use crate::cli::Format;
 use crate::cli::reading::Images;
 use crate::exit::Exit;
 use crate::operation::choose::{Wish, choose};
-use crate::operation::prepare::package;
+use crate::operation::content;
 use crate::output::{self, Items, table::Table};
 use crate::session::Session;
 
@@ -42,9 +42,9 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut is_complete = true;
     for entry in entries {
-        match manifests(&entry).await {
-            Ok(manifests) => {
-                for manifest in &manifests {
+        match content::of_entry(session, &entry, &args.fit).await {
+            Ok(rendered) => {
+                for manifest in &rendered.manifests {
                     collect(&entry, manifest, &mut found);
                 }
             }
@@ -62,11 +62,6 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
     } else {
         Exit::Failed
     })
-}
-
-/// The objects of an entry.
-async fn manifests(entry: &Entry) -> Result<Vec<Manifest>> {
-    Ok(package(entry).await?.manifests)
 }
 
 fn named(

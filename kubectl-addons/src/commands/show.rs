@@ -124,7 +124,10 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     let facts = super::facts(session, &args.fit).await?;
     let selection = select(&catalogue, &request, &facts, session.rules());
     let fetched = match &selection.chosen {
-        Some(entry) if is_readable(entry) => Some(content::of_entry(session, entry).await),
+        // A chart takes helm and a while: `render` shows what is in it.
+        Some(entry) if entry.version.template.method != Method::Helm => {
+            Some(content::of_entry(session, entry, &args.fit).await)
+        }
         _ => None,
     };
     let (rendered, failure) = match fetched.transpose() {
@@ -149,13 +152,6 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
         None if selection.chosen.is_none() => Ok(Exit::DoesNotFit),
         None => Ok(Exit::Done),
     }
-}
-
-/// Whether the objects can be shown without rendering.
-fn is_readable(entry: &Entry) -> bool {
-    let source = &entry.version.source;
-    entry.version.template.method == Method::Manifest
-        && (source.url.is_some() || source.inline.is_some())
 }
 
 impl Shown {

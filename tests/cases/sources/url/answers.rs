@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use hyper::body::Bytes;
 
-use crate::reader::{Reader, secret};
+use crate::sources::reader::{Reader, secret};
 
 const MIB: usize = 1 << 20;
 

@@ -8,7 +8,7 @@ use addons_tests::servers::http::{Answer, Seen, Server};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 
-use crate::reader::{PASSWORD, Reader, secret};
+use crate::sources::reader::{PASSWORD, Reader, secret};
 
 #[tokio::test]
 async fn what_is_followed() -> Result<()> {
