@@ -101,7 +101,7 @@ pub enum ImageError {
         #[source]
         source: TreeError,
     },
-    /// Longer than [`TIMEOUT`].
+    /// Longer than `TIMEOUT`.
     #[error("{image}: not there after {} minutes", TIMEOUT.as_secs() / 60)]
     TimedOut {
         /// The image.

@@ -85,16 +85,16 @@ pub enum LayerError {
         /// What is wrong.
         why: &'static str,
     },
-    /// More than [`MAX_UNCOMPRESSED`].
+    /// More than `MAX_UNCOMPRESSED`.
     #[error("it unpacks to more than {} MiB", MAX_UNCOMPRESSED >> 20)]
     Large,
-    /// More than [`MAX_RATIO`].
+    /// More than `MAX_RATIO`.
     #[error("it unpacks to more than {MAX_RATIO} times its size: a decompression bomb")]
     Ratio,
-    /// More than [`MAX_ENTRIES`].
+    /// More than `MAX_ENTRIES`.
     #[error("it has more than {MAX_ENTRIES} entries")]
     Entries,
-    /// More than [`MAX_KEPT`].
+    /// More than `MAX_KEPT`.
     #[error(
         "the files at the wanted path have more than {} MiB; name a smaller folder in path",
         MAX_KEPT >> 20

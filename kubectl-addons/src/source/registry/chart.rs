@@ -72,7 +72,7 @@ pub enum ChartError {
         /// What it is.
         found: String,
     },
-    /// Longer than [`TIMEOUT`].
+    /// Longer than `TIMEOUT`.
     #[error("chart {chart}: not there after {} minutes", TIMEOUT.as_secs() / 60)]
     TimedOut {
         /// The chart.
