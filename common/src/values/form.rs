@@ -24,7 +24,7 @@ pub struct Violation {
 ///
 /// The values are the merged ones. `required` is for installations without `valuesFrom`: a Secret may hold the rest
 /// (semantics 10). Null and, for required fields, empty text count as no value. Keys that the form does not name are
-/// not judged here: see [`unknown`].
+/// not judged here: see [`unknown()`].
 #[must_use]
 pub fn check(form: &[FormField], values: &Value, required: bool) -> Vec<Violation> {
     form.iter()
