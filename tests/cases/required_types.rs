@@ -34,7 +34,8 @@ async fn set_up(what: &str, kind: &str) -> Result<(Rig, String)> {
     let file = stage.write("catalogue.yaml", &catalogue.to_string())?;
     rig.run("init").await?.done()?;
     // A file is a catalogue of one command; its records lie in the user's namespace.
-    let channel = format!("--channel {}", file.display());
+    // Named, for other tests install add-ons of these names.
+    let channel = format!("--channel {} -n {}", file.display(), stage.namespace);
     Ok((rig, channel))
 }
 

@@ -24,7 +24,7 @@ const TOKENS: &[&str] = &[
 
 #[test]
 fn tar() {
-    let plain = archive();
+    let plain = archive().unwrap();
     let mut encoder = GzEncoder::new(Vec::new(), Level::fast());
     encoder.write_all(&plain).unwrap();
     let seeds = vec![plain, encoder.finish().unwrap()];
@@ -49,7 +49,7 @@ fn tar() {
 }
 
 /// Files, a folder, links and what hides others, with a name that is too long for its header.
-fn archive() -> Vec<u8> {
+fn archive() -> std::io::Result<Vec<u8>> {
     let mut builder = Builder::new(Vec::new());
     let long = format!("manifests/{}.yaml", "long".repeat(40));
     for (name, kind, target) in [
@@ -72,9 +72,9 @@ fn archive() -> Vec<u8> {
         header.set_size(content.len() as u64);
         header.set_mode(0o644);
         match target {
-            Some(target) => builder.append_link(&mut header, name, target).unwrap(),
-            None => builder.append_data(&mut header, name, content).unwrap(),
+            Some(target) => builder.append_link(&mut header, name, target)?,
+            None => builder.append_data(&mut header, name, content)?,
         }
     }
-    builder.into_inner().unwrap()
+    builder.into_inner()
 }
