@@ -215,7 +215,7 @@ impl Content {
         let verified = has_hash && matches!(package.manifest_hash.len(), 40 | 64);
         let mut images = BTreeSet::new();
         for manifest in &package.manifests {
-            collect_images(&manifest.object, &mut images);
+            images.extend(common::render::images::images(&manifest.object));
         }
         let key = |manifest: &Manifest| ObjectKey::of(&manifest.object);
         Self {
@@ -236,48 +236,5 @@ impl PassedOver {
             origin: rejection.entry.origin.as_ref().clone(),
             reason: rejection.reason.to_string(),
         }
-    }
-}
-
-/// The images of every list of containers, however deep: pod templates stand in custom resources as well.
-fn collect_images(value: &Value, images: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                if matches!(
-                    key.as_str(),
-                    "containers" | "initContainers" | "ephemeralContainers"
-                ) {
-                    let containers = value.as_array().into_iter().flatten();
-                    let found = containers.filter_map(|container| container.get("image")?.as_str());
-                    images.extend(found.map(str::to_owned));
-                }
-                collect_images(value, images);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect_images(item, images)),
-        _ => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn images_of_pods_wherever_they_stand() {
-        let object = json!({
-            "spec": {"template": {"spec": {
-                "initContainers": [{"image": "b:1"}],
-                "containers": [{"image": "a:1"}, {"image": "a:1"}, {"name": "none"}, null],
-            }}},
-            "containers": "text",
-            "image": "of something else",
-        });
-        let mut images = BTreeSet::new();
-        collect_images(&object, &mut images);
-        assert_eq!(images.into_iter().collect::<Vec<_>>(), ["a:1", "b:1"]);
     }
 }

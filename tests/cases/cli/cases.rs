@@ -9,6 +9,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("help-other-name", "other-name search -h"),
     ("help-catalogue", "kubectl-addons catalogue -h"),
     ("help-show", "kubectl-addons show -h"),
+    ("help-images", "kubectl-addons images -h"),
     ("help-install", "kubectl-addons install -h"),
     ("help-diff", "kubectl-addons diff -h"),
     ("help-plan", "kubectl-addons plan -h"),
@@ -51,6 +52,14 @@ pub const CASES: &[(&str, &str)] = &[
     ("show-unknown-far", "kubectl-addons show kubernetes-dashboard --channel index.yaml --k8s 1.36.3"),
     ("show-forged", "kubectl-addons show forged --channel index.yaml --k8s 1.36.3"),
     ("show-dangling", "kubectl-addons show dangling --channel index.yaml --k8s 1.36.3"),
+
+    // images
+    ("images", "kubectl-addons images --channel index.yaml --k8s 1.36.3"),
+    ("images-named", "kubectl-addons images web@1.0 --channel index.yaml --k8s 1.36.3"),
+    ("images-wide", "kubectl-addons images web --channel index.yaml --k8s 1.36.3 -o wide"),
+    ("images-json", "kubectl-addons images web --channel index.yaml --k8s 1.36.3 -o json"),
+    ("images-name", "kubectl-addons images web --channel index.yaml --k8s 1.36.3 -o name"),
+    ("images-unknown", "kubectl-addons images webb --channel index.yaml --k8s 1.36.3"),
 
     // catalogue
     ("validate", "kubectl-addons catalogue validate catalogue.yaml index.yaml"),

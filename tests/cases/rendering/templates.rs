@@ -1,4 +1,4 @@
-//! All rows of `tests/golden/templates/cases.jsonl`.
+//! All rows of `tests/golden/templates`: `cases.jsonl`, and `functions.jsonl` for sprig's functions one by one.
 
 use addons_tests::{shared, tally::Tally};
 use common::render::gotemplate::function::FunctionSet;
@@ -22,9 +22,10 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let text = std::fs::read_to_string(shared::golden("templates/cases.jsonl")).unwrap();
-    let rows = text.lines().map(|row| serde_json::from_str(row).unwrap());
-    rows.collect()
+    let files = ["templates/cases.jsonl", "templates/functions.jsonl"];
+    let texts = files.map(|file| std::fs::read_to_string(shared::golden(file)).unwrap());
+    let rows = texts.iter().flat_map(|text| text.lines());
+    rows.map(|row| serde_json::from_str(row).unwrap()).collect()
 }
 
 /// Renders a case; the text without the separator behind it.
