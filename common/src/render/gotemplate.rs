@@ -1,6 +1,6 @@
 //! Go's text/template as the seeds' templates use it, with sprig's text functions and those of Kubermatic (KKP).
 //!
-//! text → [`lex`] → tokens → [`parse`] → [`tree`] → [`execute`] with [`value`]s and [`function`]s → text. An engine of our
+//! text → [`lex`] → tokens → [`mod@parse`] → [`tree`] → `execute` with [`value`]s and [`function`]s → text. An engine of our
 //! own, because those that exist cannot change dicts (`set`), do not see that an `end` is missing, or overflow the stack
 //! (`research/crates.md` §1). What Go answers is the rule, row by row: `tests/golden/templates/cases.jsonl` and
 //! `golden/kkp`.

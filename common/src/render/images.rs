@@ -1,7 +1,7 @@
 //! Images in rendered objects: where they stand, and how they move to a private registry.
 //!
 //! Images stand in the containers of pods, however deep (pod templates stand in custom resources as well), in image
-//! volumes, and in [`fields`] of custom resources that are known. Elsewhere, in arguments and environment variables, a text
+//! volumes, and in `fields` of custom resources that are known. Elsewhere, in arguments and environment variables, a text
 //! only may be an image: those are left alone and named as doubts.
 
 mod fields;

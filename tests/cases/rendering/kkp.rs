@@ -1,5 +1,10 @@
 //! Every add-on of KKP for every variant of `golden/kkp`: 450 texts, byte for byte.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test whose input is broken has failed"
+)]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;

@@ -1,5 +1,12 @@
 //! All rows of `tests/golden/templates`: `cases.jsonl`, and `functions.jsonl` for sprig's functions one by one.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test whose input is broken has failed"
+)]
+
 use addons_tests::{shared, tally::Tally};
 use common::render::gotemplate::function::FunctionSet;
 use common::render::gotemplate::{Options, SEPARATOR, Template, TemplateError, render};

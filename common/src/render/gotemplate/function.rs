@@ -28,7 +28,7 @@ pub struct Function {
 /// Go's type of a parameter. A constant becomes a value of that type; a value must have it already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
-    /// interface {}: anything, nil too.
+    /// `interface {}`: anything, nil too.
     Any,
     /// bool
     Bool,
@@ -40,13 +40,13 @@ pub enum Parameter {
     Float,
     /// string
     Text,
-    /// []string; nil is the empty list.
+    /// `[]string`; nil is the empty list.
     Texts,
-    /// []interface {}; nil is the empty list.
+    /// `[]interface {}`; nil is the empty list.
     List,
-    /// map[string]interface {}; a missing key comes as [`Value::Nil`], which reads as an empty dict and cannot be set.
+    /// `map[string]interface {}`; a missing key comes as [`Value::Nil`], which reads as an empty dict and cannot be set.
     Dict,
-    /// *semver.Version
+    /// `*semver.Version`
     Version,
 }
 

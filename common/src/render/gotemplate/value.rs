@@ -59,7 +59,7 @@ pub enum Value {
     Dict(Dict),
     /// A struct.
     Record(Rc<Record>),
-    /// *semver.Version
+    /// `*semver.Version`
     Version(Rc<Version>),
     /// A pointer: what it points to decides nothing about its truth.
     Pointer(Pointer),
@@ -68,9 +68,9 @@ pub enum Value {
 /// A pointer, or nil of its type.
 #[derive(Clone, Debug)]
 pub enum Pointer {
-    /// *bool
+    /// `*bool`
     Bool(Option<bool>),
-    /// *string
+    /// `*string`
     Text(Option<Rc<str>>),
 }
 
@@ -83,7 +83,7 @@ pub enum Element {
     Text,
     /// int
     Int,
-    /// []interface {}
+    /// `[]interface {}`
     List,
     /// A struct; [`Shape::Empty`] makes a dict a set of names that has the method `Has`.
     Record(Shape),
