@@ -131,6 +131,7 @@ pub(crate) fn shelf() -> Result<Shelf> {
 }
 
 /// A Secret as the cluster would hold it.
+#[expect(clippy::expect_used, reason = "a test without its Secret has failed")]
 pub(crate) fn secret(
     kind: &str,
     hosts: &str,
