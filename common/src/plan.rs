@@ -40,6 +40,7 @@ use serde_json::Value;
 
 use crate::api::installation::{HelmRelease, Installed};
 use crate::manifest::key::{Gvk, ObjectKey};
+use crate::values::mask::Mask;
 use conflicts::Policy;
 use inventory::Inventory;
 
@@ -112,6 +113,9 @@ pub struct Plan {
     /// What changed definitions do to live objects: see [`Plan::check_breakages`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub breakages: Vec<crd_safety::Breakage>,
+    /// Hides what comes from Secrets of `valuesFrom` in everything that is told of the plan.
+    #[serde(skip)]
+    pub mask: Mask,
 }
 
 impl Plan {
@@ -136,6 +140,7 @@ impl Plan {
             exact: Inventory::default(),
             warnings: Vec::new(),
             breakages: Vec::new(),
+            mask: Mask::default(),
         }
     }
 

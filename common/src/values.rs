@@ -6,7 +6,6 @@ pub mod form;
 pub mod layers;
 pub mod mask;
 pub mod merge;
-pub mod package;
 pub mod path;
 
 use serde_json::{Map, Number, Value};

@@ -62,6 +62,8 @@ pub enum Command {
     Search(reading::Search),
     /// Show one add-on: its source, objects, images and form, and why other versions were passed over
     Show(reading::Show),
+    /// List all images of add-ons, each once
+    Images(reading::Images),
     /// Install add-ons
     Install(operation::Install),
     /// Upgrade installations to the newest version that fits, or to the one that is named

@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod channel;
 pub mod completion;
 pub mod diff;
+pub mod images;
 pub mod init;
 pub mod install;
 pub mod list;
@@ -37,6 +38,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Catalogue(verb) => catalogue::run(session, verb).await,
         Command::Search(args) => search::run(session, args).await,
         Command::Show(args) => show::run(session, args).await,
+        Command::Images(args) => images::run(session, args).await,
         Command::Install(args) => install::run(session, args).await,
         Command::Upgrade(args) => upgrade::run(session, args).await,
         Command::Uninstall(args) => uninstall::run(session, args).await,
@@ -53,7 +55,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
     }
 }
 
-/// What `search` and `show` judge by: the cluster, or the versions that were typed.
+/// What `search`, `show` and `images` judge by: the cluster, or the versions that were typed.
 async fn facts(session: &Session, fit: &Fit) -> Result<ClusterFacts> {
     let facts = session.facts(fit.k8s.as_deref(), fit.kkp.as_deref()).await;
     match fit.k8s {

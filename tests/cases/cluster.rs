@@ -9,6 +9,7 @@ mod faults;
 mod harness;
 mod helm;
 mod main_job;
+mod matrix;
 mod metallb;
 mod ordering;
 mod plans;
@@ -16,4 +17,6 @@ mod required_types;
 mod safety;
 mod scale;
 mod upgrades;
+#[path = "values/on_cluster.rs"]
+mod values;
 mod webhook;

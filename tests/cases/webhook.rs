@@ -7,4 +7,4 @@ mod defaults;
 mod installations;
 mod lifecycle;
 mod plugin;
-mod scene;
+pub mod scene;

@@ -46,16 +46,27 @@ pub fn command(program: &Path) -> Command {
 /// # Errors
 /// Where `/bin/sh` cannot be started.
 pub fn spawn(command: &mut Command, input: &[u8]) -> io::Result<Guarded> {
+    let (process, stdin) = spawn_to_talk(command)?;
+    if let Some(mut stdin) = stdin {
+        // A program that is gone, or does not read its input, is seen by its exit code.
+        let _ = stdin.write_all(input);
+    }
+    Ok(process)
+}
+
+/// The same with a stdin that stays open as long as the caller holds it.
+///
+/// # Errors
+/// As [`spawn`].
+pub fn spawn_to_talk(command: &mut Command) -> io::Result<(Guarded, Option<ChildStdin>)> {
     let watchdog = Watchdog::get()?;
     let mut child = command.spawn()?;
     watchdog.tell("guard", &child.id().to_string())?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A program that is gone, or does not read its input, is seen by its exit code.
-        let _ = stdin
-            .write_all(b"go\n")
-            .and_then(|()| stdin.write_all(input));
+    let mut stdin = child.stdin.take();
+    if let Some(stdin) = &mut stdin {
+        let _ = stdin.write_all(b"go\n");
     }
-    Ok(Guarded { child, ended: None })
+    Ok((Guarded { child, ended: None }, stdin))
 }
 
 impl Guarded {

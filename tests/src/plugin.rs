@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -159,6 +159,44 @@ impl Plugin {
             .stdout(fs::File::create(self.home().join("stdout"))?)
             .stderr(fs::File::create(self.home().join("stderr"))?);
         Ok(guard::spawn(&mut command, b"")?)
+    }
+
+    /// Runs `kubectl-addons ARGS` on a terminal of its own (`script` of util-linux), where somebody types `typed` and then ends
+    /// the input; both streams are in [`Output::stdout`], with the line ends of a terminal.
+    ///
+    /// # Errors
+    /// As [`Plugin::run`].
+    pub async fn run_on_terminal(&self, args: &[&str], typed: &str) -> Result<Output> {
+        let command = self.command_line(args);
+        let args = ["--quiet", "--return", "--command", &command, "/dev/null"];
+        self.program_with_input(Path::new("script"), &args, typed)
+            .await
+    }
+
+    /// Starts `kubectl-addons ARGS` on a terminal of its own, for tests that answer what they see; what it says goes to the
+    /// file `stdout` in the home folder.
+    ///
+    /// # Errors
+    /// As [`Plugin::run`].
+    pub fn talk(&self, args: &[&str]) -> Result<(Guarded, ChildStdin)> {
+        let mut command = guard::command(Path::new("script"));
+        self.environment(&mut command);
+        command
+            .args(["--quiet", "--return", "--flush", "--command"])
+            .args([&self.command_line(args), "/dev/null"])
+            .stdout(fs::File::create(self.home().join("stdout"))?)
+            .stderr(fs::File::create(self.home().join("stderr"))?);
+        let (process, stdin) = guard::spawn_to_talk(&mut command)?;
+        Ok((process, stdin.context("script has no stdin")?))
+    }
+
+    /// The plugin with these arguments, for a shell.
+    fn command_line(&self, args: &[&str]) -> String {
+        let program = self.binary.to_string_lossy();
+        let words = std::iter::once(&*program).chain(args.iter().copied());
+        let quoted = words.map(|word| format!("'{}'", word.replace('\'', r"'\''")));
+        let quoted: Vec<String> = quoted.collect();
+        format!("exec {}", quoted.join(" "))
     }
 
     async fn program_with_input(

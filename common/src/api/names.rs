@@ -49,8 +49,8 @@ pub const ANNOTATION_PRUNE: &str = "kubectl-addons.dev/prune";
 /// Never deleted, neither by an upgrade nor by an uninstallation.
 pub const PRUNE_NEVER: &str = "false";
 
-/// On a Secret with credentials of a source: the hosts that they may be sent to, `HOST[:PORT]` separated by commas
-/// (semantics 16).
+/// On a Secret with credentials of a source: the hosts that they may be sent to, `HOST[:PORT]` separated by commas; for an
+/// object store its buckets, `s3://BUCKET` (semantics 16).
 pub const ANNOTATION_ALLOWED_HOSTS: &str = "kubectl-addons.dev/allowed-hosts";
 /// Type of a Secret with options of an object store, by the names of environment variables (semantics 16).
 pub const SECRET_TYPE_OBJECT_STORE: &str = "kubectl-addons.dev/object-store";

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::api::installation::Conflicts;
 use crate::api::names;
-use crate::plan::changes::ObjectDiff;
+use crate::plan::changes::{ObjectDiff, hide};
 use crate::plan::conflicts::path;
 use crate::plan::order::defined_kind;
 use crate::plan::{Action, Plan, Step};
@@ -33,11 +33,13 @@ pub async fn diff(cluster: &Cluster, plan: &Plan) -> Result<Vec<ObjectDiff>, Eng
     let steps: Vec<&Step> = plan.steps.iter().collect();
     let planned = Planned::of(plan);
     let (planned, manager) = (&planned, manager.as_str());
-    stream::iter(steps)
+    let mut changes: Vec<ObjectDiff> = stream::iter(steps)
         .map(async |step| diff_step(cluster, step, manager, planned).await)
         .buffered(cluster.concurrency())
         .try_collect()
-        .await
+        .await?;
+    hide(&mut changes, &plan.mask);
+    Ok(changes)
 }
 
 /// What the server cannot know before the plan was executed.

@@ -33,6 +33,8 @@ use limits::Limits;
 use parse::{Definitions, Parsed, parse};
 use value::Value;
 
+use crate::render::registry::Registry;
+
 /// What stands behind every file (KKP).
 pub const SEPARATOR: &str = "\n\n---\n\n";
 
@@ -52,8 +54,8 @@ pub struct Options {
     pub functions: FunctionSet,
     /// Whether it is an error to print what has no value. Asking for it (`if`, `default`) never is.
     pub strict: bool,
-    /// `HOST[/PATH]` instead of the registry of every image: `Image`.
-    pub registry: Option<String>,
+    /// Instead of the registry of every image: `Image`.
+    pub registry: Option<Registry>,
     /// How much they may do.
     pub limits: Limits,
 }

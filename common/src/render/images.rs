@@ -38,6 +38,32 @@ pub fn images(object: &Value) -> BTreeSet<String> {
         .collect()
 }
 
+/// A text that looks like an image, where nobody knows that it is one: an argument, a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mention {
+    /// Where it stands: `spec.containers.0.args.1`.
+    pub place: String,
+    /// The text.
+    pub image: String,
+}
+
+/// What arguments, commands and variables of containers mention: with a registry that names itself, and a tag or digest.
+#[must_use]
+pub fn mentions(object: &Value) -> Vec<Mention> {
+    let mut texts = Vec::new();
+    find_texts(object, &mut String::new(), 0, &mut texts);
+    let is_between = |c: char| c.is_whitespace() || matches!(c, '=' | ',' | ';' | '"' | '\'');
+    let mut mentions = Vec::new();
+    for (place, text) in texts {
+        let images = text.split(is_between).filter(|word| is_likely_image(word));
+        mentions.extend(images.map(|image| Mention {
+            place: dotted(&place),
+            image: image.to_owned(),
+        }));
+    }
+    mentions
+}
+
 /// Moves the images of an object to `registry`.
 pub fn rewrite(object: &mut Value, registry: &Registry) -> Rewritten {
     let mut rewritten = Rewritten::default();
@@ -59,18 +85,11 @@ pub fn rewrite(object: &mut Value, registry: &Registry) -> Rewritten {
                 .push(format!("{}: {error}", dotted(&place))),
         }
     }
-    let mut texts = Vec::new();
-    find_texts(object, &mut String::new(), 0, &mut texts);
-    for (place, text) in texts {
-        let elsewhere =
-            text.split(|c: char| c.is_whitespace() || matches!(c, '=' | ',' | ';' | '"' | '\''));
-        for image in elsewhere.filter(|word| is_likely_image(word)) {
-            if registry.rewrite(image).is_ok_and(|moved| moved != *image) {
-                let place = dotted(&place);
-                rewritten.doubts.push(format!(
-                    "{place} names {image}, which is not rewritten: set it in the values of the add-on"
-                ));
-            }
+    for Mention { place, image } in mentions(object) {
+        if registry.rewrite(&image).is_ok_and(|moved| moved != image) {
+            rewritten.doubts.push(format!(
+                "{place} names {image}, which is not rewritten: set it in the values of the add-on"
+            ));
         }
     }
     rewritten

@@ -204,12 +204,6 @@ impl Values {
         }
     }
 
-    /// Values of a file of the package.
-    #[must_use]
-    pub fn of_package(file: &str, values: Value) -> Self {
-        Self::new(format!("{file} of the package"), values)
-    }
-
     /// Values of a key of a Secret.
     #[must_use]
     pub fn of_secret(namespace: &str, name: &str, key: &str, values: Value) -> Self {

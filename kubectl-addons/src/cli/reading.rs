@@ -131,6 +131,23 @@ pub struct Show {
     pub output: Output,
 }
 
+/// Flags of `images`.
+#[derive(Args, Debug)]
+pub struct Images {
+    /// The add-ons; default: all that fit
+    #[arg(value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
+    pub addons: Vec<String>,
+    /// Without names: core add-ons as well
+    #[arg(long)]
+    pub core: bool,
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub fit: Fit,
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// Flags of `list`.
 #[derive(Args, Debug)]
 pub struct List {

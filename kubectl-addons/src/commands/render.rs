@@ -11,7 +11,6 @@ use common::catalogue::select::{Request, Rules};
 use common::catalogue::{Entry, Origin};
 use common::manifest::Manifest;
 use common::plan::InstallationName;
-use common::render::facts::Facts;
 use common::values;
 use serde_json::{Value, json};
 
@@ -56,11 +55,8 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     candidate.inputs = match &args.data {
         Some(file) => Inputs::given(&candidate, Data::Given(data(file)?)),
         None if args.dir.is_some() || args.fit.k8s.is_some() => {
-            let facts = Facts {
-                version: args.fit.k8s.clone().unwrap_or_default(),
-                ..Facts::default()
-            };
-            Inputs::given(&candidate, Data::Cluster(Box::new(facts), Box::default()))
+            let version = args.fit.k8s.as_deref().unwrap_or_default();
+            Inputs::given(&candidate, Data::of_version(version))
         }
         None => Inputs::read(session, &candidate).await?,
     };
@@ -74,7 +70,7 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
         output::bytes(&text.raw());
         return Ok(Exit::Done);
     }
-    let rendered = content::content(session, &candidate, verified).await?;
+    let rendered = content::objects(session, &candidate, verified).await?;
     tell(&rendered.warnings);
     print(rendered.manifests, args.output)?;
     Ok(Exit::Done)

@@ -124,7 +124,10 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     let facts = super::facts(session, &args.fit).await?;
     let selection = select(&catalogue, &request, &facts, session.rules());
     let fetched = match &selection.chosen {
-        Some(entry) if is_readable(entry) => Some(content::of_entry(session, entry).await),
+        // A chart takes helm and a while: `render` shows what is in it.
+        Some(entry) if entry.version.template.method != Method::Helm => {
+            Some(content::of_entry(session, entry, &args.fit).await)
+        }
         _ => None,
     };
     let (rendered, failure) = match fetched.transpose() {
@@ -149,13 +152,6 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
         None if selection.chosen.is_none() => Ok(Exit::DoesNotFit),
         None => Ok(Exit::Done),
     }
-}
-
-/// Whether the objects can be shown without rendering.
-fn is_readable(entry: &Entry) -> bool {
-    let source = &entry.version.source;
-    entry.version.template.method == Method::Manifest
-        && (source.url.is_some() || source.inline.is_some())
 }
 
 impl Shown {
@@ -215,7 +211,7 @@ impl Content {
         let verified = has_hash && matches!(rendered.manifest_hash.len(), 40 | 64);
         let mut images = BTreeSet::new();
         for manifest in &rendered.manifests {
-            collect_images(&manifest.object, &mut images);
+            images.extend(common::render::images::images(&manifest.object));
         }
         let key = |manifest: &Manifest| ObjectKey::of(&manifest.object);
         Self {
@@ -236,48 +232,5 @@ impl PassedOver {
             origin: rejection.entry.origin.as_ref().clone(),
             reason: rejection.reason.to_string(),
         }
-    }
-}
-
-/// The images of every list of containers, however deep: pod templates stand in custom resources as well.
-fn collect_images(value: &Value, images: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                if matches!(
-                    key.as_str(),
-                    "containers" | "initContainers" | "ephemeralContainers"
-                ) {
-                    let containers = value.as_array().into_iter().flatten();
-                    let found = containers.filter_map(|container| container.get("image")?.as_str());
-                    images.extend(found.map(str::to_owned));
-                }
-                collect_images(value, images);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect_images(item, images)),
-        _ => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn images_of_pods_wherever_they_stand() {
-        let object = json!({
-            "spec": {"template": {"spec": {
-                "initContainers": [{"image": "b:1"}],
-                "containers": [{"image": "a:1"}, {"image": "a:1"}, {"name": "none"}, null],
-            }}},
-            "containers": "text",
-            "image": "of something else",
-        });
-        let mut images = BTreeSet::new();
-        collect_images(&object, &mut images);
-        assert_eq!(images.into_iter().collect::<Vec<_>>(), ["a:1", "b:1"]);
     }
 }

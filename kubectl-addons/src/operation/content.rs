@@ -13,12 +13,13 @@ use common::render::package::Package;
 use common::render::text::{self, Text};
 use common::render::{gotemplate, images};
 
+use crate::cli::reading::Fit;
 use crate::session::Session;
 
 use super::candidate::Candidate;
 use super::chart;
 use super::fetch::{Verified, fetch};
-use super::inputs::Inputs;
+use super::inputs::{Data, Inputs};
 
 /// The objects of an add-on.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ pub struct Rendered {
     pub warnings: Vec<String>,
 }
 
-/// Renders and parses a package.
+/// What is installed of a package: its objects, or the chart that helm itself installs.
 ///
 /// # Errors
 /// A template, a chart or a manifest that fails, with its place.
@@ -46,67 +47,89 @@ pub async fn content(
     candidate: &Candidate,
     verified: Verified,
 ) -> Result<Rendered> {
-    let entry = &candidate.entry;
-    let name = || format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
-    let (package, location) = (verified.fetched.package, verified.fetched.location);
-    let mut rendered = Rendered {
+    let template = &candidate.entry.version.template;
+    let helm = template.helm.as_ref();
+    let is_release = helm.is_some_and(|helm| helm.mode == HelmMode::Release);
+    if template.method != Method::Helm || !is_release {
+        return objects(session, candidate, verified).await;
+    }
+    let package = verified.fetched.package;
+    let ready = chart::ready(session, candidate, package).await;
+    Ok(Rendered {
         manifests: Vec::new(),
-        release: None,
+        release: Some(ready.with_context(|| place(&candidate.entry))?),
         manifest_hash: verified.manifest_hash,
         resolved: verified.fetched.resolved,
-        location,
+        location: verified.fetched.location,
         warnings: verified.warnings,
-    };
-    let template = &entry.version.template;
-    let is_release = template
-        .helm
-        .as_ref()
-        .is_some_and(|helm| helm.mode == HelmMode::Release);
-    if template.method == Method::Helm && is_release {
-        let ready = chart::ready(session, candidate, package).await;
-        rendered.release = Some(ready.with_context(name)?);
-        return Ok(rendered);
-    }
+    })
+}
+
+/// Renders and parses a package.
+///
+/// # Errors
+/// A template, a chart or a manifest that fails, with its place.
+pub async fn objects(
+    session: &Session,
+    candidate: &Candidate,
+    verified: Verified,
+) -> Result<Rendered> {
+    let entry = &candidate.entry;
+    let name = || place(entry);
+    let (package, location) = (verified.fetched.package, verified.fetched.location);
     let text = text(session, candidate, package).await.with_context(name)?;
     let options = Options {
         duplicate_keys: session.duplicate_keys(),
         ..Options::default()
     };
-    let parsed = text
-        .objects(&rendered.location, &options)
-        .with_context(name)?;
-    rendered.warnings.extend(parsed.warnings);
-    rendered.manifests = parsed.manifests;
-    if template.method == Method::Helm {
-        let kept = hooks::of_occasion(rendered.manifests, occasion(candidate));
-        rendered.manifests = kept.manifests;
-        rendered.warnings.extend(kept.warnings);
+    let parsed = text.objects(&location, &options).with_context(name)?;
+    let (mut manifests, mut warnings) = (parsed.manifests, verified.warnings);
+    warnings.extend(parsed.warnings);
+    if entry.version.template.method == Method::Helm {
+        let kept = hooks::of_occasion(manifests, occasion(candidate));
+        manifests = kept.manifests;
+        warnings.extend(kept.warnings);
     }
     if let Some(registry) = candidate.registry()? {
-        for manifest in &mut rendered.manifests {
+        for manifest in &mut manifests {
             let place = &manifest.place;
             let doubts = images::rewrite(&mut manifest.object, &registry).doubts;
             let doubts = doubts.into_iter().map(|doubt| format!("{place}: {doubt}"));
-            rendered.warnings.extend(doubts);
+            warnings.extend(doubts);
         }
     }
-    Ok(rendered)
+    Ok(Rendered {
+        manifests,
+        release: None,
+        manifest_hash: verified.manifest_hash,
+        resolved: verified.fetched.resolved,
+        location,
+        warnings,
+    })
 }
 
-/// The objects of an entry as they would be installed, without an installation.
+fn place(entry: &Entry) -> String {
+    format!("{} in {}, {}", entry.addon, entry.origin, entry.place)
+}
+
+/// The objects of an entry as they would be installed, without an installation; for a named version of Kubernetes no cluster
+/// is asked.
 ///
 /// # Errors
 /// A source, a template or a manifest that fails, with its place.
-pub async fn of_entry(session: &Session, entry: &Entry) -> Result<Rendered> {
+pub async fn of_entry(session: &Session, entry: &Entry, fit: &Fit) -> Result<Rendered> {
     let name = InstallationName {
         namespace: session.global().system_namespace.clone(),
         name: installation_name(&entry.addon),
     };
     // The rules say nothing about content.
     let mut candidate = Candidate::new(name, None, entry.clone(), Rules::Auto);
-    candidate.inputs = Inputs::read(session, &candidate).await?;
+    candidate.inputs = match &fit.k8s {
+        Some(version) => Inputs::given(&candidate, Data::of_version(version)),
+        None => Inputs::read(session, &candidate).await?,
+    };
     let verified = fetch(session, &candidate).await?;
-    content(session, &candidate, verified).await
+    objects(session, &candidate, verified).await
 }
 
 /// The text of a package, rendered.
@@ -131,7 +154,7 @@ fn templates(session: &Session, candidate: &Candidate, package: &Package) -> Res
     let registry = candidate.registry()?;
     let options = gotemplate::Options {
         strict: session.global().strict,
-        registry: registry.map(|registry| registry.as_str().to_owned()),
+        registry,
         ..gotemplate::Options::default()
     };
     // What a template says about a value may repeat it.

@@ -37,6 +37,17 @@ pub enum Data {
     Cluster(Box<Facts>, Box<Overlays>),
 }
 
+impl Data {
+    /// Nothing but the version of a cluster that nobody asks.
+    pub fn of_version(version: &str) -> Self {
+        let facts = Facts {
+            version: version.trim_start_matches('v').to_owned(),
+            ..Facts::default()
+        };
+        Self::Cluster(Box::new(facts), Box::default())
+    }
+}
+
 impl Inputs {
     /// Reads what the candidate's method takes; a plain manifest takes nothing.
     ///
@@ -53,7 +64,7 @@ impl Inputs {
         let template_data_hash = facts::digest(&facts, &overlays);
         let data = Data::Cluster(Box::new(facts), Box::new(overlays));
         let mut inputs = Self::given(candidate, data);
-        inputs.values_hash = values_from.hash(candidate.wanted.spec.values.as_ref());
+        inputs.values_hash = values_from.hash(&inputs.layers);
         inputs.layers.values_from = values_from.values;
         inputs.template_data_hash = template_data_hash;
         values_from::judge(&candidate.name, &candidate.entry, &inputs.layers)?;
@@ -62,11 +73,11 @@ impl Inputs {
 
     /// Without a cluster.
     pub fn given(candidate: &Candidate, data: Data) -> Self {
-        let spec = &candidate.wanted.spec;
+        let layers = Layers::of(&candidate.entry, &candidate.wanted);
         Self {
-            layers: Layers::of(&candidate.entry, &candidate.wanted),
+            values_hash: ValuesFrom::default().hash(&layers),
+            layers,
             data,
-            values_hash: ValuesFrom::default().hash(spec.values.as_ref()),
             template_data_hash: String::new(),
         }
     }

@@ -154,6 +154,7 @@ pub async fn prepare(
         claims: &claims,
         delete_kinds: &flags.delete.kinds(),
     })?;
+    plan.mask = candidate.inputs.layers.mask();
     definitions::check(cluster, &mut plan).await?;
     plan.helm_release = helm_release.filter(|_| flags.due);
     plan.warnings.extend(content.warnings);

@@ -192,7 +192,8 @@ pub async fn execute(
     for (item, report) in prepared.iter().zip(reports) {
         let exit = match report {
             Ok(report) => {
-                output::note(announce::report(item, &report, run.wait).trim_end());
+                let text = announce::report(item, &report, run.wait);
+                output::note(&item.plan.mask.text(text.trim_end()));
                 skipped |= !report.skipped.is_empty();
                 of_report(&report)
             }

@@ -18,7 +18,7 @@ use common::values::layers::{Layers, Values};
 use common::values::{self, ValuesError};
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::Secret;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::known::name_of;
 use super::verdict;
@@ -115,13 +115,17 @@ pub async fn read(cluster: &Cluster, record: &AddonInstallation) -> Result<Value
 }
 
 impl ValuesFrom {
-    /// Digest of the values of a record and of the state of its Secrets: another one is due (semantics 12). Without Secrets it
-    /// is that of the values alone.
-    pub fn hash(&self, values: Option<&Value>) -> String {
-        let none = json!({});
-        let values = values.unwrap_or(&none);
+    /// Digest of the values of entry, form and record, and of the state of the Secrets: another one is due (semantics 12).
+    /// Without Secrets it is that of the values alone. What is in Secrets has no part in it, for it could be guessed; the
+    /// package has a hash of its own.
+    pub fn hash(&self, layers: &Layers) -> String {
+        let layers = Layers {
+            values_from: Vec::new(),
+            ..layers.clone()
+        };
+        let values = layers.overrides();
         if self.states.is_empty() {
-            return digest(values);
+            return digest(&values);
         }
         digest(&json!({"values": values, "valuesFrom": self.states}))
     }
@@ -208,6 +212,8 @@ fn words(error: &ValuesError) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn secret(data: Value, version: &str) -> Secret {
@@ -243,7 +249,10 @@ mod tests {
 
     #[test]
     fn a_key_is_a_layer_and_its_state_is_part_of_the_hash() {
-        let values = json!({"a": 1});
+        let layers = Layers {
+            spec: Values::new("spec.values", json!({"a": 1})),
+            ..Layers::default()
+        };
         let read = |version: &str| {
             let secret = secret(json!({"values": "db: {password: hunter2}\n"}), version);
             found(false, Some(&secret)).unwrap()
@@ -258,15 +267,22 @@ mod tests {
                 json!({"db": {"password": "hunter2"}})
             )]
         );
-        assert_eq!(first.hash(Some(&values)), read("7").hash(Some(&values)));
-        assert_ne!(first.hash(Some(&values)), read("8").hash(Some(&values)));
+        assert_eq!(first.hash(&layers), read("7").hash(&layers));
+        assert_ne!(first.hash(&layers), read("8").hash(&layers));
         assert_ne!(
-            first.hash(Some(&values)),
-            found(true, None).unwrap().hash(Some(&values))
+            first.hash(&layers),
+            found(true, None).unwrap().hash(&layers)
         );
         // As it was recorded before there were Secrets.
-        assert_eq!(ValuesFrom::default().hash(Some(&values)), digest(&values));
-        assert_eq!(ValuesFrom::default().hash(None), digest(&json!({})));
+        let alone = |layers: &Layers| ValuesFrom::default().hash(layers);
+        assert_eq!(alone(&layers), digest(&json!({"a": 1})));
+        assert_eq!(alone(&Layers::default()), digest(&json!({})));
+        // What the catalogue says counts, whether it was filled in or not; what the Secrets say does not.
+        let mut changed = layers.clone();
+        changed.values_from = first.values.clone();
+        assert_eq!(alone(&changed), alone(&layers));
+        changed.catalogue = Values::new("catalogue", json!({"b": 2}));
+        assert_eq!(alone(&changed), digest(&json!({"a": 1, "b": 2})));
         assert!(!format!("{first:?}").contains("hunter2"));
     }
 

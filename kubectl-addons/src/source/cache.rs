@@ -3,7 +3,7 @@
 //!
 //! Many runs may share it: files are written beside and renamed, and what is read is verified, so that a run that was killed,
 //! or a disk that forgot, costs one fetch. Whatever cannot be read or written is as if it were not there. Only the user can
-//! read it; links in it are not followed. Credentials never get here. See [`sweep`] for how it stays small.
+//! read it; links in it are not followed. Credentials never get here. See `cache/sweep.rs` for how it stays small.
 
 mod sweep;
 

@@ -2,11 +2,11 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`remote`], [`wanted`] | what may be asked, and for what: judged before anything is sent |
-//! | [`session`] | the protocol: refs, and the objects of one commit |
-//! | [`http`], [`ssh`], [`wire`] | the ways there: bounded, and ended when nobody waits |
-//! | [`local`] | a repository where it lies |
-//! | [`tree`] | the package that a commit holds at a path |
+//! | `remote`, `wanted` | what may be asked, and for what: judged before anything is sent |
+//! | `session` | the protocol: refs, and the objects of one commit |
+//! | `http`, `ssh`, `wire` | the ways there: bounded, and ended when nobody waits |
+//! | `local` | a repository where it lies |
+//! | `tree` | the package that a commit holds at a path |
 //!
 //! gix speaks the protocol and reads the objects; nothing of git is started, configured or checked out, and no credentials
 //! but those of the Secret are used. What arrives lies in a private folder until the package is read.

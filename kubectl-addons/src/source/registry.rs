@@ -86,13 +86,21 @@ pub fn reference(image: &str) -> Result<Reference, RegistryError> {
         image
             .parse()
             .map_err(|error: oci_client::ParseError| RegistryError::Reference {
-                image: image.to_owned(),
+                image: shown(image),
                 why: error.to_string(),
             })?;
     if let Some(digest) = reference.digest() {
         sha256(digest, image)?;
     }
     Ok(reference)
+}
+
+/// As it is shown: without what may be a user and a password.
+fn shown(image: &str) -> String {
+    match image.rsplit_once('@') {
+        Some((_, rest)) if !rest.starts_with("sha") => format!("…@{rest}"),
+        _ => image.to_owned(),
+    }
 }
 
 /// `HOST/PATH`, as docker spells it.
@@ -117,27 +125,22 @@ impl<'a> Registry<'a> {
         plain_http: bool,
         access: &Access<'a>,
     ) -> Result<Self, RegistryError> {
+        let guarded = !access.ambient;
         let ca = access.credentials.and_then(|credentials| {
             let ca = credentials.ca.as_deref()?;
-            Some((ca, credentials.secret.clone()))
+            Some((ca, &credentials.secret))
         });
-        let client =
-            |redirects| match &ca {
-                Some((ca, secret)) => transport::client(Some(ca), redirects, !access.ambient)
-                    .map_err(|_| RegistryError::Certificate {
-                        secret: secret.clone(),
-                    }),
-                None => transport::client(None, redirects, !access.ambient)
-                    .map_err(|error| transport::wrong(&repository(reference), error)),
-            };
+        let client = |redirects| transport::client(ca, redirects, guarded);
         let login = Login::new(reference, plain_http, access)?;
         let scheme = if plain_http { "http" } else { "https" };
+        let origin = format!("{scheme}://{}", reference.resolve_registry());
+        transport::check_address(&origin, guarded)?;
         Ok(Self {
-            origin: format!("{scheme}://{}", reference.resolve_registry()),
+            origin,
             reference: reference.clone(),
             offline: access.offline,
             cache: access.cache,
-            client: client(Policy::custom(transport::redirect))?,
+            client: client(transport::redirects(guarded))?,
             tokens: client(Policy::none())?,
             authorization: login.first(),
             login,

@@ -9,6 +9,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("help-other-name", "other-name search -h"),
     ("help-catalogue", "kubectl-addons catalogue -h"),
     ("help-show", "kubectl-addons show -h"),
+    ("help-images", "kubectl-addons images -h"),
     ("help-install", "kubectl-addons install -h"),
     ("help-diff", "kubectl-addons diff -h"),
     ("help-plan", "kubectl-addons plan -h"),
@@ -52,6 +53,14 @@ pub const CASES: &[(&str, &str)] = &[
     ("show-forged", "kubectl-addons show forged --channel index.yaml --k8s 1.36.3"),
     ("show-dangling", "kubectl-addons show dangling --channel index.yaml --k8s 1.36.3"),
 
+    // images
+    ("images", "kubectl-addons images --channel index.yaml --k8s 1.36.3"),
+    ("images-named", "kubectl-addons images web@1.0 --channel index.yaml --k8s 1.36.3"),
+    ("images-wide", "kubectl-addons images web --channel index.yaml --k8s 1.36.3 -o wide"),
+    ("images-json", "kubectl-addons images web --channel index.yaml --k8s 1.36.3 -o json"),
+    ("images-name", "kubectl-addons images web --channel index.yaml --k8s 1.36.3 -o name"),
+    ("images-unknown", "kubectl-addons images webb --channel index.yaml --k8s 1.36.3"),
+
     // catalogue
     ("validate", "kubectl-addons catalogue validate catalogue.yaml index.yaml"),
     ("validate-duplicate", "kubectl-addons catalogue validate duplicate.yaml"),
@@ -62,7 +71,8 @@ pub const CASES: &[(&str, &str)] = &[
     // Sources.
     ("source-missing", "kubectl-addons search --channel missing.yaml --k8s 1.36.3"),
     ("source-folder", "kubectl-addons search --channel manifests --k8s 1.36.3"),
-    ("source-scheme", "kubectl-addons search --channel s3://bucket/index.yaml --k8s 1.36.3"),
+    ("source-scheme", "kubectl-addons search --channel ftp://example.test/index.yaml --k8s 1.36.3"),
+    ("source-offline", "kubectl-addons search --offline --channel https://example.test/index.yaml --k8s 1.36.3"),
     ("source-file-url", "kubectl-addons search --channel file://index.yaml --k8s 1.36.3"),
     ("source-credentials", "kubectl-addons search --channel https://me:secret@example.test/index.yaml --k8s 1.36.3"),
 

@@ -97,7 +97,8 @@ fn an_index_and_its_manifest_beside_it() -> Result<()> {
         "kubectl-addons show web --channel {}/a/index.yaml --k8s 1.36",
         server.address
     );
-    let (code, stdout, stderr) = User::new()?.run(&line)?;
+    let user = User::new()?;
+    let (code, stdout, stderr) = user.run(&line)?;
     ensure!(
         code == 0 && stderr.is_empty() && stdout.contains("1: ConfigMap"),
         "{code}\n{stdout}{stderr}"
@@ -108,6 +109,9 @@ fn an_index_and_its_manifest_beside_it() -> Result<()> {
         "/b/index.yaml",
         "/a/sub/web.yaml",
     ];
+    ensure!(server.requests() == expected, "{:?}", server.requests());
+    let offline = user.run(&format!("{line} --offline"))?;
+    ensure!(offline == (0, stdout, stderr), "{offline:?}");
     ensure!(server.requests() == expected, "{:?}", server.requests());
     Ok(())
 }
@@ -130,7 +134,11 @@ fn what_is_refused() -> Result<()> {
     for (path, words, requests) in [
         ("/missing", "the server answers 404 Not Found", 1),
         ("/loop", "too many redirects", 6),
-        ("/elsewhere", "the server answers 302 Found", 1),
+        (
+            "/elsewhere",
+            "a redirect to another scheme is not followed: to file:///etc/passwd",
+            1,
+        ),
         ("/large", "is larger than 16 MiB", 1),
         ("/broken", "the server answers 500 Internal Server Error", 4),
     ] {

@@ -22,7 +22,7 @@ fn object(fields: impl IntoIterator<Item = (String, Value)>) -> Value {
 fn layers(values: [Value; 6]) -> Layers {
     let [package, catalogue, form, first, second, spec] = values;
     Layers {
-        package: Values::of_package("values.yaml", package),
+        package: Values::new("values.yaml of the package", package),
         catalogue: Values::new("catalogue", catalogue),
         form: Values::new("form", form),
         values_from: vec![

@@ -76,7 +76,7 @@ fn rendered(
         .map(|(name, text)| Template { name, text })
         .collect();
     let options = Options {
-        registry: registry.map(str::to_owned),
+        registry: registry.map(|registry| registry.parse().unwrap()),
         ..Options::default()
     };
     render(&templates, data, &options)

@@ -100,7 +100,10 @@ pub(crate) fn request(values: &Value) -> TemplateRequest<'_> {
 }
 
 /// The chart NAME 1.0.0 as a folder.
-#[expect(clippy::expect_used, reason = "a test without its chart has failed")]
+#[expect(
+    clippy::expect_used,
+    reason = "a test without what it is made of has failed"
+)]
 pub(crate) fn folder(name: &str, files: &[(&str, &str)]) -> Package {
     let about = format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
     let has_about = files.iter().any(|(path, _)| *path == "Chart.yaml");

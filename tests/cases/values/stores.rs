@@ -7,9 +7,10 @@ use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
 use common::catalogue::{Catalogue, Entry};
 use common::render::package::{File, Package};
+use common::render::text::package_values;
 use common::values::layers::{Layers, Values};
 use common::values::merge::{Layer, merge};
-use common::values::{package, read, set_from_flag};
+use common::values::{read, set_from_flag};
 use serde_json::{Value, json};
 
 /// Every store, the weakest first.
@@ -71,7 +72,7 @@ fn layers(method: &str, stores: &[Store]) -> Result<Layers> {
             path: path.to_owned(),
             bytes,
         });
-        layers.package = package::defaults(&Package::folder(files.into())?)?;
+        layers.package = package_values(&Package::folder(files.into())?)?;
     }
     for store in [Store::FirstSecret, Store::SecondSecret] {
         if has(store) {

@@ -99,9 +99,23 @@ impl Answer {
     /// After its bytes the connection is cut.
     #[must_use]
     pub fn cut(mut self) -> Self {
-        let broken = Err(io::ErrorKind::BrokenPipe.into());
-        self.body = self.body.chain(stream::iter([broken])).boxed();
+        let broken = stream::once(async {
+            // What came before is sent first.
+            tokio::task::yield_now().await;
+            Err(io::ErrorKind::BrokenPipe.into())
+        });
+        self.body = self.body.chain(broken).boxed();
         self
+    }
+
+    /// The connection is cut instead of an answer.
+    #[must_use]
+    pub fn none() -> Self {
+        let broken = stream::iter([Err(io::ErrorKind::BrokenPipe.into())]);
+        Self {
+            body: broken.boxed(),
+            ..Self::status(200)
+        }
     }
 }
 

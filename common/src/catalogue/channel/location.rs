@@ -94,6 +94,17 @@ mod tests {
             "s3://bucket/a/b/c.yaml",
         );
         check("s3://bucket/a/index.yaml", "/c.yaml", "s3://bucket/c.yaml");
+        check(
+            "s3://bucket/a/index.yaml",
+            "../../../c.yaml",
+            "s3://bucket/c.yaml",
+        );
+        check("gs://bucket/index.yaml", "b/c.yaml", "gs://bucket/b/c.yaml");
+        check(
+            "az://container/a/index.yaml",
+            "b c.yaml",
+            "az://container/a/b%20c.yaml",
+        );
         check("file:///a/index.yaml", "b/c.yaml", "file:///a/b/c.yaml");
         check(
             "https://h/index.yaml",

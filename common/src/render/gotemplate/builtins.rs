@@ -5,6 +5,9 @@ pub(super) mod format;
 mod index;
 mod printf;
 
+#[cfg(test)]
+mod tests;
+
 use super::function::{Arguments, Context, Function, FunctionError, Parameter};
 use super::value::{List, Value};
 

@@ -65,7 +65,7 @@ impl<'t, 'a> Execution<'t, 'a> {
             strict: options.strict,
             limits: options.limits,
             context: Context {
-                registry: options.registry.as_deref(),
+                registry: options.registry.as_ref(),
                 bytes: options.limits.bytes,
             },
             file: 0,
@@ -169,7 +169,7 @@ impl<'t, 'a> Execution<'t, 'a> {
                     "range can't iterate over a value of type {}",
                     other.type_name()
                 );
-                return Err(self.fail(range.over.at, &range.over, problem));
+                return Err(self.fail_over(range, problem));
             }
         };
         let flow = if ran {
@@ -191,7 +191,7 @@ impl<'t, 'a> Execution<'t, 'a> {
     ) -> Outcome<Flow> {
         if range.over.variables.len() > 1 {
             let problem = format!("can't use {count} to iterate over more than one variable");
-            return Err(self.fail(range.over.at, &range.over, problem));
+            return Err(self.fail_over(range, problem));
         }
         let numbers = (0..count).map(|index| (Value::Nil, number(index)));
         self.each(range, numbers, ran)
@@ -210,7 +210,7 @@ impl<'t, 'a> Execution<'t, 'a> {
             self.iterations += 1;
             if self.iterations > self.limits.iterations {
                 let problem = format!("more than {} iterations", self.limits.iterations);
-                return Err(self.fail(range.over.at, &range.over, problem));
+                return Err(self.fail_over(range, problem));
             }
             self.step(range.over.at, &range.over)?;
             self.bind(&range.over, mark, key, &element)?;
@@ -222,6 +222,14 @@ impl<'t, 'a> Execution<'t, 'a> {
         }
         // What leaves this loop leaves no other.
         Ok(Flow::On)
+    }
+
+    /// An error about what a loop runs over.
+    fn fail_over(&self, range: &Loop<'_>, problem: String) -> Box<TemplateError> {
+        match range.over.commands.last() {
+            Some(command) => self.fail(command.first.at, command, problem),
+            None => self.fail(range.over.at, &range.over, problem),
+        }
     }
 
     /// Sets the variables of a loop: one is the element, two are key and element.
@@ -342,7 +350,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         self.steps += 1;
         let problem = if self.depth > MAX_DEPTH {
             format!(
-                "templates and blocks run nested deeper than {MAX_DEPTH} levels: does a template call itself without end?"
+                "templates and blocks run nested deeper than {MAX_DEPTH} levels: does a template call itself?"
             )
         } else if self.steps > self.limits.steps {
             format!("more than {} steps", self.limits.steps)

@@ -10,6 +10,7 @@ pub use arguments::Arguments;
 
 use super::value::{MAX_DEPTH, MAX_TEXT, Value};
 use super::{builtins, functions};
+use crate::render::registry::Registry;
 
 /// A function.
 #[derive(Debug)]
@@ -52,8 +53,8 @@ pub enum Parameter {
 /// What a function may use besides its arguments.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// Instead of the registry of every image (`HOST[/PATH]`): `Image`.
-    pub registry: Option<&'a str>,
+    /// Instead of the registry of every image: `Image`.
+    pub registry: Option<&'a Registry>,
     /// Bytes that functions may still make.
     pub(super) bytes: usize,
 }

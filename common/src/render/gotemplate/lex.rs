@@ -3,6 +3,9 @@
 //! Trim markers and comments are done here; the parser never sees them.
 
 mod number;
+mod token;
+
+pub use token::{Keyword, Kind, Token};
 
 use super::error::Problem;
 
@@ -12,82 +15,6 @@ const LEFT: &str = "{{";
 const RIGHT: &str = "}}";
 /// What trim markers trim, and what separates words in an action.
 pub const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
-
-/// A token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Token<'a> {
-    /// What it is.
-    pub kind: Kind,
-    /// Its first byte in the text.
-    pub at: usize,
-    /// As it is written.
-    pub text: &'a str,
-}
-
-/// What a token is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `true`, `false`
-    Bool,
-    /// A printable ASCII character that means nothing else, for instance a comma.
-    Char,
-    /// `'a'`
-    CharConstant,
-    /// `1+2i`
-    Complex,
-    /// `=`
-    Assign,
-    /// `:=`
-    Declare,
-    /// The end of the text.
-    End,
-    /// `.name`
-    Field,
-    /// A function's name.
-    Identifier,
-    /// `{{`
-    LeftDelimiter,
-    /// `(`
-    LeftParenthesis,
-    /// `1`, `0x1F`, `1.5e3`, `2i`
-    Number,
-    /// `|`
-    Pipe,
-    /// Between backquotes.
-    RawString,
-    /// `}}`
-    RightDelimiter,
-    /// `)`
-    RightParenthesis,
-    /// Blanks between words.
-    Space,
-    /// Between quotes.
-    String,
-    /// What stands outside of actions.
-    Text,
-    /// `$`, `$name`
-    Variable,
-    /// A word with a meaning of its own.
-    Keyword(Keyword),
-}
-
-/// Words with a meaning of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named as they are written")]
-pub enum Keyword {
-    Block,
-    Break,
-    Continue,
-    Define,
-    Dot,
-    Else,
-    End,
-    If,
-    Nil,
-    Range,
-    Template,
-    With,
-}
 
 /// Reads tokens one by one.
 #[derive(Debug)]
@@ -322,21 +249,7 @@ impl<'a> Lexer<'a> {
     fn identifier(&mut self) -> Result<Token<'a>, Problem> {
         self.word()?;
         let mut token = self.emit(Kind::Identifier);
-        token.kind = match token.text {
-            "block" => Kind::Keyword(Keyword::Block),
-            "break" => Kind::Keyword(Keyword::Break),
-            "continue" => Kind::Keyword(Keyword::Continue),
-            "define" => Kind::Keyword(Keyword::Define),
-            "else" => Kind::Keyword(Keyword::Else),
-            "end" => Kind::Keyword(Keyword::End),
-            "if" => Kind::Keyword(Keyword::If),
-            "nil" => Kind::Keyword(Keyword::Nil),
-            "range" => Kind::Keyword(Keyword::Range),
-            "template" => Kind::Keyword(Keyword::Template),
-            "with" => Kind::Keyword(Keyword::With),
-            "true" | "false" => Kind::Bool,
-            _ => Kind::Identifier,
-        };
+        token.kind = Kind::of_word(token.text);
         Ok(token)
     }
 

@@ -5,6 +5,9 @@
 mod config_hash;
 mod field;
 
+#[cfg(test)]
+mod tests;
+
 use std::rc::Rc;
 
 use serde_json::{Map, Value as Json};

@@ -14,6 +14,9 @@ mod print;
 mod record;
 mod version;
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 use std::rc::Rc;
 

@@ -31,7 +31,7 @@ fn example() -> Layers {
     );
     let package =
         json!({"image": {"registry": "hub", "tag": "1"}, "args": ["p", "q"], "n": null, "e": {}});
-    layers.package = Values::of_package("values.yaml", package);
+    layers.package = Values::new("values.yaml of the package", package);
     let secret = json!({"db": {"password": "hunter2"}, "image": {"tag": "s3cret"}});
     layers.values_from = vec![Values::of_secret("shop", "db", "values", secret)];
     layers

@@ -212,7 +212,7 @@ pub enum GitError {
         /// As given.
         remote: String,
     },
-    /// No end within [`TIME`].
+    /// No end within `TIME`.
     #[error("{remote} is not read after {} s", TIME.as_secs())]
     Timeout {
         /// As given.
@@ -236,7 +236,7 @@ pub enum GitError {
         #[source]
         source: gix::Error,
     },
-    /// An object of more than [`MAX_OBJECT`], or more objects than a list of that size names.
+    /// An object of more than `MAX_OBJECT`, or more objects than a list of that size names.
     #[error(
         "{remote}: the commit has a file of more than {} MiB, or millions of files, though perhaps not at this path; the source \
          of an add-on needs a smaller repository",

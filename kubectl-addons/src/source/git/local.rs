@@ -20,7 +20,7 @@ pub fn open(
         remote: remote.to_owned(),
         source,
     };
-    let repository = gix::open_opts(path, gix::open::Options::isolated()).map_err(&wrong)?;
+    let repository = gix::open_opts(path, gix::open::Options::isolated()).map_err(wrong)?;
     let objects = super::objects(repository.objects.store_ref().path())
         .map_err(|source| wrong(gix::Error::from_error(source)))?;
     if let Wanted::Commit(id) = wanted {

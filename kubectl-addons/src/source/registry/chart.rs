@@ -90,20 +90,16 @@ pub enum ChartError {
 /// [`ChartError`].
 pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, ChartError> {
     let wrong = || ChartError::Url {
-        url: source.url.clone(),
+        url: super::shown(&source.url),
     };
     let path = source.url.strip_prefix("oci://").ok_or_else(wrong)?;
     let path = path.trim_end_matches('/');
-    // With a slash the first part is a host, and so a port is no tag.
-    let reference = super::reference(&format!("{path}/{}", source.chart))?;
-    let is_plain = reference.digest().is_none() && !source.chart.contains([':', '@']);
-    if !path
-        .split_once('/')
-        .is_none_or(|(_, rest)| !rest.contains([':', '@']))
-        || !is_plain
-    {
+    // In a host a colon stands before the port.
+    let (_, below) = path.split_once('/').unwrap_or((path, ""));
+    if path.contains('@') || below.contains(':') || source.chart.contains([':', '@']) {
         return Err(wrong());
     }
+    let reference = super::reference(&format!("{path}/{}", source.chart))?;
     let wanted = Wanted { source, reference };
     match tokio::time::timeout(TIMEOUT, wanted.fetch(access)).await {
         Ok(fetched) => fetched,

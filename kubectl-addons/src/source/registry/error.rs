@@ -1,6 +1,7 @@
 //! What can go wrong at a registry.
 
 use crate::source::credentials::CredentialsError;
+use crate::source::url::client::Refused;
 
 use super::docker_config::DockerConfigError;
 use super::manifest::ManifestError;
@@ -44,6 +45,15 @@ pub enum RegistryError {
     Certificate {
         /// The Secret.
         secret: String,
+    },
+    /// An address that a catalogue in a cluster may not name.
+    #[error("{host} may not be asked")]
+    Address {
+        /// The address.
+        host: String,
+        /// Why.
+        #[source]
+        source: Refused,
     },
     /// The registry names a place for tokens that may not see the password.
     #[error("{host} sends for a token to {realm}, which may not see the credentials: {why}")]

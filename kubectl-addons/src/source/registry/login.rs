@@ -47,6 +47,8 @@ pub struct Login<'a> {
     host: String,
     repository: String,
     plain: bool,
+    /// Whether no address of the machine's own services may be asked.
+    guarded: bool,
     credentials: Option<&'a Credentials>,
     /// `None`: this machine was not asked yet.
     identity: Option<Identity>,
@@ -89,6 +91,7 @@ impl<'a> Login<'a> {
             host,
             repository: reference.repository().to_owned(),
             plain,
+            guarded: !access.ambient,
             credentials: access.credentials,
             identity,
             helper: None,
@@ -260,6 +263,7 @@ impl<'a> Login<'a> {
             "http" if self.plain && (anonymous || is_loopback(name)) => {}
             _ => return Err(wrong(host, "it is asked without TLS")),
         }
+        transport::check_address(url.as_str(), self.guarded)?;
         let own = name_of(&self.host);
         let is_hub = same_host(own, "docker.io") && name == DOCKER_HUB_TOKENS;
         if let Some(credentials) = self.credentials

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use reqwest::redirect::{Action, Attempt, Policy};
+use ::url::Url;
+use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, RequestBuilder, Response};
 use serde_json::Value;
 
+use crate::source::url::{self, client::Guarded};
+
 use super::RegistryError;
-use crate::source::url::client::Guarded;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TRIES: u32 = 4;
@@ -19,16 +21,16 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_ERROR: u64 = 64 << 10;
 const MAX_DETAIL: usize = 200;
 
-/// A client that trusts `ca` (PEM) and nothing else, or without one what the machine trusts. With `guarded` no name leads to
-/// the machine's own services.
+/// A client that trusts `ca` (PEM, of a Secret) and nothing else, or without one what the machine trusts. With `guarded` no
+/// name leads to the machine's own services.
 ///
 /// # Errors
 /// Certificates that cannot be read.
 pub fn client(
-    ca: Option<&[u8]>,
+    ca: Option<(&[u8], &String)>,
     redirects: Policy,
     guarded: bool,
-) -> Result<Client, reqwest::Error> {
+) -> Result<Client, RegistryError> {
     let mut builder = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(READ_TIMEOUT)
@@ -39,25 +41,52 @@ pub fn client(
     if guarded {
         builder = builder.dns_resolver(Guarded);
     }
-    if let Some(ca) = ca {
-        builder = builder.tls_certs_only(Certificate::from_pem_bundle(ca)?);
+    if let Some((pem, secret)) = ca {
+        let certificates = Certificate::from_pem_bundle(pem).unwrap_or_default();
+        if certificates.is_empty() {
+            let secret = secret.clone();
+            return Err(RegistryError::Certificate { secret });
+        }
+        builder = builder.tls_certs_only(certificates);
     }
-    builder.build()
+    builder
+        .build()
+        .map_err(|error| wrong("the HTTP client", error))
 }
 
-/// Redirects lead to the same scheme or to https; reqwest leaves the credentials behind where they lead to another host.
-pub fn redirect(attempt: Attempt<'_>) -> Action {
-    let scheme = attempt.url().scheme();
-    let same = attempt
-        .previous()
-        .last()
-        .is_some_and(|previous| previous.scheme() == scheme);
-    if attempt.previous().len() > REDIRECTS {
-        attempt.error("too many redirects")
-    } else if same || scheme == "https" {
-        attempt.follow()
-    } else {
-        attempt.error("a redirect to another scheme")
+/// Redirects lead to the same scheme or to https, and with `guarded` to no address of the machine's own services; reqwest
+/// leaves the credentials behind where they lead to another host.
+pub fn redirects(guarded: bool) -> Policy {
+    Policy::custom(move |attempt| {
+        let scheme = attempt.url().scheme();
+        let same = attempt
+            .previous()
+            .last()
+            .is_some_and(|previous| previous.scheme() == scheme);
+        let refused = url::client::check_address(attempt.url()).err();
+        match refused.filter(|_| guarded) {
+            Some(refused) => attempt.error(refused),
+            None if attempt.previous().len() > REDIRECTS => attempt.error("too many redirects"),
+            None if same || scheme == "https" => attempt.follow(),
+            None => attempt.error("a redirect to another scheme"),
+        }
+    })
+}
+
+/// With `guarded` refuses a URL whose host is an address of the machine's own services.
+///
+/// # Errors
+/// [`RegistryError::Address`].
+pub fn check_address(location: &str, guarded: bool) -> Result<(), RegistryError> {
+    let Ok(parsed) = Url::parse(location) else {
+        return Ok(());
+    };
+    match url::client::check_address(&parsed) {
+        Err(source) if guarded => Err(RegistryError::Address {
+            host: parsed.host_str().unwrap_or_default().to_owned(),
+            source,
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -100,7 +100,8 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Resolves names as the machine does, and refuses what leads to its own services.
+/// Resolves names as the machine does, and refuses what leads to its own services. Behind a proxy it is the proxy that
+/// resolves them, and its services that would be asked.
 pub struct Guarded;
 
 impl Resolve for Guarded {

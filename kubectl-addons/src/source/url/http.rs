@@ -208,7 +208,7 @@ impl Request<'_> {
         let location = self.location.clone();
         let words = status.to_string();
         let secret = self.access.credentials.filter(|_| self.basic.is_some());
-        if matches!(status.as_u16(), 401 | 403 | 407) {
+        if matches!(status.as_u16(), 401 | 403) {
             return Failure::from(UrlError::Denied {
                 location,
                 status: words,

@@ -33,9 +33,8 @@ const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Gets an object, where it has another `ETag` than the last time.
 pub async fn get(kind: Kind, url: &Url, access: &Access<'_>) -> Result<Document, UrlError> {
     let location = shown(url);
-    let known = |identity: &str| Known::of(url.as_str(), identity, access);
     let options = Options::of(kind, url, access)?;
-    let known = known(&options.identity);
+    let known = Known::of(url.as_str(), &options.identity, access);
     if access.offline {
         return known.offline(&location);
     }

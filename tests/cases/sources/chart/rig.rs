@@ -131,7 +131,10 @@ pub(crate) fn shelf() -> Result<Shelf> {
 }
 
 /// A Secret as the cluster would hold it.
-#[expect(clippy::expect_used, reason = "a test without its Secret has failed")]
+#[expect(
+    clippy::expect_used,
+    reason = "a test without what it is made of has failed"
+)]
 pub(crate) fn secret(
     kind: &str,
     hosts: &str,

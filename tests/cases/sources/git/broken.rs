@@ -68,7 +68,7 @@ async fn nobody_listens() -> Result<()> {
     Ok(())
 }
 
-/// Refs without end stop at 32 MiB, a pack without end at 256 MiB.
+/// A pack without end stops at 256 MiB; where refs are asked for, it is no answer.
 #[tokio::test]
 async fn endless() -> Result<()> {
     let mut tally = Tally::new("git::endless");

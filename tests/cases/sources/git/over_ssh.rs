@@ -6,6 +6,7 @@ use addons_tests::tally::Tally;
 use anyhow::Result;
 use kubectl_addons::source::credentials::{Credentials, CredentialsError};
 use kubectl_addons::source::git::GitError;
+use tokio::io::AsyncReadExt as _;
 
 use super::{At, Client, basic, files, secret};
 
@@ -145,5 +146,27 @@ async fn nobody_listens() -> Result<()> {
         .refused(&remote, At::Head, "", &["the connection fails", "refused"])
         .await?;
     assert!(matches!(error, GitError::Connection { .. }), "{error:?}");
+    Ok(())
+}
+
+/// ssh ends with the fetch that nobody waits for any more, though the server says nothing.
+#[tokio::test]
+async fn interrupted() -> Result<()> {
+    let mut tally = Tally::new("git::interrupted over ssh");
+    let folder = Folder::new("addons-keys-")?;
+    let (key, _) = ssh_key(folder.path(), "mine")?;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let remote = format!("ssh://git@{}/repo.git", listener.local_addr()?);
+    let client = Client::with(ssh(&std::fs::read(key)?, ""))?;
+    let (mut stream, _) = tokio::select! {
+        ended = client.fetch(&remote, At::Head, "") => panic!("it ended: {ended:?}"),
+        accepted = listener.accept() => accepted?,
+    };
+    // What ssh said before it was killed, and then the end: before its own patience ends, which is 10 s.
+    let mut said = Vec::new();
+    let end = stream.read_to_end(&mut said);
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(8), end).await?;
+    assert!(said.is_empty() || said.starts_with(b"SSH-2.0"), "{ended:?}");
+    tally.ran();
     Ok(())
 }

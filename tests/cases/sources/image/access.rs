@@ -141,7 +141,7 @@ async fn a_token() -> Result<()> {
         ensure!(fits, "{name}: {found}");
         let requests = tokens.requests();
         assert_eq!(requests.len(), asked, "{name}: {requests:?}");
-        front.requests();
+        let _ = front.requests();
         tally.ran();
     }
     // Refused, a token, and then as without one; a warm cache is one request and the token's two.
@@ -174,6 +174,42 @@ async fn where_tokens_are_not_asked_for() -> Result<()> {
         ensure!(error.contains(expected), "{realm}: {error}");
         tally.ran();
     }
+    // What clouds tell their machines is not for catalogues of a cluster.
+    let metadata = "http://169.254.169.254/token".to_owned();
+    let challenge = format!("Bearer realm=\"{metadata}\",service=\"x\"");
+    for (name, fault) in [
+        ("a realm", Fault::Challenge(challenge)),
+        ("a redirect", Fault::Redirect(metadata)),
+    ] {
+        let front = Front::start(None, move |_| Some(fault.clone())).await?;
+        let error = outcome(
+            Reader::new()?
+                .fetch(&format!("{}/app:1", front.host), "/m")
+                .await,
+        );
+        ensure!(
+            error.contains("169.254.169.254 is a link-local address"),
+            "{name}: {error}"
+        );
+        tally.ran();
+    }
+    let error = outcome(Reader::new()?.fetch("169.254.169.254/app:1", "/m").await);
+    ensure!(
+        error.contains("169.254.169.254 is a link-local address"),
+        "{error}"
+    );
+    tally.ran();
+    // A password that was written into a reference is not shown.
+    let error = outcome(
+        Reader::new()?
+            .fetch("user:horse@registry.example/app:1", "/m")
+            .await,
+    );
+    ensure!(
+        error.contains("is no image reference") && !error.contains("horse"),
+        "{error}"
+    );
+    tally.ran();
     // Nothing is sent at all: there is no such host.
     let reader = Reader::with(right("registry.example")?)?;
     let error = outcome(reader.fetch("registry.example/app:1", "/m").await);
@@ -249,7 +285,7 @@ async fn docker_login() -> Result<()> {
         let output = Command::new(std::env::current_exe()?)
             .args([
                 "--exact",
-                "image::access::as_somebody_logged_in",
+                "sources::image::access::as_somebody_logged_in",
                 "--ignored",
                 "--nocapture",
             ])

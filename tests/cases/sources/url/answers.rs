@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use hyper::body::Bytes;
 
-use crate::reader::{Reader, secret};
+use crate::sources::reader::{Reader, secret};
 
 const MIB: usize = 1 << 20;
 
@@ -34,7 +34,7 @@ fn answer(request: &Seen, bomb: &Bytes, packed: &Bytes) -> Answer {
         "/503" => Answer::status(503),
         "/429" => Answer::status(429).with("retry-after", "0"),
         "/tomorrow" => Answer::status(429).with("retry-after", "86400"),
-        "/hang-up" => Answer::ok("").with("content-length", "5").cut(),
+        "/hang-up" => Answer::none(),
         "/short" => Answer::chunks(["a:".into()])
             .with("content-length", "5")
             .cut(),

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use k8s_openapi::api::core::v1::Secret;
 
-use crate::reader::{PASSWORD, Reader, secret};
+use crate::sources::reader::{PASSWORD, Reader, secret};
 
 fn ours(password: &str, hosts: &str) -> Secret {
     let data = [("username", "me"), ("password", password)];

@@ -8,7 +8,7 @@ use addons_tests::servers::http::{Answer, Seen, Server};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 
-use crate::reader::{PASSWORD, Reader, secret};
+use crate::sources::reader::{PASSWORD, Reader, secret};
 
 #[tokio::test]
 async fn what_is_followed() -> Result<()> {
@@ -107,15 +107,14 @@ async fn to_tls_and_never_back() -> Result<()> {
 #[tokio::test]
 async fn not_to_the_services_of_the_machine() -> Result<()> {
     let mut tally = Tally::new("url::not_to_the_services_of_the_machine");
-    let server = Server::start(None, |_| {
-        Answer::moved("http://169.254.169.254/latest/meta-data/")
-    })?;
+    let server = Server::start(None, |_| Answer::moved("http://169.254.7.7/"))?;
     let reader = Reader::new()?;
+    // Not the address of a real service: a test that fails must not ask that.
     for url in [
-        "http://169.254.169.254/latest/meta-data/",
-        "http://2852039166/",
-        "http://0xa9fea9fe/",
-        "http://[::ffff:169.254.169.254]/",
+        "http://169.254.7.7/",
+        "http://2851997447/",
+        "http://0xa9fe0707/",
+        "http://[::ffff:169.254.7.7]/",
         "http://[fe80::1]/",
         &server.url("/"),
     ] {
@@ -171,8 +170,5 @@ fn proxies_of_the_environment() -> Result<()> {
     search(&url, &[("HTTP_PROXY", &through), ("NO_PROXY", "127.0.0.1")])?;
     ensure!(asked(&server) == ["/index.yaml"] && asked(&proxy).len() == 1);
     tally.ran();
-    // And with --offline nobody is asked.
-    search(&url, &[("HTTP_PROXY", &through)])?;
-    ensure!(asked(&proxy).len() == 2);
     Ok(())
 }

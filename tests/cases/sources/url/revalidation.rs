@@ -7,7 +7,7 @@ use addons_tests::servers::http::{Answer, Server};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 
-use crate::reader::Reader;
+use crate::sources::reader::Reader;
 
 #[tokio::test]
 async fn one_question_with_a_warm_cache() -> Result<()> {

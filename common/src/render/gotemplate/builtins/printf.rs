@@ -49,7 +49,7 @@ impl<'a> Printer<'a> {
             if index > 0 {
                 self.out.push_str(", ");
             }
-            typed(&mut self.out, value)?;
+            typed(&mut self.out, value, &Format::default())?;
         }
         self.out.push(')');
         Ok(())
@@ -82,8 +82,11 @@ impl<'a> Printer<'a> {
             let is_star = self.rest.starts_with('*');
             let precision = self.star_or_number(&mut indexed, &mut unused, "%!(BADPREC)");
             format.precision = match precision {
-                // A negative one is none, a missing one is 0.
-                Some(_) if unused.minus => None,
+                // An argument below 0 is none, a missing number is 0.
+                Some(_) if unused.minus => {
+                    self.out.push_str("%!(BADPREC)");
+                    None
+                }
                 None if !is_star => Some(0),
                 precision => precision,
             };
@@ -210,13 +213,20 @@ fn value_as(
             'c' => format.character(out, number),
             'q' => format.quoted_character(out, number),
             'U' => format.unicode(out, number),
-            _ => return bad_verb(out, value, verb),
+            _ => return bad_verb(out, value, format, verb),
         }
         return Ok(());
     }
     match (value, verb) {
         // Inside of lists and dicts nil prints as nil whatever the verb.
-        (Value::Missing | Value::Nil, _) if verb == 'v' || depth > 0 => format.pad(out, "<nil>"),
+        (Value::Missing | Value::Nil, _) if depth > 0 => {
+            out.push_str(if format.go_syntax {
+                "interface {}(nil)"
+            } else {
+                "<nil>"
+            });
+        }
+        (Value::Missing | Value::Nil, 'v') => format.pad(out, "<nil>"),
         (Value::Bool(value), 'v' | 't') => format.pad(out, if *value { "true" } else { "false" }),
         (Value::Float(value), 'v' | 'e' | 'E' | 'f' | 'F' | 'g' | 'G') => {
             format.float(out, *value, verb);
@@ -252,7 +262,7 @@ fn value_as(
             out.push('}');
         }
         (Value::Pointer(pointer), _) => pointer_as(out, pointer, format, verb, depth)?,
-        _ => return bad_verb(out, value, verb),
+        _ => return bad_verb(out, value, format, verb),
     }
     Ok(())
 }
@@ -333,26 +343,31 @@ fn pointer_as(
             format.pad(out, "<nil>");
             Ok(())
         }
-        None => bad_verb(out, &Value::Pointer(pointer.clone()), verb),
+        None => bad_verb(out, &Value::Pointer(pointer.clone()), format, verb),
     }
 }
 
 /// `%!d(string=x)`
-fn bad_verb(out: &mut String, value: &Value, verb: char) -> Result<(), FunctionError> {
+fn bad_verb(
+    out: &mut String,
+    value: &Value,
+    format: &Format,
+    verb: char,
+) -> Result<(), FunctionError> {
     out.extend(["%!", verb.encode_utf8(&mut [0; 4]), "("]);
-    typed(out, value)?;
+    typed(out, value, format)?;
     out.push(')');
     Ok(())
 }
 
 /// `string=x`, `<nil>`
-fn typed(out: &mut String, value: &Value) -> Result<(), FunctionError> {
+fn typed(out: &mut String, value: &Value, format: &Format) -> Result<(), FunctionError> {
     if matches!(value, Value::Missing | Value::Nil) {
         out.push_str("<nil>");
         return Ok(());
     }
     out.extend([&*value.type_name(), "="]);
-    value_as(out, value, &Format::default(), 'v', 0)
+    value_as(out, value, format, 'v', 0)
 }
 
 fn integer(value: &Value) -> Option<i128> {

@@ -5,13 +5,17 @@ use super::super::function::{Function, FunctionError};
 use super::super::value::Value;
 use super::{Answer, strings};
 use crate::render::image::Image;
-use crate::render::registry::{Registry, RegistryError};
 use crate::version::constraint::{self, Constraint};
 
 pub(super) const ADDONS: &[Function] = &[
     // Spelled out in full, in the registry that stands for all others if there is one.
     Function::new("Image", &[Text], |ctx, args| {
-        image(args.text(0)?, ctx.registry).map_err(FunctionError::new)
+        let image = match ctx.registry {
+            None => Image::parse(args.text(0)?).map(|image| image.to_string()),
+            Some(registry) => registry.rewrite(args.text(0)?),
+        };
+        let image = image.map_err(|error| FunctionError::new(error.to_string()))?;
+        Ok(Value::text(image))
     }),
     // Go's strings.Join: sprig's takes the separator first and any list.
     Function::new("join", &[Texts, Text], |ctx, args| {
@@ -29,19 +33,6 @@ pub(super) const ADDONS: &[Function] = &[
         matches(args.value(0), args.value(1))
     }),
 ];
-
-fn image(image: &str, registry: Option<&str>) -> Result<Value, String> {
-    let image = match registry {
-        None => Image::parse(image).map(|image| image.to_string()),
-        Some(registry) => {
-            let registry: Registry = registry
-                .parse()
-                .map_err(|error: RegistryError| error.to_string())?;
-            registry.rewrite(image)
-        }
-    };
-    image.map(Value::text).map_err(|error| error.to_string())
-}
 
 fn matches(version: &Value, constraint: &Value) -> Answer {
     let version = match version {

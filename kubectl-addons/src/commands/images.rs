@@ -1,0 +1,139 @@
+//! `images [NAME[@VERSION]…]`: all images of add-ons, sorted, each once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use common::api::catalogue::CatalogueClass;
+use common::catalogue::select::{ClusterFacts, Request, select};
+use common::catalogue::{Catalogue, Entry};
+use common::manifest::Manifest;
+use common::manifest::key::ObjectKey;
+use common::render::images::{images, mentions};
+use serde::Serialize;
+
+use crate::cli::Format;
+use crate::cli::reading::Images;
+use crate::exit::Exit;
+use crate::operation::choose::{Wish, choose};
+use crate::operation::content;
+use crate::output::{self, Items, table::Table};
+use crate::session::Session;
+
+/// An image and who needs it.
+#[derive(Debug, Serialize)]
+struct Row {
+    image: String,
+    addons: BTreeSet<String>,
+}
+
+/// Lists the images of the named add-ons, or of all that fit. What cannot be read is named and makes the list incomplete:
+/// exit 1.
+///
+/// # Errors
+/// The catalogues or the index cannot be read; a name that is unknown or does not fit.
+pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
+    let catalogue = session.catalogue(&args.source).await?;
+    let facts = super::facts(session, &args.fit).await?;
+    let entries = if args.addons.is_empty() {
+        fitting(session, &catalogue, &facts, args.core)
+    } else {
+        named(session, &catalogue, &facts, &args.addons)?
+    };
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut is_complete = true;
+    for entry in entries {
+        match content::of_entry(session, &entry, &args.fit).await {
+            Ok(rendered) => {
+                for manifest in &rendered.manifests {
+                    collect(&entry, manifest, &mut found);
+                }
+            }
+            Err(error) => {
+                output::note(&format!("not listed: {error:#}"));
+                is_complete = false;
+            }
+        }
+    }
+    let rows = found.into_iter();
+    let rows: Vec<Row> = rows.map(|(image, addons)| Row { image, addons }).collect();
+    print(&rows, args.output.format)?;
+    Ok(if is_complete {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
+}
+
+fn named(
+    session: &Session,
+    catalogue: &Catalogue,
+    facts: &ClusterFacts,
+    names: &[String],
+) -> Result<Vec<Entry>> {
+    let mut entries = Vec::with_capacity(names.len());
+    for name in names {
+        let wish = Wish::parse(name);
+        let request = Request {
+            addon: &wish.name,
+            version: wish.version.as_deref(),
+            ..Request::default()
+        };
+        entries.push(choose(catalogue, &request, facts, session.rules())?.0);
+    }
+    Ok(entries)
+}
+
+/// The entry of each add-on that would be installed; an add-on that does not fit needs no image.
+fn fitting(
+    session: &Session,
+    catalogue: &Catalogue,
+    facts: &ClusterFacts,
+    core: bool,
+) -> Vec<Entry> {
+    let chosen = |addon| {
+        let request = Request {
+            addon,
+            ..Request::default()
+        };
+        select(catalogue, &request, facts, session.rules()).chosen
+    };
+    let names: BTreeSet<&str> = catalogue.names().into_iter().collect();
+    let entries = names.into_iter().filter_map(chosen);
+    entries
+        .filter(|entry| core || entry.class != CatalogueClass::Core)
+        .collect()
+}
+
+fn collect(entry: &Entry, manifest: &Manifest, found: &mut BTreeMap<String, BTreeSet<String>>) {
+    for image in images(&manifest.object) {
+        found.entry(image).or_default().insert(entry.addon.clone());
+    }
+    for mention in mentions(&manifest.object) {
+        let object =
+            ObjectKey::of(&manifest.object).map_or_else(String::new, |key| key.to_string());
+        output::note(&format!(
+            "careful: {}: {object}: {} names {}, which may be an image and is not listed",
+            entry.addon, mention.place, mention.image
+        ));
+    }
+}
+
+fn print(rows: &[Row], format: Format) -> Result<()> {
+    match format {
+        Format::Json | Format::Yaml => output::value(&Items { items: rows }, format)?,
+        Format::Wide => {
+            let mut table = Table::new(&["IMAGE", "ADD-ONS"]);
+            for row in rows {
+                let addons: Vec<_> = row.addons.iter().map(String::as_str).collect();
+                table.row(vec![row.image.clone(), addons.join(", ")]);
+            }
+            output::data(&table.render());
+        }
+        // For people and for a loop in a shell alike.
+        Format::Table | Format::Name => {
+            let lines = rows.iter().map(|row| format!("{}\n", row.image));
+            output::data(&output::plain(&lines.collect::<String>()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! Bytes of strangers, changed at random: `cargo test -p addons-tests --test fuzz`, 10 s a target, on stable Rust.
+//! `BOLERO_RANDOM_TEST_TIME_MS` is another time, `BOLERO_RANDOM_SEED` repeats what was printed.
+//!
+//! Nothing may panic, overflow the stack or run away, and what each target says besides holds for whatever was read.
+
+#[path = "fuzz/index.rs"]
+mod index;
+#[path = "fuzz/mutant.rs"]
+mod mutant;
+#[path = "fuzz/tar.rs"]
+mod tar;
+#[path = "fuzz/template.rs"]
+mod template;
+#[path = "fuzz/yaml.rs"]
+mod yaml;

@@ -1,0 +1,108 @@
+//! Go templates: the output keeps its limit, and an error names a place of the template.
+
+use std::sync::LazyLock;
+
+use addons_tests::shared;
+use common::render::gotemplate::function::FunctionSet;
+use common::render::gotemplate::limits::Limits;
+use common::render::gotemplate::{Options, Template, TemplateError, render};
+use serde_json::{Value, json};
+
+const TOKENS: &[&str] = &[
+    "{{",
+    "}}",
+    "{{-",
+    "-}}",
+    "{{/*",
+    "*/}}",
+    "if ",
+    "else ",
+    "end",
+    "range ",
+    "$k, $v := ",
+    "with ",
+    "define \"t\"",
+    "template \"t\" .",
+    "block \"b\" .",
+    "break",
+    "continue",
+    "(",
+    ")",
+    " | ",
+    ".Cluster",
+    "$",
+    "`",
+    "\"",
+    "'",
+    "\\u",
+    "0x",
+    "1e9",
+    "printf \"%*d\" ",
+    "index ",
+    "slice ",
+    "repeat 9999 ",
+    "indent 9999 ",
+    "until 9999",
+    "set . \"a\" .",
+    "dict ",
+    "list ",
+    "toJson ",
+    "regexReplaceAll ",
+    "semverCompare ",
+    "Image ",
+    "join ",
+];
+
+/// Smaller than the real ones, so that many inputs fit into the time.
+const LIMITS: Limits = Limits {
+    output: 1 << 20,
+    steps: 50_000,
+    iterations: 10_000,
+    bytes: 4 << 20,
+};
+
+static DATA: LazyLock<Value> = LazyLock::new(|| {
+    json!({
+        "Cluster": {"Name": "shop", "Version": "1.36.3", "Features": ["a"], "Network": {"PodCIDRBlocks": ["10.0.0.0/8"]}},
+        "Variables": {"list": [1, "two", null], "map": {"a": {"b": true}}, "text": "é\n", "n": 1.5},
+    })
+});
+
+#[test]
+fn template() {
+    let mut seeds = Vec::new();
+    for file in ["templates/cases.jsonl", "templates/functions.jsonl"] {
+        let rows = std::fs::read_to_string(shared::golden(file)).unwrap();
+        for row in rows.lines() {
+            let row: Value = serde_json::from_str(row).unwrap();
+            seeds.extend(
+                row["template"]
+                    .as_str()
+                    .map(|text| text.as_bytes().to_vec()),
+            );
+        }
+    }
+    super::mutant::run("fuzz::template", seeds, TOKENS, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let templates = [Template {
+            name: "a.yaml",
+            text: &text,
+        }];
+        for functions in [FunctionSet::Sprig, FunctionSet::Kkp] {
+            let options = Options {
+                functions,
+                limits: LIMITS,
+                ..Options::default()
+            };
+            match render(&templates, &DATA, &options) {
+                Ok(rendered) => assert!(rendered.text.len() <= LIMITS.output + 64),
+                Err(TemplateError::Parse { place, .. } | TemplateError::Execute { place, .. }) => {
+                    let lines = text.matches('\n').count() + 1;
+                    assert!((1..=lines).contains(&place.line), "{place}: {lines} lines");
+                    assert!(place.column >= 1, "{place}");
+                }
+                Err(TemplateError::Data { .. }) => {}
+            }
+        }
+    });
+}

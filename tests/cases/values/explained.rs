@@ -1,0 +1,141 @@
+//! `values NAME`: what a layer cannot tell is said, and the others are shown.
+
+use addons_tests::tally::Tally;
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use crate::main_job::stage::Stage;
+
+#[tokio::test]
+async fn values_are_explained_as_far_as_they_can_be_read() -> Result<()> {
+    let mut tally = Tally::new("values::explained");
+    let stage = Stage::new("explained").await?;
+    stage.run("init").await?.done()?;
+    let name = stage.namespace.clone();
+    let catalogue = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1",
+        "kind": "AddonCatalogue",
+        "metadata": {"name": "shop"},
+        "spec": {"addons": [{"name": name, "versions": [{
+            "version": "1.0.0",
+            "defaultNamespace": name,
+            "values": {"image": {"registry": "mirror"}, "gone": 1},
+            "template": {"method": "go-template", "formSpec": [
+                {"internalName": "spec.replicas", "type": "number", "default": 1},
+            ]},
+            "source": {"inline": {"manifest": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"}},
+        }]}]},
+    });
+    let file = stage.write("catalogue.json", &catalogue.to_string())?;
+    let file = file.to_string_lossy();
+    let install = [
+        "install",
+        &name,
+        "--channel",
+        &file,
+        "--yes",
+        "--set",
+        "spec.replicas=3",
+        "--set",
+        "gone=null",
+    ];
+    stage.plugin.run(&install).await?.done()?;
+
+    let said = stage.run(&format!("values {name}")).await?.done()?;
+    ensure!(
+        said.stdout == "image:\n  registry: mirror\nspec:\n  replicas: 3\n"
+            && said.stderr.is_empty(),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
+    let said = stage
+        .run(&format!("values {name} --explain"))
+        .await?
+        .done()?;
+    let at = format!("index file://{file}, spec.addons[0].versions[0].values");
+    let lines: Vec<Vec<&str>> = said
+        .stdout
+        .lines()
+        .map(|line| {
+            line.split("   ")
+                .map(str::trim)
+                .filter(|cell| !cell.is_empty())
+                .collect()
+        })
+        .collect();
+    ensure!(
+        lines
+            == [
+                vec!["PATH", "VALUE", "LAYER", "FROM", "OVERRIDES"],
+                vec!["gone", "(deleted)", "spec", "spec.values", "catalogue"],
+                vec!["image.registry", "\"mirror\"", "catalogue", &at, "–"],
+                vec!["spec.replicas", "3", "spec", "spec.values", "form"],
+            ],
+        "{}",
+        said.stdout
+    );
+    let said = stage
+        .run(&format!("values {name} --explain -o name"))
+        .await?
+        .done()?;
+    ensure!(
+        said.stdout == "gone\nimage.registry\nspec.replicas\n",
+        "{}",
+        said.stdout
+    );
+    tally.ran();
+
+    // A Secret that is not there, and then a catalogue that is gone: the rest is shown, the exit code says that it is not all.
+    let patch =
+        json!({"spec": {"valuesFrom": [{"secretKeyRef": {"name": "nowhere", "key": "values"}}]}})
+            .to_string();
+    let patch = [
+        "patch",
+        "ainst",
+        &name,
+        "-n",
+        &name,
+        "--type=merge",
+        "-p",
+        &patch,
+    ];
+    stage.plugin.kubectl(&patch).await?.done()?;
+    let said = stage.run(&format!("values {name}")).await?.ended(1)?;
+    let missing =
+        format!("{name}/{name} takes values from Secret {name}/nowhere, which is not there");
+    ensure!(
+        said.stdout.contains("replicas: 3") && said.stderr.contains(&missing),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
+    let upgrade = stage
+        .run(&format!("upgrade {name} --yes"))
+        .await?
+        .ended(1)?;
+    ensure!(upgrade.stderr.contains(&missing), "{}", upgrade.stderr);
+    tally.ran();
+    std::fs::remove_file(stage.plugin.home().join("catalogue.json"))?;
+    let said = stage
+        .run(&format!("values {name} --explain"))
+        .await?
+        .ended(1)?;
+    ensure!(
+        said.stdout.contains("spec.replicas")
+            && said.stderr.contains("catalogue and form are left out"),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
+    tally.ran();
+
+    let said = stage.run("values nobody").await?.ended(1)?;
+    ensure!(
+        said.stderr.contains("no installation named nobody"),
+        "{}",
+        said.stderr
+    );
+    tally.ran();
+    Ok(())
+}
