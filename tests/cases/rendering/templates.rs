@@ -102,7 +102,7 @@ fn every_template_gives_what_go_gives() {
     );
 }
 
-/// Go points to the node that it looked at last, we to the variable and to the argument that are at fault.
+/// Go points to the node that it looked at last, we to the variable, the argument or the function that it is about.
 const ELSEWHERE: [&str; 5] = [
     "core/variable-assign-undeclared",
     "kkp/join-generic-list-error",
