@@ -52,7 +52,9 @@ fn yaml() {
         .filter(|bytes| bytes.len() < 16 << 10)
         .collect();
     super::mutant::run("fuzz::yaml", seeds, TOKENS, |bytes| {
-        let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
+        // A carriage return ends a line of YAML, too.
+        let ends = bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r'));
+        let lines = ends.count() + 1;
         for duplicate_keys in [DuplicateKeys::Error, DuplicateKeys::LastWins] {
             let options = YamlOptions {
                 duplicate_keys,
