@@ -197,7 +197,8 @@ mod tests {
     #[test]
     fn an_error_about_what_was_rendered_tells_no_secret() {
         let mask = Mask::of([json!({"password": "hunter22"})].iter());
-        let rendered = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: *hunter22\n";
+        let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hunter22}\n";
+        let rendered = format!("{object}---\n{object}data: {{a: b}}\n");
         let error = parse::parse(rendered.as_bytes(), "a.yaml", &Options::default()).unwrap_err();
         let error = anyhow::Error::from(error).context("web");
         assert!(format!("{error:#}").contains("hunter22"), "{error:#}");
