@@ -21,9 +21,13 @@ pub mod usage;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use exit::Exit;
 use session::Session;
+
+/// For threads that clean up behind what was cut off.
+const SHUTDOWN: Duration = Duration::from_secs(2);
 
 /// Runs the program with the arguments of the process.
 #[must_use]
@@ -55,5 +59,8 @@ pub fn main() -> ExitCode {
         Ok(exit) => exit,
         Err(error) => output::failure(&error),
     };
+    drop(session);
+    // A credential helper or a name server that does not answer is not waited for any longer.
+    runtime.shutdown_timeout(SHUTDOWN);
     exit.into()
 }

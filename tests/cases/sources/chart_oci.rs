@@ -1,6 +1,7 @@
 //! Charts of a real registry.
 
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use addons_tests::control_plane::binaries;
 use addons_tests::servers::registry::front::{Fault, Front};
@@ -181,6 +182,14 @@ async fn a_warm_cache_and_no_network() -> Result<()> {
         assert_eq!(front.requests().len(), requests, "{version:?}");
         tally.ran();
     }
+    // What a range stands for is known as long as its chart is there, also when the cache is swept.
+    let cache = reader.folder.path().join("cache");
+    for note in std::fs::read_dir(cache.join("notes"))? {
+        let note = std::fs::File::options().write(true).open(note?.path())?;
+        note.set_modified(SystemTime::now() - Duration::from_secs(7200))?;
+    }
+    std::fs::remove_file(cache.join("swept"))?;
+    reader.access().cache.put(b"something else");
     reader.offline = true;
     for (version, expected) in [
         (Some("1.0.0"), "app-1.0.0.tgz"),

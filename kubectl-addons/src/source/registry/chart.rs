@@ -152,7 +152,10 @@ impl Wanted<'_> {
             Some(fetched) => fetched,
             None => self.pull(&mut registry, access, &key, &tag).await?,
         };
+        // A note that speaks of no content would be swept.
+        let digest = access.cache.note(NOTES, &key).map(|note| note.digest);
         let note = Note {
+            digest: digest.unwrap_or_default(),
             resolved: Some(tag),
             ..Note::default()
         };

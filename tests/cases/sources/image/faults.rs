@@ -1,5 +1,8 @@
 //! What comes is not what was asked for: cut off, exchanged, endless, or made to do harm.
 
+use std::time::{Duration, Instant};
+
+use addons_tests::servers::http::{Answer, Server};
 use addons_tests::servers::registry::front::{Fault, Front, Seen};
 use addons_tests::servers::registry::{Door, Layer, Registry};
 use addons_tests::tally::Tally;
@@ -112,6 +115,28 @@ async fn on_the_way() -> Result<()> {
         let image = format!("{}/team/app:1", front.host);
         let found = outcome(Reader::new()?.fetch(&image, "/m").await);
         ensure!(found.contains(expected), "{name}: {found}");
+        tally.ran();
+    }
+    Ok(())
+}
+
+/// A registry that wants to be left alone for an hour is; one that wants a second gets it.
+#[tokio::test]
+async fn when_to_come_back() -> Result<()> {
+    let mut tally = Tally::new("sources::image::when_to_come_back");
+    for (seconds, requests) in [("3600", 1), ("1", 2)] {
+        let server = Server::start(None, move |request| match request.before {
+            0 => Answer::status(429).with("retry-after", seconds),
+            _ => Answer::status(404),
+        })?;
+        let began = Instant::now();
+        let found = outcome(
+            Reader::new()?
+                .fetch(&format!("{}/app:1", server.host()), "/m")
+                .await,
+        );
+        assert_eq!(server.requests().len(), requests, "{seconds}: {found}");
+        ensure!(requests == 1 || began.elapsed() >= Duration::from_secs(1));
         tally.ran();
     }
     Ok(())
