@@ -192,7 +192,7 @@ impl<'a> Registry<'a> {
                 let response = self.send(Method::GET, &path, "*/*", &location).await?;
                 let again = self.request(Method::GET, &path, "*/*");
                 let kept = (size <= MAX_KEPT).then(Vec::new);
-                (Rest::Remote(Remote::new(response, again)), kept)
+                (Rest::Remote(Box::new(Remote::new(response, again))), kept)
             }
         };
         Ok(Blob::new(location, wanted, size, rest, kept, self.cache))

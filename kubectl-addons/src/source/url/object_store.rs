@@ -34,7 +34,7 @@ const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
 pub async fn get(kind: Kind, url: &Url, access: &Access<'_>) -> Result<Document, UrlError> {
     let location = shown(url);
     let options = Options::of(kind, url, access)?;
-    let known = Known::of(url.as_str(), &options.identity, access);
+    let known = Known::of(url.as_str(), &options.seen_by(), access);
     if access.offline {
         return known.offline(&location);
     }

@@ -189,6 +189,20 @@ impl Options {
         }
     }
 
+    /// Whose eyes saw an object, and in which store: one bucket may be in several.
+    pub fn seen_by(&self) -> String {
+        let mut seen = self.identity.clone();
+        for (name, value) in &self.values {
+            if ["ACCOUNT_NAME", "BASE_URL", "ENDPOINT"]
+                .iter()
+                .any(|word| name.contains(word))
+            {
+                seen.extend([" ", name, "=", value]);
+            }
+        }
+        seen
+    }
+
     /// The first line of a text, without the values that prove something.
     pub fn without_secrets(&self, text: &str) -> String {
         let secrets = self.values.iter().filter(|(name, value)| {

@@ -88,3 +88,16 @@ fn an_error_tells_no_secret() {
     let long = format!("{}hunter22", "x".repeat(MAX_WORDS - 4));
     assert!(!options.without_secrets(&long).contains("hunt"));
 }
+
+/// What the cache knows of a container is not what another account has there.
+#[test]
+fn stores_are_told_apart() {
+    let seen = |kind, name, value| {
+        Options::read(kind, values(&[(name, value)]), "me".to_owned()).seen_by()
+    };
+    let account = |name| seen(Kind::Azure, "AZURE_STORAGE_ACCOUNT_NAME", name);
+    assert_ne!(account("one"), account("two"));
+    let key = |key| seen(Kind::S3, "AWS_SECRET_ACCESS_KEY", key);
+    assert_eq!(key("old"), key("new"));
+    assert_ne!(key("old"), seen(Kind::S3, "AWS_ENDPOINT_URL", "https://a"));
+}
