@@ -56,6 +56,7 @@ pub fn catalogue(
         .problems
         .extend(rules::catalogue::unreadable_versions(new));
     verdict.problems.extend(rules::catalogue::one_source(new));
+    verdict.problem(rules::registry::unreadable(new.spec.registry.as_deref()));
     verdict
         .problems
         .extend(rules::catalogue::unreadable_constraints(new));
@@ -189,6 +190,7 @@ fn content(new: &AddonInstallation, facts: &Facts, verdict: &mut Verdict) {
         }
     };
     verdict.problem(rules::installation::target_namespace(new, entry.as_ref()));
+    verdict.problem(rules::registry::unreadable(new.spec.registry.as_deref()));
     if let Some(entry) = entry {
         verdict
             .problems
