@@ -7,6 +7,7 @@ use common::plan::file::Moved;
 use common::plan::planner::{PlanError, RefusalReason};
 
 use crate::operation::choose::ChooseError;
+use crate::operation::interruption::Interrupted;
 use crate::operation::required_types::NotServed;
 use crate::operation::verdict::Refused;
 use crate::usage::Usage;
@@ -29,6 +30,8 @@ pub enum Exit {
     DoesNotFit = 5,
     /// Denied at admission.
     Denied = 6,
+    /// Ctrl-C, as shells say it.
+    Interrupted = 130,
 }
 
 impl Exit {
@@ -53,6 +56,8 @@ impl Exit {
             Some(Self::Denied)
         } else if error.is::<NotServed>() {
             Some(Self::TimedOut)
+        } else if error.is::<Interrupted>() {
+            Some(Self::Interrupted)
         } else if error.is::<Usage>() {
             Some(Self::Usage)
         } else {
@@ -129,6 +134,7 @@ mod tests {
             (misfit.into(), Exit::DoesNotFit),
             (EngineError::NotInitialised.into(), Exit::Failed),
             (Usage("wrong".into()).into(), Exit::Usage),
+            (Interrupted.into(), Exit::Interrupted),
         ] {
             assert_eq!(Exit::of(&error), code, "{error}");
         }

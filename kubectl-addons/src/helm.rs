@@ -50,7 +50,7 @@ pub enum HelmError {
         /// The bound.
         bound: Duration,
     },
-    /// The user pressed Ctrl-C; whoever gets this begins nothing new.
+    /// The user pressed Ctrl-C, which also ends the command.
     #[error("helm {verb} was interrupted")]
     Interrupted {
         /// `upgrade`, …

@@ -11,7 +11,7 @@ use common::engine::Event;
 use common::manifest::key::ObjectKey;
 use common::plan::order::Rank;
 use common::plan::{Plan, summary};
-use common::readiness::{Readiness, Status};
+use common::readiness::Status;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::operation::announce;
@@ -139,13 +139,20 @@ impl State<'_> {
                 self.line(&format!("… waiting for {holder} to finish"))
             }
             Event::Applied { key, .. } => self.applied(part, key),
-            Event::Waiting { key, readiness } => self.waiting(key, readiness),
+            Event::Waiting { key, readiness } => {
+                let message = self.masked(part, &readiness.message);
+                self.waiting(key, readiness.status, &message);
+            }
             Event::Pruned { key } => self.pruned(part, key),
-            Event::Warning { key, message } => self.line(&format!("careful: {key}: {message}")),
+            Event::Warning { key, message } => {
+                let message = self.masked(part, message);
+                self.line(&format!("careful: {key}: {message}"));
+            }
             // The report lists them with both values.
             Event::Settled(_) => {}
             Event::Failed { key, message } => {
                 self.settle(key);
+                let message = self.masked(part, message);
                 self.line(&format!("✗ {key}  {message}"));
             }
         }
@@ -199,16 +206,22 @@ impl State<'_> {
         lines.iter().for_each(|line| self.line(line));
     }
 
-    fn waiting(&mut self, key: &ObjectKey, readiness: &Readiness) {
+    /// Words of others, which may repeat what the plan hides.
+    fn masked(&self, part: usize, message: &str) -> String {
+        let part = self.parts.get(part);
+        part.map_or_else(|| message.to_owned(), |part| part.plan.mask.text(message))
+    }
+
+    fn waiting(&mut self, key: &ObjectKey, status: Status, message: &str) {
         let elapsed = seconds(self.began.elapsed());
         let name = key.to_string();
-        match readiness.status {
+        match status {
             Status::Current => {
                 self.settle(key);
-                self.line(&format!("✓ {name:<40} {}  {elapsed}", readiness.message));
+                self.line(&format!("✓ {name:<40} {message}  {elapsed}"));
             }
             Status::InProgress | Status::Failed | Status::Terminating => {
-                let text = format!("… {name:<40} {}", readiness.message);
+                let text = format!("… {name:<40} {message}");
                 if !self.waiting.contains_key(key) {
                     let bar = self.bar();
                     self.waiting.insert(key.clone(), bar);

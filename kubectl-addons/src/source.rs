@@ -10,6 +10,7 @@ pub mod folder;
 pub mod git;
 pub mod image;
 pub mod registry;
+mod retry;
 pub mod url;
 
 use common::api::catalogue::Source;

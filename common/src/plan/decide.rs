@@ -58,7 +58,7 @@ impl Judge<'_> {
         live: Option<&LiveObject>,
     ) -> Result<Decision, RefusalReason> {
         let Some(live) = live else {
-            return match recorded.filter(|item| has_run(wanted, item)) {
+            return match recorded.filter(|item| has_run(wanted, item, self.due)) {
                 Some(item) => Ok(quiet(item.clone())),
                 None => self.create(wanted, recorded),
             };
@@ -165,7 +165,7 @@ impl Judge<'_> {
             before.object.state = ObjectState::Owned;
         }
         let edited = self.edited(item, live);
-        let action = if wanted.target.key.is_secret() && self.due {
+        let action = if wanted.digest.is_empty() && self.due {
             Some(Action::Refresh)
         } else if item.object.digest != wanted.digest {
             Some(Action::Update)
@@ -222,20 +222,21 @@ impl Judge<'_> {
 }
 
 /// Whether a recorded object that is not there any more is a Job that ran and went by itself, as its manifest says
-/// (`ttlSecondsAfterFinished`): to create it is to run it again.
-pub(super) fn has_run(wanted: &DesiredObject, item: &Item) -> bool {
+/// (`ttlSecondsAfterFinished`): to create it is to run it again. Without a digest it may have changed whenever something is due.
+fn has_run(wanted: &DesiredObject, item: &Item, due: bool) -> bool {
     let key = &wanted.target.key;
     let ttl = wanted.object.pointer("/spec/ttlSecondsAfterFinished");
     let is_same = item.object.state == ObjectState::Owned && item.object.digest == wanted.digest;
     (key.group.as_str(), key.kind.as_str()) == ("batch", "Job")
         && ttl.is_some_and(|ttl| !ttl.is_null())
         && is_same
+        && !(due && wanted.digest.is_empty())
 }
 
 fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {
-    // Nobody can tell whether a Secret changed.
+    // Nobody can tell whether what has no digest changed.
     let action = match action {
-        Action::Update if wanted.target.key.is_secret() => Action::Refresh,
+        Action::Update if wanted.digest.is_empty() => Action::Refresh,
         action => action,
     };
     let after = Item {

@@ -14,6 +14,7 @@ use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::manifest::kinds::KindTable;
 use crate::manifest::{Manifest, Place, digest, ownership};
+use crate::values::mask::Mask;
 
 /// The wanted objects of one installation, by key: the order of the manifest is no part of it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,7 +32,7 @@ pub struct DesiredObject {
     pub target: Target,
     /// The whole object as it is sent.
     pub object: Arc<Value>,
-    /// Digest of `object`; empty for Secrets, whose digest could be guessed (semantics 13).
+    /// [`digest_of`] the object.
     pub digest: String,
     /// Created once, never updated or pruned (annotation `kubectl-addons.dev/apply: create-only`, semantics 12).
     pub create_only: bool,
@@ -48,6 +49,8 @@ pub struct DesiredContext<'a> {
     pub target_namespace: &'a str,
     /// What the cluster serves; what CRDs of the manifests will serve is added here.
     pub kinds: &'a KindTable,
+    /// What comes from Secrets: see [`digest_of`].
+    pub mask: &'a Mask,
 }
 
 /// Every reason why manifests cannot become wanted objects, sorted by place.
@@ -144,6 +147,17 @@ pub fn needed_kinds(manifests: &[Manifest]) -> BTreeSet<(String, String)> {
         .collect()
 }
 
+/// Digest of an object as it is sent; empty for Secrets and for what holds values of Secrets, which could be guessed from it
+/// (semantics 13).
+#[must_use]
+pub fn digest_of(key: &ObjectKey, object: &Value, mask: &Mask) -> String {
+    if key.is_secret() || mask.hides(object) {
+        String::new()
+    } else {
+        digest::digest(object)
+    }
+}
+
 impl Desired {
     /// Resolves every manifest: how it is addressed, its namespace (semantics 7: objects without one get the target
     /// namespace, a cluster-scoped object loses its own with a warning), the marks of ownership, the digest.
@@ -235,11 +249,7 @@ impl Desired {
         ownership::strip(&mut object);
         ownership::mark(&mut object, ctx.installation);
         Ok(DesiredObject {
-            digest: if key.is_secret() {
-                String::new()
-            } else {
-                digest::digest(&object)
-            },
+            digest: digest_of(&key, &object, ctx.mask),
             create_only: is_create_only(&object),
             object: Arc::new(object),
             target: Target {

@@ -8,7 +8,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::form;
-use super::mask::Mask;
 use super::merge::{Layer, merge, overlay};
 use super::path::Path;
 use crate::admission::mutate::values::{Record, own};
@@ -167,12 +166,6 @@ impl Layers {
             })
         });
         explained.collect()
-    }
-
-    /// What hides the content of the Secrets in texts that people read.
-    #[must_use]
-    pub fn mask(&self) -> Mask {
-        Mask::of(self.values_from.iter().map(|secret| &secret.values))
     }
 
     /// The package is always there: over it, the nulls of the other layers take away in any case.

@@ -80,7 +80,7 @@ fn plan(item: &Prepared) -> String {
         line(&mut text, "order", &summary::order(plan));
     }
     for breakage in plan.breakages.iter().flat_map(Breakage::lines) {
-        line(&mut text, "careful", &breakage);
+        line(&mut text, "careful", &plan.mask.text(&breakage));
     }
     for warning in &plan.warnings {
         line(&mut text, "careful", warning);

@@ -55,7 +55,7 @@ pub async fn ready(session: &Session, candidate: &Candidate, package: Package) -
         release,
         package,
         values,
-        secrets: layers.mask().parts().to_vec(),
+        secrets: inputs.mask().parts().to_vec(),
     })
 }
 

@@ -12,6 +12,7 @@ use common::render::hooks::{self, Occasion};
 use common::render::package::Package;
 use common::render::text::{self, Text};
 use common::render::{gotemplate, images};
+use common::values::mask::Mask;
 
 use crate::cli::reading::Fit;
 use crate::session::Session;
@@ -82,7 +83,11 @@ pub async fn objects(
         duplicate_keys: session.duplicate_keys(),
         ..Options::default()
     };
-    let parsed = text.objects(&location, &options).with_context(name)?;
+    let mask = candidate.inputs.mask();
+    let parsed = text.objects(&location, &options);
+    let parsed = parsed
+        .map_err(|error| masked(error.into(), &mask))
+        .with_context(name)?;
     let (mut manifests, mut warnings) = (parsed.manifests, verified.warnings);
     warnings.extend(parsed.warnings);
     if entry.version.template.method == Method::Helm {
@@ -98,6 +103,7 @@ pub async fn objects(
             warnings.extend(doubts);
         }
     }
+    let warnings = warnings.iter().map(|warning| mask.text(warning)).collect();
     Ok(Rendered {
         manifests,
         release: None,
@@ -157,13 +163,18 @@ fn templates(session: &Session, candidate: &Candidate, package: &Package) -> Res
         registry,
         ..gotemplate::Options::default()
     };
-    // What a template says about a value may repeat it.
-    let mask = layers.mask();
     let text = Text::of_templates(package, &data, &options);
-    text.map_err(|error| match mask.is_empty() {
-        true => error.into(),
-        false => anyhow::Error::msg(mask.text(&error.to_string())),
-    })
+    text.map_err(|error| masked(error.into(), &inputs.mask()))
+}
+
+/// An error about what was rendered, which may repeat what a template made of a Secret.
+pub fn masked(error: anyhow::Error, mask: &Mask) -> anyhow::Error {
+    if mask.is_empty() {
+        return error;
+    }
+    let mut causes = error.chain().map(|cause| mask.text(&cause.to_string()));
+    let words: Vec<String> = causes.by_ref().collect();
+    anyhow::Error::msg(words.join(": "))
 }
 
 /// Whether something is installed already.
@@ -173,5 +184,26 @@ fn occasion(candidate: &Candidate) -> Occasion {
     match status.and_then(|status| status.installed.as_ref()) {
         Some(_) => Occasion::Upgrade,
         None => Occasion::Install,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::manifest::parse;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_error_about_what_was_rendered_tells_no_secret() {
+        let mask = Mask::of([json!({"password": "hunter22"})].iter());
+        let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hunter22}\n";
+        let rendered = format!("{object}---\n{object}data: {{a: b}}\n");
+        let error = parse::parse(rendered.as_bytes(), "a.yaml", &Options::default()).unwrap_err();
+        let error = anyhow::Error::from(error).context("web");
+        assert!(format!("{error:#}").contains("hunter22"), "{error:#}");
+        let error = masked(error, &mask);
+        assert!(!format!("{error:#}").contains("hunter22"), "{error:#}");
+        assert!(error.to_string().starts_with("web: "), "{error}");
     }
 }

@@ -4,6 +4,7 @@ use anyhow::Result;
 use common::api::catalogue::Method;
 use common::render::facts::{self, Facts, Overlays};
 use common::values::layers::{Layers, Values};
+use common::values::mask::Mask;
 use common::values::merge;
 use serde_json::Value;
 
@@ -82,6 +83,17 @@ impl Inputs {
         }
     }
 
+    /// What hides everything that comes from Secrets in texts that people read: those of `valuesFrom`, and the one beside the
+    /// installation that is part of the data of templates.
+    pub fn mask(&self) -> Mask {
+        let values = self.layers.values_from.iter().map(Values::values);
+        let overlay = match &self.data {
+            Data::Cluster(_, overlays) => overlays.secret.as_ref(),
+            Data::None | Data::Given(_) => None,
+        };
+        Mask::of(values.chain(overlay.map(|secret| &secret.document)))
+    }
+
     /// Whether a cluster told the data: then it can also tell what it serves.
     pub fn is_of_cluster(&self) -> bool {
         !self.template_data_hash.is_empty()
@@ -115,5 +127,39 @@ impl Inputs {
                 document
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::render::facts::SecretOverlay;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_secrets_are_hidden() {
+        let overlays = Overlays {
+            config_map: Some(json!({"Cluster": {"Name": "public-name"}})),
+            secret: Some(SecretOverlay {
+                document: json!({"Credentials": {"AWS": {"SecretAccessKey": "hunter22"}}}),
+                revision: "u/1".to_owned(),
+            }),
+        };
+        let secret =
+            Values::of_secret("shop", "db", "values", json!({"password": "correct horse"}));
+        let inputs = Inputs {
+            layers: Layers {
+                values_from: vec![secret],
+                ..Layers::default()
+            },
+            data: Data::Cluster(Box::default(), Box::new(overlays)),
+            ..Inputs::default()
+        };
+        assert_eq!(
+            inputs.mask().text("public-name hunter22 correct horse"),
+            "public-name *** ***"
+        );
+        assert!(Inputs::default().mask().is_empty());
     }
 }

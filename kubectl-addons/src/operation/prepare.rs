@@ -21,7 +21,7 @@ use crate::session::Session;
 
 use super::candidate::Candidate;
 use super::chart::Ready;
-use super::content::Rendered;
+use super::content::{Rendered, masked};
 use super::known::{Known, name_of};
 use super::release;
 use common::api::installation::AddonInstallation;
@@ -107,19 +107,24 @@ pub async fn prepare(
     needed.retain(|(group, kind)| surroundings.kinds.preferred(group, kind).is_none());
     let served = cluster.kinds(&needed).await?;
     let kinds = served.with(&surroundings.kinds);
-    let notes = surroundings.schemas.check(&content.manifests)?;
+    let mask = candidate.inputs.mask();
+    let hidden = |error| masked(error, &mask);
+    let notes = surroundings.schemas.check(&content.manifests);
+    let notes = notes.map_err(|error| hidden(error.into()))?;
     let target_namespace = candidate.target_namespace().to_owned();
     let context = DesiredContext {
         installation: &candidate.name,
         target_namespace: &target_namespace,
         kinds: &kinds,
+        mask: &mask,
     };
     let helm_release = content.release.as_ref().map(|ready| HelmRelease {
         name: ready.release.clone(),
         namespace: target_namespace.clone(),
     });
     release::check_mode(&candidate.name.name, status, helm_release.as_ref())?;
-    let desired = Desired::new(content.manifests, &context)?;
+    let desired =
+        Desired::new(content.manifests, &context).map_err(|error| hidden(error.into()))?;
     let (keys, mut namespaces) = planner::reads(&desired, &inventory);
     namespaces.insert(target_namespace.clone());
     let snapshot = snapshot::read(cluster, &served, &keys, &namespaces).await?;
@@ -154,11 +159,14 @@ pub async fn prepare(
         claims: &claims,
         delete_kinds: &flags.delete.kinds(),
     })?;
-    plan.mask = candidate.inputs.layers.mask();
     definitions::check(cluster, &mut plan).await?;
     plan.helm_release = helm_release.filter(|_| flags.due);
     plan.warnings.extend(content.warnings);
     plan.warnings.extend(notes);
+    for warning in &mut plan.warnings {
+        *warning = mask.text(warning);
+    }
+    plan.mask = mask;
     Ok(Prepared {
         record: candidate.wanted,
         plan,

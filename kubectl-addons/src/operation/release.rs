@@ -17,6 +17,7 @@ use crate::session::Session;
 use crate::settings;
 
 use super::chart::Ready;
+use super::interruption::Interruption;
 use super::prepare::Prepared;
 
 /// What helm does for one installation.
@@ -29,6 +30,7 @@ pub struct Work {
     ready: Option<Ready>,
     wait: bool,
     timeout: Duration,
+    interruption: Interruption,
 }
 
 impl Work {
@@ -36,7 +38,12 @@ impl Work {
     ///
     /// # Errors
     /// There is no helm; the kubeconfig cannot be read.
-    pub async fn of(session: &Session, prepared: &Prepared, run: &Run) -> Result<Option<Self>> {
+    pub async fn of(
+        session: &Session,
+        prepared: &Prepared,
+        run: &Run,
+        interruption: &Interruption,
+    ) -> Result<Option<Self>> {
         let Some(release) = &prepared.plan.helm_release else {
             return Ok(None);
         };
@@ -51,13 +58,17 @@ impl Work {
             ready,
             wait: run.wait,
             timeout: run.timeout,
+            interruption: interruption.clone(),
         }))
     }
 
     /// Does it; why it failed, in helm's words.
     pub fn run(&self) -> BoxFuture<'static, Result<(), String>> {
         let work = self.clone();
-        Box::pin(async move { work.done().await.map_err(|error| error.to_string()) })
+        Box::pin(async move {
+            let _runs = work.interruption.helm_runs().await;
+            work.done().await.map_err(|error| error.to_string())
+        })
     }
 
     async fn done(&self) -> Result<(), HelmError> {

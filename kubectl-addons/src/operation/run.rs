@@ -3,9 +3,7 @@
 use std::io::BufRead as _;
 
 use anyhow::Result;
-use common::engine::{
-    Cause, Cluster, EngineError, ExecuteOptions, Report, Task, diff, execute as run_plans,
-};
+use common::engine::{Cause, ExecuteOptions, Report, Task, diff, execute as run_plans};
 use common::plan::graph::{Graph, Part};
 use common::plan::{InstallationName, Plan, Verb};
 use futures::future::BoxFuture;
@@ -19,9 +17,12 @@ use crate::session::Session;
 
 use super::announce;
 use super::candidate::Candidate;
+use super::content::masked;
+use super::interruption::Interruption;
 use super::known::Known;
 use super::prepare::Prepared;
 use super::release::Work;
+use super::tear_down::tear_down;
 use super::together::Planned;
 
 /// The user did not agree, or could not be asked: nothing was changed.
@@ -130,7 +131,7 @@ pub fn refuse_breakages(prepared: &[Prepared], accept: Accept) -> Result<()> {
 ///
 /// # Errors
 /// Nothing was written: the objects have no order, the user declined, there is no terminal to ask on, or the definitions
-/// are missing.
+/// are missing. Or the user pressed Ctrl-C while helm was at work.
 pub async fn execute(
     session: &Session,
     prepared: &[Prepared],
@@ -160,9 +161,10 @@ pub async fn execute(
         wait_for_lock: !run.no_wait,
         steal_lock: run.steal_lock,
     };
+    let interruption = Interruption::default();
     let mut work = Vec::new();
     for item in prepared {
-        work.push(Work::of(session, item, run).await?);
+        work.push(Work::of(session, item, run, &interruption).await?);
     }
     let outside: Vec<Option<Outside>> = work.into_iter().map(|work| Some(outside(work?))).collect();
     let tasks: Vec<Task<'_>> = prepared
@@ -177,16 +179,23 @@ pub async fn execute(
     let plans: Vec<&Plan> = prepared.iter().map(|item| &item.plan).collect();
     let progress = Progress::new(output::live(), &plans);
     let cluster = session.cluster().await?;
-    let reports = if prepared
-        .iter()
-        .all(|item| item.plan.verb == Verb::Uninstall)
-    {
-        tear_down(cluster, prepared, &tasks, &options, &progress).await
-    } else {
+    let work = async {
+        if prepared
+            .iter()
+            .all(|item| item.plan.verb == Verb::Uninstall)
+        {
+            return tear_down(cluster, prepared, &tasks, &options, &progress).await;
+        }
         let events = |part, event| progress.show(part, &event);
         run_plans(cluster, &tasks, &graph, &options, &events).await
     };
+    let reports = if outside.iter().any(Option::is_some) {
+        interruption.ends(work).await
+    } else {
+        Ok(work.await)
+    };
     progress.finish();
+    let reports = reports?;
     let mut worst = Exit::Done;
     let mut skipped = false;
     for (item, report) in prepared.iter().zip(reports) {
@@ -197,44 +206,16 @@ pub async fn execute(
                 skipped |= !report.skipped.is_empty();
                 of_report(&report)
             }
-            Err(error) => output::failure(&error.into()),
+            Err(error) => {
+                let error = anyhow::Error::from(error);
+                let exit = Exit::of(&error);
+                output::failure(&masked(error, &item.plan.mask));
+                exit
+            }
         };
         worst = worst.max(exit);
     }
     Ok(of_skipped(worst, skipped))
-}
-
-/// Uninstalls one after another, in the order given: what requires others goes before them, and what it did not leave behind
-/// stays for it.
-async fn tear_down(
-    cluster: &Cluster,
-    prepared: &[Prepared],
-    tasks: &[Task<'_>],
-    options: &ExecuteOptions,
-    progress: &Progress<'_>,
-) -> Vec<Result<Report, EngineError>> {
-    let mut reports: Vec<Result<Report, EngineError>> = Vec::new();
-    for (index, (item, task)) in prepared.iter().zip(tasks).enumerate() {
-        let name = &item.plan.installation;
-        let stays = prepared.iter().zip(&reports).find(|(other, report)| {
-            let is_gone = report.as_ref().is_ok_and(Report::is_done);
-            other.requires.contains(name) && !is_gone
-        });
-        if let Some((other, _)) = stays {
-            let why = format!("{} requires it and is not gone", other.plan.installation);
-            let deletions = item.plan.prune.iter().flatten();
-            reports.push(Ok(Report {
-                skipped: deletions
-                    .map(|deletion| (deletion.target.key.clone(), why.clone()))
-                    .collect(),
-                ..Report::default()
-            }));
-            continue;
-        }
-        let events = |_, event| progress.show(index, &event);
-        reports.extend(run_plans(cluster, &[*task], &Graph::default(), options, &events).await);
-    }
-    reports
 }
 
 /// Work of helm's, as the engine takes it.

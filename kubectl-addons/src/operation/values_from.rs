@@ -1,7 +1,7 @@
 //! What Secrets of `spec.valuesFrom` say: read whenever values are merged, kept nowhere (semantics 9).
 //!
 //! Their content reaches templates only. Records and plans know the state that they were read in; what people read goes
-//! through [`Layers::mask`].
+//! through [`super::inputs::Inputs::mask`].
 
 use std::collections::BTreeMap;
 

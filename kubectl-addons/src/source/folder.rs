@@ -26,6 +26,12 @@ pub enum FolderError {
         /// The link.
         path: PathBuf,
     },
+    /// A pipe, a socket, a device.
+    #[error("{} is neither a file nor a folder: take it out", path.display())]
+    NoFile {
+        /// What it is.
+        path: PathBuf,
+    },
     /// A name that is no UTF-8.
     #[error("{}: the name is no UTF-8 text", path.display())]
     Name {
@@ -79,6 +85,9 @@ pub fn read(folder: &Path) -> Result<Package, FolderError> {
                 }
                 continue;
             }
+            if !metadata.is_file() {
+                return Err(FolderError::NoFile { path });
+            }
             bytes = bytes.saturating_add(metadata.len());
             if files.len() >= MAX_FILES {
                 return Err(refused(PackageError::TooMany));
@@ -125,5 +134,18 @@ mod tests {
             Err(FolderError::Outside { .. })
         ));
         assert!(read(&folder.path().join("none")).is_err());
+    }
+
+    /// To open a pipe is to wait for somebody who writes.
+    #[test]
+    fn a_pipe_is_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("a.yaml");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        assert!(matches!(
+            read(folder.path()),
+            Err(FolderError::NoFile { .. })
+        ));
     }
 }

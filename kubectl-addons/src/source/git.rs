@@ -89,7 +89,7 @@ pub async fn fetch(source: &GitSource, access: &Access<'_>) -> Result<Fetched, G
         return task.offline();
     }
     let name = task.remote.name.clone();
-    let (wire, waiting) = Wire::new(&name);
+    let (wire, waiting) = Wire::new(&name, !access.ambient);
     let ended =
         tokio::time::timeout(TIME, tokio::task::spawn_blocking(move || task.run(&wire))).await;
     drop(waiting);

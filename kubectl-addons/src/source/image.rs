@@ -115,6 +115,8 @@ struct Wanted {
     reference: Reference,
     /// Without `/` at its ends.
     path: String,
+    /// See [`registry::seen_by`].
+    seen: String,
 }
 
 /// What the bytes of a layer are.
@@ -146,6 +148,7 @@ pub async fn fetch(source: &DockerSource, access: &Access<'_>) -> Result<Fetched
             path: path.to_owned(),
         })?,
         image,
+        seen: registry::seen_by(source.plain_http, access),
     };
     let fetching = wanted.fetch(source.plain_http, access);
     match tokio::time::timeout(TIMEOUT, fetching).await {
@@ -280,13 +283,13 @@ impl Wanted {
         }
     }
 
-    /// Of the note on the wanted path of a tag or digest.
+    /// Of the note on the wanted path of a tag or digest. Of a digest of an index each architecture has its own image.
     fn key(&self, name: &str) -> String {
-        format!(
-            "{} {name} /{}",
-            registry::repository(&self.reference),
-            self.path
-        )
+        let repository = registry::repository(&self.reference);
+        let architecture = registry::manifest::architecture();
+        // What a digest stands for is the same for everybody.
+        let seen = if name.contains(':') { "" } else { &self.seen };
+        format!("{repository} {name}{seen} {architecture} /{}", self.path)
     }
 }
 

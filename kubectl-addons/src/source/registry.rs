@@ -13,26 +13,32 @@ pub mod docker_config;
 mod error;
 mod login;
 pub mod manifest;
+mod reference;
 mod transport;
+
+use std::time::Duration;
 
 use common::api::names::hex_prefix;
 use oci_client::Reference;
 use oci_client::manifest::{OciDescriptor, OciImageManifest};
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue, LINK};
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, LINK};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Method, Response};
+use reqwest::{Client, Method, RequestBuilder, Response};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::Access;
 use super::cache::Cache;
+use super::retry::Tries;
 
 pub use blob::Blob;
-use blob::Rest;
+use blob::{Remote, Rest};
 pub use error::RegistryError;
 use login::Login;
 use manifest::Manifest;
+pub use reference::{reference, repository, short};
+use reference::{sha256, shown};
 
 /// Bytes of a manifest, as registries limit them.
 const MAX_MANIFEST: u64 = 4 << 20;
@@ -71,48 +77,24 @@ pub struct Found {
     pub manifest: OciImageManifest,
 }
 
+/// What a small answer is, and its bytes at the most.
+struct Small(&'static str, u64);
+
 #[derive(Deserialize)]
 struct Tags {
     // Null where there is none.
     tags: Option<Vec<String>>,
 }
 
-/// Reads a reference.
-///
-/// # Errors
-/// [`RegistryError::Reference`], and digests that are not sha256.
-pub fn reference(image: &str) -> Result<Reference, RegistryError> {
-    let reference: Reference =
-        image
-            .parse()
-            .map_err(|error: oci_client::ParseError| RegistryError::Reference {
-                image: shown(image),
-                why: error.to_string(),
-            })?;
-    if let Some(digest) = reference.digest() {
-        sha256(digest, image)?;
-    }
-    Ok(reference)
-}
-
-/// As it is shown: without what may be a user and a password.
-fn shown(image: &str) -> String {
-    match image.rsplit_once('@') {
-        Some((_, rest)) if !rest.starts_with("sha") => format!("…@{rest}"),
-        _ => image.to_owned(),
-    }
-}
-
-/// `HOST/PATH`, as docker spells it.
+/// Of notes on what a name stands for: what was heard over plain HTTP, or with the credentials of a Secret, is not believed
+/// elsewhere.
 #[must_use]
-pub fn repository(reference: &Reference) -> String {
-    format!("{}/{}", reference.registry(), reference.repository())
-}
-
-/// `sha256:0123456789ab`, for people.
-#[must_use]
-pub fn short(digest: &str) -> &str {
-    digest.get(.."sha256:".len() + 12).unwrap_or(digest)
+pub fn seen_by(plain_http: bool, access: &Access<'_>) -> String {
+    let scheme = if plain_http { "http" } else { "https" };
+    let secret = access
+        .credentials
+        .map_or("", |credentials| &credentials.secret);
+    format!(" {scheme} {secret}")
 }
 
 impl<'a> Registry<'a> {
@@ -156,7 +138,7 @@ impl<'a> Registry<'a> {
         let path = format!("manifests/{tag}");
         let accept = manifest::MEDIA_TYPES.join(", ");
         let response = self.send(Method::HEAD, &path, &accept, &location).await?;
-        match header_digest(&response) {
+        match header_digest(response.headers()) {
             Some(digest) => Ok(digest),
             None => Ok(self.manifest(tag).await?.0),
         }
@@ -208,8 +190,9 @@ impl<'a> Registry<'a> {
             None => {
                 let path = format!("blobs/{}", descriptor.digest);
                 let response = self.send(Method::GET, &path, "*/*", &location).await?;
+                let again = self.request(Method::GET, &path, "*/*");
                 let kept = (size <= MAX_KEPT).then(Vec::new);
-                (Rest::Remote(response), kept)
+                (Rest::Remote(Remote::new(response, again)), kept)
             }
         };
         Ok(Blob::new(location, wanted, size, rest, kept, self.cache))
@@ -228,11 +211,11 @@ impl<'a> Registry<'a> {
         let mut tags = Vec::new();
         let mut path = format!("tags/list?n={PAGE}");
         for _ in 0..MAX_PAGES {
-            let response = self
-                .send(Method::GET, &path, "application/json", &location)
+            let page = Small("a page of tags", MAX_PAGE);
+            let (headers, bytes) = self
+                .read(&path, "application/json", &location, page)
                 .await?;
-            let next = next_page(&response);
-            let bytes = transport::body(response, &location, "a page of tags", MAX_PAGE).await?;
+            let next = next_page(&headers);
             let page: Tags =
                 serde_json::from_slice(&bytes).map_err(|_| wrong("is no JSON with tags"))?;
             tags.extend(page.tags.unwrap_or_default());
@@ -257,10 +240,9 @@ impl<'a> Registry<'a> {
             None => {
                 let path = format!("manifests/{name}");
                 let accept = manifest::MEDIA_TYPES.join(", ");
-                let response = self.send(Method::GET, &path, &accept, &location).await?;
-                let claimed = header_digest(&response);
-                let bytes =
-                    transport::body(response, &location, "the manifest", MAX_MANIFEST).await?;
+                let manifest = Small("the manifest", MAX_MANIFEST);
+                let (headers, bytes) = self.read(&path, &accept, &location, manifest).await?;
+                let claimed = header_digest(&headers);
                 let found = hex_prefix(&bytes, Sha256::output_size() * 2);
                 let claimed = claimed
                     .as_deref()
@@ -294,14 +276,9 @@ impl<'a> Registry<'a> {
             let location = location.to_owned();
             return Err(RegistryError::Offline { location });
         }
-        let url = format!("{}/v2/{}/{path}", self.origin, self.reference.repository());
         let mut answered = 0;
         loop {
-            let mut request = self.client.request(method.clone(), &url);
-            request = request.header(ACCEPT, accept);
-            if let Some(authorization) = &self.authorization {
-                request = request.header(AUTHORIZATION, authorization.clone());
-            }
+            let request = self.request(method.clone(), path, accept);
             let response = transport::send(request, location).await?;
             let status = response.status();
             let is_refusal = matches!(status.as_u16(), 401 | 403) && self.is_ours(response.url());
@@ -324,6 +301,35 @@ impl<'a> Registry<'a> {
                 return Ok(response);
             }
             return Err(self.refusal(response, location.to_owned()).await);
+        }
+    }
+
+    /// A request with what is known to be wanted.
+    fn request(&self, method: Method, path: &str, accept: &str) -> RequestBuilder {
+        let url = format!("{}/v2/{}/{path}", self.origin, self.reference.repository());
+        let request = self.client.request(method, &url).header(ACCEPT, accept);
+        match &self.authorization {
+            Some(authorization) => request.header(AUTHORIZATION, authorization.clone()),
+            None => request,
+        }
+    }
+
+    /// Gets the whole of a small answer; one that breaks off is asked for again.
+    async fn read(
+        &mut self,
+        path: &str,
+        accept: &str,
+        location: &str,
+        Small(what, limit): Small,
+    ) -> Result<(HeaderMap, Vec<u8>), RegistryError> {
+        let mut tries = Tries::default();
+        loop {
+            let response = self.send(Method::GET, path, accept, location).await?;
+            let headers = response.headers().clone();
+            match transport::body(response, location, what, limit).await {
+                Err(RegistryError::Http { .. }) if tries.again(Duration::ZERO).await => {}
+                read => return Ok((headers, read?)),
+            }
         }
     }
 
@@ -365,29 +371,15 @@ impl<'a> Registry<'a> {
     }
 }
 
-/// The hex digits of a sha256 digest.
-fn sha256<'a>(digest: &'a str, location: &str) -> Result<&'a str, RegistryError> {
-    let hex = digest.strip_prefix("sha256:").filter(|hex| {
-        hex.len() == Sha256::output_size() * 2
-            && hex
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    });
-    hex.ok_or_else(|| RegistryError::DigestKind {
-        location: location.to_owned(),
-        digest: digest.to_owned(),
-    })
-}
-
-fn header_digest(response: &Response) -> Option<String> {
-    let header = response.headers().get("Docker-Content-Digest")?;
+fn header_digest(headers: &HeaderMap) -> Option<String> {
+    let header = headers.get("Docker-Content-Digest")?;
     let digest = header.to_str().ok()?;
     sha256(digest, "").is_ok().then(|| digest.to_owned())
 }
 
 /// The query of the next page: `Link: </v2/PATH/tags/list?last=X&n=Y>; rel="next"`.
-fn next_page(response: &Response) -> Option<String> {
-    let link = response.headers().get(LINK)?.to_str().ok()?;
+fn next_page(headers: &HeaderMap) -> Option<String> {
+    let link = headers.get(LINK)?.to_str().ok()?;
     let (target, parameters) = link.strip_prefix('<')?.split_once('>')?;
     let query = target.split_once('?')?.1;
     parameters.contains("next").then(|| query.to_owned())

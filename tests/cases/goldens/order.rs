@@ -18,6 +18,7 @@ use common::plan::InstallationName;
 use common::plan::desired::{Desired, DesiredContext};
 use common::plan::graph::draw::{to_dot, to_mermaid};
 use common::plan::graph::{Graph, Part};
+use common::values::mask::Mask;
 
 /// A kind is namespaced where an object of it, in any set, has a namespace; its plural is guessed. Real discovery knows it
 /// better, and nothing here depends on it but rules of webhooks, which all name plurals of the simple form.
@@ -47,6 +48,7 @@ fn desired(manifests: Vec<Manifest>) -> Desired {
         installation: &installation,
         target_namespace: "kube-system",
         kinds: &kinds,
+        mask: &Mask::default(),
     };
     Desired::new(manifests, &context).unwrap()
 }

@@ -193,6 +193,16 @@ async fn a_warm_cache_and_no_network() -> Result<()> {
         ensure!(found.contains(expected), "{version:?}: {found}");
         tally.ran();
     }
+    // What came over plain HTTP is not what TLS would have brought, and what a Secret opens is for who has it.
+    let source = HelmSource {
+        url: format!("oci://{host}/charts"),
+        chart: "app".to_owned(),
+        version: Some("1.0.0".to_owned()),
+        ..HelmSource::default()
+    };
+    let verified = outcome(fetch(&source, &reader.access()).await);
+    ensure!(verified.contains("--offline"), "{verified}");
+    tally.ran();
     assert_eq!(front.requests().len(), 0);
     Ok(())
 }

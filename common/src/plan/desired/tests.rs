@@ -60,6 +60,7 @@ fn desired(manifests: Vec<Manifest>) -> Result<Desired, DesiredError> {
             installation: &installation,
             target_namespace: "shop",
             kinds: &kinds(),
+            mask: &Mask::default(),
         },
     )
 }

@@ -15,8 +15,10 @@ use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::KindTable;
 use crate::plan::changes::ObjectDiff;
 use crate::plan::crd_safety::Breakage;
+use crate::plan::desired::digest_of;
 use crate::plan::snapshot::{LiveObject, Snapshot};
 use crate::plan::{Plan, Step};
+use crate::values::mask::Mask;
 
 /// Kinds without a generation whose status a controller writes: their resourceVersion moves by itself.
 const RESTLESS: [(&str, &str); 7] = [
@@ -52,12 +54,13 @@ pub struct Built<'a> {
 #[must_use]
 pub fn installation(built: &Built<'_>) -> PlannedInstallation {
     let plan = built.plan;
-    let mut steps: Vec<PlannedStep> = plan.steps.iter().map(step).collect();
+    let mut steps: Vec<PlannedStep> = plan.steps.iter().map(|one| step(one, &plan.mask)).collect();
     steps.sort_by(|one, other| one.key.cmp(&other.key));
     let deletions = plan.prune.iter().flatten().map(|deletion| PlannedDeletion {
         key: deletion.target.key.clone(),
         uid: deletion.uid.clone(),
     });
+    let breakages = plan.breakages.iter().flat_map(Breakage::lines);
     let mut changes = built.changes.to_vec();
     changes.sort_by(|one, other| one.key.cmp(&other.key));
     PlannedInstallation {
@@ -74,24 +77,20 @@ pub fn installation(built: &Built<'_>) -> PlannedInstallation {
         release: plan.release.iter().map(|t| t.key.clone()).collect(),
         retained: plan.retained.clone(),
         unchanged: plan.unchanged.len(),
-        breakages: plan.breakages.iter().flat_map(Breakage::lines).collect(),
+        breakages: breakages.map(|line| plan.mask.text(&line)).collect(),
         warnings: plan.warnings.clone(),
         changes,
         facts: facts(built),
     }
 }
 
-fn step(step: &Step) -> PlannedStep {
+fn step(step: &Step, mask: &Mask) -> PlannedStep {
     let key = &step.target.key;
     PlannedStep {
         key: key.clone(),
         version: step.target.version.clone(),
         action: step.action,
-        digest: if key.is_secret() {
-            String::new()
-        } else {
-            digest(&step.object)
-        },
+        digest: digest_of(key, &step.object, mask),
         policy: step.policy.clone(),
     }
 }

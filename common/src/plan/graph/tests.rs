@@ -12,6 +12,7 @@ use crate::manifest::kinds::{KindInfo, KindTable};
 use crate::manifest::parse::{Options, parse};
 use crate::plan::InstallationName;
 use crate::plan::desired::DesiredContext;
+use crate::values::mask::Mask;
 
 /// Wanted objects of a manifest. A kind is namespaced where the manifest gives one of its objects a namespace.
 pub(super) fn desired(yaml: &str) -> Desired {
@@ -38,6 +39,7 @@ pub(super) fn desired(yaml: &str) -> Desired {
             installation: &installation,
             target_namespace: "web",
             kinds: &kinds,
+            mask: &Mask::default(),
         },
     )
     .unwrap()

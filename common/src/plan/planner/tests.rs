@@ -10,6 +10,7 @@ use crate::plan::Action;
 use crate::plan::desired::DesiredContext;
 use crate::plan::inventory::Item;
 use crate::plan::snapshot::LiveObject;
+use crate::values::mask::Mask;
 use ObjectState::{Owned, Planned, Preexisting, Retained};
 
 mod applying;
@@ -22,6 +23,7 @@ struct World {
     inventory: Inventory,
     snapshot: Snapshot,
     kinds: KindTable,
+    mask: Mask,
     claims: BTreeMap<ObjectKey, InstallationName>,
     delete_kinds: BTreeSet<KeptKind>,
     coming: BTreeSet<String>,
@@ -71,6 +73,7 @@ fn world() -> World {
             ..Snapshot::default()
         },
         kinds,
+        mask: Mask::default(),
         claims: BTreeMap::new(),
         delete_kinds: BTreeSet::new(),
         coming: BTreeSet::new(),
@@ -112,6 +115,7 @@ impl World {
             installation: &self.name,
             target_namespace: "shop",
             kinds: &self.kinds,
+            mask: &self.mask,
         };
         self.desired = Desired::new(manifests.collect(), &ctx).unwrap();
         self

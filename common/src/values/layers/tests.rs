@@ -157,7 +157,6 @@ fn what_was_filled_in_stays_under_the_secrets() {
         json!({"password": "hunter2", "level": 2, "mine": 1})
     );
     assert!(!format!("{layers:?}").contains("hunter2"));
-    assert_eq!(layers.mask().text("hunter2"), "***");
 }
 
 #[test]

@@ -20,6 +20,7 @@ use exchange::{Body, Exchange, Headers, Outgoing, header_lines};
 use super::GitError;
 use super::wire::Wire;
 use crate::source::credentials::{Credentials, Proof};
+use crate::source::url::client::Guarded;
 use crate::source::url::without_credentials;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -69,6 +70,9 @@ impl Connection {
         let mut builder = Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .redirect(Policy::none());
+        if wire.guarded {
+            builder = builder.dns_resolver(Guarded);
+        }
         if let Some((credentials, ca)) = credentials.and_then(|all| Some((all, all.ca.as_ref()?))) {
             let certificates = Certificate::from_pem_bundle(ca).unwrap_or_default();
             if certificates.is_empty() {

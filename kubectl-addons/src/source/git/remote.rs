@@ -8,6 +8,7 @@ use gix::url::Scheme;
 use super::GitError;
 use crate::source::Access;
 use crate::source::credentials::{Credentials, CredentialsError, Proof};
+use crate::source::url::client::{Refused, check_address};
 use crate::source::url::{UrlError, without_credentials};
 
 /// A remote that may be asked.
@@ -109,6 +110,16 @@ impl Remote {
             Way::Ssh(ssh) => Some(with_port(&ssh.host, ssh.port)),
             Way::Http(url) => url.host().map(|host| with_port(host, url.port)),
         };
+        if let Way::Http(_) = &self.way
+            && !access.ambient
+            && let Ok(url) = url::Url::parse(&self.name)
+            && let Err(Refused(address)) = check_address(&url)
+        {
+            return Err(GitError::Url(UrlError::Address {
+                location: self.name.clone(),
+                address,
+            }));
+        }
         let Some(credentials) = access.credentials else {
             return Ok(());
         };
@@ -254,6 +265,26 @@ mod tests {
             let error = Remote::parse(remote).unwrap_err().to_string();
             assert!(error.contains(want), "{remote}: {error}");
             assert!(!error.contains("pw"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_catalogue_in_a_cluster_does_not_ask_this_machines_own_services() {
+        let cache = crate::source::cache::Cache::new(None);
+        for (ambient, remote, refused) in [
+            (false, "http://169.254.169.254/latest", true),
+            (false, "https://[::ffff:a9fe:a9fe]/latest", true),
+            (false, "https://10.0.0.1/latest", false),
+            (true, "http://169.254.169.254/latest", false),
+        ] {
+            let access = Access {
+                cache: &cache,
+                offline: false,
+                ambient,
+                credentials: None,
+            };
+            let checked = Remote::parse(remote).unwrap().check(&access);
+            assert_eq!(checked.is_err(), refused, "{remote}: {checked:?}");
         }
     }
 

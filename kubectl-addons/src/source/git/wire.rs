@@ -19,6 +19,8 @@ pub struct Wire {
     pub remote: String,
     /// Set when nobody waits any more: gix looks at it between objects.
     pub stopped: AtomicBool,
+    /// Whether no name may lead to the machine's own services.
+    pub guarded: bool,
     runtime: Handle,
     alive: watch::Receiver<()>,
     left: AtomicU64,
@@ -34,11 +36,12 @@ pub struct Waiting {
 
 impl Wire {
     /// A transfer on this runtime, which may receive nothing before [`Wire::allow`].
-    pub fn new(remote: &str) -> (std::sync::Arc<Self>, Waiting) {
+    pub fn new(remote: &str, guarded: bool) -> (std::sync::Arc<Self>, Waiting) {
         let (sender, alive) = watch::channel(());
         let wire = std::sync::Arc::new(Self {
             remote: remote.to_owned(),
             stopped: AtomicBool::new(false),
+            guarded,
             runtime: Handle::current(),
             alive,
             left: AtomicU64::new(0),

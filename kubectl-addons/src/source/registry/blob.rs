@@ -1,9 +1,13 @@
 //! Blobs: their bytes as they come, verified.
 
-use reqwest::Response;
+use std::time::Duration;
+
+use reqwest::header::RANGE;
+use reqwest::{RequestBuilder, Response, StatusCode};
 use sha2::{Digest as _, Sha256};
 
 use crate::source::cache::Cache;
+use crate::source::retry::Tries;
 
 use super::{RegistryError, transport};
 
@@ -26,9 +30,71 @@ pub enum Rest {
     /// All of them are here.
     Cached(Vec<u8>),
     /// The registry, or where it sent us to.
-    Remote(Response),
+    Remote(Remote),
     /// There are none.
     End,
+}
+
+/// An answer, and what to ask where it breaks off.
+pub struct Remote {
+    response: Response,
+    request: RequestBuilder,
+    tries: Tries,
+    /// Bytes that were seen before, of an answer that begins anew.
+    skip: u64,
+}
+
+impl Remote {
+    /// The answer to that request.
+    pub(super) fn new(response: Response, request: RequestBuilder) -> Self {
+        Self {
+            response,
+            request,
+            tries: Tries::default(),
+            skip: 0,
+        }
+    }
+
+    /// The next bytes behind the first `seen`; where the answer breaks off, the rest is asked for.
+    async fn next(&mut self, seen: u64) -> reqwest::Result<Option<Vec<u8>>> {
+        loop {
+            match self.response.chunk().await {
+                Ok(None) => return Ok(None),
+                Ok(Some(chunk)) => {
+                    let skipped = self.skip.min(chunk.len() as u64);
+                    self.skip -= skipped;
+                    let chunk = chunk.get(usize::try_from(skipped).unwrap_or(chunk.len())..);
+                    if let Some(chunk) = chunk.filter(|chunk| !chunk.is_empty()) {
+                        return Ok(Some(chunk.to_vec()));
+                    }
+                }
+                Err(error) => {
+                    self.response = loop {
+                        if !self.tries.again(Duration::ZERO).await {
+                            return Err(error);
+                        }
+                        if let Some(response) = self.ask(seen).await {
+                            break response;
+                        }
+                    };
+                    let is_rest = self.response.status() == StatusCode::PARTIAL_CONTENT;
+                    self.skip = if is_rest { 0 } else { seen };
+                }
+            }
+        }
+    }
+
+    /// Asks for what comes behind `seen` bytes.
+    async fn ask(&self, seen: u64) -> Option<Response> {
+        let request = self.request.try_clone()?;
+        let answer = request.header(RANGE, format!("bytes={seen}-")).send().await;
+        answer.ok().filter(|response| {
+            matches!(
+                response.status(),
+                StatusCode::OK | StatusCode::PARTIAL_CONTENT
+            )
+        })
+    }
 }
 
 impl<'a> Blob<'a> {
@@ -60,11 +126,11 @@ impl<'a> Blob<'a> {
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, RegistryError> {
         let chunk = match std::mem::replace(&mut self.rest, Rest::End) {
             Rest::Cached(bytes) => Some(bytes).filter(|bytes| !bytes.is_empty()),
-            Rest::Remote(mut response) => {
-                let chunk = response.chunk().await;
+            Rest::Remote(mut remote) => {
+                let chunk = remote.next(self.seen).await;
                 let chunk = chunk.map_err(|error| transport::wrong(&self.location, error))?;
-                self.rest = Rest::Remote(response);
-                chunk.map(Vec::from)
+                self.rest = Rest::Remote(remote);
+                chunk
             }
             Rest::End => None,
         };

@@ -100,7 +100,12 @@ pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, 
         return Err(wrong());
     }
     let reference = super::reference(&format!("{path}/{}", source.chart))?;
-    let wanted = Wanted { source, reference };
+    let seen = super::seen_by(source.plain_http, access);
+    let wanted = Wanted {
+        source,
+        reference,
+        seen,
+    };
     match tokio::time::timeout(TIMEOUT, wanted.fetch(access)).await {
         Ok(fetched) => fetched,
         Err(_) => Err(ChartError::TimedOut {
@@ -113,6 +118,8 @@ struct Wanted<'a> {
     source: &'a HelmSource,
     /// Of which the tag does not count.
     reference: Reference,
+    /// See [`super::seen_by`].
+    seen: String,
 }
 
 impl Wanted<'_> {
@@ -140,7 +147,7 @@ impl Wanted<'_> {
                 self.newest(&tags, range, &constraint)?
             }
         };
-        let key = format!("{} {tag}", self.name());
+        let key = format!("{} {tag}{}", self.name(), self.seen);
         let fetched = match self.cached(access, &key, &tag) {
             Some(fetched) => fetched,
             None => self.pull(&mut registry, access, &key, &tag).await?,
@@ -244,7 +251,7 @@ impl Wanted<'_> {
     }
 
     fn range_key(&self, version: &str) -> String {
-        format!("{} in {version}", self.name())
+        format!("{} in {version}{}", self.name(), self.seen)
     }
 
     /// `HOST/PATH/NAME`.

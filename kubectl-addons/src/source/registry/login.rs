@@ -243,7 +243,7 @@ impl<'a> Login<'a> {
         header.ok_or_else(|| wrong("its answer holds none".to_owned()))
     }
 
-    /// Where to ask for a token, if what we have may be seen there: by the registry itself, by hosts that the Secret names,
+    /// Where to ask for a token, if what we have may be seen there: by the registry itself, port included, by hosts that the Secret names,
     /// and with this machine's own credentials as docker does it.
     fn realm(&self, realm: &str) -> Result<Url, RegistryError> {
         let wrong = |realm: String, why: &str| RegistryError::Realm {
@@ -267,7 +267,7 @@ impl<'a> Login<'a> {
         let own = name_of(&self.host);
         let is_hub = same_host(own, "docker.io") && name == DOCKER_HUB_TOKENS;
         if let Some(credentials) = self.credentials
-            && !name.eq_ignore_ascii_case(own)
+            && !host.eq_ignore_ascii_case(&self.host)
             && !is_hub
         {
             credentials.check_host(&host)?;

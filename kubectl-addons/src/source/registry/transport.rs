@@ -7,13 +7,12 @@ use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, RequestBuilder, Response};
 use serde_json::Value;
 
+use crate::source::retry::{LONGEST_PAUSE, Tries, is_passing, wanted_pause};
 use crate::source::url::{self, client::Guarded};
 
 use super::RegistryError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const TRIES: u32 = 4;
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const REDIRECTS: usize = 5;
 /// How long nothing may come. The whole fetch has a limit of its own.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
@@ -90,25 +89,24 @@ pub fn check_address(location: &str, guarded: bool) -> Result<(), RegistryError>
     }
 }
 
-/// Sends a request; connection errors, 429 and 5xx are tried again.
+/// Sends a request; connection errors, 429 and 5xx are tried again, when the registry wants it so.
 ///
 /// # Errors
-/// No answer. Every status is an answer.
+/// No answer. Every status is an answer, also one that asks us to come back much later.
 pub async fn send(request: RequestBuilder, location: &str) -> Result<Response, RegistryError> {
-    let mut pause = FIRST_PAUSE;
-    for _ in 1..TRIES {
-        let Some(attempt) = request.try_clone() else {
-            break;
-        };
-        match attempt.send().await {
-            Ok(response) if !is_passing(&response) => return Ok(response),
-            Err(error) if !(error.is_connect() || error.is_timeout()) => {
-                return Err(wrong(location, error));
+    let mut tries = Tries::default();
+    while let Some(attempt) = request.try_clone() {
+        let answer = attempt.send().await;
+        let wanted = match &answer {
+            Ok(response) if is_passing(response.status()) => {
+                wanted_pause(response.headers()).unwrap_or_default()
             }
-            Ok(_) | Err(_) => {}
+            Err(error) if error.is_connect() || error.is_timeout() => Duration::ZERO,
+            Ok(_) | Err(_) => return answer.map_err(|error| wrong(location, error)),
+        };
+        if wanted > LONGEST_PAUSE || !tries.again(wanted).await {
+            return answer.map_err(|error| wrong(location, error));
         }
-        tokio::time::sleep(pause).await;
-        pause *= 2;
     }
     request.send().await.map_err(|error| wrong(location, error))
 }
@@ -180,8 +178,4 @@ pub fn wrong(location: &str, source: reqwest::Error) -> RegistryError {
         location: location.to_owned(),
         source: source.without_url(),
     }
-}
-
-fn is_passing(response: &Response) -> bool {
-    response.status().is_server_error() || response.status().as_u16() == 429
 }

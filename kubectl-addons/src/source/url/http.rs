@@ -4,11 +4,8 @@ use std::error::Error;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use jiff::Timestamp;
-use jiff::fmt::rfc2822;
 use reqwest::header::{
     ETAG, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
-    RETRY_AFTER,
 };
 use reqwest::{Client, Response, StatusCode};
 use url::{Host, Url};
@@ -18,13 +15,10 @@ use super::known::Known;
 use super::{Document, UrlError, is_archive, shown};
 use crate::source::Access;
 use crate::source::credentials::{CredentialsError, Proof};
+use crate::source::retry::{LONGEST_PAUSE, Tries, is_passing, wanted_pause};
 
 /// All tries together.
 const DEADLINE: Duration = Duration::from_secs(180);
-const TRIES: u32 = 4;
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// As long as a server may make us wait.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const REDIRECTS: usize = 5;
 /// The type of Secret that goes with a URL.
 const WANTED: &str = "kubernetes.io/basic-auth";
@@ -93,19 +87,14 @@ impl From<UrlError> for Failure {
 impl Request<'_> {
     /// `None`: what is known has not moved.
     async fn tries(&self, known: &Known<'_>) -> Result<Option<Document>, UrlError> {
-        let mut pause = FIRST_PAUSE;
-        let mut tries = 1;
+        let mut tries = Tries::default();
         loop {
             let failure = match self.once(known).await {
                 Ok(found) => return Ok(found),
                 Err(failure) => failure,
             };
             match failure.again {
-                Some(wanted) if tries < TRIES => {
-                    tokio::time::sleep(wanted.max(pause)).await;
-                    pause *= 2;
-                    tries += 1;
-                }
+                Some(wanted) if tries.again(wanted).await => {}
                 _ => return Err(failure.error),
             }
         }
@@ -133,11 +122,14 @@ impl Request<'_> {
         if let Some((user, password)) = self.basic.filter(|_| at.origin() == self.url.origin()) {
             request = request.basic_auth(user, Some(password));
         }
-        if let Some(etag) = known.etag() {
-            request = request.header(IF_NONE_MATCH, etag);
-        }
-        if let Some(date) = known.last_modified() {
-            request = request.header(IF_MODIFIED_SINCE, date);
+        // Behind another redirect than the last time lies something else, whatever its date.
+        if known.is_at(&shown(at)) {
+            if let Some(etag) = known.etag() {
+                request = request.header(IF_NONE_MATCH, etag);
+            }
+            if let Some(date) = known.last_modified() {
+                request = request.header(IF_MODIFIED_SINCE, date);
+            }
         }
         request.send().await.map_err(|error| self.broken(error))
     }
@@ -216,8 +208,8 @@ impl Request<'_> {
                 wanted: WANTED,
             });
         }
-        let again = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
-        let wanted = header(headers, RETRY_AFTER).and_then(|wanted| retry_after(&wanted));
+        let again = is_passing(status);
+        let wanted = wanted_pause(headers);
         match wanted.filter(|_| again) {
             Some(wanted) if wanted > LONGEST_PAUSE => Failure::from(UrlError::Later {
                 location,
@@ -307,17 +299,6 @@ fn header(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     Some(headers.get(name)?.to_str().ok()?.to_owned())
 }
 
-/// Seconds, or a date.
-fn retry_after(text: &str) -> Option<Duration> {
-    if let Ok(seconds) = text.trim().parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let until = rfc2822::parse(text).ok()?.timestamp();
-    let wait = until.duration_since(Timestamp::now());
-    // What is past is now.
-    Some(Duration::try_from(wait).unwrap_or_default())
-}
-
 /// The first error of that kind below `error`; an I/O error hides what it was made of.
 fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
@@ -332,21 +313,4 @@ fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a
         };
     }
     None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn when_to_come_back() {
-        assert_eq!(retry_after("7"), Some(Duration::from_secs(7)));
-        assert_eq!(
-            retry_after("Sun, 06 Nov 1994 08:49:37 GMT"),
-            Some(Duration::ZERO)
-        );
-        let far = retry_after("Thu, 01 Jan 2099 00:00:00 GMT").unwrap();
-        assert!(far > Duration::from_secs(365 * 86_400));
-        assert_eq!(retry_after("soon"), None);
-    }
 }

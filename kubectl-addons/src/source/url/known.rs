@@ -27,6 +27,12 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// Whether the last answer came from there.
+    pub fn is_at(&self, location: &str) -> bool {
+        let last = self.last.as_ref();
+        last.is_some_and(|(note, _)| note.location.as_deref() == Some(location))
+    }
+
     /// The `ETag` of the last answer.
     pub fn etag(&self) -> Option<&str> {
         self.last.as_ref()?.0.etag.as_deref()

@@ -14,6 +14,7 @@ use common::plan::planner::{Goal, PlanError, PlanInput, Wanted, plan};
 use common::plan::prune::limit::PruneLimit;
 use common::plan::snapshot::{Controller, LiveObject, Snapshot};
 use common::plan::{InstallationName, Plan, Step};
+use common::values::mask::Mask;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -129,6 +130,7 @@ pub(super) fn desired(manifests: Vec<Manifest>) -> Desired {
         installation: &name(),
         target_namespace: "shop",
         kinds: &kinds(),
+        mask: &Mask::default(),
     };
     Desired::new(manifests, &ctx).expect("every kind is served")
 }

@@ -166,6 +166,11 @@ async fn where_tokens_are_not_asked_for() -> Result<()> {
             "https://tokens.example/token",
             "may not be sent to tokens.example",
         ),
+        // Another port is another server.
+        (
+            "https://127.0.0.1:1/token",
+            "may not be sent to 127.0.0.1:1",
+        ),
     ] {
         let challenge = format!("Bearer realm=\"{realm}\",service=\"x\"");
         let front = Front::start(None, move |_| Some(Fault::Challenge(challenge.clone()))).await?;
@@ -200,16 +205,16 @@ async fn where_tokens_are_not_asked_for() -> Result<()> {
     );
     tally.ran();
     // A password that was written into a reference is not shown.
-    let error = outcome(
-        Reader::new()?
-            .fetch("user:horse@registry.example/app:1", "/m")
-            .await,
-    );
-    ensure!(
-        error.contains("is no image reference") && !error.contains("horse"),
-        "{error}"
-    );
-    tally.ran();
+    let pinned = format!("@sha256:{}", "0".repeat(64));
+    for name in [":1", &pinned] {
+        let image = format!("user:horse@registry.example/app{name}");
+        let error = outcome(Reader::new()?.fetch(&image, "/m").await);
+        ensure!(
+            error.contains("is no image reference") && !error.contains("horse"),
+            "{error}"
+        );
+        tally.ran();
+    }
     // Nothing is sent at all: there is no such host.
     let reader = Reader::with(right("registry.example")?)?;
     let error = outcome(reader.fetch("registry.example/app:1", "/m").await);

@@ -20,6 +20,8 @@ async fn on_the_way() -> Result<()> {
     let manifest: Hits = |seen| seen.path.contains("/manifests/");
     let blob: Hits = |seen| seen.path.contains("/blobs/");
     let at_first: Hits = |seen| seen.before < 2;
+    let cut_once: Hits = |seen| seen.path.contains("/blobs/") && seen.before == 0;
+    let first_manifests: Hits = |seen| seen.path.contains("/manifests/") && seen.before < 2;
     let nowhere = "ftp://127.0.0.1/x".to_owned();
     let around: Hits = |_| true;
     let forged = br#"{"schemaVersion": 2, "config": {"mediaType": "c", "digest": "d", "size": 1}, "layers": []}"#;
@@ -39,6 +41,18 @@ async fn on_the_way() -> Result<()> {
             blob,
             Fault::Cut(b"half".to_vec()),
             "cannot be fetched",
+        ),
+        (
+            "a layer is cut once",
+            cut_once,
+            Fault::Cut(vec![0x1f, 0x8b]),
+            APP,
+        ),
+        (
+            "a manifest is cut at first",
+            first_manifests,
+            Fault::Cut(b"{".to_vec()),
+            APP,
         ),
         (
             "a layer is short",

@@ -298,3 +298,44 @@ fn only_what_is_ours_may_be_recreated() {
         assert_eq!(found, [allowed], "{kind} {state:?}");
     }
 }
+
+/// Semantics 13: a digest of what a template made of a Secret could be guessed.
+#[test]
+fn what_holds_a_value_of_a_secret_is_treated_as_one() {
+    let mut world = world();
+    world.mask = Mask::of([json!({"password": "hunter2"})].iter());
+    let mut object = manifest("ConfigMap", "x");
+    object["data"] = json!({"url": "postgres://app:hunter2@db"});
+    let mut job = manifest("Job", "j");
+    job["spec"] = json!({"ttlSecondsAfterFinished": 1, "args": ["hunter2"]});
+    world = world
+        .want([object, job, manifest("ConfigMap", "y")])
+        .record(key("ConfigMap", "x"), Owned, "recorded before")
+        .record(key("Job", "j"), Owned, "")
+        .live(key("ConfigMap", "x"), Some("us"), "u1", 1)
+        .live(key("ConfigMap", "y"), Some("us"), "u1", 1);
+    let plan = world.plan();
+    let actions: Vec<_> = plan.steps.iter().map(|step| step.action).collect();
+    assert_eq!(actions, [Action::Refresh, Action::Update, Action::Create]);
+    for (name, kind, is_empty) in [
+        ("x", "ConfigMap", true),
+        ("j", "Job", true),
+        ("y", "ConfigMap", false),
+    ] {
+        let item = &plan.exact.objects[&key(kind, name)];
+        assert_eq!(item.object.digest.is_empty(), is_empty, "{name}");
+    }
+    // Where nothing is due the Job, which is gone, has run; without an edit the rest stays.
+    world =
+        world
+            .record(key("ConfigMap", "x"), Owned, "")
+            .record(key("ConfigMap", "y"), Owned, "d");
+    world.wanted.due = false;
+    world.wanted.reconcile = Reconcile::Ensure;
+    let steps = world.plan().steps;
+    let keys: Vec<_> = steps
+        .iter()
+        .map(|step| step.target.key.name.as_str())
+        .collect();
+    assert_eq!(keys, ["y"]);
+}

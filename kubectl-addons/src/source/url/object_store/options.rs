@@ -198,10 +198,11 @@ impl Options {
                     .any(|word| name.contains(word))
         });
         let line = text.lines().next().unwrap_or_default();
-        let line: String = line.chars().take(MAX_WORDS).collect();
-        secrets.fold(line, |line, (name, value)| {
+        let line = secrets.fold(line.to_owned(), |line, (name, value)| {
             line.replace(value.as_str(), &format!("[{name}]"))
-        })
+        });
+        // Only then: half of a secret is one, too.
+        line.chars().take(MAX_WORDS).collect()
     }
 }
 

@@ -85,4 +85,6 @@ fn an_error_tells_no_secret() {
         options.without_secrets("eu: hunter22 is wrong\nmore"),
         "eu: [AWS_SECRET_ACCESS_KEY] is wrong"
     );
+    let long = format!("{}hunter22", "x".repeat(MAX_WORDS - 4));
+    assert!(!options.without_secrets(&long).contains("hunt"));
 }

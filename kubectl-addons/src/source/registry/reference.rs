@@ -1,0 +1,86 @@
+//! What images are called.
+
+use oci_client::Reference;
+use sha2::{Digest as _, Sha256};
+
+use super::RegistryError;
+
+/// Reads a reference.
+///
+/// # Errors
+/// [`RegistryError::Reference`], and digests that are not sha256.
+pub fn reference(image: &str) -> Result<Reference, RegistryError> {
+    let reference: Reference =
+        image
+            .parse()
+            .map_err(|error: oci_client::ParseError| RegistryError::Reference {
+                image: shown(image),
+                why: error.to_string(),
+            })?;
+    if let Some(digest) = reference.digest() {
+        sha256(digest, image)?;
+    }
+    Ok(reference)
+}
+
+/// As it is shown: without what may be a user and a password.
+pub(super) fn shown(image: &str) -> String {
+    let (name, digest) = match image.rsplit_once('@') {
+        Some((name, digest)) if digest.starts_with("sha") => (name, format!("@{digest}")),
+        _ => (image, String::new()),
+    };
+    match name.rsplit_once('@') {
+        Some((_, rest)) => format!("…@{rest}{digest}"),
+        None => image.to_owned(),
+    }
+}
+
+/// `HOST/PATH`, as docker spells it.
+#[must_use]
+pub fn repository(reference: &Reference) -> String {
+    format!("{}/{}", reference.registry(), reference.repository())
+}
+
+/// `sha256:0123456789ab`, for people.
+#[must_use]
+pub fn short(digest: &str) -> &str {
+    digest.get(.."sha256:".len() + 12).unwrap_or(digest)
+}
+
+/// The hex digits of a sha256 digest.
+pub(super) fn sha256<'a>(digest: &'a str, location: &str) -> Result<&'a str, RegistryError> {
+    let hex = digest.strip_prefix("sha256:").filter(|hex| {
+        hex.len() == Sha256::output_size() * 2
+            && hex
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    });
+    hex.ok_or_else(|| RegistryError::DigestKind {
+        location: location.to_owned(),
+        digest: digest.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_shown() {
+        let digest = format!("sha256:{}", "0".repeat(64));
+        for (image, expected) in [
+            ("a.example/web:1", "a.example/web:1".to_owned()),
+            ("me:pw@a.example/web:1", "…@a.example/web:1".to_owned()),
+            (
+                &format!("me:pw@a.example/web@{digest}"),
+                format!("…@a.example/web@{digest}"),
+            ),
+            (
+                &format!("a.example/web@{digest}"),
+                format!("a.example/web@{digest}"),
+            ),
+        ] {
+            assert_eq!(shown(image), expected);
+        }
+    }
+}

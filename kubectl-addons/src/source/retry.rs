@@ -1,0 +1,102 @@
+//! When a server that is broken or overloaded is asked again: the same for web servers and registries.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::fmt::rfc2822;
+use reqwest::StatusCode;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+
+/// Tries of one request in all.
+const TRIES: u32 = 4;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// As long as a server may make us wait.
+pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The tries of one request.
+#[derive(Debug)]
+pub struct Tries {
+    left: u32,
+    pause: Duration,
+}
+
+impl Default for Tries {
+    fn default() -> Self {
+        Self {
+            left: TRIES - 1,
+            pause: FIRST_PAUSE,
+        }
+    }
+}
+
+impl Tries {
+    /// Waits for the next try, `wanted` at least; `false` where there is none left.
+    pub async fn again(&mut self, wanted: Duration) -> bool {
+        match self.next_pause(wanted) {
+            Some(pause) => {
+                tokio::time::sleep(pause).await;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn next_pause(&mut self, wanted: Duration) -> Option<Duration> {
+        self.left = self.left.checked_sub(1)?;
+        let pause = wanted.max(self.pause);
+        self.pause *= 2;
+        Some(pause)
+    }
+}
+
+/// Whether a status may be another one soon: 429, 5xx.
+pub fn is_passing(status: StatusCode) -> bool {
+    status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
+}
+
+/// When a server wants to be asked again, from now on.
+pub fn wanted_pause(headers: &HeaderMap) -> Option<Duration> {
+    retry_after(headers.get(RETRY_AFTER)?.to_str().ok()?)
+}
+
+/// Seconds, or a date.
+fn retry_after(text: &str) -> Option<Duration> {
+    if let Ok(seconds) = text.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = rfc2822::parse(text).ok()?.timestamp();
+    let wait = until.duration_since(Timestamp::now());
+    // What is past is now.
+    Some(Duration::try_from(wait).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn when_to_come_back() {
+        assert_eq!(retry_after("7"), Some(Duration::from_secs(7)));
+        assert_eq!(
+            retry_after("Sun, 06 Nov 1994 08:49:37 GMT"),
+            Some(Duration::ZERO)
+        );
+        let far = retry_after("Thu, 01 Jan 2099 00:00:00 GMT").unwrap();
+        assert!(far > Duration::from_secs(365 * 86_400));
+        assert_eq!(retry_after("soon"), None);
+    }
+
+    #[test]
+    fn pauses_grow_and_end() {
+        let mut tries = Tries::default();
+        let mut next = |seconds| {
+            let pause = tries.next_pause(Duration::from_secs(seconds));
+            pause.map(|pause| pause.as_millis())
+        };
+        assert_eq!(
+            [next(0), next(7), next(0)],
+            [Some(250), Some(7000), Some(1000)]
+        );
+        assert_eq!(next(0), None);
+    }
+}
