@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::installation::{InventoryObject, ObjectState};
+use crate::api::installation::{HelmRelease, InventoryObject, ObjectState};
 use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
 use crate::manifest::key::Gvk;
 use crate::manifest::kinds::KindInfo;
@@ -30,6 +30,8 @@ struct World {
 
 #[derive(Clone, Copy)]
 struct Options {
+    /// helm installs a release of that name into the target namespace.
+    helm_release: Option<&'static str>,
     create_namespace: bool,
     conflicts: Conflicts,
     reconcile: Reconcile,
@@ -75,6 +77,7 @@ fn world() -> World {
         delete_kinds: BTreeSet::new(),
         coming: BTreeSet::new(),
         wanted: Options {
+            helm_release: None,
             create_namespace: true,
             conflicts: Conflicts::Take,
             reconcile: Reconcile::Once,
@@ -152,13 +155,20 @@ impl World {
 
     fn plan_for(&self, uninstall: Option<bool>) -> Result<Plan, PlanError> {
         let Options {
+            helm_release,
             create_namespace,
             conflicts,
             reconcile,
             due,
             allow_prune,
         } = self.wanted;
-        let to = Installed::default();
+        let to = Installed {
+            helm_release: helm_release.map(|name| HelmRelease {
+                name: name.to_owned(),
+                namespace: "shop".to_owned(),
+            }),
+            ..Installed::default()
+        };
         let goal = match uninstall {
             Some(keep) => Goal::Uninstall { keep },
             None => Goal::Install(Wanted {
