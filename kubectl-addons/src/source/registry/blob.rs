@@ -30,7 +30,7 @@ pub enum Rest {
     /// All of them are here.
     Cached(Vec<u8>),
     /// The registry, or where it sent us to.
-    Remote(Remote),
+    Remote(Box<Remote>),
     /// There are none.
     End,
 }
