@@ -3,6 +3,8 @@
 //! Everything goes to stderr. A line is printed once a rank or an object is settled, with the same words that the plan used;
 //! on a terminal the unsettled ones stand below, each with why it is waiting.
 
+mod patience;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,6 +17,8 @@ use common::readiness::{Readiness, Status};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::operation::announce;
+
+pub use patience::patiently;
 
 /// Receives the events of a command.
 pub struct Progress<'a> {
@@ -140,7 +144,10 @@ impl State<'_> {
             }
             Event::Applied { key, .. } => self.applied(part, key),
             Event::Waiting { key, readiness } => self.waiting(key, readiness),
-            Event::Pruned { key } => self.pruned(part, key),
+            Event::Pruned { key } => {
+                self.settle(key);
+                self.pruned(part, key);
+            }
             Event::Warning { key, message } => self.line(&format!("careful: {key}: {message}")),
             // The report lists them with both values.
             Event::Settled(_) => {}

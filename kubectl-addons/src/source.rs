@@ -10,6 +10,7 @@ pub mod folder;
 pub mod git;
 pub mod image;
 pub mod registry;
+mod title;
 pub mod url;
 
 use common::api::catalogue::Source;
@@ -18,6 +19,8 @@ use common::render::package::Package;
 
 use cache::Cache;
 use credentials::Credentials;
+
+pub use title::title;
 
 /// What every source is read with.
 #[derive(Clone, Copy, Debug)]
