@@ -18,7 +18,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::operation::announce;
 
-pub use patience::patiently;
+pub use patience::{counting, patiently};
 
 /// Receives the events of a command.
 pub struct Progress<'a> {

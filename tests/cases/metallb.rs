@@ -127,8 +127,8 @@ async fn publish(admin: &Plugin, folder: &Path, data: &Path) -> Result<()> {
         "data": {"data.json": data},
     });
     let create = ["create", "-f", "-"];
-    let created = admin.kubectl_with_input(&create, &overlay.to_string());
-    created.await?.done()?;
+    let overlay = overlay.to_string();
+    admin.kubectl_with_input(&create, &overlay).await?.done()?;
     Ok(())
 }
 

@@ -1,12 +1,11 @@
 //! A sign of life for what tells nothing by itself while it takes a while: a fetch, a helm.
 
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::timeout;
 
-use super::seconds;
 use crate::output;
 
 /// What is done sooner is not told on a terminal, where the line goes away again.
@@ -19,7 +18,6 @@ const TICK: Duration = Duration::from_secs(1);
 /// Awaits `work`. Where that takes a while, `what` is told: on a terminal in a line that counts and goes away, elsewhere once.
 pub async fn patiently<W: Future>(what: &str, work: W) -> W::Output {
     let live = output::live();
-    let begun = Instant::now();
     let mut work = pin!(work);
     if let Ok(done) = timeout(if live { TERMINAL } else { LOG }, &mut work).await {
         return done;
@@ -28,18 +26,20 @@ pub async fn patiently<W: Future>(what: &str, work: W) -> W::Output {
         output::note(&format!("  … {what}"));
         return work.await;
     }
-    let what = output::plain(what);
+    let bar = counting().with_elapsed(TERMINAL);
+    bar.set_message(format!("… {}", output::plain(what)));
+    let done = work.await;
+    bar.finish_and_clear();
+    done
+}
+
+/// A line on a terminal that counts how long it has been there.
+pub fn counting() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     // It is a constant; a bar in another style tells the same.
-    if let Ok(style) = ProgressStyle::with_template("  {wide_msg}") {
+    if let Ok(style) = ProgressStyle::with_template("  {msg}  {elapsed}") {
         bar.set_style(style);
     }
-    loop {
-        bar.set_message(format!("… {what}  {}", seconds(begun.elapsed())));
-        bar.tick();
-        if let Ok(done) = timeout(TICK, &mut work).await {
-            bar.finish_and_clear();
-            return done;
-        }
-    }
+    bar.enable_steady_tick(TICK);
+    bar
 }

@@ -110,7 +110,60 @@ fn is_path(location: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_path;
+    use serde_json::json;
+
+    use super::*;
+    use crate::source::cache::Cache;
+
+    /// What `catalogue add` says of a catalogue with one version.
+    async fn said(version: serde_json::Value) -> String {
+        let mut object: AddonCatalogue = serde_json::from_value(json!({
+            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "c"},
+            "spec": {"baseURL": "file:///srv/c.yaml", "addons": [{"name": "web", "versions": [version]}]},
+        }))
+        .unwrap();
+        let access = Access {
+            cache: &Cache::new(None),
+            offline: false,
+            ambient: true,
+            credentials: None,
+        };
+        let refused = contain(&mut object, &access).await.err();
+        refused.map_or_else(String::new, |error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_cluster_cannot_read_repositories_and_charts_of_this_machine() {
+        let helm = json!({"method": "helm"});
+        for (template, source, location) in [
+            (json!({}), json!({"git": {"remote": "../repo"}}), "../repo"),
+            (
+                helm.clone(),
+                json!({"git": {"remote": "file:///srv/repo"}}),
+                "file:///srv/repo",
+            ),
+            (
+                helm.clone(),
+                json!({"url": {"manifest": "web-1.0.0.tgz"}}),
+                "file:///srv/web-1.0.0.tgz",
+            ),
+        ] {
+            let version = json!({"version": "1", "template": template, "source": source});
+            let said = said(version).await;
+            let expected = format!("web 1: {location} is on this machine");
+            assert!(
+                said.starts_with(&expected) && said.contains("--channel"),
+                "{said}"
+            );
+        }
+        for source in [
+            json!({"git": {"remote": "https://h/r"}}),
+            json!({"url": {"manifest": "https://h/web.tgz"}}),
+        ] {
+            let version = json!({"version": "1", "template": helm, "source": source});
+            assert_eq!(said(version).await, "");
+        }
+    }
 
     #[test]
     fn what_is_of_this_machine() {
