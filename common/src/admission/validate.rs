@@ -61,6 +61,7 @@ pub fn catalogue(
         .problems
         .extend(rules::catalogue::unreadable_constraints(new));
     for rule in [
+        rules::catalogue::source::unreadable_sources,
         rules::catalogue::template::mismatched_method,
         rules::catalogue::template::manifest_without_values,
         rules::catalogue::template::unusable_forms,
