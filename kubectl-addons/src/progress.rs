@@ -3,6 +3,8 @@
 //! Everything goes to stderr. A line is printed once a rank or an object is settled, with the same words that the plan used;
 //! on a terminal the unsettled ones stand below, each with why it is waiting.
 
+mod patience;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,6 +17,8 @@ use common::readiness::Status;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::operation::announce;
+
+pub use patience::{counting, patiently};
 
 /// Receives the events of a command.
 pub struct Progress<'a> {
@@ -143,7 +147,10 @@ impl State<'_> {
                 let message = self.masked(part, &readiness.message);
                 self.waiting(key, readiness.status, &message);
             }
-            Event::Pruned { key } => self.pruned(part, key),
+            Event::Pruned { key } => {
+                self.settle(key);
+                self.pruned(part, key);
+            }
             Event::Warning { key, message } => {
                 let message = self.masked(part, message);
                 self.line(&format!("careful: {key}: {message}"));

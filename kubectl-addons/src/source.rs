@@ -11,6 +11,7 @@ pub mod git;
 pub mod image;
 pub mod registry;
 mod retry;
+mod title;
 pub mod url;
 
 use common::api::catalogue::Source;
@@ -19,6 +20,8 @@ use common::render::package::Package;
 
 use cache::Cache;
 use credentials::Credentials;
+
+pub use title::title;
 
 /// What every source is read with.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,7 @@
 //! put right.
 
 mod hooks;
+mod mode;
 
 use std::time::Duration;
 

@@ -81,7 +81,9 @@ async fn what_moves_is_rolled_out() -> Result<()> {
     install.extend(names.iter().map(String::as_str));
     rig.run(&install).await?.done()?;
     rig.publish("moved").await?;
-    rig.run(&["upgrade", "--all", "--yes"]).await?.done()?;
+    let mut upgrade = vec!["upgrade", "--yes"];
+    upgrade.extend(names.iter().map(String::as_str));
+    rig.run(&upgrade).await?.done()?;
     for (addon, name) in moving.iter().zip(&names) {
         let data = rig.data(name).await?;
         ensure!(data["edition"] == "moved", "{name}: {data}");

@@ -1,8 +1,10 @@
-//! KKP's metallb in one run: a namespace, definitions, a controller with a webhook, and objects that this webhook judges
+//! KKP's metallb, from its own templates, in one run: a namespace, definitions, a controller with a webhook, and objects that this webhook judges
 //! (kubermatic#4735 and #6194: there they fail until somebody tries again).
 //!
 //! What metallb's controller does with its certificate is played here: once it runs, it writes its authority into the webhook
 //! configuration. [`Backend`] answers for it.
+
+use std::path::Path;
 
 use addons_tests::backend::Backend;
 use addons_tests::control_plane::pki::base64;
@@ -13,20 +15,28 @@ use addons_tests::shared;
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
+use common::api::names;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "metallb-system";
 const CONFIGURATION: &str = "metallb-webhook-configuration";
+/// The add-on's files.
+const FILES: [&str; 2] = ["00_metallb.yaml", "01_address-pools.yaml"];
+/// What KKP puts behind each file.
+const SEPARATOR: &str = "\n\n---\n\n";
 /// Objects of `golden/kkp/hetzner/metallb.yaml`, which has two pools, by `golden/kkp/index.json`.
 const OBJECTS: usize = 26;
 
 #[tokio::test]
 async fn metallb_installs_in_one_run() -> Result<()> {
     let mut tally = Tally::new("metallb");
-    let Some(golden) = shared::path("golden/kkp/hetzner/metallb.yaml") else {
-        tally.left_out("golden/kkp is not beside the checkout");
+    let (Some(folder), Some(data)) = (
+        shared::path("corpus/kkp/main/addons/metallb"),
+        shared::path("golden/kkp/hetzner/data.ipam.json"),
+    ) else {
+        tally.left_out("corpus/kkp and golden/kkp are not beside the checkout");
         return Ok(());
     };
     let backend = Backend::start(&[&format!("webhook-service.{NAMESPACE}.svc")])?;
@@ -38,24 +48,8 @@ async fn metallb_installs_in_one_run() -> Result<()> {
     let plugin = Plugin::new(&cluster, proxy.kubeconfig())?;
     let admin = Plugin::admin(&cluster)?;
 
-    let manifest = std::fs::read_to_string(golden)?;
-    let catalogue = json!({
-        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "kkp"},
-        "spec": {"addons": [{"name": "metallb", "versions": [{
-            "version": "0.13.7", "defaultNamespace": NAMESPACE, "source": {"inline": {"manifest": manifest}}}]}]},
-    });
-    let file = plugin.home().join("catalogue.json");
-    std::fs::write(&file, catalogue.to_string())?;
-    let file = file.display().to_string();
-    let install = [
-        "install",
-        "metallb",
-        "--channel",
-        &file,
-        "--yes",
-        "--timeout",
-        "120s",
-    ];
+    publish(&admin, &folder, &data).await?;
+    let install = ["install", "metallb", "--yes", "--timeout", "120s"];
     let (said, controller) = tokio::join!(plugin.run(&install), controller(&cluster, &backend));
     controller?;
     let said = said?.done()?.stderr;
@@ -105,6 +99,36 @@ async fn metallb_installs_in_one_run() -> Result<()> {
     let again: Vec<&Seen> = writes(requests.get(before..).context("requests")?).collect();
     ensure!(again.is_empty(), "{again:#?}");
     tally.ran();
+    Ok(())
+}
+
+/// The add-on as KKP has it, templates and all, in a catalogue of the cluster, and what KKP would tell its templates.
+async fn publish(admin: &Plugin, folder: &Path, data: &Path) -> Result<()> {
+    let mut templates = Vec::new();
+    for file in FILES {
+        templates.push(std::fs::read_to_string(folder.join(file))?);
+    }
+    let data = std::fs::read_to_string(data)?;
+    let variables: Value = serde_json::from_str(&data)?;
+    let variables = variables.get("Variables").context("Variables")?;
+    let catalogue = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "kkp"},
+        "spec": {"addons": [{"name": "metallb", "versions": [{
+            "version": "0.13.7", "defaultNamespace": NAMESPACE, "template": {"method": "go-template"},
+            "values": variables, "source": {"inline": {"manifest": templates.join(SEPARATOR)}}}]}]},
+    });
+    let file = admin.home().join("catalogue.json");
+    std::fs::write(&file, catalogue.to_string())?;
+    let file = file.display().to_string();
+    admin.run(&["catalogue", "add", &file]).await?.done()?;
+    let overlay = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": names::TEMPLATE_DATA, "namespace": names::SYSTEM_NAMESPACE},
+        "data": {"data.json": data},
+    });
+    let create = ["create", "-f", "-"];
+    let overlay = overlay.to_string();
+    admin.kubectl_with_input(&create, &overlay).await?.done()?;
     Ok(())
 }
 

@@ -5,3 +5,4 @@ pub mod duplicates;
 pub mod installation;
 pub mod namespace;
 pub mod reference;
+pub mod registry;

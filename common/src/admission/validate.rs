@@ -56,10 +56,12 @@ pub fn catalogue(
         .problems
         .extend(rules::catalogue::unreadable_versions(new));
     verdict.problems.extend(rules::catalogue::one_source(new));
+    verdict.problem(rules::registry::unreadable(new.spec.registry.as_deref()));
     verdict
         .problems
         .extend(rules::catalogue::unreadable_constraints(new));
     for rule in [
+        rules::catalogue::source::unreadable_sources,
         rules::catalogue::template::mismatched_method,
         rules::catalogue::template::manifest_without_values,
         rules::catalogue::template::unusable_forms,
@@ -189,6 +191,7 @@ fn content(new: &AddonInstallation, facts: &Facts, verdict: &mut Verdict) {
         }
     };
     verdict.problem(rules::installation::target_namespace(new, entry.as_ref()));
+    verdict.problem(rules::registry::unreadable(new.spec.registry.as_deref()));
     if let Some(entry) = entry {
         verdict
             .problems

@@ -302,11 +302,19 @@ impl Plan {
     }
 }
 
+/// The namespaces that objects stand in; a release of helm's stands in the target namespace.
+fn namespaces_of<'a>(wanted: &'a Wanted<'_>) -> BTreeSet<&'a str> {
+    let mut namespaces = wanted.desired.namespaces();
+    let release = wanted.to.helm_release.as_ref();
+    namespaces.extend(release.map(|release| release.namespace.as_str()));
+    namespaces
+}
+
 /// The target namespace, where an object stands in it, it is missing, and no object of the set is it.
 fn creates_namespace(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Option<String> {
     let target = wanted.target_namespace;
     let needed = wanted.create_namespace
-        && wanted.desired.namespaces().contains(target)
+        && namespaces_of(wanted).contains(target)
         && !input.snapshot.namespaces.contains(target)
         && !wanted.coming.contains(target)
         && !wanted.desired.objects.contains_key(&namespace_key(target));
@@ -315,7 +323,7 @@ fn creates_namespace(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Option<Strin
 
 fn refused_namespaces(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Vec<Refusal> {
     let created = creates_namespace(input, wanted);
-    let refusals = wanted.desired.namespaces().into_iter().filter_map(|name| {
+    let refusals = namespaces_of(wanted).into_iter().filter_map(|name| {
         let key = namespace_key(name);
         let terminating = input
             .snapshot

@@ -3,7 +3,7 @@
 mod text;
 
 use anyhow::Result;
-use common::api::installation::Installed;
+use common::api::installation::{HelmRelease, Installed};
 use common::engine::diff;
 use common::manifest::key::ObjectKey;
 use common::plan::changes::{Change, Counts, ObjectDiff};
@@ -40,6 +40,9 @@ struct Compared<'a> {
     pruned: Vec<&'a Deletion>,
     released: Vec<&'a ObjectKey>,
     retained: &'a [ObjectKey],
+    /// What helm installs is not compared: helm alone knows what it would change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    helm_release: Option<&'a HelmRelease>,
     unchanged: &'a [ObjectKey],
     breakages: &'a [Breakage],
     warnings: &'a [String],
@@ -166,6 +169,7 @@ impl<'a> Compared<'a> {
             pruned: plan.prune.iter().flatten().collect(),
             released: plan.release.iter().map(|target| &target.key).collect(),
             retained: &plan.retained,
+            helm_release: plan.helm_release.as_ref(),
             unchanged: &plan.unchanged,
             breakages: &plan.breakages,
             warnings: &plan.warnings,

@@ -115,7 +115,7 @@ fn of_folder(args: &Render, dir: &Path) -> Result<(Entry, Verified)> {
         }),
         base_url: None,
         registry: None,
-        place: "--dir".to_owned(),
+        place: String::new(),
     };
     let verified = Verified {
         manifest_hash: package.digest(),

@@ -84,13 +84,13 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// `Release ch revision 2   deployed: Upgrade complete`
+/// `Release web/web   Deployed, revision 2: Upgrade complete`
 fn helm(status: Option<helm::release::Status>, release: &HelmRelease) -> String {
     let HelmRelease { name, namespace } = release;
     match status {
         Some(status) => format!(
-            "Release {namespace}/{name} revision {}   {:?}: {}",
-            status.revision, status.phase, status.description
+            "Release {namespace}/{name}   {:?}, revision {}: {}",
+            status.phase, status.revision, status.description
         ),
         None => format!("Release {namespace}/{name}   is gone"),
     }

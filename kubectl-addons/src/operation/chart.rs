@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::helm;
 use crate::helm::dependencies;
 use crate::helm::template::{TIMEOUT, TemplateRequest, template};
+use crate::progress::patiently;
 use crate::session::Session;
 
 use super::candidate::Candidate;
@@ -41,8 +42,12 @@ pub async fn ready(session: &Session, candidate: &Candidate, package: Package) -
     let release = release_name(set, &candidate.name.name)?;
     let helm = session.helm().await?;
     let access = session.access();
-    let complete = dependencies::complete(helm, &package, access.cache, access.offline).await?;
-    let package = complete.into_owned();
+    let fetching = format!(
+        "{}  helm fetches what the chart depends on",
+        candidate.entry.addon
+    );
+    let complete = dependencies::complete(helm, &package, access.cache, access.offline);
+    let package = patiently(&fetching, complete).await?.into_owned();
     let chart = helm::chart(&package)?;
     let layers: Layers = inputs.with_package(Values::new("values.yaml of the chart", chart.values));
     let mut values = layers.merged();
@@ -97,6 +102,8 @@ pub async fn text(
         include_crds: true,
         timeout: TIMEOUT,
     };
-    let text = template(session.helm().await?, &ready.package, &request).await?;
+    let rendering = format!("{}  helm renders the chart", candidate.entry.addon);
+    let text = template(session.helm().await?, &ready.package, &request);
+    let text = patiently(&rendering, text).await?;
     Ok(Text::of_chart(text))
 }

@@ -3,8 +3,8 @@
 use anyhow::{Context as _, Result};
 use common::api::catalogue::{HelmMode, Method};
 use common::api::names::installation_name;
-use common::catalogue::Entry;
 use common::catalogue::select::Rules;
+use common::catalogue::{Entry, Origin};
 use common::manifest::Manifest;
 use common::manifest::parse::Options;
 use common::plan::InstallationName;
@@ -114,7 +114,11 @@ pub async fn objects(
     })
 }
 
+/// `NAME in catalogue C, spec.addons[0].versions[0]`; a folder that is no entry has no place.
 fn place(entry: &Entry) -> String {
+    if let (Origin::Index { location }, "") = (&*entry.origin, entry.place.as_str()) {
+        return format!("--dir {location}");
+    }
     format!("{} in {}, {}", entry.addon, entry.origin, entry.place)
 }
 

@@ -6,6 +6,7 @@ use common::catalogue::{Entry, Origin};
 use common::manifest::digest;
 use common::render::package::Package;
 
+use crate::progress::patiently;
 use crate::session::Session;
 use crate::source::{self, Access, Fetched};
 
@@ -57,9 +58,9 @@ pub async fn fetch(session: &Session, candidate: &Candidate) -> Result<Verified>
         ..session.access()
     };
     let base = entry.base_url.as_deref().unwrap_or_default();
-    let fetched = source::package(&source, base, &entry.place, &access)
-        .await
-        .with_context(name)?;
+    let fetching = format!("{}  fetching {}", entry.addon, source::title(&source));
+    let package = source::package(&source, base, &entry.place, &access);
+    let fetched = patiently(&fetching, package).await.with_context(name)?;
     let manifest_hash = match &entry.version.manifest_hash {
         Some(expected) => {
             let verified = verify(&fetched.package, expected)

@@ -9,10 +9,9 @@ use common::engine::required;
 use common::manifest::Manifest;
 use common::plan::InstallationName;
 use common::plan::brought::Brought;
-use indicatif::ProgressBar;
 
 use crate::output;
-use crate::progress::seconds;
+use crate::progress::{counting, seconds};
 use crate::session::Session;
 
 use super::candidate::Candidate;
@@ -106,7 +105,7 @@ impl RequiredTypes {
             }
             return Ok(());
         };
-        let bar = output::live().then(ProgressBar::new_spinner);
+        let bar = output::live().then(counting);
         let tell = |missing: &[ResourceType]| {
             let text = format!("… {addon}  waiting for {}", named(missing));
             match &bar {

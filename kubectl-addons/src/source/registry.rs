@@ -8,9 +8,11 @@
 //! `docker login`, one more.
 
 mod blob;
+mod challenge;
 pub mod chart;
 pub mod docker_config;
 mod error;
+mod headers;
 mod login;
 pub mod manifest;
 mod reference;
@@ -21,7 +23,7 @@ use std::time::Duration;
 use common::api::names::hex_prefix;
 use oci_client::Reference;
 use oci_client::manifest::{OciDescriptor, OciImageManifest};
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, LINK};
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, RequestBuilder, Response};
 use serde::Deserialize;
@@ -34,6 +36,7 @@ use super::retry::Tries;
 
 pub use blob::Blob;
 use blob::{Remote, Rest};
+use challenge::Challenge;
 pub use error::RegistryError;
 use login::Login;
 use manifest::Manifest;
@@ -64,6 +67,8 @@ pub struct Registry<'a> {
     tokens: Client,
     login: Login<'a>,
     authorization: Option<HeaderValue>,
+    /// Whether it was looked up what the registry wanted the last time.
+    recalled: bool,
 }
 
 /// An image, found.
@@ -126,6 +131,7 @@ impl<'a> Registry<'a> {
             tokens: client(Policy::none())?,
             authorization: login.first(),
             login,
+            recalled: false,
         })
     }
 
@@ -138,7 +144,7 @@ impl<'a> Registry<'a> {
         let path = format!("manifests/{tag}");
         let accept = manifest::MEDIA_TYPES.join(", ");
         let response = self.send(Method::HEAD, &path, &accept, &location).await?;
-        match header_digest(response.headers()) {
+        match headers::digest(response.headers()) {
             Some(digest) => Ok(digest),
             None => Ok(self.manifest(tag).await?.0),
         }
@@ -215,7 +221,7 @@ impl<'a> Registry<'a> {
             let (headers, bytes) = self
                 .read(&path, "application/json", &location, page)
                 .await?;
-            let next = next_page(&headers);
+            let next = headers::next_page(&headers);
             let page: Tags =
                 serde_json::from_slice(&bytes).map_err(|_| wrong("is no JSON with tags"))?;
             tags.extend(page.tags.unwrap_or_default());
@@ -242,7 +248,7 @@ impl<'a> Registry<'a> {
                 let accept = manifest::MEDIA_TYPES.join(", ");
                 let manifest = Small("the manifest", MAX_MANIFEST);
                 let (headers, bytes) = self.read(&path, &accept, &location, manifest).await?;
-                let claimed = header_digest(&headers);
+                let claimed = headers::digest(&headers);
                 let found = hex_prefix(&bytes, Sha256::output_size() * 2);
                 let claimed = claimed
                     .as_deref()
@@ -276,6 +282,7 @@ impl<'a> Registry<'a> {
             let location = location.to_owned();
             return Err(RegistryError::Offline { location });
         }
+        self.recall().await?;
         let mut answered = 0;
         loop {
             let request = self.request(method.clone(), path, accept);
@@ -285,10 +292,14 @@ impl<'a> Registry<'a> {
             if is_refusal && answered < MAX_ANSWERS {
                 answered += 1;
                 let sent = self.authorization.take();
-                let next = self
-                    .login
-                    .answer(&self.tokens, response.headers(), sent.as_ref());
-                let next = next.await?;
+                let next = match Challenge::read(response.headers()) {
+                    Some(challenge) => {
+                        challenge.remember(self.cache, &self.origin);
+                        let answer = self.login.answer(&self.tokens, &challenge, sent.as_ref());
+                        answer.await?
+                    }
+                    None => None,
+                };
                 let has_new = next.is_some() && next != sent;
                 // A registry that minds a password which it did not ask for says what it wants when asked without.
                 let unasked = status.as_u16() == 403 && sent.is_some();
@@ -333,6 +344,23 @@ impl<'a> Registry<'a> {
         }
     }
 
+    /// Gets a token before the registry has to ask for one, where it did so the last time.
+    async fn recall(&mut self) -> Result<(), RegistryError> {
+        if std::mem::replace(&mut self.recalled, true) {
+            return Ok(());
+        }
+        let Some(challenge) = Challenge::recall(self.cache, &self.origin) else {
+            return Ok(());
+        };
+        match self.login.answer(&self.tokens, &challenge, None).await {
+            Ok(token) => self.authorization = token,
+            Err(error @ RegistryError::Unauthorized { .. }) => return Err(error),
+            // The place may have moved: the registry will say where it is now.
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
     async fn refusal(&self, response: Response, location: String) -> RegistryError {
         let status = response.status();
         let is_ours = self.is_ours(response.url());
@@ -369,18 +397,4 @@ impl<'a> Registry<'a> {
         let separator = if name.contains(':') { '@' } else { ':' };
         format!("{}{separator}{name}", repository(&self.reference))
     }
-}
-
-fn header_digest(headers: &HeaderMap) -> Option<String> {
-    let header = headers.get("Docker-Content-Digest")?;
-    let digest = header.to_str().ok()?;
-    sha256(digest, "").is_ok().then(|| digest.to_owned())
-}
-
-/// The query of the next page: `Link: </v2/PATH/tags/list?last=X&n=Y>; rel="next"`.
-fn next_page(headers: &HeaderMap) -> Option<String> {
-    let link = headers.get(LINK)?.to_str().ok()?;
-    let (target, parameters) = link.strip_prefix('<')?.split_once('>')?;
-    let query = target.split_once('?')?.1;
-    parameters.contains("next").then(|| query.to_owned())
 }

@@ -67,6 +67,17 @@ pub const CASES: &[(&str, &str)] = &[
     ("validate-across", "kubectl-addons catalogue validate index.yaml duplicate.yaml"),
     ("validate-misspelt", "kubectl-addons catalogue validate misspelt.yaml"),
     ("validate-index", "kubectl-addons catalogue validate broken.yaml unclosed.yaml manifests/web-1.yaml"),
+    ("validate-sources", "kubectl-addons catalogue validate sources.yaml"),
+
+    // render
+    ("render", "kubectl-addons render --dir templates --method go-template --data data.yaml"),
+    ("render-json", "kubectl-addons render --dir templates --method go-template --data data.yaml --set colour=red -o json"),
+    ("render-raw", "kubectl-addons render --dir templates --method go-template --data data.yaml --set colour=red -o raw"),
+    ("render-strict", "kubectl-addons render --dir templates --method go-template --data data.yaml --strict"),
+    ("render-mistake", "kubectl-addons render --dir mistaken --method go-template --data data.yaml"),
+    ("render-not-rendered", "kubectl-addons render --dir mistaken --method manifest"),
+    ("render-no-helm", "kubectl-addons render --dir chart --method helm --k8s 1.36.3"),
+    ("render-no-version", "kubectl-addons render --dir chart --method helm --data missing.yaml"),
 
     // Sources.
     ("source-missing", "kubectl-addons search --channel missing.yaml --k8s 1.36.3"),

@@ -240,7 +240,12 @@ impl Rig {
 
     /// The name of an add-on, which is also that of its object.
     pub fn name(&self, addon: &Addon) -> String {
-        format!("{}-from-{}", addon.method, addon.source)
+        self.named(addon.method, addon.source)
+    }
+
+    /// Other tests have installations in the same cluster.
+    fn named(&self, method: &str, source: &str) -> String {
+        format!("{}-{method}-{source}", self.namespace)
     }
 
     pub async fn run(&self, args: &[&str]) -> Result<Output> {
@@ -346,14 +351,14 @@ impl Rig {
 
     fn plain(&self, source: &str, edition: &str) -> String {
         map(
-            &format!("manifest-from-{source}"),
+            &self.named("manifest", source),
             &json!({"who": "nobody", "edition": edition}),
         )
     }
 
     fn template(&self, source: &str, edition: &str) -> String {
         map(
-            &format!("go-template-from-{source}"),
+            &self.named("go-template", source),
             &json!({
                 "who": "{{ .Variables.who }}", "edition": edition,
                 "version": "{{ .Cluster.Version }}",

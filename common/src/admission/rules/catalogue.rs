@@ -1,5 +1,6 @@
 //! Rules for AddonCatalogues (semantics 1, 2, 3, 10, 14, 18).
 
+pub mod source;
 pub mod template;
 
 use std::collections::HashMap;

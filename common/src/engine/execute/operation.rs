@@ -194,6 +194,14 @@ impl Operation<'_> {
             namespace: Some(release.namespace.clone()),
             name: release.name.clone(),
         };
+        let helm = |status, message: &str| Event::Waiting {
+            key: key.clone(),
+            readiness: Readiness {
+                status,
+                message: message.to_owned(),
+            },
+        };
+        (self.events)(helm(Status::InProgress, "helm is at work"));
         if let Err(message) = outside().await {
             let cause = Cause::Other;
             self.fail(
@@ -219,6 +227,7 @@ impl Operation<'_> {
             key: key.clone(),
             action,
         });
+        (self.events)(helm(Status::Current, "installed by helm"));
         let keys = match action {
             Action::Create => &mut report.created,
             _ => &mut report.changed,

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::installation::{InventoryObject, ObjectState};
+use crate::api::installation::{HelmRelease, InventoryObject, ObjectState};
 use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
 use crate::manifest::key::Gvk;
 use crate::manifest::kinds::KindInfo;
@@ -32,6 +32,8 @@ struct World {
 
 #[derive(Clone, Copy)]
 struct Options {
+    /// helm installs a release of that name into the target namespace.
+    helm_release: Option<&'static str>,
     create_namespace: bool,
     conflicts: Conflicts,
     reconcile: Reconcile,
@@ -78,6 +80,7 @@ fn world() -> World {
         delete_kinds: BTreeSet::new(),
         coming: BTreeSet::new(),
         wanted: Options {
+            helm_release: None,
             create_namespace: true,
             conflicts: Conflicts::Take,
             reconcile: Reconcile::Once,
@@ -156,13 +159,20 @@ impl World {
 
     fn plan_for(&self, uninstall: Option<bool>) -> Result<Plan, PlanError> {
         let Options {
+            helm_release,
             create_namespace,
             conflicts,
             reconcile,
             due,
             allow_prune,
         } = self.wanted;
-        let to = Installed::default();
+        let to = Installed {
+            helm_release: helm_release.map(|name| HelmRelease {
+                name: name.to_owned(),
+                namespace: "shop".to_owned(),
+            }),
+            ..Installed::default()
+        };
         let goal = match uninstall {
             Some(keep) => Goal::Uninstall { keep },
             None => Goal::Install(Wanted {

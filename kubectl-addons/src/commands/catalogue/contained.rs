@@ -2,8 +2,8 @@
 //! cluster can refer to (semantics 16: no `file:` in cluster catalogues).
 
 use anyhow::{Context as _, Result, ensure};
-use common::api::catalogue::{AddonCatalogue, InlineSource, Source};
-use common::catalogue::channel::resolve_manifest;
+use common::api::catalogue::{AddonCatalogue, InlineSource, Method, Source};
+use common::catalogue::channel::{LocationError, resolve_manifest};
 use common::manifest::digest;
 
 use crate::source::{Access, url};
@@ -14,27 +14,30 @@ const MAX_BYTES: usize = 1 << 20;
 /// Puts the manifests of a catalogue from a file into the catalogue, verified; one from a server stays as it is.
 ///
 /// # Errors
-/// A manifest that cannot be read, has another hash than its entry says, or is no text; more than fits into an object.
+/// A source that only this machine can read and that cannot be stored: a repository, a chart. A manifest that cannot be read,
+/// has another hash than its entry says, or is no text; more than fits into an object.
 pub async fn contain(object: &mut AddonCatalogue, access: &Access<'_>) -> Result<()> {
-    let Some(base) = object
-        .spec
-        .base_url
-        .clone()
-        .filter(|base| base.starts_with("file:"))
-    else {
-        return Ok(());
-    };
+    let base = object.spec.base_url.clone().unwrap_or_default();
+    let is_file = base.starts_with("file:");
     let mut bytes = 0;
     for addon in &mut object.spec.addons {
         for version in &mut addon.versions {
-            let Some(url) = &version.source.url else {
+            let name = || format!("{} {}", addon.name, version.version);
+            let Some(location) = of_this_machine(&version.source, &base).with_context(name)? else {
                 continue;
             };
-            let location = resolve_manifest(&base, &url.manifest)?;
-            if location.contains("://") && !location.starts_with("file:") {
-                continue;
-            }
-            let name = || format!("{} {}", addon.name, version.version);
+            let is_chart = version.template.method == Method::Helm;
+            ensure!(
+                version.source.url.is_some() && is_file && !is_chart,
+                "{}: {location} is on this machine, where the cluster's other users cannot read it; \
+                 put it on a server{}, or leave the catalogue in its file and install with --channel",
+                name(),
+                if is_chart {
+                    ", in a chart repository or a registry"
+                } else {
+                    ""
+                }
+            );
             let fetched = url::fetch(&location, access).await.with_context(name)?;
             if let Some(expected) = &version.manifest_hash {
                 digest::verify(&fetched.bytes, expected)
@@ -47,14 +50,134 @@ pub async fn contain(object: &mut AddonCatalogue, access: &Access<'_>) -> Result
                  put them on a web server and add the catalogue from there",
                 MAX_BYTES >> 20
             );
-            let manifest = String::from_utf8(fetched.bytes)
-                .with_context(|| format!("{location} is no text"))?;
+            let manifest = String::from_utf8(fetched.bytes).ok();
+            let manifest = manifest.with_context(|| {
+                format!(
+                    "{}: {location} is no UTF-8 text, so it is no manifest",
+                    name()
+                )
+            })?;
             version.source = Source {
                 inline: Some(InlineSource { manifest }),
                 ..Source::default()
             };
         }
     }
-    object.spec.base_url = None;
+    if is_file {
+        object.spec.base_url = None;
+    }
     Ok(())
+}
+
+/// Where a source lies that nobody but this machine can read. An entry with several sources is refused elsewhere.
+fn of_this_machine(source: &Source, base: &str) -> Result<Option<String>, LocationError> {
+    let (location, is_local) = match source {
+        Source {
+            git: Some(git),
+            docker: None,
+            helm: None,
+            url: None,
+            inline: None,
+        } => (git.remote.clone(), is_path(&git.remote)),
+        Source {
+            git: None,
+            docker: None,
+            helm: Some(helm),
+            url: None,
+            inline: None,
+        } => (helm.url.clone(), is_path(&helm.url)),
+        Source {
+            git: None,
+            docker: None,
+            helm: None,
+            url: Some(url),
+            inline: None,
+        } => {
+            let location = resolve_manifest(base, &url.manifest)?;
+            let is_local = is_path(&location);
+            (location, is_local)
+        }
+        _ => return Ok(None),
+    };
+    Ok(is_local.then_some(location))
+}
+
+/// Whether a location is a path or a `file:` URL, and neither another URL nor ssh's `USER@HOST:PATH`.
+fn is_path(location: &str) -> bool {
+    let first = location.split('/').next().unwrap_or_default();
+    location.starts_with("file:") || !first.contains(':')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::source::cache::Cache;
+
+    /// What `catalogue add` says of a catalogue with one version.
+    async fn said(version: serde_json::Value) -> String {
+        let mut object: AddonCatalogue = serde_json::from_value(json!({
+            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "c"},
+            "spec": {"baseURL": "file:///srv/c.yaml", "addons": [{"name": "web", "versions": [version]}]},
+        }))
+        .unwrap();
+        let access = Access {
+            cache: &Cache::new(None),
+            offline: false,
+            ambient: true,
+            credentials: None,
+        };
+        let refused = contain(&mut object, &access).await.err();
+        refused.map_or_else(String::new, |error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_cluster_cannot_read_repositories_and_charts_of_this_machine() {
+        let helm = json!({"method": "helm"});
+        for (template, source, location) in [
+            (json!({}), json!({"git": {"remote": "../repo"}}), "../repo"),
+            (
+                helm.clone(),
+                json!({"git": {"remote": "file:///srv/repo"}}),
+                "file:///srv/repo",
+            ),
+            (
+                helm.clone(),
+                json!({"url": {"manifest": "web-1.0.0.tgz"}}),
+                "file:///srv/web-1.0.0.tgz",
+            ),
+        ] {
+            let version = json!({"version": "1", "template": template, "source": source});
+            let said = said(version).await;
+            let expected = format!("web 1: {location} is on this machine");
+            assert!(
+                said.starts_with(&expected) && said.contains("--channel"),
+                "{said}"
+            );
+        }
+        for source in [
+            json!({"git": {"remote": "https://h/r"}}),
+            json!({"url": {"manifest": "https://h/web.tgz"}}),
+        ] {
+            let version = json!({"version": "1", "template": helm, "source": source});
+            assert_eq!(said(version).await, "");
+        }
+    }
+
+    #[test]
+    fn what_is_of_this_machine() {
+        for (location, expected) in [
+            ("file:///srv/repo", true),
+            ("/srv/repo", true),
+            ("../repo", true),
+            ("repo/with:colon", true),
+            ("https://h/r", false),
+            ("ssh://git@h/r", false),
+            ("git@h:r", false),
+            ("oci://h/charts", false),
+        ] {
+            assert_eq!(is_path(location), expected, "{location}");
+        }
+    }
 }

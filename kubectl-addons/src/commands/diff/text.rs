@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use common::api::installation::HelmRelease;
 use common::plan::changes::{Change, FieldChange, FieldOwner};
 use common::plan::crd_safety::Breakage;
 use jiff::Timestamp;
@@ -56,6 +57,13 @@ pub(super) fn render(
     }
     for key in item.retained {
         let _ = writeln!(text, "  retained  {key}");
+    }
+    if let Some(HelmRelease { name, namespace }) = item.helm_release {
+        let _ = writeln!(
+            text,
+            "  helm      Release {namespace}/{name} is not compared; see what it is made of: kubectl addons render {}",
+            item.addon
+        );
     }
     for breakage in item.breakages.iter().flat_map(Breakage::lines) {
         let _ = writeln!(text, "  careful   {breakage}");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use common::api::catalogue::{FieldType, FormField, Requirement};
+use common::api::catalogue::{FieldType, FormField, Method, Requirement};
 use common::catalogue::Origin;
 use common::plan::summary::kinds;
 use serde_json::Value;
@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{Content, PassedOver, Shown, ShownEntry};
 use crate::commands::short;
 use crate::output::plain;
+use crate::source;
 
 /// Digits of a hash that are shown.
 const HASH_DIGITS: usize = 12;
@@ -49,7 +50,7 @@ pub fn text(shown: &Shown) -> String {
         line(&mut text, "support", &format!("{support:?}"));
     }
     if let Some(entry) = &shown.entry {
-        of_entry(&mut text, entry, shown.content.as_ref());
+        of_entry(&mut text, &shown.name, entry, shown.content.as_ref());
     }
     if !shown.passed_over.is_empty() {
         text.push_str("  passed over\n");
@@ -70,8 +71,13 @@ fn cluster(shown: &Shown) -> String {
     }
 }
 
-fn of_entry(text: &mut String, entry: &ShownEntry, content: Option<&Content>) {
-    line(text, "source", &source(entry, content));
+fn of_entry(text: &mut String, name: &str, entry: &ShownEntry, content: Option<&Content>) {
+    line(text, "source", &source_line(entry, content));
+    match entry.method {
+        Method::Manifest => {}
+        Method::GoTemplate => line(text, "method", "go-template"),
+        Method::Helm => line(text, "method", "helm"),
+    }
     if let Some(namespace) = &entry.default_namespace {
         line(text, "namespace", namespace);
     }
@@ -83,6 +89,9 @@ fn of_entry(text: &mut String, entry: &ShownEntry, content: Option<&Content>) {
             &format!("{}: {kinds}", content.objects.len()),
         );
         list(text, "images", &content.images);
+    } else if entry.method == Method::Helm {
+        let render = format!("in a chart: kubectl addons render {name}");
+        line(text, "objects", &render);
     }
     let requires: Vec<String> = entry.requires.iter().map(requirement).collect();
     list(text, "requires", &requires);
@@ -94,7 +103,7 @@ fn of_entry(text: &mut String, entry: &ShownEntry, content: Option<&Content>) {
     }
 }
 
-fn source(entry: &ShownEntry, content: Option<&Content>) -> String {
+fn source_line(entry: &ShownEntry, content: Option<&Content>) -> String {
     if let Some(content) = content {
         let hash: String = content.manifest_hash.chars().take(HASH_DIGITS).collect();
         let algorithm = match content.manifest_hash.len() {
@@ -109,23 +118,7 @@ fn source(entry: &ShownEntry, content: Option<&Content>) -> String {
         };
         return format!("{}  {algorithm}{hash}… {verified}", content.location);
     }
-    let source = &entry.source;
-    let path = |path: &Option<String>| {
-        path.as_ref()
-            .map(|path| format!("  {path}"))
-            .unwrap_or_default()
-    };
-    if let Some(git) = &source.git {
-        format!("git {}{}", git.remote, path(&git.path))
-    } else if let Some(docker) = &source.docker {
-        format!("image {}{}", docker.image, path(&docker.path))
-    } else if let Some(helm) = &source.helm {
-        format!("chart {} of {}", helm.chart, helm.url)
-    } else if let Some(url) = &source.url {
-        url.manifest.clone()
-    } else {
-        "inline".to_owned()
-    }
+    source::title(&entry.source)
 }
 
 fn requirement(requirement: &Requirement) -> String {

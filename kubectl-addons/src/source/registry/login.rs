@@ -6,16 +6,16 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use docker_credential::{CredentialRetrievalError, DockerCredential};
-use http_auth::ChallengeRef;
 use oci_client::Reference;
 use reqwest::Client;
-use reqwest::header::{HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::header::HeaderValue;
 use serde::Deserialize;
 use url::Url;
 
 use crate::source::Access;
 use crate::source::credentials::{Credentials, CredentialsError, Proof};
 
+use super::challenge::Challenge;
 use super::docker_config::{self, same_host};
 use super::{RegistryError, transport};
 
@@ -54,12 +54,6 @@ pub struct Login<'a> {
     identity: Option<Identity>,
     /// Why this machine has none.
     helper: Option<String>,
-}
-
-/// What an answer says about who may ask.
-enum Challenge {
-    Basic,
-    Bearer { realm: String, service: String },
 }
 
 /// What a token server answers.
@@ -113,17 +107,14 @@ impl<'a> Login<'a> {
     pub async fn answer(
         &mut self,
         client: &Client,
-        headers: &HeaderMap,
+        challenge: &Challenge,
         sent: Option<&HeaderValue>,
     ) -> Result<Option<HeaderValue>, RegistryError> {
-        let Some(challenge) = challenge(headers) else {
-            return Ok(None);
-        };
         self.ask_machine().await;
         match challenge {
             Challenge::Basic => Ok(self.first().filter(|first| sent != Some(first))),
             Challenge::Bearer { realm, service } => {
-                self.token(client, &realm, &service).await.map(Some)
+                self.token(client, realm, service).await.map(Some)
             }
         }
     }
@@ -323,34 +314,6 @@ fn failure(error: CredentialRetrievalError) -> Option<String> {
         | CredentialRetrievalError::ConfigReadError => None,
         other => Some(other.to_string()),
     }
-}
-
-/// The first challenge that can be answered; a token before a password.
-fn challenge(headers: &HeaderMap) -> Option<Challenge> {
-    let texts = headers.get_all(WWW_AUTHENTICATE).iter();
-    let texts: Vec<&str> = texts.filter_map(|value| value.to_str().ok()).collect();
-    let mut is_basic = false;
-    for text in texts {
-        for read in http_auth::ChallengeParser::new(text) {
-            // The rest of a header that cannot be read is of no use.
-            let Ok(read) = read else { break };
-            if read.scheme.eq_ignore_ascii_case("bearer") {
-                let parameter = |name: &str| parameter(&read, name);
-                if let Some(realm) = parameter("realm") {
-                    let service = parameter("service").unwrap_or_default();
-                    return Some(Challenge::Bearer { realm, service });
-                }
-            }
-            is_basic |= read.scheme.eq_ignore_ascii_case("basic");
-        }
-    }
-    is_basic.then_some(Challenge::Basic)
-}
-
-fn parameter(challenge: &ChallengeRef<'_>, name: &str) -> Option<String> {
-    let mut parameters = challenge.params.iter();
-    let found = parameters.find(|(key, _)| key.eq_ignore_ascii_case(name));
-    found.map(|(_, value)| value.to_unescaped())
 }
 
 fn basic(username: &str, password: &str) -> Option<HeaderValue> {

@@ -101,8 +101,8 @@ pub async fn send(request: RequestBuilder, location: &str) -> Result<Response, R
             Ok(response) if is_passing(response.status()) => {
                 wanted_pause(response.headers()).unwrap_or_default()
             }
-            // No connection, or one that ended before the answer.
-            Err(error) if error.is_request() || error.is_timeout() => Duration::ZERO,
+            // A connection that was kept open may be gone by now.
+            Err(error) if !(error.is_redirect() || error.is_builder()) => Duration::ZERO,
             Ok(_) | Err(_) => return answer.map_err(|error| wrong(location, error)),
         };
         if wanted > LONGEST_PAUSE || !tries.again(wanted).await {

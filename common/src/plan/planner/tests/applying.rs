@@ -231,6 +231,17 @@ fn the_target_namespace() {
 }
 
 #[test]
+fn a_release_of_helm_stands_in_the_target_namespace() {
+    let mut world = world();
+    world.wanted.helm_release = Some("till");
+    assert_eq!(world.plan().create_namespace, None);
+    world.snapshot.namespaces.clear();
+    assert_eq!(world.plan().create_namespace.as_deref(), Some("shop"));
+    world.wanted.create_namespace = false;
+    assert!(world.error().starts_with("Namespace shop does not exist"));
+}
+
+#[test]
 fn waits_for_what_can_be_unready() {
     let mut balanced = manifest("Service", "lb");
     balanced["spec"] = json!({"type": "LoadBalancer"});

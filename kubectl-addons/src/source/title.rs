@@ -1,0 +1,82 @@
+//! How a source is called where it was not read.
+
+use common::api::catalogue::{GitRef, Source};
+
+use super::url::without_credentials;
+
+/// `git REMOTE@REF:PATH`, `image IMAGE:PATH`, `chart CHART VERSION of URL`, a URL or `inline`; without credentials.
+pub fn title(source: &Source) -> String {
+    let below = |path: &Option<String>| match path {
+        Some(path) => format!(":{path}"),
+        None => String::new(),
+    };
+    if let Some(git) = &source.git {
+        let name = git.r#ref.as_ref().and_then(ref_name);
+        let name = name.map(|name| format!("@{name}")).unwrap_or_default();
+        let remote = without_credentials(&git.remote);
+        format!("git {remote}{name}{}", below(&git.path))
+    } else if let Some(docker) = &source.docker {
+        format!("image {}{}", docker.image, below(&docker.path))
+    } else if let Some(helm) = &source.helm {
+        let version = helm.version.as_deref().unwrap_or_default();
+        let chart = format!("{} {version}", helm.chart);
+        format!(
+            "chart {} of {}",
+            chart.trim(),
+            without_credentials(&helm.url)
+        )
+    } else if let Some(url) = &source.url {
+        without_credentials(&url.manifest)
+    } else {
+        "inline".to_owned()
+    }
+}
+
+fn ref_name(git_ref: &GitRef) -> Option<&str> {
+    let GitRef {
+        branch,
+        tag,
+        commit,
+    } = git_ref;
+    let name = branch.as_ref().or(tag.as_ref()).or(commit.as_ref());
+    name.map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn titles_hold_what_is_read_and_no_credentials() {
+        for (source, expected) in [
+            (
+                json!({"git": {"remote": "https://u:p@h/r", "ref": {"tag": "v1"}, "path": "a/b"}}),
+                "git https://h/r@v1:a/b",
+            ),
+            (json!({"git": {"remote": "https://h/r"}}), "git https://h/r"),
+            (
+                json!({"docker": {"image": "h/i:1", "path": "/a"}}),
+                "image h/i:1:/a",
+            ),
+            (
+                json!({"helm": {"url": "oci://h/charts", "chart": "web", "version": "1.2.0"}}),
+                "chart web 1.2.0 of oci://h/charts",
+            ),
+            (
+                json!({"helm": {"url": "https://h/charts", "chart": "web"}}),
+                "chart web of https://h/charts",
+            ),
+            (json!({"url": {"manifest": "a.yaml"}}), "a.yaml"),
+            (
+                json!({"url": {"manifest": "https://h/a.yaml?sig=1"}}),
+                "https://h/a.yaml?...",
+            ),
+            (json!({"inline": {"manifest": "a: b"}}), "inline"),
+        ] {
+            let source: Source = serde_json::from_value(source).unwrap();
+            assert_eq!(title(&source), expected);
+        }
+    }
+}
