@@ -2,6 +2,7 @@
 //! put right.
 
 mod hooks;
+mod released;
 
 use std::time::Duration;
 

@@ -88,7 +88,7 @@ impl Work {
 }
 
 /// The words of helm, which come in lines, as progress, reports and conditions take them.
-fn one_line(words: &str) -> String {
+pub fn one_line(words: &str) -> String {
     let lines: Vec<&str> = words.lines().map(str::trim).collect();
     lines.join("; ")
 }
