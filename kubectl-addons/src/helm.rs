@@ -82,13 +82,13 @@ pub enum HelmError {
     },
     /// A chart that cannot be rendered.
     #[error("chart: {0}")]
-    Chart(#[source] ChartError),
+    Chart(ChartError),
     /// An archive that cannot be read.
     #[error("chart archive: {0}")]
-    Archive(#[source] ArchiveError),
+    Archive(ArchiveError),
     /// A chart with its dependencies is no package.
     #[error("chart with its dependencies: {0}")]
-    Package(#[source] PackageError),
+    Package(PackageError),
     /// Dependencies have to be fetched, which was forbidden.
     #[error(
         "the dependencies of the chart ({names}) are not in charts/ and not in the cache, and --offline forbids to fetch them: \

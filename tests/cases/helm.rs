@@ -3,6 +3,7 @@
 
 mod hooks;
 mod mode;
+mod released;
 
 use std::time::Duration;
 

@@ -58,6 +58,8 @@ async fn metallb_installs_in_one_run() -> Result<()> {
     let requests = proxy.requests();
     let failed: Vec<&Seen> = writes(&requests)
         .filter(|seen| seen.status.is_none_or(|status| status >= 300))
+        // The namespace of the record is asked for by creating it.
+        .filter(|seen| !(seen.status == Some(409) && seen.uri.starts_with("/api/v1/namespaces?")))
         .collect();
     ensure!(failed.is_empty(), "{failed:#?}\n{said}");
     let mut answers = writes(&requests).map(|seen| seen.answered);

@@ -85,12 +85,14 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
 }
 
 /// `Release web/web   Deployed, revision 2: Upgrade complete`
-fn helm(status: Option<helm::release::Status>, release: &HelmRelease) -> String {
-    let HelmRelease { name, namespace } = release;
+fn helm(status: Option<helm::release::Status>, named: &HelmRelease) -> String {
+    let HelmRelease { name, namespace } = named;
     match status {
         Some(status) => format!(
             "Release {namespace}/{name}   {:?}, revision {}: {}",
-            status.phase, status.revision, status.description
+            status.phase,
+            status.revision,
+            release::one_line(&status.description)
         ),
         None => format!("Release {namespace}/{name}   is gone"),
     }

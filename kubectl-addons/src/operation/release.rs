@@ -67,7 +67,8 @@ impl Work {
         let work = self.clone();
         Box::pin(async move {
             let _runs = work.interruption.helm_runs().await;
-            work.done().await.map_err(|error| error.to_string())
+            let done = work.done().await;
+            done.map_err(|error| one_line(&error.to_string()))
         })
     }
 
@@ -94,11 +95,19 @@ impl Work {
     }
 }
 
-/// The release that a record stands for: what is installed, or what an operation was installing when it was cut off.
+/// The words of helm, which come in lines, as progress, reports and conditions take them.
+pub fn one_line(words: &str) -> String {
+    let lines: Vec<&str> = words.lines().map(str::trim).collect();
+    lines.join("; ")
+}
+
+/// The release that a record stands for: what is installed, what an operation was installing when it was cut off, or what
+/// could not be installed: helm keeps a release that failed.
 pub fn recorded(status: &AddonInstallationStatus) -> Option<&HelmRelease> {
     let operation = status.operation.as_ref();
     let target = operation.and_then(|operation| operation.target.as_ref());
-    let installed = status.installed.as_ref().or(target);
+    let tried = status.history.first().map(|revision| &revision.installed);
+    let installed = status.installed.as_ref().or(target).or(tried);
     installed?.helm_release.as_ref()
 }
 
@@ -143,4 +152,39 @@ pub async fn status(session: &Session, release: &HelmRelease) -> Result<Option<S
     let helm = session.helm().await?;
     let release = Release::new(helm, &config, &release.name, &release.namespace)?;
     Ok(release.status().await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_release_that_failed_is_still_there() {
+        let release = json!({"name": "web", "namespace": "shop"});
+        let is =
+            json!({"version": "1", "manifestHash": "", "valuesHash": "", "helmRelease": release});
+        let objects = json!({"version": "1", "manifestHash": "", "valuesHash": ""});
+        let tried =
+            json!([{"verb": "install", "outcome": "helm upgrade: not ready", "installed": is}]);
+        for (status, expected) in [
+            (json!({}), false),
+            (json!({"installed": is}), true),
+            (json!({"history": tried}), true),
+            (json!({"installed": objects, "history": tried}), false),
+        ] {
+            let read: AddonInstallationStatus = serde_json::from_value(status.clone()).unwrap();
+            assert_eq!(recorded(&read).is_some(), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn helm_is_quoted_in_one_line() {
+        let said = "resource web not ready\n  context deadline exceeded\n";
+        assert_eq!(
+            one_line(said),
+            "resource web not ready; context deadline exceeded"
+        );
+    }
 }
