@@ -5,6 +5,7 @@ mod chaos;
 mod crash;
 mod definitions;
 mod engine;
+mod facts;
 mod faults;
 mod harness;
 mod helm;

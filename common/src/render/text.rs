@@ -145,7 +145,8 @@ impl Text {
     #[must_use]
     pub fn raw(&self) -> Vec<u8> {
         let sections = self.sections.iter();
-        sections.flat_map(|section| section.bytes.clone()).collect()
+        let sections: Vec<&[u8]> = sections.map(|section| section.bytes.as_slice()).collect();
+        sections.concat()
     }
 
     /// Its objects; `location` is where the package was read, and places are `LOCATION/FILE:LINE`, the line that of the

@@ -1,7 +1,8 @@
 //! Hides what comes from Secrets of `valuesFrom` in what people read: a template may have put it into any object.
 //!
 //! A scalar of a Secret is hidden where it is a whole value, and where it is part of a longer text (a URL, a configuration
-//! file), also line by line and as base64. What a template changed in other ways cannot be known again.
+//! file), also line by line, as base64, and escaped as `quote` and `toJson` do it. What a template changed in other ways cannot be
+//! known again.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -117,8 +118,20 @@ impl Mask {
         if trimmed.chars().count() >= MIN_PART {
             let encoded = [text, trimmed].map(|text| STANDARD.encode(text));
             self.parts.extend(encoded);
+            self.parts.extend(escaped(trimmed).into_iter().flatten());
         }
     }
+}
+
+/// A text as it stands in JSON in a file of an object, plain and as Go escapes it there.
+fn escaped(text: &str) -> Option<[String; 2]> {
+    let quoted = serde_json::to_string(text).ok()?;
+    let plain = quoted.strip_prefix('"')?.strip_suffix('"')?;
+    let go = plain
+        .replace('&', "\\u0026")
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e");
+    (go != text).then(|| [plain.to_owned(), go])
 }
 
 impl fmt::Debug for Mask {
@@ -170,6 +183,17 @@ mod tests {
         }
         assert!(mask.hides(&json!(["x", 54321])) && !mask.hides(&json!(["x", 1])));
         assert!(!format!("{mask:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn values_are_hidden_where_they_are_escaped() {
+        let mask = mask(json!({"password": r#"hun"te\r<2"#}));
+        for text in [
+            r#"{"password":"hun\"te\\r<2"}"#,
+            r#"{"password":"hun\"te\\r\u003c2"}"#,
+        ] {
+            assert_eq!(mask.text(text), r#"{"password":"***"}"#);
+        }
     }
 
     #[test]

@@ -59,6 +59,7 @@ const LIMITS: Limits = Limits {
     steps: 50_000,
     iterations: 10_000,
     bytes: 4 << 20,
+    work: 1 << 28,
 };
 
 static DATA: LazyLock<Value> = LazyLock::new(|| {

@@ -19,6 +19,7 @@ const FEW: Limits = Limits {
     steps: 20_000,
     iterations: 5_000,
     bytes: 1 << 26,
+    work: 1 << 28,
 };
 
 /// Renders one file on a thread with a stack of 2 MiB, as those of tokio have.

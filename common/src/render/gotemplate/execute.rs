@@ -67,6 +67,7 @@ impl<'t, 'a> Execution<'t, 'a> {
             context: Context {
                 registry: options.registry.as_ref(),
                 bytes: options.limits.bytes,
+                work: options.limits.work,
             },
             file: 0,
             variables: vec![("$", root)],

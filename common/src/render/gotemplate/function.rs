@@ -57,6 +57,8 @@ pub struct Context<'a> {
     pub registry: Option<&'a Registry>,
     /// Bytes that functions may still make.
     pub(super) bytes: usize,
+    /// Bytes that functions may still read.
+    pub(super) work: usize,
 }
 
 /// Which functions a template has.
@@ -142,6 +144,18 @@ impl Context<'_> {
             _ => Err(FunctionError::too_long()),
         }
     }
+
+    /// Counts bytes that a function reads: a loop over a long text, or over all items of a long list, ends.
+    pub(super) fn work(&mut self, bytes: usize) -> Result<(), FunctionError> {
+        let left = self.work.checked_sub(bytes);
+        self.work = left.ok_or_else(FunctionError::too_much)?;
+        Ok(())
+    }
+
+    /// Go's deep equality, where every value that is looked at counts.
+    pub(super) fn deep_equal(&mut self, a: &Value, b: &Value) -> Result<bool, FunctionError> {
+        a.deep_equal(b, &mut self.work)
+    }
 }
 
 impl FunctionError {
@@ -155,8 +169,14 @@ impl FunctionError {
     #[must_use]
     pub fn too_deep() -> Self {
         Self(format!(
-            "a value is nested deeper than {MAX_DEPTH} levels, is too large to compare, or holds itself"
+            "a value is nested deeper than {MAX_DEPTH} levels, or holds itself"
         ))
+    }
+
+    /// A rendering whose functions read too much.
+    #[must_use]
+    pub fn too_much() -> Self {
+        Self("the functions of the templates read too much: does a loop compare long texts or lists?".to_owned())
     }
 
     /// A text longer than [`MAX_TEXT`].

@@ -14,16 +14,19 @@ pub struct Limits {
     pub iterations: usize,
     /// Bytes that functions make, all together.
     pub bytes: usize,
+    /// Bytes that functions read, all together: of texts that they get, and of values that they compare.
+    pub work: usize,
 }
 
 impl Default for Limits {
-    /// 64 MiB of output, 10 million steps, 1 million iterations, 1 GiB made by functions.
+    /// 64 MiB of output, 10 million steps, 1 million iterations, 1 GiB made by functions, 4 GiB read.
     fn default() -> Self {
         Self {
             output: 64 << 20,
             steps: 10_000_000,
             iterations: 1_000_000,
             bytes: 1 << 30,
+            work: 1 << 32,
         }
     }
 }

@@ -8,6 +8,7 @@
 
 mod compare;
 mod dict;
+pub mod hexadecimal;
 mod list;
 pub mod number;
 mod print;

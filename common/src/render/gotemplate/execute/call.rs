@@ -85,7 +85,12 @@ impl<'t, 'a> Execution<'t, 'a> {
             let fitted = fit(last, parameter);
             values.push(fitted.map_err(|problem| self.fail(operand.at, operand, problem))?);
         }
-        let result = (function.run)(&mut self.context, Arguments::new(&values));
+        let read = values.iter().map(|value| match value {
+            Value::Text(text) => text.len(),
+            _ => 0,
+        });
+        let read = self.context.work(read.fold(0, usize::saturating_add));
+        let result = read.and_then(|()| (function.run)(&mut self.context, Arguments::new(&values)));
         let result = result.and_then(|value| {
             let bytes = match &value {
                 Value::Text(text) => text.len(),

@@ -3,7 +3,7 @@
 use super::super::function::Parameter::{Any, Text, Texts};
 use super::super::function::{Function, FunctionError};
 use super::super::value::Value;
-use super::{Answer, strings};
+use super::{Answer, pieces, strings};
 use crate::render::image::Image;
 use crate::version::constraint::{self, Constraint};
 
@@ -19,13 +19,7 @@ pub(super) const ADDONS: &[Function] = &[
     }),
     // Go's strings.Join: sprig's takes the separator first and any list.
     Function::new("join", &[Texts, Text], |ctx, args| {
-        let items = match args.value(0) {
-            Value::List(list) => list
-                .iter()
-                .map(Value::to_text)
-                .collect::<Result<Vec<_>, _>>()?,
-            _ => Vec::new(),
-        };
+        let items = pieces::texts(ctx, args.value(0))?;
         strings::joined(ctx, &items, args.text(1)?)
     }),
     // The version comes first; whatever cannot be understood does not match.

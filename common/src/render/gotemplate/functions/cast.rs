@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::num::{IntErrorKind, ParseIntError};
 
-use super::super::value::Value;
+use super::super::value::{Value, hexadecimal};
 
 /// `cast.ToInt64`: of nil, a list, a dict 0.
 pub(super) fn to_int(value: &Value) -> i64 {
@@ -45,27 +45,8 @@ fn float_of_text(text: &str) -> f64 {
     };
     match digits.parse::<f64>() {
         Ok(number) if number.is_finite() || is_named => number,
-        _ => hexadecimal_float(&digits).unwrap_or_default(),
+        _ => hexadecimal::parse(&digits).unwrap_or_default(),
     }
-}
-
-/// `0x1.8p3` is 12; the exponent must be there.
-fn hexadecimal_float(text: &str) -> Option<f64> {
-    let lower = text.to_ascii_lowercase();
-    let (sign, digits) = match lower.strip_prefix('-') {
-        Some(digits) => (-1.0, digits),
-        None => (1.0, lower.strip_prefix('+').unwrap_or(&lower)),
-    };
-    let (mantissa, exponent) = digits.strip_prefix("0x")?.split_once('p')?;
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let mut number = 0.0;
-    for digit in whole.chars().chain(fraction.chars()) {
-        number = number * 16.0 + f64::from(digit.to_digit(16)?);
-    }
-    let places = i32::try_from(fraction.len()).ok()?.checked_mul(4)?;
-    let exponent = exponent.parse::<i32>().ok()?.checked_sub(places)?;
-    let number = sign * number * 2_f64.powi(exponent);
-    number.is_finite().then_some(number)
 }
 
 /// Go's conversion on amd64: towards zero, and the smallest number for what does not fit.

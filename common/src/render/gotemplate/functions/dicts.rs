@@ -19,8 +19,9 @@ pub(super) const DICTS: &[Function] = &[
                 "there is no dict to set in: it is missing or null",
             ));
         };
-        reserve_items(ctx, 1, ENTRY)?;
-        dict.set(args.text(1)?, args.value(2).clone());
+        let key = args.text(1)?;
+        ctx.reserve(key.len().saturating_add(ENTRY))?;
+        dict.set(key, args.value(2).clone());
         Ok(Value::Dict(dict.clone()))
     }),
     Function::new("unset", &[Map, Text], |_, args| {
@@ -69,7 +70,9 @@ fn dict(ctx: &mut Context<'_>, args: Arguments<'_>) -> Answer {
     for pair in pairs {
         let value = pair.get(1).cloned().unwrap_or_else(|| Value::text(""));
         if let Some(key) = pair.first() {
-            entries.push((Rc::from(key.to_text()?), value));
+            let key = key.to_text()?;
+            ctx.reserve(key.len())?;
+            entries.push((Rc::from(key), value));
         }
     }
     Ok(Value::Dict(Dict::new(Element::Any, entries)))
@@ -93,14 +96,16 @@ fn dig(_: &mut Context<'_>, args: Arguments<'_>) -> Answer {
     let [keys @ .., default, dict] = args.rest(0) else {
         return Err(FunctionError::new("it needs keys, a default and a dict"));
     };
+    // All of them, before the first is looked for.
+    if let Some(other) = keys.iter().find(|key| !matches!(key, Value::Text(_))) {
+        return Err(FunctionError::new(format!(
+            "the keys must be strings, and {} is none",
+            other.type_name()
+        )));
+    }
     let mut step = dict.clone();
     for key in keys {
-        let Value::Text(key) = key else {
-            return Err(FunctionError::new(format!(
-                "the keys must be strings, and {} is none",
-                key.type_name()
-            )));
-        };
+        let Value::Text(key) = key else { continue };
         let dict = match &step {
             Value::Dict(dict) if dict.element() == Element::Any => dict,
             other => {

@@ -3,12 +3,13 @@
 use super::super::function::Function;
 use super::super::function::Parameter::Any;
 use super::super::value::Value;
+use super::cast::atoi;
 
 pub(super) const DURATIONS: &[Function] = &[
     Function::new("duration", &[Any], |_, args| {
         let seconds = match args.value(0) {
             Value::Int64(seconds) => *seconds,
-            Value::Text(text) => text.parse().unwrap_or(0),
+            Value::Text(text) => atoi(text),
             _ => 0,
         };
         Ok(Value::text(duration(seconds)))

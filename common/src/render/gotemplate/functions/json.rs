@@ -52,6 +52,7 @@ fn parsed(
         .bytes()
         .filter(|byte| matches!(byte, b',' | b'[' | b'{' | b':'));
     reserve_items(ctx, values.count() + 1, 2 * ITEM)?;
+    ctx.reserve(text.len())?;
     let read = serde_json::from_str::<serde_json::Value>(text);
     if let Err(error) = &read
         && error.to_string().starts_with("recursion limit")

@@ -23,7 +23,7 @@ pub(super) const KINDS: &[Function] = &[
     Function::new("kindIs", &[Text, Any], |_, args| {
         Ok(Value::Bool(args.text(0)? == args.value(1).kind_name()))
     }),
-    Function::new("deepEqual", &[Any, Any], |_, args| {
-        Ok(Value::Bool(args.value(0).deep_equal(args.value(1))?))
+    Function::new("deepEqual", &[Any, Any], |ctx, args| {
+        Ok(Value::Bool(ctx.deep_equal(args.value(0), args.value(1))?))
     }),
 ];

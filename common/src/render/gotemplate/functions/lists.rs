@@ -40,9 +40,6 @@ pub(super) const LISTS: &[Function] = &[
     Function::variadic("concat", &[], Any, concat),
 ];
 
-/// How many pairs of items one call compares.
-const MAX_COMPARED: usize = 50_000_000;
-
 /// The list in argument `index`, for which `doing` is meant.
 fn items<'a>(args: Arguments<'a>, index: usize, doing: &str) -> Result<&'a List, FunctionError> {
     match args.value(index) {
@@ -108,15 +105,15 @@ fn reverse(ctx: &mut Context<'_>, args: Arguments<'_>) -> Answer {
 
 fn compact(ctx: &mut Context<'_>, args: Arguments<'_>) -> Answer {
     let list = items(args, 0, "compact")?;
+    ctx.work(list.len().saturating_mul(ITEM))?;
     let kept = list.iter().filter(|item| !is_empty(item));
     made(ctx, kept.cloned().collect())
 }
 
 fn uniq(ctx: &mut Context<'_>, args: Arguments<'_>) -> Answer {
     let mut kept = Vec::new();
-    let mut compared = 0;
     for item in items(args, 0, "find uniq")?.iter() {
-        if !contains(&kept, item, &mut compared)? {
+        if !contains(ctx, &kept, item)? {
             kept.push(item.clone());
         }
     }
@@ -125,34 +122,27 @@ fn uniq(ctx: &mut Context<'_>, args: Arguments<'_>) -> Answer {
 
 fn without(ctx: &mut Context<'_>, args: Arguments<'_>) -> Answer {
     let mut kept = Vec::new();
-    let mut compared = 0;
     for item in items(args, 0, "find without")?.iter() {
-        if !contains(args.rest(1), item, &mut compared)? {
+        if !contains(ctx, args.rest(1), item)? {
             kept.push(item.clone());
         }
     }
     made(ctx, kept)
 }
 
-fn has(_: &mut Context<'_>, args: Arguments<'_>) -> Answer {
+fn has(ctx: &mut Context<'_>, args: Arguments<'_>) -> Answer {
     let (needle, haystack) = (args.value(0), args.value(1));
     Ok(Value::Bool(match haystack {
         Value::Missing | Value::Nil => false,
-        Value::List(list) => contains(list, needle, &mut 0)?,
+        Value::List(list) => contains(ctx, list, needle)?,
         other => return Err(no_list(other, "find has")),
     }))
 }
 
 /// Go's deep equality: an int is no int64.
-fn contains(items: &[Value], needle: &Value, compared: &mut usize) -> Result<bool, FunctionError> {
+fn contains(ctx: &mut Context<'_>, items: &[Value], needle: &Value) -> Result<bool, FunctionError> {
     for item in items {
-        *compared += 1;
-        if *compared > MAX_COMPARED {
-            return Err(FunctionError::new(
-                "the list is too long to compare all its items",
-            ));
-        }
-        if needle.deep_equal(item)? {
+        if ctx.deep_equal(needle, item)? {
             return Ok(true);
         }
     }

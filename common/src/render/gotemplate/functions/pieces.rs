@@ -36,20 +36,18 @@ pub(super) const PIECES: &[Function] = &[
         Ok(Value::texts(parts))
     }),
     Function::new("join", &[Text, Any], |ctx, args| {
-        let items = texts(args.value(1))?;
+        let items = texts(ctx, args.value(1))?;
         strings::joined(ctx, &items, args.text(0)?)
     }),
     Function::new("toStrings", &[Any], |ctx, args| {
-        let items = texts(args.value(0))?;
-        ctx.reserve(items.iter().map(|item| item.len() + ITEM).sum())?;
+        let items = texts(ctx, args.value(0))?;
         Ok(Value::texts(items))
     }),
     Function::new("sortAlpha", &[Any], |ctx, args| {
         let mut items = match args.value(0) {
-            list @ Value::List(_) => texts(list)?,
+            list @ Value::List(_) => texts(ctx, list)?,
             other => vec![other.to_text()?],
         };
-        ctx.reserve(items.iter().map(|item| item.len() + ITEM).sum())?;
         items.sort();
         Ok(Value::texts(items))
     }),
@@ -67,16 +65,25 @@ pub(super) fn piece(text: &str, start: usize, end: usize) -> Result<&str, Functi
 }
 
 /// As sprig's `strslice`: the items that are not nil; what is no list is one item.
-fn texts(value: &Value) -> Result<Vec<String>, FunctionError> {
-    match value {
-        Value::Missing | Value::Nil => Ok(Vec::new()),
-        Value::List(list) => list
-            .iter()
-            .filter(|item| !matches!(item, Value::Missing | Value::Nil))
-            .map(Value::to_text)
-            .collect(),
-        other => Ok(vec![other.to_text()?]),
+pub(super) fn texts(ctx: &mut Context<'_>, value: &Value) -> Result<Vec<String>, FunctionError> {
+    let items = match value {
+        Value::List(list) => list,
+        other => std::slice::from_ref(other),
+    };
+    let mut texts = Vec::new();
+    for item in items {
+        if !matches!(item, Value::Missing | Value::Nil) {
+            texts.push(text(ctx, item)?);
+        }
     }
+    Ok(texts)
+}
+
+/// A value as text. Asked for one by one: a list holds the same long text many times at no cost.
+pub(super) fn text(ctx: &mut Context<'_>, value: &Value) -> Result<String, FunctionError> {
+    let text = value.to_text()?;
+    ctx.reserve(text.len().saturating_add(ITEM))?;
+    Ok(text)
 }
 
 /// A negative count keeps the end.
@@ -150,6 +157,7 @@ fn parts<'a>(
     }
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     reserve_items(ctx, text.matches(separator).take(limit).count(), 2 * ITEM)?;
+    ctx.reserve(text.len())?;
     if !separator.is_empty() {
         return Ok(text.splitn(limit, separator).collect());
     }

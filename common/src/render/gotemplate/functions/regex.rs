@@ -90,7 +90,7 @@ fn find_all(ctx: &mut Context<'_>, args: Arguments<'_>) -> Answer {
     let limit = usize::try_from(args.int(2)?).unwrap_or(usize::MAX);
     let mut found = Vec::new();
     for part in regex.find_iter(args.text(1)?).take(limit) {
-        reserve_items(ctx, 1, 2 * ITEM)?;
+        ctx.reserve(part.len().saturating_add(2 * ITEM))?;
         found.push(part.as_str());
     }
     Ok(Value::texts(found))
@@ -178,6 +178,7 @@ fn split(ctx: &mut Context<'_>, args: Arguments<'_>) -> Answer {
     if text.is_empty() && !pattern.is_empty() {
         return Ok(Value::texts([""]));
     }
+    ctx.reserve(text.len())?;
     let (mut parts, mut start, mut end) = (Vec::new(), 0, 0);
     for found in regex.find_iter(text).take(limit) {
         if parts.len() + 1 == limit {

@@ -4,7 +4,7 @@ use super::super::builtins::format::quote;
 use super::super::function::Parameter::{Any, Int, Text};
 use super::super::function::{Arguments, Context, Function, FunctionError};
 use super::super::value::Value;
-use super::{Answer, case, text_of_text, wrap};
+use super::{Answer, case, pieces, text_of_text, wrap};
 
 pub(super) const STRINGS: &[Function] = &[
     Function::new("hello", &[], |_, _| Ok(Value::text("Hello!"))),
@@ -109,7 +109,7 @@ fn between(ctx: &mut Context<'_>, args: Arguments<'_>, make: impl Fn(&str) -> St
         .filter(|value| !matches!(value, Value::Missing | Value::Nil));
     let mut parts = Vec::new();
     for value in present {
-        parts.push(make(&value.to_text()?));
+        parts.push(make(&pieces::text(ctx, value)?));
     }
     joined(ctx, &parts, " ")
 }

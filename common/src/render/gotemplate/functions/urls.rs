@@ -5,10 +5,12 @@ use std::rc::Rc;
 use super::super::function::Parameter::{Dict as Map, Text};
 use super::super::function::{Function, FunctionError};
 use super::super::value::{Dict, Element, Value};
+use super::DICT;
 use super::url::{Url, UrlError, User};
 
 pub(super) const URLS: &[Function] = &[
-    Function::new("urlParse", &[Text], |_, args| {
+    Function::new("urlParse", &[Text], |ctx, args| {
+        ctx.reserve(args.text(0)?.len().saturating_add(DICT))?;
         let url = Url::parse(args.text(0)?).map_err(not_parsed)?;
         let user = url.user.as_ref().map(User::to_string).unwrap_or_default();
         let parts = [

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::super::value::hexadecimal;
+
 /// A number that has no type yet: it becomes what a parameter needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number<'a> {
@@ -146,30 +148,12 @@ fn float(text: &str) -> Option<f64> {
     }
     let text = text.replace('_', "");
     if text.to_ascii_lowercase().contains("0x") {
-        return hexadecimal(&text);
+        return hexadecimal::parse(&text);
     }
     if !text.contains(|c: char| c.is_ascii_digit()) {
         return None;
     }
     text.parse().ok().filter(|value: &f64| value.is_finite())
-}
-
-/// `-0x1.8p-3`
-fn hexadecimal(text: &str) -> Option<f64> {
-    let (sign, text) = match text.strip_prefix('-') {
-        Some(text) => (-1.0, text),
-        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let text = text
-        .strip_prefix("0x")
-        .or_else(|| text.strip_prefix("0X"))?;
-    let (mantissa, exponent) = text.split_once(['p', 'P'])?;
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = u64::from_str_radix(&format!("{whole}{fraction}"), 16).ok()?;
-    let exponent: i32 = exponent.parse().ok()?;
-    let exponent = exponent.checked_sub(i32::try_from(fraction.len()).ok()?.checked_mul(4)?)?;
-    let value = sign * digits as f64 * 2f64.powi(exponent);
-    value.is_finite().then_some(value)
 }
 
 /// Whether every `_` stands between digits, where a prefix `0x` counts as one.

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::{Dict, MAX_DEPTH, Value};
 use crate::render::gotemplate::function::FunctionError;
 
-/// How many values one deep comparison looks at.
-const MAX_COMPARED: usize = 1_000_000;
+/// Bytes that a value counts where it is compared, besides its text.
+const COMPARED: usize = 32;
 
 impl Value {
     /// Go's `eq a b`: numbers of different types do not compare but whole ones with and without sign; nil equals nil.
@@ -70,9 +70,9 @@ impl Value {
     /// Go's `reflect.DeepEqual`: same types, same values; an int is no int64.
     ///
     /// # Errors
-    /// Nested deeper than [`MAX_DEPTH`], or too large.
-    pub fn deep_equal(&self, other: &Self) -> Result<bool, FunctionError> {
-        deep_equal(self, other, 0, &mut 0)
+    /// Nested deeper than [`MAX_DEPTH`], or more bytes to look at than are `left`.
+    pub fn deep_equal(&self, other: &Self, left: &mut usize) -> Result<bool, FunctionError> {
+        deep_equal(self, other, 0, left)
     }
 
     /// The value of a whole number of any type.
@@ -94,16 +94,15 @@ impl Value {
     }
 }
 
-fn deep_equal(
-    a: &Value,
-    b: &Value,
-    depth: usize,
-    compared: &mut usize,
-) -> Result<bool, FunctionError> {
-    *compared += 1;
-    if depth > MAX_DEPTH || *compared > MAX_COMPARED {
+fn deep_equal(a: &Value, b: &Value, depth: usize, left: &mut usize) -> Result<bool, FunctionError> {
+    if depth > MAX_DEPTH {
         return Err(FunctionError::too_deep());
     }
+    let cost = match a {
+        Value::Text(text) => text.len().saturating_add(COMPARED),
+        _ => COMPARED,
+    };
+    *left = left.checked_sub(cost).ok_or_else(FunctionError::too_much)?;
     Ok(match (a, b) {
         (Value::Missing | Value::Nil, Value::Missing | Value::Nil) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
@@ -121,26 +120,26 @@ fn deep_equal(
                 return Ok(false);
             }
             for (a, b) in a.iter().zip(b.iter()) {
-                if !deep_equal(a, b, depth + 1, compared)? {
+                if !deep_equal(a, b, depth + 1, left)? {
                     return Ok(false);
                 }
             }
             true
         }
-        (Value::Dict(a), Value::Dict(b)) => dicts_equal(a, b, depth, compared)?,
+        (Value::Dict(a), Value::Dict(b)) => dicts_equal(a, b, depth, left)?,
         (Value::Record(a), Value::Record(b)) => {
             if a.shape() != b.shape() {
                 return Ok(false);
             }
             for ((_, a), (_, b)) in a.fields().zip(b.fields()) {
-                if !deep_equal(a, b, depth + 1, compared)? {
+                if !deep_equal(a, b, depth + 1, left)? {
                     return Ok(false);
                 }
             }
             true
         }
         (Value::Pointer(a), Value::Pointer(b)) => match (a.target(), b.target()) {
-            (Some(a), Some(b)) => deep_equal(&a, &b, depth + 1, compared)?,
+            (Some(a), Some(b)) => deep_equal(&a, &b, depth + 1, left)?,
             (None, None) => true,
             _ => false,
         },
@@ -148,12 +147,7 @@ fn deep_equal(
     })
 }
 
-fn dicts_equal(
-    a: &Dict,
-    b: &Dict,
-    depth: usize,
-    compared: &mut usize,
-) -> Result<bool, FunctionError> {
+fn dicts_equal(a: &Dict, b: &Dict, depth: usize, left: &mut usize) -> Result<bool, FunctionError> {
     if a.is(b) {
         return Ok(true);
     }
@@ -161,7 +155,7 @@ fn dicts_equal(
         return Ok(false);
     }
     for ((key, a), (other, b)) in a.entries().iter().zip(b.entries()) {
-        if *key != other || !deep_equal(a, &b, depth + 1, compared)? {
+        if *key != other || !deep_equal(a, &b, depth + 1, left)? {
             return Ok(false);
         }
     }
