@@ -1,6 +1,7 @@
 //! The data of templates, read from a real cluster: facts of its API, then both overlays.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use addons_tests::control_plane::{ControlPlane, Options};
 use addons_tests::shared;
@@ -25,7 +26,11 @@ async fn a_real_cluster_tells_what_it_is() -> Result<()> {
     let cluster = Cluster::from_client(
         client.clone(),
         control_plane.server(),
-        ClusterOptions::default(),
+        ClusterOptions {
+            cache_dir: None,
+            request_timeout: Duration::from_secs(30),
+            concurrency: 8,
+        },
     );
 
     let bare = template_facts::read(&cluster).await?;
