@@ -1,6 +1,7 @@
 //! Every method from every source that it goes with, installed from a catalogue in a real cluster: each source is a real
 //! server that wants the credentials of a Secret beside the catalogue.
 
+mod content;
 mod rig;
 
 use addons_tests::tally::Tally;

@@ -1,5 +1,6 @@
 //! Does what the plans of a command say: record, apply in the order of the graph, wait, prune, record.
 
+mod helm;
 mod operation;
 mod part;
 mod scheduler;

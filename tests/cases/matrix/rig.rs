@@ -9,13 +9,15 @@ use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::servers::charts::{self, Charts};
 use addons_tests::servers::git::http::{self as git, GitHttp};
 use addons_tests::servers::git::repository::Repository;
-use addons_tests::servers::http::{Answer, Server};
+use addons_tests::servers::http::Server;
 use addons_tests::servers::registry::front::Front;
 use addons_tests::servers::registry::{Door, Layer, Registry, USER};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+
+use super::content::{files, map, tar};
 
 pub use addons_tests::servers::registry::PASSWORD;
 
@@ -375,38 +377,4 @@ impl Rig {
             }),
         )
     }
-}
-
-fn map(name: &str, data: &Value) -> String {
-    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
-        .to_string()
-}
-
-/// A web server of the files in a folder, for [`USER`].
-fn files(folder: std::path::PathBuf) -> Result<Server> {
-    let wanted = format!("Basic {}", STANDARD.encode(format!("{USER}:{PASSWORD}")));
-    Server::start(None, move |request| {
-        if request.headers.get("authorization") != Some(&wanted) {
-            return Answer::status(401);
-        }
-        let name = request.uri.trim_start_matches('/');
-        match fs::read(folder.join(name)) {
-            Ok(bytes) => {
-                let etag = format!("\"{}\"", addons_tests::servers::registry::digest(&bytes));
-                Answer::tagged(request, &etag, bytes)
-            }
-            Err(_) => Answer::status(404),
-        }
-    })
-}
-
-fn tar(files: &[(&str, String)]) -> Result<Vec<u8>> {
-    let mut builder = tar::Builder::new(Vec::new());
-    for (path, text) in files {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        builder.append_data(&mut header, path, text.as_bytes())?;
-    }
-    builder.into_inner().context("the archive")
 }

@@ -18,7 +18,7 @@ use super::super::cluster::Cluster;
 use super::super::error::EngineError;
 use super::super::lock::{self, Lock};
 use super::super::namespace::{self, Removal};
-use super::super::report::{Cause, Failure, Report};
+use super::super::report::{Failure, Report};
 use super::super::status::{self, Ending};
 use super::super::{prune, record, wait};
 use super::part::{Applied, News};
@@ -171,68 +171,12 @@ impl Operation<'_> {
         if let Some(failure) = refused {
             self.fail(&mut report, failure);
         }
-        self.release_of_helm(&mut report).await;
+        self.leave_to_helm(&mut report).await;
         if report.is_done() && self.options.wait {
             self.wait(&mut report, &ready).await;
         }
         self.prune(&mut report, &mut recorded).await;
         (report, recorded, namespace_uid)
-    }
-
-    /// Leaves the plan's release to helm.
-    async fn release_of_helm(&self, report: &mut Report) {
-        let plan = self.task.plan;
-        let (Some(release), Some(outside)) = (&plan.helm_release, self.task.outside) else {
-            return;
-        };
-        if !report.is_done() {
-            return;
-        }
-        let key = ObjectKey {
-            group: "helm.sh".to_owned(),
-            kind: "Release".to_owned(),
-            namespace: Some(release.namespace.clone()),
-            name: release.name.clone(),
-        };
-        let helm = |status, message: &str| Event::Waiting {
-            key: key.clone(),
-            readiness: Readiness {
-                status,
-                message: message.to_owned(),
-            },
-        };
-        (self.events)(helm(Status::InProgress, "helm is at work"));
-        if let Err(message) = outside().await {
-            let cause = Cause::Other;
-            self.fail(
-                report,
-                Failure {
-                    key,
-                    message,
-                    cause,
-                },
-            );
-            return;
-        }
-        let action = match plan.verb {
-            Verb::Uninstall => {
-                (self.events)(Event::Pruned { key: key.clone() });
-                report.pruned.push(key);
-                return;
-            }
-            Verb::Install => Action::Create,
-            Verb::Upgrade => Action::Update,
-        };
-        (self.events)(Event::Applied {
-            key: key.clone(),
-            action,
-        });
-        (self.events)(helm(Status::Current, "installed by helm"));
-        let keys = match action {
-            Action::Create => &mut report.created,
-            _ => &mut report.changed,
-        };
-        keys.push(key);
     }
 
     async fn create_namespace(&self) -> Result<Option<String>, Failure> {
@@ -318,7 +262,7 @@ impl Operation<'_> {
         }
     }
 
-    fn fail(&self, report: &mut Report, failure: Failure) {
+    pub(super) fn fail(&self, report: &mut Report, failure: Failure) {
         (self.events)(Event::Failed {
             key: failure.key.clone(),
             message: failure.message.clone(),
