@@ -9,7 +9,6 @@ use common::api::catalogue::{AddonVersion, CatalogueClass, Template};
 use common::api::names::installation_name;
 use common::catalogue::select::{Request, Rules};
 use common::catalogue::{Entry, Origin};
-use common::manifest::Manifest;
 use common::plan::InstallationName;
 use common::values;
 use serde_json::{Value, json};
@@ -64,15 +63,22 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
         Some(verified) => verified,
         None => fetch(session, &candidate).await?,
     };
+    // The Secret beside the installations is part of the data, and never printed (product.md 3).
+    let mask = candidate.inputs.mask();
     if args.output == RenderFormat::Raw {
         let text = content::text(session, &candidate, verified.fetched.package).await?;
         tell(&text.warnings);
-        output::bytes(&text.raw());
+        match mask.is_empty() {
+            true => output::bytes(&text.raw()),
+            false => output::data(&mask.text(&String::from_utf8_lossy(&text.raw()))),
+        }
         return Ok(Exit::Done);
     }
     let rendered = content::objects(session, &candidate, verified).await?;
     tell(&rendered.warnings);
-    print(rendered.manifests, args.output)?;
+    let objects = rendered.manifests.into_iter();
+    let objects: Vec<Value> = objects.map(|one| mask.value(&one.object)).collect();
+    print(&objects, args.output)?;
     Ok(Exit::Done)
 }
 
@@ -136,15 +142,14 @@ fn data(file: &Path) -> Result<Value> {
     values::read(&bytes, &name).with_context(|| format!("--data {name}"))
 }
 
-fn print(manifests: Vec<Manifest>, format: RenderFormat) -> Result<()> {
-    let objects: Vec<Value> = manifests.into_iter().map(|one| one.object).collect();
+fn print(objects: &[Value], format: RenderFormat) -> Result<()> {
     if format == RenderFormat::Json {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
         return output::value(&list, Format::Json);
     }
     for object in objects {
         output::data("---\n");
-        output::value(&object, Format::Yaml)?;
+        output::value(object, Format::Yaml)?;
     }
     Ok(())
 }

@@ -50,10 +50,8 @@ pub async fn fetch(session: &Session, candidate: &Candidate) -> Result<Verified>
         }
         None => None,
     };
-    // What is written in a cluster is not to reach for the files and accounts of whoever reads it (semantics 16).
-    let ambient = matches!(*entry.origin, Origin::Index { .. });
     let access = Access {
-        ambient,
+        ambient: is_of_this_machine(&entry.origin),
         credentials: credentials.as_deref(),
         ..session.access()
     };
@@ -84,6 +82,20 @@ pub async fn fetch(session: &Session, candidate: &Candidate) -> Result<Verified>
     })
 }
 
+/// Whether the user of this machine wrote, or chose with credentials of theirs, what names the source. What stands in a cluster
+/// (semantics 16) or on a web server is not to reach for the files and accounts of whoever reads it.
+fn is_of_this_machine(origin: &Origin) -> bool {
+    match origin {
+        Origin::Catalogue { .. } => false,
+        Origin::Index { location } => {
+            let scheme = location.split_once("://").map(|(scheme, _)| scheme);
+            !scheme.is_some_and(|scheme| {
+                scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
+            })
+        }
+    }
+}
+
 /// Of a file its bytes, of a folder its listing.
 fn verify(package: &Package, expected: &str) -> Result<digest::Verified, digest::HashMismatch> {
     match package.as_file() {
@@ -106,5 +118,32 @@ fn secrets_namespace<'a>(session: &'a Session, entry: &'a Entry) -> &'a str {
     match &*entry.origin {
         Origin::Catalogue { namespace, .. } => namespace,
         Origin::Index { .. } => &session.global().system_namespace,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_the_users_own_reaches_this_machine() {
+        let index = |location: &str| Origin::Index {
+            location: location.to_owned(),
+        };
+        for (origin, expected) in [
+            (index("file:///home/me/index.yaml"), true),
+            (index("s3://bucket/index.yaml"), true),
+            (index("https://example.com/index.yaml"), false),
+            (index("HTTP://example.com/index.yaml"), false),
+            (
+                Origin::Catalogue {
+                    namespace: "kubectl-addons".to_owned(),
+                    name: "platform".to_owned(),
+                },
+                false,
+            ),
+        ] {
+            assert_eq!(is_of_this_machine(&origin), expected, "{origin}");
+        }
     }
 }
