@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use addons_tests::servers::http::{Answer, Server};
 use addons_tests::servers::registry::{PASSWORD, USER, digest};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -32,16 +32,4 @@ pub fn files(folder: PathBuf) -> Result<Server> {
             Err(_) => Answer::status(404),
         }
     })
-}
-
-/// An archive of these files.
-pub fn tar(files: &[(&str, String)]) -> Result<Vec<u8>> {
-    let mut builder = tar::Builder::new(Vec::new());
-    for (path, text) in files {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        builder.append_data(&mut header, path, text.as_bytes())?;
-    }
-    builder.into_inner().context("the archive")
 }

@@ -11,13 +11,13 @@ use addons_tests::servers::git::http::{self as git, GitHttp};
 use addons_tests::servers::git::repository::Repository;
 use addons_tests::servers::http::Server;
 use addons_tests::servers::registry::front::Front;
-use addons_tests::servers::registry::{Door, Layer, Registry, USER};
+use addons_tests::servers::registry::{Door, Layer, Registry, USER, tar};
 use anyhow::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::content::{files, map, tar};
+use super::content::{files, map};
 
 pub use addons_tests::servers::registry::PASSWORD;
 

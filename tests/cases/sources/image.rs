@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write as _;
 
+pub use addons_tests::servers::registry::tar;
 use addons_tests::servers::registry::{Layer, PASSWORD, Registry, USER};
 use anyhow::Result;
 use common::api::catalogue::DockerSource;
@@ -113,17 +114,6 @@ pub fn password(password: &str, hosts: &str) -> Result<Credentials> {
 /// That of the user of the registry.
 pub fn right(registry: &str) -> Result<Credentials> {
     password(PASSWORD, registry)
-}
-
-pub fn tar(files: &[(&str, &str)]) -> Result<Vec<u8>> {
-    let mut builder = tar::Builder::new(Vec::new());
-    for (path, text) in files {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        builder.append_data(&mut header, path, text.as_bytes())?;
-    }
-    Ok(builder.into_inner()?)
 }
 
 pub fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {

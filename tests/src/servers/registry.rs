@@ -231,6 +231,22 @@ impl Registry {
     }
 }
 
+/// The archive of a layer with these files.
+///
+/// # Errors
+/// A name that is too long for an archive.
+pub fn tar(files: &[(&str, impl AsRef<str>)]) -> Result<Vec<u8>> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (path, text) in files {
+        let bytes = text.as_ref().as_bytes();
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, path, bytes)?;
+    }
+    Ok(builder.into_inner()?)
+}
+
 /// `sha256:…`
 #[must_use]
 pub fn digest(bytes: &[u8]) -> String {
