@@ -72,10 +72,8 @@ async fn the_program_leaves_a_release_to_helm() -> Result<()> {
     ensure!(object["data"]["size"] == "5", "{object}");
     let line = format!("status {name} --helm-bin {}", helm.display());
     let said = stage.run(&line).await?.done()?.stdout;
-    ensure!(
-        said.contains(&format!("Release {name}/{name} revision 2")),
-        "{said}"
-    );
+    let state = format!("Release {name}/{name}   Deployed, revision 2");
+    ensure!(said.contains(&state), "{said}");
 
     // Helm's own words, and the record says that it failed; what ran still runs.
     let line = format!("upgrade {name} {flags}");
