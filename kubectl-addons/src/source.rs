@@ -8,6 +8,7 @@ pub mod chart;
 pub mod credentials;
 pub mod folder;
 pub mod git;
+mod host;
 pub mod image;
 pub mod registry;
 mod retry;

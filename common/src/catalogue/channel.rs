@@ -16,6 +16,7 @@ pub use location::{LocationError, resolve_manifest};
 
 use crate::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion, Source, UrlSource};
 use crate::api::names;
+use crate::manifest::digest::sha256_trimmed;
 use crate::manifest::yaml::{self, DuplicateKeys, Floats, YamlError, YamlOptions};
 
 /// An index, as our own catalogue.
@@ -191,7 +192,7 @@ fn manifest(bytes: &[u8], location: &str) -> Channel {
             }),
             ..Source::default()
         },
-        manifest_hash: Some(names::hex_prefix(text.trim().as_bytes(), 64)),
+        manifest_hash: Some(sha256_trimmed(text.as_bytes())),
         default_namespace: Some(entry::DEFAULT_NAMESPACE.to_owned()),
         ..AddonVersion::default()
     };

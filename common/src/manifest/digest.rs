@@ -55,11 +55,7 @@ pub fn sha256_canonical(value: &Value) -> String {
 pub fn verify(bytes: &[u8], expected: &str) -> Result<Verified, HashMismatch> {
     let is_hex = expected.bytes().all(|byte| byte.is_ascii_hexdigit());
     let (algorithm, hash, verified): (_, fn(&[u8]) -> String, _) = match expected.len() {
-        64 if is_hex => (
-            "sha256",
-            |bytes| hex(&Sha256::digest(bytes)),
-            Verified::Sha256,
-        ),
+        64 if is_hex => ("sha256", sha256, Verified::Sha256),
         40 if is_hex => ("sha1", |bytes| hex(&Sha1::digest(bytes)), Verified::Sha1),
         _ => return Ok(Verified::Unverifiable),
     };
@@ -74,11 +70,17 @@ pub fn verify(bytes: &[u8], expected: &str) -> Result<Verified, HashMismatch> {
     })
 }
 
+/// sha256 of bytes, in hex.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
 /// sha256 of the bytes without white space around them, in hex: what kops writes as `manifestHash`, and what stands for
 /// it where an entry has none (semantics 11).
 #[must_use]
 pub fn sha256_trimmed(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(trimmed(bytes)))
+    sha256(trimmed(bytes))
 }
 
 /// Go's `strings.TrimSpace`: white space of Unicode.

@@ -5,7 +5,7 @@ pub mod release_name;
 
 use serde_json::{Map, Value};
 
-use super::package::Package;
+use super::package::{Package, normal_path};
 use crate::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, YamlProblem, documents};
 
 const CHART: &str = "Chart.yaml";
@@ -350,17 +350,7 @@ fn inside(path: &str) -> Option<String> {
     if path.starts_with('/') || path.contains(['\\', '%']) {
         return None;
     }
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            part => parts.push(part),
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join("/"))
+    normal_path(path).filter(|path| !path.is_empty())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use sha2::{Digest as _, Sha256};
+use crate::manifest::digest::sha256;
 
 /// Files that a package may have.
 pub const MAX_FILES: usize = 10_000;
@@ -124,8 +124,8 @@ impl Package {
     #[must_use]
     pub fn digest(&self) -> String {
         match self.as_file() {
-            Some(file) => hex(&file.bytes),
-            None => hex(self.listing().as_bytes()),
+            Some(file) => sha256(&file.bytes),
+            None => sha256(self.listing().as_bytes()),
         }
     }
 
@@ -134,7 +134,7 @@ impl Package {
     pub fn listing(&self) -> String {
         let lines = self.files.iter();
         lines
-            .map(|file| format!("{}  {}\n", hex(&file.bytes), file.path))
+            .map(|file| format!("{}  {}\n", sha256(&file.bytes), file.path))
             .collect()
     }
 
@@ -194,13 +194,25 @@ fn is_relative(path: &str) -> bool {
         && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
+/// A path without `/` at its ends, without `.` and `..`; empty for the root, `None` where it leads above that.
+#[must_use]
+pub fn normal_path(path: &str) -> Option<String> {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
 /// By the names of each level: a file and a folder of one name cannot stand beside each other.
 fn walk_order(a: &str, b: &str) -> Ordering {
     a.split('/').cmp(b.split('/'))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    crate::api::names::hex_prefix(bytes, Sha256::output_size() * 2)
 }
 
 #[cfg(test)]

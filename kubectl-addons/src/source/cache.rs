@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use common::api::names::hex_prefix;
+use common::manifest::digest::sha256;
 use serde::{Deserialize, Serialize};
 
 /// Hex digits of a sha256.
@@ -70,7 +71,7 @@ impl Cache {
     pub fn get(&self, digest: &str) -> Option<Vec<u8>> {
         let path = self.content(digest)?;
         let found = read(&path, MAX_CONTENT)?;
-        if hex_prefix(&found.bytes, DIGITS) != digest {
+        if sha256(&found.bytes) != digest {
             // Damaged: it will be fetched again.
             let _ = fs::remove_file(&path);
             return None;
@@ -84,7 +85,7 @@ impl Cache {
 
     /// Keeps content; its digest.
     pub fn put(&self, bytes: &[u8]) -> String {
-        let digest = hex_prefix(bytes, DIGITS);
+        let digest = sha256(bytes);
         if let Some(path) = self.content(&digest) {
             let there = fs::symlink_metadata(&path);
             let is_there =

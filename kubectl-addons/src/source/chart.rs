@@ -7,7 +7,7 @@ mod choose;
 mod index;
 
 use common::api::catalogue::HelmSource;
-use common::api::names::hex_prefix;
+use common::manifest::digest::sha256;
 use common::render::chart::{Chart, ChartError as ContentError};
 use common::render::package::Package;
 use common::version::RangeError;
@@ -172,7 +172,7 @@ impl<'a> Repository<'a> {
             ..*self.access
         };
         let bytes = get(url, MAX_ARCHIVE as u64, &access).await?.bytes;
-        let digest = hex_prefix(&bytes, DIGITS);
+        let digest = sha256(&bytes);
         if let Some(expected) = entry.digest.clone().filter(|expected| *expected != digest) {
             return Err(ChartError::Digest {
                 url: location,

@@ -8,6 +8,8 @@ use std::fmt;
 use common::api::names::{ANNOTATION_ALLOWED_HOSTS, SECRET_TYPE_OBJECT_STORE};
 use k8s_openapi::api::core::v1::Secret;
 
+use super::host;
+
 /// What one Secret holds.
 #[derive(Clone)]
 pub struct Credentials {
@@ -195,9 +197,7 @@ impl Credentials {
     /// [`CredentialsError::Host`].
     pub fn check_host(&self, host: &str) -> Result<(), CredentialsError> {
         let wanted = host.to_ascii_lowercase();
-        let (name, port) = wanted.rsplit_once(':').unwrap_or((&wanted, ""));
-        let is_port = !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
-        let name = if is_port { name } else { &wanted };
+        let name = host::without_port(&wanted);
         if self
             .hosts
             .iter()

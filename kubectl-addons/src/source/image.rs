@@ -14,7 +14,7 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use common::api::catalogue::DockerSource;
-use common::render::package::Package;
+use common::render::package::{Package, normal_path};
 use oci_client::Reference;
 use oci_client::manifest::{
     IMAGE_CONFIG_MEDIA_TYPE, IMAGE_DOCKER_CONFIG_MEDIA_TYPE, OciDescriptor, OciImageManifest,
@@ -143,7 +143,7 @@ pub async fn fetch(source: &DockerSource, access: &Access<'_>) -> Result<Fetched
     let path = source.path.as_deref().unwrap_or("/");
     let wanted = Wanted {
         reference: registry::reference(&image)?,
-        path: layer::normalise(path).ok_or_else(|| ImageError::Path {
+        path: normal_path(path).ok_or_else(|| ImageError::Path {
             image: image.clone(),
             path: path.to_owned(),
         })?,
@@ -319,7 +319,7 @@ fn content(layer: &OciDescriptor, is_image: bool) -> Result<Content, &'static st
     match known {
         // What oras makes of a file for which no type is given.
         Some((_, Compression::None)) if !is_image && annotation(UNPACK) != Some("true") => {
-            match annotation(TITLE).and_then(layer::normalise) {
+            match annotation(TITLE).and_then(normal_path) {
                 Some(title) if !title.is_empty() && !title.ends_with(".tar") => {
                     Ok(Content::File(title))
                 }

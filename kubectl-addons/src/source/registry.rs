@@ -20,14 +20,13 @@ mod transport;
 
 use std::time::Duration;
 
-use common::api::names::hex_prefix;
+use common::manifest::digest;
 use oci_client::Reference;
 use oci_client::manifest::{OciDescriptor, OciImageManifest};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, RequestBuilder, Response};
 use serde::Deserialize;
-use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::Access;
@@ -249,7 +248,7 @@ impl<'a> Registry<'a> {
                 let manifest = Small("the manifest", MAX_MANIFEST);
                 let (headers, bytes) = self.read(&path, &accept, &location, manifest).await?;
                 let claimed = headers::digest(&headers);
-                let found = hex_prefix(&bytes, Sha256::output_size() * 2);
+                let found = digest::sha256(&bytes);
                 let claimed = claimed
                     .as_deref()
                     .and_then(|text| text.strip_prefix("sha256:"));
@@ -264,7 +263,7 @@ impl<'a> Registry<'a> {
                 bytes
             }
         };
-        let digest = format!("sha256:{}", hex_prefix(&bytes, Sha256::output_size() * 2));
+        let digest = format!("sha256:{}", digest::sha256(&bytes));
         let read = manifest::read(&bytes);
         let read = read.map_err(|source| RegistryError::Manifest { location, source })?;
         Ok((digest, read))

@@ -6,10 +6,10 @@ use gix::bstr::{BString, ByteSlice as _};
 use gix::url::Scheme;
 
 use super::GitError;
-use crate::source::Access;
 use crate::source::credentials::{Credentials, CredentialsError, Proof};
 use crate::source::url::client::{Refused, check_address};
 use crate::source::url::{UrlError, without_credentials};
+use crate::source::{Access, host};
 
 /// A remote that may be asked.
 #[derive(Clone, Debug)]
@@ -107,8 +107,8 @@ impl Remote {
                 ));
             }
             Way::Local(_) => None,
-            Way::Ssh(ssh) => Some(with_port(&ssh.host, ssh.port)),
-            Way::Http(url) => url.host().map(|host| with_port(host, url.port)),
+            Way::Ssh(ssh) => Some(host::with_port(&ssh.host, ssh.port)),
+            Way::Http(url) => url.host().map(|host| host::with_port(host, url.port)),
         };
         if let Way::Http(_) = &self.way
             && !access.ambient
@@ -199,15 +199,7 @@ impl Ssh {
 
 /// Whether what is sent to that host stays on this machine.
 fn is_loopback(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost")
-        || host
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
-}
-
-fn with_port(host: &str, port: Option<u16>) -> String {
-    port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    host::is_loopback(&host.to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -157,7 +157,7 @@ fn entries<R: Read>(
     let mut beside = BTreeSet::new();
     archive.each(MAX_EXTENSION, |entry| {
         budget.entries = budget.entries.checked_sub(1).ok_or(LayerError::Entries)?;
-        let name = normalise(&entry.name).ok_or_else(|| LayerError::Entry {
+        let name = normal_path(&entry.name).ok_or_else(|| LayerError::Entry {
             name: entry.name.clone(),
             why: "leads out of the image",
         })?;
@@ -229,22 +229,6 @@ fn clip<'a>(path: &str, name: &'a str) -> (&'a str, bool) {
         }
     }
     (name, wanted.next().is_none())
-}
-
-/// A path of the image without `/` at its ends, without `.` and `..`; nothing where it leads above the root.
-#[must_use]
-pub fn normalise(path: &str) -> Option<String> {
-    let mut parts = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            part => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
 }
 
 /// `FOLDER/NAME`; the root is empty.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
+use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError, normal_path};
 
-use super::layer::{Layer, Node, join, normalise};
+use super::layer::{Layer, Node, join};
 
 /// Names in an error.
 const MAX_NAMES: usize = 10;
@@ -167,7 +167,7 @@ impl Tree {
 
     /// What a hard link stands for. Its target is a path of the image.
     fn hard_link(&self, link: &str, target: &str, wanted: &str) -> Result<Node, TreeError> {
-        let found = normalise(target).and_then(|target| {
+        let found = normal_path(target).and_then(|target| {
             let node = self.nodes.get(&target).cloned();
             is_within(&target, wanted).then_some(node)
         });
@@ -239,9 +239,9 @@ impl Tree {
         for _ in 0..MAX_LINKS {
             let folder = at.rsplit_once('/').map_or("", |(folder, _)| folder);
             let path = if next.starts_with('/') {
-                normalise(&next)
+                normal_path(&next)
             } else {
-                normalise(&join(folder, &next))
+                normal_path(&join(folder, &next))
             };
             let outside = || TreeError::Outside {
                 link: link.to_owned(),

@@ -1,6 +1,5 @@
 //! Who we are at a registry: from the source's Secret, or from this machine's `docker login`, and the answers to challenges.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -12,8 +11,8 @@ use reqwest::header::HeaderValue;
 use serde::Deserialize;
 use url::Url;
 
-use crate::source::Access;
 use crate::source::credentials::{Credentials, CredentialsError, Proof};
+use crate::source::{Access, host};
 
 use super::challenge::Challenge;
 use super::docker_config::{self, same_host};
@@ -74,7 +73,7 @@ impl<'a> Login<'a> {
         access: &Access<'a>,
     ) -> Result<Self, RegistryError> {
         let host = reference.resolve_registry().to_owned();
-        let safe = !plain || is_loopback(&host);
+        let safe = !plain || host::is_loopback(host::without_port(&host));
         let identity = match access.credentials {
             Some(_) if !safe => return Err(RegistryError::PlainCredentials { host }),
             Some(credentials) => Some(of_secret(credentials, reference)?),
@@ -176,7 +175,7 @@ impl<'a> Login<'a> {
         service: &str,
     ) -> Result<HeaderValue, RegistryError> {
         let mut url = self.realm(realm)?;
-        let name = host_of(&url);
+        let name = host::of(&url);
         let wrong = |why: String| RegistryError::Token {
             host: self.host.clone(),
             realm: name.clone(),
@@ -243,7 +242,7 @@ impl<'a> Login<'a> {
             why: why.to_owned(),
         };
         let mut url = Url::parse(realm).map_err(|_| wrong(format!("{realm:?}"), "it is no URL"))?;
-        let host = host_of(&url);
+        let host = host::of(&url);
         // Both fail only where there can be none.
         let _ = url.set_username("");
         let _ = url.set_password(None);
@@ -251,11 +250,11 @@ impl<'a> Login<'a> {
         let anonymous = matches!(self.identity, Some(Identity::Anonymous));
         match url.scheme() {
             "https" => {}
-            "http" if self.plain && (anonymous || is_loopback(name)) => {}
+            "http" if self.plain && (anonymous || host::is_loopback(name)) => {}
             _ => return Err(wrong(host, "it is asked without TLS")),
         }
         transport::check_address(url.as_str(), self.guarded)?;
-        let own = name_of(&self.host);
+        let own = host::without_port(&self.host);
         let is_hub = same_host(own, "docker.io") && name == DOCKER_HUB_TOKENS;
         if let Some(credentials) = self.credentials
             && !host.eq_ignore_ascii_case(&self.host)
@@ -265,16 +264,6 @@ impl<'a> Login<'a> {
         }
         Ok(url)
     }
-}
-
-/// Whether a host is this machine: by its address, or as localhost.
-pub fn is_loopback(host: &str) -> bool {
-    let name = name_of(host);
-    name == "localhost"
-        || name
-            .trim_matches(['[', ']'])
-            .parse()
-            .is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 fn of_secret(credentials: &Credentials, reference: &Reference) -> Result<Identity, RegistryError> {
@@ -327,20 +316,4 @@ fn secret(text: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(text).ok()?;
     value.set_sensitive(true);
     Some(value)
-}
-
-fn host_of(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    match url.port() {
-        Some(port) => format!("{host}:{port}"),
-        None => host.to_owned(),
-    }
-}
-
-/// Without the port.
-fn name_of(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    }
 }

@@ -8,14 +8,14 @@ use reqwest::header::{
     ETAG, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
 };
 use reqwest::{Client, Response, StatusCode};
-use url::{Host, Url};
+use url::Url;
 
 use super::client::{Refused, check_address, client};
 use super::known::Known;
 use super::{Document, UrlError, is_archive, shown};
-use crate::source::Access;
 use crate::source::credentials::{CredentialsError, Proof};
 use crate::source::retry::{LONGEST_PAUSE, Tries, is_passing, wanted_pause};
+use crate::source::{Access, host};
 
 /// All tries together.
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -268,31 +268,17 @@ fn basic<'a>(url: &Url, access: &Access<'a>) -> Result<Option<(&'a str, &'a str)
             wanted: WANTED,
         }));
     };
-    let host = url.host_str().unwrap_or_default();
-    let host = match url.port() {
-        Some(port) => format!("{host}:{port}"),
-        None => host.to_owned(),
-    };
-    credentials.check_host(&host).map_err(wrong)?;
+    credentials.check_host(&host::of(url)).map_err(wrong)?;
     if username.is_empty() && password.is_empty() {
         return Ok(None);
     }
-    if url.scheme() != "https" && !is_loopback(url) {
+    if url.scheme() != "https" && !url.host_str().is_some_and(host::is_loopback) {
         return Err(UrlError::Plain {
             location: shown(url),
             secret: credentials.secret.clone(),
         });
     }
     Ok(Some((username, password)))
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 fn header(headers: &HeaderMap, name: HeaderName) -> Option<String> {

@@ -1,0 +1,36 @@
+//! Hosts as credentials know them: `HOST` or `HOST:PORT`.
+
+use std::net::IpAddr;
+
+use url::Url;
+
+/// The host of a URL, with its port where that is not the scheme's own.
+pub fn of(url: &Url) -> String {
+    with_port(url.host_str().unwrap_or_default(), url.port())
+}
+
+/// `HOST`, or `HOST:PORT`.
+pub fn with_port(host: &str, port: Option<u16>) -> String {
+    port.map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// `HOST` of `HOST:PORT`.
+pub fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port))
+            if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            name
+        }
+        _ => host,
+    }
+}
+
+/// Whether a host, without a port, is this machine: by its address, or as localhost.
+pub fn is_loopback(name: &str) -> bool {
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name == "localhost"
+        || address
+            .parse()
+            .is_ok_and(|address: IpAddr| address.is_loopback())
+}
