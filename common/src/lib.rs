@@ -28,7 +28,3 @@ pub mod plan;
 pub mod readiness;
 pub mod render;
 pub mod values;
-pub mod version;
-
-#[cfg(feature = "engine")]
-pub mod engine;

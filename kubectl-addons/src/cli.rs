@@ -13,7 +13,7 @@ use clap::builder::Styles;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 
-use common::version::tolerant;
+use addons_versions::tolerant;
 
 use crate::completion;
 

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use addons_engine::record;
 use clap::{CommandFactory as _, Parser as _};
 use clap_complete::engine::{CompletionCandidate, complete};
 use clap_complete::env::CompleteEnv;
 use common::api::catalogue::CatalogueClass;
-use common::engine::record;
 use kube::config::Kubeconfig;
 
 use crate::cli::operation::Source;

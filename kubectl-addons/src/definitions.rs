@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use addons_engine::{EngineError, crds, namespace};
 use anyhow::{Context as _, Result};
-use common::engine::{EngineError, crds, namespace};
 use serde_json::Value;
 
 use crate::output;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use common::engine::EngineError;
+use addons_engine::EngineError;
 use common::plan::file::Moved;
 use common::plan::planner::{PlanError, RefusalReason};
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use addons_engine::facts::Facts;
+use addons_engine::live::{self, Selection};
+use addons_engine::{Cluster, EngineError, blockers};
 use common::api::installation::{AddonInstallation, Phase};
 use common::api::names::{LABEL_OWNER, owner_hash};
-use common::engine::facts::Facts;
-use common::engine::live::{self, Selection};
-use common::engine::{Cluster, EngineError, blockers};
 use common::manifest::key::ObjectKey;
 use common::plan::inventory::Inventory;
 use common::readiness::blocker::Blocker;

@@ -9,14 +9,11 @@ pub mod completion;
 pub mod definitions;
 pub mod exit;
 pub mod health;
-pub mod helm;
-pub mod location;
 pub mod operation;
 pub mod output;
 pub mod progress;
 pub mod session;
 pub mod settings;
-pub mod source;
 pub mod usage;
 
 use std::ffi::OsString;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use common::engine::Event;
+use addons_engine::Event;
 use common::manifest::key::ObjectKey;
 use common::plan::order::Rank;
 use common::plan::{Plan, summary};

@@ -3,24 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use addons_engine::{Cluster, EngineError, catalogues, secret, template_facts};
+use addons_versions::{kubernetes, tolerant};
 use anyhow::{Context as _, Result};
 use common::api::catalogue::AddonCatalogue;
 use common::api::names;
 use common::catalogue::Catalogue;
 use common::catalogue::select::{self, ClusterFacts};
-use common::engine::{Cluster, EngineError, catalogues, secret, template_facts};
 use common::manifest::yaml::DuplicateKeys;
 use common::render::facts::{Facts, Overlays};
-use common::version::{kubernetes, tolerant};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::cli::operation::Source;
 use crate::cli::{Global, Rules};
-use crate::helm::Helm;
-use crate::source::Access;
-use crate::source::cache::Cache;
-use crate::source::credentials::Credentials;
-use crate::{location, output, settings, source};
+use crate::{output, settings};
+use addons_helm::Helm;
+use addons_sources::Access;
+use addons_sources::cache::Cache;
+use addons_sources::credentials::Credentials;
 
 /// One run of the program. Everything is read at most once, and only when it is needed.
 pub struct Session {
@@ -155,12 +155,13 @@ impl Session {
     /// # Errors
     /// It cannot be fetched or read.
     pub async fn index(&self, location: &str) -> Result<Catalogue> {
-        let location = source::url::absolute(location)?;
+        let location = addons_sources::url::absolute(location)?;
         let mut indexes = self.indexes.lock().await;
         if let Some(catalogue) = indexes.get(&location) {
             return Ok(catalogue.clone());
         }
-        let (catalogue, warnings) = location::entries(&location, &self.access()).await?;
+        let (catalogue, warnings) =
+            addons_sources::location::entries(&location, &self.access()).await?;
         for warning in warnings {
             output::note(&format!("careful: {warning}"));
         }

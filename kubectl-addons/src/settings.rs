@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use addons_engine::ClusterOptions;
 use anyhow::{Context as _, Result, anyhow, bail};
-use common::engine::ClusterOptions;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 

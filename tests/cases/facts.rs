@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use addons_engine::cluster::{Cluster, ClusterOptions};
+use addons_engine::template_facts;
 use addons_tests::control_plane::{ControlPlane, Options};
 use addons_tests::shared;
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
-use common::engine::cluster::{Cluster, ClusterOptions};
-use common::engine::template_facts;
 use common::render::facts::{Facts, Overlays, digest, document};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret, Service};

@@ -7,6 +7,8 @@ mod released;
 
 use std::time::Duration;
 
+use addons_helm::release::{Phase, Recovery, Release, Wanted};
+use addons_helm::{Helm, HelmError};
 use addons_tests::control_plane::{ControlPlane, binaries};
 use anyhow::{Context as _, Result, ensure};
 use common::render::package::{File, Package};
@@ -14,8 +16,6 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use kubectl_addons::helm::release::{Phase, Recovery, Release, Wanted};
-use kubectl_addons::helm::{Helm, HelmError};
 use serde_json::{Value, json};
 
 const TIMEOUT: Duration = Duration::from_secs(60);

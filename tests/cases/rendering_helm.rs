@@ -220,7 +220,7 @@ async fn nothing_of_the_caller_is_there() -> Result<()> {
     )?;
     let package = folder("web", &files);
     let request = request(&values);
-    let error = kubectl_addons::helm::template::template(&fake, &package, &request).await;
+    let error = addons_helm::template::template(&fake, &package, &request).await;
     let error = error
         .err()
         .map(|error| error.to_string())
@@ -228,7 +228,7 @@ async fn nothing_of_the_caller_is_there() -> Result<()> {
     ensure!(error == "helm template: done", "{error}");
     let fake =
         rig.script("echo \"Error: $(env | cut -d= -f1 | sort | tr '\\n' ' ')\" >&2; exit 1")?;
-    let error = kubectl_addons::helm::template::template(&fake, &package, &request).await;
+    let error = addons_helm::template::template(&fake, &package, &request).await;
     let error = error
         .err()
         .map(|error| error.to_string())

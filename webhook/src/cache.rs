@@ -124,7 +124,7 @@ fn versions(client: Client) -> Pin<Box<dyn Stream<Item = Change> + Send>> {
     stream::unfold((client, Duration::ZERO), |(client, delay)| async move {
         tokio::time::sleep(delay).await;
         let (version, next) = match client.apiserver_version().await {
-            Ok(info) => match common::version::kubernetes::parse(&info.git_version) {
+            Ok(info) => match addons_versions::kubernetes::parse(&info.git_version) {
                 Ok(version) => (Some(Change::Version(version)), VERSION_EVERY),
                 Err(error) => {
                     warn!(version = info.git_version, %error, "the cluster's version cannot be read");

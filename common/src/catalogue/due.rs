@@ -6,7 +6,7 @@ use super::Entry;
 use super::replaces::{self, Recorded};
 use super::select::Rules;
 use crate::api::installation::Installed;
-use crate::version::tolerant;
+use addons_versions::tolerant;
 
 /// The verdict, with its reason for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use crate::version::tolerant;
+use addons_versions::tolerant;
 
 /// What the rules look at; an entry, or the record of an installed one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

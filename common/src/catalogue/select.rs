@@ -6,7 +6,7 @@ use semver::Version;
 use serde::Serialize;
 
 use super::{Catalogue, Entry, Origin, replaces};
-use crate::version::tolerant;
+use addons_versions::tolerant;
 
 mod fit;
 mod rank;

@@ -5,8 +5,8 @@ mod problem;
 use std::collections::BTreeMap;
 
 use crate::api::catalogue::Requirement;
-use crate::version::constraint::Constraint;
-use crate::version::tolerant;
+use addons_versions::constraint::Constraint;
+use addons_versions::tolerant;
 pub use problem::{Problem, RequiresError};
 
 /// An add-on that a command installs or upgrades.
@@ -180,7 +180,7 @@ fn written(requirement: &Requirement) -> Option<&str> {
 struct Acceptance(Option<Constraint>);
 
 impl Acceptance {
-    fn of(requirement: &Requirement) -> Result<Self, crate::version::RangeError> {
+    fn of(requirement: &Requirement) -> Result<Self, addons_versions::RangeError> {
         Ok(Self(
             written(requirement).map(Constraint::parse).transpose()?,
         ))

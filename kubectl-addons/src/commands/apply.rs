@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use addons_engine::EngineError;
 use anyhow::{Context as _, Result};
 use common::catalogue::Origin;
-use common::engine::EngineError;
 use common::plan::file::{self, Difference, Moved, PlanFile, PlannedInstallation, RecordFacts};
 
 use crate::cli::operation::{Accept, Source};

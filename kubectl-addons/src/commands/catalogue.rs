@@ -7,11 +7,11 @@ mod remove;
 mod show;
 mod validate;
 
+use addons_engine::identity;
 use anyhow::{Context as _, Result};
 use common::admission::nearest::nearest;
 use common::admission::{Facts, Requester};
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
-use common::engine::identity;
 
 use crate::cli::reading::Catalogue;
 use crate::exit::Exit;

@@ -2,9 +2,9 @@
 
 mod text;
 
+use addons_engine::diff;
 use anyhow::Result;
 use common::api::installation::{HelmRelease, Installed};
-use common::engine::diff;
 use common::manifest::key::ObjectKey;
 use common::plan::changes::{Change, Counts, ObjectDiff};
 use common::plan::crd_safety::Breakage;

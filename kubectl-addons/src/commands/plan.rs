@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use addons_engine::{diff, identity};
 use anyhow::{Context as _, Result};
 use common::api::names::{API_VERSION, CLIENT};
-use common::engine::{diff, identity};
 use common::plan::changes::ObjectDiff;
 use common::plan::file::{self, Built, ClusterFacts, PlanFile, PlannedInstallation};
 use common::plan::graph::{Graph, draw};

@@ -24,7 +24,7 @@ use crate::operation::inputs::{Data, Inputs};
 use crate::operation::pipeline::overlaid;
 use crate::output;
 use crate::session::Session;
-use crate::source::{Fetched, folder};
+use addons_sources::{Fetched, folder};
 
 /// Renders one add-on, or one folder.
 ///

@@ -10,13 +10,13 @@ use crate::cli::Format;
 use crate::cli::reading::Status;
 use crate::exit::Exit;
 use crate::health::{self, ObjectHealth};
-use crate::helm;
 use crate::operation::announce::label;
 use crate::operation::known::Known;
 use crate::operation::pipeline::find;
 use crate::operation::release;
 use crate::output;
 use crate::session::Session;
+use addons_helm;
 
 /// One installation with its objects.
 #[derive(Debug, Serialize)]
@@ -85,7 +85,7 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
 }
 
 /// `Release web/web   Deployed, revision 2: Upgrade complete`
-fn helm(status: Option<helm::release::Status>, named: &HelmRelease) -> String {
+fn helm(status: Option<addons_helm::release::Status>, named: &HelmRelease) -> String {
     let HelmRelease { name, namespace } = named;
     match status {
         Some(status) => format!(

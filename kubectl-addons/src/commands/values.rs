@@ -11,7 +11,6 @@ use common::values::layers::{Explained, Layers, Values};
 use crate::cli::Format;
 use crate::cli::reading;
 use crate::exit::Exit;
-use crate::helm;
 use crate::operation::candidate::Candidate;
 use crate::operation::fetch::fetch;
 use crate::operation::installed;
@@ -21,6 +20,7 @@ use crate::operation::values_from;
 use crate::output::table::Table;
 use crate::output::{self, Items};
 use crate::session::Session;
+use addons_helm;
 
 /// Longest value in a column, in characters.
 const MAX_WIDTH: usize = 60;
@@ -106,7 +106,7 @@ async fn package(session: &Session, record: &AddonInstallation, entry: &Entry) -
     match method {
         Method::Helm => Ok(Values::new(
             "values.yaml of the chart",
-            helm::chart(&package)?.values,
+            addons_helm::chart(&package)?.values,
         )),
         _ => Ok(text::package_values(&package)?),
     }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use addons_engine::{Report, Settled, Settlement};
 use common::api::installation::Installed;
-use common::engine::{Report, Settled, Settlement};
 use common::manifest::key::ObjectKey;
 use common::plan::conflicts::Conflict;
 use common::plan::crd_safety::Breakage;

@@ -7,11 +7,11 @@ use common::render::text::Text;
 use common::values::layers::{Layers, Values};
 use serde_json::Value;
 
-use crate::helm;
-use crate::helm::dependencies;
-use crate::helm::template::{TIMEOUT, TemplateRequest, template};
 use crate::progress::patiently;
 use crate::session::Session;
+use addons_helm;
+use addons_helm::dependencies;
+use addons_helm::template::{TIMEOUT, TemplateRequest, template};
 
 use super::candidate::Candidate;
 
@@ -48,7 +48,7 @@ pub async fn ready(session: &Session, candidate: &Candidate, package: Package) -
     );
     let complete = dependencies::complete(helm, &package, access.cache, access.offline);
     let package = patiently(&fetching, complete).await?.into_owned();
-    let chart = helm::chart(&package)?;
+    let chart = addons_helm::chart(&package)?;
     let layers: Layers = inputs.with_package(Values::new("values.yaml of the chart", chart.values));
     let mut values = layers.merged();
     let data = inputs.document(&values);

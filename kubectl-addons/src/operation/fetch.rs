@@ -8,7 +8,7 @@ use common::render::package::Package;
 
 use crate::progress::patiently;
 use crate::session::Session;
-use crate::source::{self, Access, Fetched};
+use addons_sources::{self, Access, Fetched};
 
 use super::candidate::Candidate;
 
@@ -56,8 +56,12 @@ pub async fn fetch(session: &Session, candidate: &Candidate) -> Result<Verified>
         ..session.access()
     };
     let base = entry.base_url.as_deref().unwrap_or_default();
-    let fetching = format!("{}  fetching {}", entry.addon, source::title(&source));
-    let package = source::package(&source, base, &entry.place, &access);
+    let fetching = format!(
+        "{}  fetching {}",
+        entry.addon,
+        addons_sources::title(&source)
+    );
+    let package = addons_sources::package(&source, base, &entry.place, &access);
     let fetched = patiently(&fetching, package).await.with_context(name)?;
     let manifest_hash = match &entry.version.manifest_hash {
         Some(expected) => {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use addons_engine::{EngineError, record};
 use common::api::installation::AddonInstallation;
-use common::engine::{EngineError, record};
 use common::manifest::key::ObjectKey;
 use common::plan::InstallationName;
 use common::plan::inventory::Inventory;

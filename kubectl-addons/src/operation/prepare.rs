@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use addons_engine::{definitions, snapshot};
 use anyhow::Result;
 use common::api::installation::{HelmRelease, Installed};
-use common::engine::{definitions, snapshot};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};

@@ -10,11 +10,11 @@ use futures::future::BoxFuture;
 use kube::Config;
 
 use crate::cli::operation::Run;
-use crate::helm::release::{Release, Status, Wanted};
-use crate::helm::{Helm, HelmError};
 use crate::output;
 use crate::session::Session;
 use crate::settings;
+use addons_helm::release::{Release, Status, Wanted};
+use addons_helm::{Helm, HelmError};
 
 use super::chart::Ready;
 use super::interruption::Interruption;

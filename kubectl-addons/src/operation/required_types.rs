@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use addons_engine::required;
 use anyhow::Result;
 use common::api::catalogue::ResourceType;
-use common::engine::required;
 use common::manifest::Manifest;
 use common::plan::InstallationName;
 use common::plan::brought::Brought;

@@ -2,8 +2,8 @@
 
 use std::io::BufRead as _;
 
+use addons_engine::{Cause, ExecuteOptions, Report, Task, diff, execute as run_plans};
 use anyhow::Result;
-use common::engine::{Cause, ExecuteOptions, Report, Task, diff, execute as run_plans};
 use common::plan::graph::{Graph, Part};
 use common::plan::{InstallationName, Plan, Verb};
 use futures::future::BoxFuture;
@@ -149,10 +149,10 @@ pub async fn execute(
         definitions::initialise(session, init).await?;
     }
     for namespace in record_namespaces(prepared) {
-        common::engine::namespace::ensure(session.cluster().await?, namespace).await?;
+        addons_engine::namespace::ensure(session.cluster().await?, namespace).await?;
     }
     for namespace in core_namespaces(prepared) {
-        common::engine::namespace::hold_core(session.cluster().await?, namespace).await?;
+        addons_engine::namespace::hold_core(session.cluster().await?, namespace).await?;
     }
     let options = ExecuteOptions {
         holder: session.holder(),
@@ -335,7 +335,7 @@ fn confirm(question: &str) -> Result<(), Declined> {
 
 #[cfg(test)]
 mod tests {
-    use common::engine::Failure;
+    use addons_engine::Failure;
     use common::manifest::key::ObjectKey;
     use common::readiness::{Readiness, Status};
 

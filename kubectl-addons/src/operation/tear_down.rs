@@ -1,6 +1,6 @@
 //! The order in which several installations go.
 
-use common::engine::{Cluster, EngineError, ExecuteOptions, Report, Task, execute};
+use addons_engine::{Cluster, EngineError, ExecuteOptions, Report, Task, execute};
 use common::plan::graph::Graph;
 
 use crate::progress::Progress;

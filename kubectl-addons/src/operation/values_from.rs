@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use addons_engine::{Cluster, secret};
 use anyhow::{Context as _, Result};
 use common::admission::rules::installation::secret_values;
 use common::admission::verdict::Verdict;
 use common::api::installation::{AddonInstallation, SecretKeyRef};
 use common::catalogue::Entry;
-use common::engine::{Cluster, secret};
 use common::manifest::digest::digest;
 use common::manifest::yaml::YamlProblem;
 use common::plan::InstallationName;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use addons_engine::identity;
 use anyhow::{Context as _, Result};
 use common::admission::marks::Marks;
 use common::admission::rules;
@@ -10,7 +11,6 @@ use common::admission::{Facts, Requester, Settings, mutate, validate};
 use common::api::installation::AddonInstallation;
 use common::catalogue::Origin;
 use common::catalogue::select::ClusterFacts;
-use common::engine::identity;
 
 use crate::output;
 use crate::session::Session;

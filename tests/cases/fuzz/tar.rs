@@ -2,9 +2,9 @@
 
 use std::io::Write as _;
 
+use addons_sources::image::layer::{Budget, Compression, Node, read_layer};
 use flate2::Compression as Level;
 use flate2::write::GzEncoder;
-use kubectl_addons::source::image::layer::{Budget, Compression, Node, read_layer};
 use tar::{Builder, EntryType, Header};
 
 const TOKENS: &[&str] = &[

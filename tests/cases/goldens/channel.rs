@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use addons_tests::shared;
 use addons_tests::tally::Tally;
+use addons_versions::kubernetes;
 use common::api::installation::Installed;
 use common::catalogue::channel::{self, Channel, resolve_manifest};
 use common::catalogue::due::{Due, due};
 use common::catalogue::select::{ClusterFacts, Request, Rules, Selection, select};
 use common::catalogue::{Catalogue, Origin};
-use common::version::kubernetes;
 use sha2::{Digest, Sha256};
 
 fn read(index: &Path) -> Channel {

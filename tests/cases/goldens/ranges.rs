@@ -3,9 +3,9 @@
 
 use addons_tests::shared;
 use addons_tests::tally::Tally;
-use common::version::constraint::{self, Constraint};
-use common::version::range::Range;
-use common::version::{kubernetes, tolerant};
+use addons_versions::constraint::{self, Constraint};
+use addons_versions::range::Range;
+use addons_versions::{kubernetes, tolerant};
 use semver::Version;
 
 /// Compares `answer(range, version)` with the third column of every row.

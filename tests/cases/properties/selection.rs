@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use addons_versions::constraint::{self, Constraint};
+use addons_versions::range::Range;
+use addons_versions::{kubernetes, tolerant};
 use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion, Constraints};
 use common::catalogue::channel::{self, resolve_manifest};
 use common::catalogue::select::{ClusterFacts, Request, Rules, Selection, select};
 use common::catalogue::{Catalogue, Origin};
-use common::version::constraint::{self, Constraint};
-use common::version::range::Range;
-use common::version::{kubernetes, tolerant};
 use proptest::prelude::*;
 use semver::Version;
 

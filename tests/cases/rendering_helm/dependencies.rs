@@ -1,13 +1,13 @@
 //! Charts that are made of others: in folders, in repositories, out of the cache.
 
+use addons_helm::dependencies::complete;
+use addons_sources::cache::Cache;
 use addons_tests::guard::Folder;
 use addons_tests::servers::charts::shelf::{self, Shelf};
 use addons_tests::servers::charts::{Charts, Options};
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 use common::render::package::{File, Package};
-use kubectl_addons::helm::dependencies::complete;
-use kubectl_addons::source::cache::Cache;
 use serde_json::json;
 
 use super::rig::{Rig, folder};

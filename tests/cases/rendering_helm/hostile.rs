@@ -3,11 +3,11 @@
 use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
+use addons_helm::template::template;
+use addons_helm::{BinaryError, Helm, HelmError};
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
-use kubectl_addons::helm::template::template;
-use kubectl_addons::helm::{BinaryError, Helm, HelmError};
 use serde_json::json;
 
 use super::rig::{Rig, folder, request};

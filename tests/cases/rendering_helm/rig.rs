@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use addons_helm::template::{TIMEOUT, TemplateRequest, template};
+use addons_helm::{Helm, HelmError};
 use addons_tests::control_plane::binaries;
 use addons_tests::guard::Folder;
 use addons_tests::servers::charts::shelf::Shelf;
@@ -11,8 +13,6 @@ use anyhow::Result;
 use common::render::package::{File, Package};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use kubectl_addons::helm::template::{TIMEOUT, TemplateRequest, template};
-use kubectl_addons::helm::{Helm, HelmError};
 use serde_json::Value;
 
 static EMPTY: Value = Value::Null;

@@ -3,14 +3,14 @@
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use addons_sources::Fetched;
+use addons_sources::registry::chart::{ChartError, fetch};
 use addons_tests::control_plane::binaries;
 use addons_tests::servers::registry::front::{Fault, Front};
 use addons_tests::servers::registry::{Door, Registry};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use common::api::catalogue::HelmSource;
-use kubectl_addons::source::Fetched;
-use kubectl_addons::source::registry::chart::{ChartError, fetch};
 
 use super::image::{GZIP, Reader, gzip, layer, password, right, tar, text};
 

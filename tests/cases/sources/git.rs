@@ -9,6 +9,10 @@ mod trust;
 
 use std::collections::BTreeMap;
 
+use addons_sources::cache::Cache;
+use addons_sources::credentials::{Credentials, CredentialsError};
+use addons_sources::git::{self, GitError};
+use addons_sources::{Access, Fetched};
 use addons_tests::guard::Folder;
 use anyhow::{Result, ensure};
 use common::api::catalogue::{GitRef, GitSource};
@@ -16,10 +20,6 @@ use common::api::names::ANNOTATION_ALLOWED_HOSTS;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::core::ObjectMeta;
-use kubectl_addons::source::cache::Cache;
-use kubectl_addons::source::credentials::{Credentials, CredentialsError};
-use kubectl_addons::source::git::{self, GitError};
-use kubectl_addons::source::{Access, Fetched};
 
 /// Who fetches, with a cache of their own.
 struct Client {

@@ -10,6 +10,10 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write as _;
 
+use addons_sources::cache::Cache;
+use addons_sources::credentials::Credentials;
+use addons_sources::image::{ImageError, fetch};
+use addons_sources::{Access, Fetched};
 pub use addons_tests::servers::registry::tar;
 use addons_tests::servers::registry::{Layer, PASSWORD, Registry, USER};
 use anyhow::Result;
@@ -18,10 +22,6 @@ use common::api::names::ANNOTATION_ALLOWED_HOSTS;
 use flate2::write::GzEncoder;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kubectl_addons::source::cache::Cache;
-use kubectl_addons::source::credentials::Credentials;
-use kubectl_addons::source::image::{ImageError, fetch};
-use kubectl_addons::source::{Access, Fetched};
 use tempfile::TempDir;
 
 pub const CONFIG: &str = "application/vnd.oci.image.config.v1+json";

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use addons_sources::Access;
+use addons_sources::cache::Cache;
+use addons_sources::credentials::Credentials;
+use addons_sources::url::{self, Document};
 use addons_tests::guard::Folder;
 use anyhow::{Context as _, Result, ensure};
 use common::api::names::ANNOTATION_ALLOWED_HOSTS;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kubectl_addons::source::Access;
-use kubectl_addons::source::cache::Cache;
-use kubectl_addons::source::credentials::Credentials;
-use kubectl_addons::source::url::{self, Document};
 
 /// A value that may be seen nowhere.
 pub const PASSWORD: &str = "hunter2-is-secret";

@@ -11,7 +11,7 @@ use crate::admission::{Facts, Requester, Settings};
 use crate::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass, Source, Support};
 use crate::api::installation::AddonInstallation;
 use crate::api::names::LABEL_DERIVED_FROM;
-use crate::version::{constraint, range, tolerant};
+use addons_versions::{constraint, range, tolerant};
 
 /// Whether a catalogue is a source: in the system namespace and not derived from others (semantics 1).
 #[must_use]

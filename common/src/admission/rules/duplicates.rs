@@ -7,7 +7,7 @@ use semver::{BuildMetadata, Version};
 use crate::admission::Facts;
 use crate::admission::verdict::Problem;
 use crate::api::catalogue::{AddonCatalogue, AddonVersion};
-use crate::version::tolerant;
+use addons_versions::tolerant;
 
 /// A version as duplicates compare it: `v1`, `1` and `1.0.0` are equal, build metadata is ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

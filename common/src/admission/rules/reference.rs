@@ -7,7 +7,7 @@ use crate::api::catalogue::{Addon, AddonCatalogue, AddonCatalogueSpec, AddonVers
 use crate::api::installation::AddonRef;
 use crate::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection, select};
 use crate::catalogue::{Catalogue, Origin};
-use crate::version::tolerant;
+use addons_versions::tolerant;
 
 /// Versions that a denial lists.
 const MAX_LISTED: usize = 5;

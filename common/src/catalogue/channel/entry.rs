@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::api::catalogue::{AddonVersion, Constraints, PruneSpec, Source, UrlSource};
-use crate::version::range::Range;
-use crate::version::{VersionError, tolerant};
+use addons_versions::range::Range;
+use addons_versions::{VersionError, tolerant};
 
 /// Where kops keeps its record, and where objects go that name no namespace.
 pub(super) const DEFAULT_NAMESPACE: &str = "kube-system";

@@ -4,9 +4,9 @@ use semver::{Prerelease, Version};
 
 use super::{ClusterFacts, Reason};
 use crate::api::catalogue::Constraints;
-use crate::version::RangeError;
-use crate::version::constraint::Constraint;
-use crate::version::range::Range;
+use addons_versions::RangeError;
+use addons_versions::constraint::Constraint;
+use addons_versions::range::Range;
 
 /// Why `constraints` leave the cluster out; `None` where everything fits (semantics 3).
 ///

@@ -2,7 +2,7 @@
 
 use semver::{BuildMetadata, Version};
 
-use crate::version::tolerant;
+use addons_versions::tolerant;
 
 /// How new an entry is. Equal ranks tie: build metadata is not compared (semantics 2).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

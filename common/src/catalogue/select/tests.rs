@@ -36,7 +36,7 @@ fn catalogue(rows: &[Row]) -> Catalogue {
 
 fn facts(kubernetes: &str) -> ClusterFacts {
     ClusterFacts {
-        kubernetes: Some(crate::version::kubernetes::parse(kubernetes).unwrap()),
+        kubernetes: Some(addons_versions::kubernetes::parse(kubernetes).unwrap()),
         kkp: None,
     }
 }

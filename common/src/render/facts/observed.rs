@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Facts, kubeadm, plugin, provider};
 use crate::values;
-use crate::version::kubernetes;
+use addons_versions::kubernetes;
 
 /// The objects that tell something, as the API serves them; what is not there, or may not be read, is empty.
 #[derive(Clone, Debug, Default)]

@@ -1,22 +1,22 @@
 //! `catalogue add LOCATION…`
 
+use addons_engine::catalogues::{self, Written};
+use addons_engine::{EngineError, namespace};
 use anyhow::{Result, bail};
 use common::admission::validate;
 use common::api::catalogue::AddonCatalogue;
 use common::api::names;
-use common::engine::catalogues::{self, Written};
-use common::engine::{EngineError, namespace};
 
 use super::contained::contain;
 use crate::cli::reading::CatalogueAdd;
 use crate::definitions::{self, Init};
 use crate::exit::Exit;
-use crate::location::{self, Located};
 use crate::operation::known::Known;
 use crate::operation::verdict;
 use crate::output;
 use crate::session::Session;
 use crate::usage::Usage;
+use addons_sources::location::{self, Located};
 
 /// Adds catalogues, or replaces those of the same name. All are read and judged before the first one is written.
 ///

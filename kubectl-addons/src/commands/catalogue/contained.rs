@@ -6,7 +6,7 @@ use common::api::catalogue::{AddonCatalogue, InlineSource, Method, Source};
 use common::catalogue::channel::{LocationError, resolve_manifest};
 use common::manifest::digest;
 
-use crate::source::{Access, url};
+use addons_sources::{Access, url};
 
 /// What an object may take in the cluster: etcd refuses requests over 1.5 MiB.
 const MAX_BYTES: usize = 1 << 20;
@@ -113,7 +113,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::source::cache::Cache;
+    use addons_sources::cache::Cache;
 
     /// What `catalogue add` says of a catalogue with one version.
     async fn said(version: serde_json::Value) -> String {

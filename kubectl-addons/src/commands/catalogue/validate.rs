@@ -6,9 +6,9 @@ use common::api::names;
 
 use crate::cli::reading::CatalogueValidate;
 use crate::exit::Exit;
-use crate::location;
 use crate::output;
 use crate::session::Session;
+use addons_sources::location;
 
 /// Reads and judges every location as `catalogue add` and the webhook would, each also against those before it. All problems
 /// are told, and the exit code is 1 where there is one.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Content, PassedOver, Shown, ShownEntry};
 use crate::commands::short;
 use crate::output::plain;
-use crate::source;
+use addons_sources;
 
 /// Digits of a hash that are shown.
 const HASH_DIGITS: usize = 12;
@@ -118,7 +118,7 @@ fn source_line(entry: &ShownEntry, content: Option<&Content>) -> String {
         };
         return format!("{}  {algorithm}{hash}… {verified}", content.location);
     }
-    source::title(&entry.source)
+    addons_sources::title(&entry.source)
 }
 
 fn requirement(requirement: &Requirement) -> String {

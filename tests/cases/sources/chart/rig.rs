@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use addons_sources::cache::Cache;
+use addons_sources::chart::{ChartError, fetch};
+use addons_sources::credentials::Credentials;
+use addons_sources::{Access, Fetched};
 use addons_tests::guard::Folder;
 use addons_tests::servers::charts::Charts;
 use addons_tests::servers::charts::shelf::Shelf;
@@ -11,10 +15,6 @@ use common::api::catalogue::HelmSource;
 use common::api::names::ANNOTATION_ALLOWED_HOSTS;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kubectl_addons::source::cache::Cache;
-use kubectl_addons::source::chart::{ChartError, fetch};
-use kubectl_addons::source::credentials::Credentials;
-use kubectl_addons::source::{Access, Fetched};
 
 /// A cache, and how it is used.
 pub(crate) struct Rig {

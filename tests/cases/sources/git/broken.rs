@@ -1,10 +1,10 @@
 //! Servers that break, lie, or never end.
 
+use addons_sources::git::GitError;
 use addons_tests::servers::git::{Fault, GitHttp, Options, Repository};
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
 use anyhow::Result;
-use kubectl_addons::source::git::GitError;
 
 use super::{At, Client};
 

@@ -1,9 +1,9 @@
 //! Refs, paths, and how many requests they take.
 
+use addons_sources::git::GitError;
 use addons_tests::servers::git::{GitHttp, Options, Repository};
 use addons_tests::tally::Tally;
 use anyhow::Result;
-use kubectl_addons::source::git::GitError;
 
 use super::{At, Client, files};
 

@@ -1,11 +1,11 @@
 //! git over ssh: keys, known hosts, and what is refused before ssh is started.
 
+use addons_sources::credentials::{Credentials, CredentialsError};
+use addons_sources::git::GitError;
 use addons_tests::guard::Folder;
 use addons_tests::servers::git::{Repository, Sshd, ssh_key};
 use addons_tests::tally::Tally;
 use anyhow::Result;
-use kubectl_addons::source::credentials::{Credentials, CredentialsError};
-use kubectl_addons::source::git::GitError;
 use tokio::io::AsyncReadExt as _;
 
 use super::{At, Client, basic, files, secret};

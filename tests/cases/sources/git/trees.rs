@@ -1,9 +1,9 @@
 //! Symlinks, submodules, LFS and odd names, in a repository of this machine.
 
+use addons_sources::git::GitError;
 use addons_tests::servers::git::Repository;
 use addons_tests::tally::Tally;
 use anyhow::Result;
-use kubectl_addons::source::git::GitError;
 
 use super::{At, Client, basic, files};
 

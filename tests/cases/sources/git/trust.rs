@@ -1,9 +1,9 @@
 //! Who is told what: credentials, certificates and redirects.
 
+use addons_sources::git::GitError;
 use addons_tests::servers::git::{Fault, GitHttp, Options};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
-use kubectl_addons::source::git::GitError;
 
 use super::over_http::played;
 use super::{At, Client, basic, files, secret};

@@ -2,13 +2,13 @@
 
 use std::process::Command;
 
+use addons_sources::credentials::Credentials;
 use addons_tests::control_plane::pki::base64;
 use addons_tests::servers::registry::front::{Fault, Front};
 use addons_tests::servers::registry::tokens::Tokens;
 use addons_tests::servers::registry::{Door, PASSWORD, Registry, USER};
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
-use kubectl_addons::source::credentials::Credentials;
 use serde_json::json;
 
 use super::{Reader, files, outcome, password, push_app, right, secret, source};

@@ -1,6 +1,6 @@
 //! Any bytes at all as a layer: an error or a layer, never a panic.
 
-use kubectl_addons::source::image::layer::{Budget, Compression, read_layer};
+use addons_sources::image::layer::{Budget, Compression, read_layer};
 use proptest::prelude::*;
 
 use super::{gzip, tar};

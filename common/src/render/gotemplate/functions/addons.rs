@@ -5,7 +5,7 @@ use super::super::function::{Function, FunctionError};
 use super::super::value::Value;
 use super::{Answer, pieces, strings};
 use crate::render::image::Image;
-use crate::version::constraint::{self, Constraint};
+use addons_versions::constraint::{self, Constraint};
 
 pub(super) const ADDONS: &[Function] = &[
     // Spelled out in full, in the registry that stands for all others if there is one.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::super::function::Parameter::Text;
 use super::super::function::{Function, FunctionError};
 use super::super::value::{Value, Version};
-use crate::version::constraint::Constraint;
+use addons_versions::constraint::Constraint;
 
 pub(super) const VERSIONS: &[Function] = &[
     Function::new("semver", &[Text], |_, args| {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::version::constraint;
-use crate::version::tolerant::VersionError;
+use addons_versions::constraint;
+use addons_versions::tolerant::VersionError;
 
 /// A version and how it was written.
 #[derive(Clone, Debug)]

@@ -1,0 +1,160 @@
+//! Where a request goes: paths of collections and objects, and the words for them in errors.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+use common::manifest::key::Gvk;
+use common::manifest::kinds::KindInfo;
+use common::plan::Target;
+
+/// The objects of one kind, in one namespace or in all. Printed as `deployments.apps in namespace shop`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Collection {
+    pub(super) gvk: Gvk,
+    pub(super) plural: String,
+    pub(super) namespace: Option<String>,
+}
+
+impl Collection {
+    /// The collection that an object is in.
+    pub(super) fn of(target: &Target) -> Self {
+        Self {
+            gvk: target.gvk(),
+            plural: target.plural.clone(),
+            namespace: target.key.namespace.clone(),
+        }
+    }
+
+    /// The objects of a served kind; a namespace is left out where the kind has none.
+    pub(super) fn new(gvk: Gvk, info: &KindInfo, namespace: Option<&str>) -> Self {
+        Self {
+            gvk,
+            plural: info.plural.clone(),
+            namespace: namespace.filter(|_| info.namespaced).map(str::to_owned),
+        }
+    }
+
+    /// A collection whose names are known here.
+    pub(super) fn known(
+        api_version: &str,
+        kind: &str,
+        plural: &str,
+        namespace: Option<&str>,
+    ) -> Self {
+        Self {
+            gvk: Gvk::new(api_version, kind),
+            plural: plural.to_owned(),
+            namespace: namespace.map(str::to_owned),
+        }
+    }
+
+    /// Path of the collection.
+    pub(super) fn path(&self) -> String {
+        let mut path = group_version_path(&self.gvk.group, &self.gvk.version);
+        if let Some(namespace) = &self.namespace {
+            path.push_str("/namespaces/");
+            push_segment(&mut path, namespace);
+        }
+        path.push('/');
+        push_segment(&mut path, &self.plural);
+        path
+    }
+
+    /// Path of one object.
+    pub(super) fn object_path(&self, name: &str) -> String {
+        let mut path = self.path();
+        path.push('/');
+        push_segment(&mut path, name);
+        path
+    }
+
+    /// An object of it, as errors name it.
+    pub(super) fn object(&self, name: &str) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("{namespace}/{} {name}", self.gvk.kind),
+            None => format!("{} {name}", self.gvk.kind),
+        }
+    }
+}
+
+impl fmt::Display for Collection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.plural)?;
+        if !self.gvk.group.is_empty() {
+            write!(f, ".{}", self.gvk.group)?;
+        }
+        if let Some(namespace) = &self.namespace {
+            write!(f, " in namespace {namespace}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Path of a group and version: `/api/v1`, `/apis/apps/v1`.
+pub(super) fn group_version_path(group: &str, version: &str) -> String {
+    let mut path = String::from(if group.is_empty() { "/api" } else { "/apis" });
+    for part in [group, version] {
+        if !part.is_empty() {
+            path.push('/');
+            push_segment(&mut path, part);
+        }
+    }
+    path
+}
+
+/// Appends one segment; a name from a manifest can neither leave its segment nor begin a query.
+fn push_segment(path: &mut String, segment: &str) {
+    let dots = !segment.is_empty() && segment.bytes().all(|byte| byte == b'.');
+    for byte in segment.bytes() {
+        if byte.is_ascii_alphanumeric() || (!dots && byte == b'.') || b"-_~:@".contains(&byte) {
+            path.push(char::from(byte));
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(path, "%{byte:02X}");
+        }
+    }
+}
+
+/// A value in a query.
+pub(super) fn query_value(value: &str) -> String {
+    let mut text = String::new();
+    push_segment(&mut text, value);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_words() {
+        let pods = Collection::known("v1", "Pod", "pods", Some("shop"));
+        assert_eq!(pods.path(), "/api/v1/namespaces/shop/pods");
+        assert_eq!(pods.to_string(), "pods in namespace shop");
+        let roles = Collection::known(
+            "rbac.authorization.k8s.io/v1",
+            "ClusterRole",
+            "clusterroles",
+            None,
+        );
+        assert_eq!(
+            roles.object_path("system:node"),
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node"
+        );
+        assert_eq!(roles.to_string(), "clusterroles.rbac.authorization.k8s.io");
+        assert_eq!(pods.object("web"), "shop/Pod web");
+    }
+
+    #[test]
+    fn a_name_stays_in_its_segment() {
+        let pods = Collection::known("v1", "Pod", "pods", None);
+        for (name, path) in [
+            ("../secrets", "/api/v1/pods/..%2Fsecrets"),
+            ("..", "/api/v1/pods/%2E%2E"),
+            ("a?dryRun=All", "/api/v1/pods/a%3FdryRun%3DAll"),
+            ("é", "/api/v1/pods/%C3%A9"),
+        ] {
+            assert_eq!(pods.object_path(name), path);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Server-side apply of one object: one PATCH where nobody else is concerned, answered with metadata only.
+//!
+//! The first PATCH never forces: the server's refusal tells which fields of ours others hold, and only then the object is
+//! read and it is decided what becomes of them (`settle`). What cannot change in place is made anew where that is allowed
+//! (`recreate`); entries of client-side managers and of versions that are gone are put right (`managed`).
+
+mod autoscaler;
+mod explain;
+mod holder;
+mod managed;
+mod precise;
+mod recreate;
+mod settle;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use common::api::names;
+use common::plan::inventory::Answer;
+use common::plan::{Action, Step};
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::meta::or_default;
+use super::report::Settled;
+use super::request::{self, APPLY_PATCH, Call, METADATA};
+use super::snapshot::read_one;
+pub(super) use explain::explain;
+use settle::Attempt;
+
+/// How often a creation is tried whose fate is not known.
+const TRIES: usize = 5;
+/// How often an object is looked at again that others change meanwhile.
+const ROUNDS: u32 = 8;
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+/// How long an admission webhook that does not answer (yet) is waited for: it was just installed, perhaps by us.
+const PATIENCE_WITH_WEBHOOKS: Duration = Duration::from_secs(20);
+const WEBHOOK_PAUSE: Duration = Duration::from_millis(500);
+
+type Applied = request::Answer<Written>;
+
+/// Who applies, and until when.
+#[derive(Clone, Debug)]
+pub(super) struct Applier {
+    /// Field manager.
+    pub(super) manager: String,
+    /// Value of our owner label.
+    pub(super) owner: String,
+    /// End of the operation.
+    pub(super) deadline: Instant,
+}
+
+/// What became of one step.
+pub(super) struct Outcome<'a> {
+    pub(super) step: &'a Step,
+    pub(super) result: Result<Answer, EngineError>,
+    pub(super) terminating: bool,
+    /// Whether it was deleted and made anew.
+    pub(super) recreated: bool,
+    /// Fields that others held.
+    pub(super) settled: Vec<Settled>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// A live object as far as the answer to an apply matters; what managers own is skipped.
+#[derive(Debug, Default, Deserialize)]
+struct Written {
+    #[serde(default)]
+    metadata: WrittenMetadata,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WrittenMetadata {
+    uid: String,
+    generation: Option<i64>,
+    resource_version: String,
+    deletion_timestamp: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    managed_fields: Vec<managed::Manager>,
+}
+
+/// What is told of a step beside its result.
+#[derive(Default)]
+struct Told {
+    recreated: bool,
+    settled: Vec<Settled>,
+    warnings: Vec<String>,
+}
+
+impl Applier {
+    /// Applies one step.
+    pub(super) async fn step<'a>(&self, cluster: &Cluster, step: &'a Step) -> Outcome<'a> {
+        let mut told = Told::default();
+        let applied = self.apply(cluster, step, &mut told).await;
+        let (terminating, result) = match applied {
+            Ok(applied) => {
+                told.warnings.extend(applied.warnings);
+                let metadata = applied.object.metadata;
+                let answer = Answer {
+                    created: applied.created,
+                    uid: metadata.uid,
+                    generation: metadata.generation,
+                    resource_version: metadata.resource_version,
+                };
+                (metadata.deletion_timestamp.is_some(), Ok(answer))
+            }
+            Err(error) => {
+                told.settled.clear();
+                (false, Err(explain(error, step)))
+            }
+        };
+        Outcome {
+            step,
+            result,
+            terminating,
+            recreated: told.recreated,
+            settled: told.settled,
+            warnings: told.warnings,
+        }
+    }
+
+    /// Applies until nothing stands in the way any more, or something does that only the user can put away.
+    async fn apply(
+        &self,
+        cluster: &Cluster,
+        step: &Step,
+        told: &mut Told,
+    ) -> Result<Applied, EngineError> {
+        if step.action == Action::Create {
+            return self.create(cluster, step).await;
+        }
+        let mut attempt = Attempt::plain(step);
+        let mut pause = FIRST_PAUSE;
+        for _ in 0..ROUNDS {
+            match self.send(cluster, step, &attempt).await {
+                Ok(applied) => {
+                    told.settled = attempt.settled.clone();
+                    return managed::take_over(self, cluster, step, &attempt, applied, told).await;
+                }
+                Err(EngineError::FieldConflict { causes, .. }) => {
+                    attempt = settle::settle(cluster, step, attempt, &causes).await?;
+                }
+                // It was changed since it was looked at.
+                Err(error) if error.is_conflict() && attempt.is_pinned() => {
+                    attempt = Attempt::plain(step);
+                    sleep(pause).await;
+                    pause *= 2;
+                }
+                Err(EngineError::Immutable { .. }) if step.policy.recreate => {
+                    let applied = recreate::recreate(self, cluster, step).await?;
+                    told.recreated = true;
+                    return Ok(applied);
+                }
+                Err(EngineError::Immutable { object, causes }) => {
+                    let causes = precise::causes(cluster, step, causes).await;
+                    return Err(EngineError::Immutable { object, causes });
+                }
+                Err(error) => match managed::gone_version(&error) {
+                    Some(version) => managed::heal(self, cluster, step, version, error).await?,
+                    None => return Err(error),
+                },
+            }
+        }
+        Err(EngineError::Conflict {
+            key: step.target.key.clone(),
+            message: "others change it all the time; run the command again".to_owned(),
+        })
+    }
+
+    /// For a planned creation it matters whether the object is ours: 201 says so, 200 that somebody was faster. Where the
+    /// answer got lost, the label of the live object decides before the next try.
+    async fn create(&self, cluster: &Cluster, step: &Step) -> Result<Applied, EngineError> {
+        let plain = Attempt::plain(step);
+        let mut tries = 1;
+        loop {
+            let call = self.call(step, &plain)?.once();
+            let lost = match self.patiently(cluster, call).await {
+                Err(lost) if lost.is_uncertain() && !is_silent_webhook(&lost) => lost,
+                answer => return answer,
+            };
+            let collection = Collection::of(&step.target);
+            if let Some(live) = read_one(cluster, &collection, &step.target.key.name).await? {
+                let ours = live.labels.get(names::LABEL_OWNER) == Some(&self.owner);
+                let mut answer = self.send(cluster, step, &plain).await?;
+                answer.created = ours;
+                return Ok(answer);
+            }
+            if tries == TRIES {
+                return Err(lost);
+            }
+            tries += 1;
+        }
+    }
+
+    async fn send(
+        &self,
+        cluster: &Cluster,
+        step: &Step,
+        attempt: &Attempt,
+    ) -> Result<Applied, EngineError> {
+        self.patiently(cluster, self.call(step, attempt)?).await
+    }
+
+    /// Sends a call again while an admission webhook does not answer, for a while.
+    async fn patiently(&self, cluster: &Cluster, call: Call) -> Result<Applied, EngineError> {
+        let patience = (Instant::now() + PATIENCE_WITH_WEBHOOKS).min(self.deadline);
+        loop {
+            match cluster.send(call.clone()).await {
+                Err(error) if is_silent_webhook(&error) && Instant::now() < patience => {
+                    sleep(WEBHOOK_PAUSE).await;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    fn call(&self, step: &Step, attempt: &Attempt) -> Result<Call, EngineError> {
+        let call = apply_object(step, &attempt.object, &self.manager, METADATA)?;
+        Ok(if attempt.is_pinned() {
+            call.query("force", "true")
+        } else {
+            call
+        })
+    }
+}
+
+/// The PATCH of a step, with its object or another form of it, which is serialised here, once, right before it is sent.
+pub(super) fn apply_object(
+    step: &Step,
+    object: &Arc<Value>,
+    manager: &str,
+    accept: &'static str,
+) -> Result<Call, EngineError> {
+    let body = body(step, object.as_ref())?;
+    let collection = Collection::of(&step.target);
+    Ok(
+        Call::patch(&collection, &step.target.key.name, APPLY_PATCH, accept)
+            .query("fieldManager", manager)
+            .query("fieldValidation", "Warn")
+            .body(body),
+    )
+}
+
+fn body(step: &Step, value: &Value) -> Result<Vec<u8>, EngineError> {
+    serde_json::to_vec(value).map_err(|error| EngineError::Api {
+        what: step.target.key.to_string(),
+        message: error.to_string(),
+        code: 0,
+    })
+}
+
+/// A webhook whose backend is not there: the API server answers 500.
+fn is_silent_webhook(error: &EngineError) -> bool {
+    matches!(error, EngineError::Api { code: 500, message, .. } if message.contains("failed calling webhook"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Puts managedFields right: fields of client-side apply become ours, entries of versions that are gone become readable.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use common::manifest::managed_fields::{self, CLIENT_SIDE};
+use common::plan::Step;
+
+use super::super::address::Collection;
+use super::super::cluster::Cluster;
+use super::super::error::EngineError;
+use super::super::report::Settled;
+use super::super::request::{Call, JSON_PATCH, METADATA};
+use super::settle::Attempt;
+use super::{Applied, Applier, Told, Written, body};
+
+/// How often entries are read and written while others write them too.
+const TRIES: usize = 3;
+/// What an apply, and every other write, is answered with where an entry of managedFields has a version that its
+/// CustomResourceDefinition no longer has (HTTP 500, kube-apiserver 1.36.3; fluxcd/pkg#1131, kubernetes#111937).
+const GONE_VERSION: &str = "request to convert CR to an invalid group/version: ";
+
+/// Who holds fields of an object; which ones is skipped while parsing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Manager {
+    manager: String,
+    operation: String,
+    subresource: String,
+}
+
+/// Takes over what client-side apply owns in an object that was just applied, and applies it again: what only that owned
+/// goes (kubernetes#99003, #107417). Nothing is asked where there is no such manager, and nothing is taken where the
+/// policy leaves or refuses any field.
+pub(super) async fn take_over(
+    applier: &Applier,
+    cluster: &Cluster,
+    step: &Step,
+    attempt: &Attempt,
+    applied: Applied,
+    told: &mut Told,
+) -> Result<Applied, EngineError> {
+    let managers = &applied.object.metadata.managed_fields;
+    let is_client_side = |manager: &Manager| {
+        CLIENT_SIDE.contains(&manager.manager.as_str())
+            && manager.operation == "Update"
+            && manager.subresource.is_empty()
+    };
+    // What is left to another manager must not become ours on this way: it would be reset.
+    let leaves = attempt.settled.iter().any(Settled::is_left);
+    if leaves || !step.policy.takes_all() || !managers.iter().any(is_client_side) {
+        return Ok(applied);
+    }
+    let rewritten = rewrite(applier, cluster, step, |live| {
+        managed_fields::migrate(live, CLIENT_SIDE, &applier.manager)
+    });
+    match rewritten.await {
+        Ok(Some(version)) => {
+            told.warnings
+                .push("what client-side apply owned in it is ours now".to_owned());
+            let again = attempt.again(&version);
+            match applier.send(cluster, step, &again).await {
+                Ok(mut again) => {
+                    again.created = applied.created;
+                    Ok(again)
+                }
+                // Somebody wrote in between: the next operation takes the rest back.
+                Err(error) if error.is_conflict() => Ok(applied),
+                Err(error) => Err(error),
+            }
+        }
+        Ok(None) => Ok(applied),
+        Err(error) if error.is_conflict() => Ok(applied),
+        Err(error) => Err(error),
+    }
+}
+
+/// The version that the server cannot convert to any more, where that is what it says.
+pub(super) fn gone_version(error: &EngineError) -> Option<String> {
+    let EngineError::Api {
+        code: 500, message, ..
+    } = error
+    else {
+        return None;
+    };
+    let (_, version) = message.split_once(GONE_VERSION)?;
+    let version = version.split_whitespace().next()?;
+    Some(version.to_owned())
+}
+
+/// Moves the entries of a version that is gone to the one that is applied.
+pub(super) async fn heal(
+    applier: &Applier,
+    cluster: &Cluster,
+    step: &Step,
+    version: String,
+    error: EngineError,
+) -> Result<(), EngineError> {
+    let to = step.target.gvk().api_version();
+    let rewritten = rewrite(applier, cluster, step, |live| {
+        managed_fields::move_version(live, &version, &to)
+    });
+    match rewritten.await? {
+        Some(_) => Ok(()),
+        // Nothing of what the server complains about is there.
+        None => Err(error),
+    }
+}
+
+/// Writes managedFields, guarded by the resourceVersion that they were read with; the new one, or `None` where there is
+/// nothing to change.
+async fn rewrite(
+    applier: &Applier,
+    cluster: &Cluster,
+    step: &Step,
+    change: impl Fn(&[Value]) -> Option<Vec<Value>>,
+) -> Result<Option<String>, EngineError> {
+    let collection = Collection::of(&step.target);
+    let name = &step.target.key.name;
+    let mut tries = 1;
+    loop {
+        let call = Call::get(&collection, name, METADATA);
+        let live = cluster.send::<Value>(call).await?.object;
+        let entries = live.pointer("/metadata/managedFields");
+        let entries = entries.and_then(Value::as_array).map(Vec::as_slice);
+        let Some(changed) = change(entries.unwrap_or_default()) else {
+            return Ok(None);
+        };
+        let patch = json!([
+            {"op": "replace", "path": "/metadata/managedFields", "value": changed},
+            // A replacement that is no change is a precondition: 409 where somebody else wrote.
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": live.pointer("/metadata/resourceVersion")},
+        ]);
+        let call = Call::patch(&collection, name, JSON_PATCH, METADATA)
+            .query("fieldManager", &applier.manager)
+            .body(body(step, &patch)?);
+        match cluster.send::<Written>(call).await {
+            Ok(answer) => return Ok(Some(answer.object.metadata.resource_version)),
+            Err(error) if error.is_conflict() && tries < TRIES => tries += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Names the fields where the server only says that `spec` cannot change (StatefulSet, PersistentVolumeClaim).
+
+use serde_json::Value;
+
+use common::plan::Step;
+
+use super::super::address::Collection;
+use super::super::cluster::Cluster;
+use super::super::error::FieldCause;
+use super::super::request::{Call, JSON};
+
+const SPEC: &str = "spec";
+
+/// The causes, with the fields of `spec` that differ from the live object instead of `spec` itself. As the server said
+/// it where that cannot be found out.
+pub(super) async fn causes(
+    cluster: &Cluster,
+    step: &Step,
+    causes: Vec<FieldCause>,
+) -> Vec<FieldCause> {
+    if causes.iter().all(|cause| cause.field != SPEC) {
+        return causes;
+    }
+    let collection = Collection::of(&step.target);
+    let call = Call::get(&collection, &step.target.key.name, JSON);
+    let Ok(live) = cluster.send::<Value>(call).await else {
+        return causes;
+    };
+    let precise = |cause: FieldCause| {
+        let fields = differing(&step.object, &live.object, &cause.message);
+        if cause.field != SPEC || fields.is_empty() {
+            return vec![cause];
+        }
+        let causes = fields.into_iter().map(|field| FieldCause {
+            field,
+            message: cause.message.clone(),
+        });
+        causes.collect()
+    };
+    causes.into_iter().flat_map(precise).collect()
+}
+
+/// Fields of our `spec` whose live value is another one. Those that the rule names in quotes may change.
+fn differing(ours: &Value, live: &Value, rule: &str) -> Vec<String> {
+    let (Some(ours), Some(live)) = (ours.get(SPEC), live.get(SPEC)) else {
+        return Vec::new();
+    };
+    let fields = ours.as_object().into_iter().flatten();
+    fields
+        .filter(|(name, value)| {
+            let is_same = live.get(name).is_some_and(|live| holds(live, value));
+            !is_same && !rule.contains(&format!("'{name}'"))
+        })
+        .map(|(name, _)| format!("{SPEC}.{name}"))
+        .collect()
+}
+
+/// Whether a live value is the one that was applied, with what the server added. Recursion ends with our object.
+fn holds(live: &Value, ours: &Value) -> bool {
+    match (live, ours) {
+        (Value::Object(live), Value::Object(ours)) => ours
+            .iter()
+            .all(|(name, ours)| live.get(name).is_some_and(|live| holds(live, ours))),
+        (Value::Array(live), Value::Array(ours)) => {
+            live.len() == ours.len() && live.iter().zip(ours).all(|(live, ours)| holds(live, ours))
+        }
+        (live, ours) => live == ours,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fields_that_differ_and_may_not() {
+        let rule = "updates to statefulset spec for fields other than 'replicas', 'template' are forbidden";
+        let live = json!({"spec": {"replicas": 1, "serviceName": "a", "podManagementPolicy": "OrderedReady",
+            "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {"volumeMode": "Filesystem"}}]}});
+        let claims = |name: &str| json!([{"metadata": {"name": name}}]);
+        for (ours, wanted) in [
+            (
+                json!({"replicas": 2, "serviceName": "b"}),
+                &["spec.serviceName"][..],
+            ),
+            (
+                json!({"serviceName": "a", "volumeClaimTemplates": claims("data")}),
+                &[],
+            ),
+            (
+                json!({"serviceName": "a", "volumeClaimTemplates": claims("other")}),
+                &["spec.volumeClaimTemplates"],
+            ),
+            (
+                json!({"volumeClaimTemplates": []}),
+                &["spec.volumeClaimTemplates"],
+            ),
+        ] {
+            assert_eq!(
+                differing(&json!({SPEC: ours}), &live, rule),
+                wanted,
+                "{ours}"
+            );
+        }
+        assert!(differing(&json!({}), &live, rule).is_empty());
+    }
+}

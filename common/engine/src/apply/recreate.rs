@@ -1,0 +1,133 @@
+//! Makes an object anew that cannot be changed in place: asked whether it could be made, deleted by its uid, waited for until
+//! it is gone, created.
+//!
+//! The inventory is right at every point: until the creation is answered it holds the old object. Cut off before, the next
+//! run finds none and creates it; cut off behind it, the next run finds our label and applies.
+//!
+//! Pods: those of a StatefulSet stay and are taken over by the new one, where its selector is the same; otherwise they have
+//! to go first, because the new ones have their names. Those of everything else go in the background: the new ones have
+//! other names and do not wait for them.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use common::api::names;
+use common::plan::{Step, recreate};
+
+use super::super::address::Collection;
+use super::super::cluster::Cluster;
+use super::super::delete::{Deleted, Propagation, delete, until_gone};
+use super::super::error::EngineError;
+use super::super::request::{Call, JSON};
+use super::{Applied, Applier, body};
+
+/// Left of the operation for saying what is not gone.
+const RESERVE: Duration = Duration::from_secs(1);
+
+/// Deletes and creates the object of a step.
+pub(super) async fn recreate(
+    applier: &Applier,
+    cluster: &Cluster,
+    step: &Step,
+) -> Result<Applied, EngineError> {
+    let key = &step.target.key;
+    let collection = Collection::of(&step.target);
+    let conflict = |message: &str| EngineError::Conflict {
+        key: key.clone(),
+        message: message.to_owned(),
+    };
+    if let Some(why) = recreate::kept(key) {
+        return Err(conflict(&format!("it is never recreated: {why}")));
+    }
+    let call = Call::get(&collection, &key.name, JSON);
+    let live: Value = match cluster.send(call).await {
+        Ok(answer) => answer.object,
+        Err(error) if error.is_not_found() => return applier.create(cluster, step).await,
+        Err(error) => return Err(error),
+    };
+    let label = live
+        .get("metadata")
+        .and_then(|metadata| metadata.get("labels")?.get(names::LABEL_OWNER));
+    if label.and_then(Value::as_str) != Some(&applier.owner) {
+        return Err(conflict(
+            "it has no longer the label of this installation and is not recreated; delete it by hand",
+        ));
+    }
+    could_be_made(cluster, &collection, step).await?;
+    let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
+    let uid = uid.unwrap_or_default();
+    let propagation = propagation(step, &live);
+    match delete(cluster, &collection, &key.name, uid, propagation).await? {
+        Deleted::Gone | Deleted::Held(_) => {}
+        Deleted::Foreign => {
+            return Err(conflict(
+                "it was made again by somebody else; run the command again",
+            ));
+        }
+    }
+    let left = applier.deadline.saturating_duration_since(Instant::now());
+    let bound = applier.deadline - RESERVE.min(left / 2);
+    match until_gone(cluster, &collection, &key.name, uid, bound).await {
+        Ok(None) => {}
+        Ok(Some(finalizers)) => return Err(conflict(&still_there(&finalizers))),
+        Err(error) => return Err(lost(step, error)),
+    }
+    applier
+        .create(cluster, step)
+        .await
+        .map_err(|error| lost(step, error))
+}
+
+/// A dry run of its creation, which ends at the object that is still there: what is wrong beside the fields that never
+/// change is found before anything is deleted.
+async fn could_be_made(
+    cluster: &Cluster,
+    collection: &Collection,
+    step: &Step,
+) -> Result<(), EngineError> {
+    let call = Call::create(collection, &step.target.key.name, JSON)
+        .query("dryRun", "All")
+        .body(body(step, &step.object)?);
+    match cluster.send::<Value>(call).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_conflict() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn propagation(step: &Step, live: &Value) -> Propagation {
+    let key = &step.target.key;
+    let selector = |object: &Value| object.pointer("/spec/selector").cloned();
+    match (key.group.as_str(), key.kind.as_str()) {
+        ("apps", "StatefulSet") if selector(live) == selector(&step.object) => Propagation::Orphan,
+        ("apps", "StatefulSet") => Propagation::Foreground,
+        _ => Propagation::Background,
+    }
+}
+
+fn still_there(finalizers: &[String]) -> String {
+    let why = match finalizers {
+        [] => "is still going".to_owned(),
+        finalizers => format!("is held by finalizer {}", finalizers.join(", ")),
+    };
+    format!("it was deleted to be made anew and {why}; run the command again when it is gone")
+}
+
+/// The object is deleted, and not there again.
+fn lost(step: &Step, error: EngineError) -> EngineError {
+    let code = error.code().unwrap_or_default();
+    let message = format!(
+        "it was deleted to be made anew, which failed: {}; the next run creates it",
+        error.words()
+    );
+    match error {
+        EngineError::Denied { object, .. } => EngineError::Denied { object, message },
+        _ => EngineError::Api {
+            what: step.target.key.to_string(),
+            message,
+            code,
+        },
+    }
+}

@@ -1,0 +1,199 @@
+//! Fields of an object that other managers hold: read once, then taken, left or refused, as the policy says (semantics 12).
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use common::api::installation::Conflicts;
+use common::plan::Step;
+use common::plan::conflicts::{Conflict, path};
+
+use super::super::address::Collection;
+use super::super::cluster::Cluster;
+use super::super::error::{EngineError, FieldCause};
+use super::super::report::{Settled, Settlement};
+use super::super::request::{Call, JSON};
+use super::autoscaler::autoscaler;
+use super::explain::ways_out_of_conflict;
+use super::holder::Holder;
+
+const REPLICAS: &str = "spec.replicas";
+const MASK: &str = "***";
+
+/// One apply: what is sent, and what was decided about it.
+pub(super) struct Attempt {
+    pub(super) object: Arc<Value>,
+    pub(super) settled: Vec<Settled>,
+    /// The resourceVersion of the object that was looked at: fields are taken from no other.
+    pinned: Option<String>,
+}
+
+impl Attempt {
+    /// The object as it is planned, without force.
+    pub(super) fn plain(step: &Step) -> Self {
+        Self {
+            object: Arc::clone(&step.object),
+            settled: Vec::new(),
+            pinned: None,
+        }
+    }
+
+    /// Whether conflicts are forced, for the one resourceVersion in which they are known.
+    pub(super) fn is_pinned(&self) -> bool {
+        self.pinned.is_some()
+    }
+
+    /// The same for the version that the object has now: the version after our own write.
+    pub(super) fn again(&self, resource_version: &str) -> Self {
+        let pinned = Some(resource_version.to_owned());
+        Self {
+            object: pin(&self.object, resource_version),
+            settled: self.settled.clone(),
+            pinned,
+        }
+    }
+}
+
+/// What to send next, after the server named fields that others hold.
+pub(super) async fn settle(
+    cluster: &Cluster,
+    step: &Step,
+    before: Attempt,
+    causes: &[FieldCause],
+) -> Result<Attempt, EngineError> {
+    let collection = Collection::of(&step.target);
+    let call = Call::get(&collection, &step.target.key.name, JSON);
+    let live: Value = match cluster.send(call).await {
+        Ok(answer) => answer.object,
+        // Deleted meanwhile: it is made anew.
+        Err(error) if error.is_not_found() => return Ok(Attempt::plain(step)),
+        Err(error) => return Err(error),
+    };
+    let mut settled = before.settled;
+    let mut refused = Vec::new();
+    for cause in causes {
+        let conflict = conflict(step, &live, cause);
+        let (policy, by_manifest) = step.policy.at(&conflict.field);
+        let autoscaler = if conflict.field == REPLICAS {
+            autoscaler(cluster, &step.target.key, &conflict.manager).await?
+        } else {
+            None
+        };
+        let settlement = match (autoscaler, policy) {
+            (Some(name), _) => Settlement::Left {
+                autoscaler: Some(name),
+            },
+            (None, Conflicts::Yield) => Settlement::Left { autoscaler: None },
+            (None, Conflicts::Take) => Settlement::Taken,
+            (None, Conflicts::Fail) => {
+                refused.push((conflict, by_manifest));
+                continue;
+            }
+        };
+        settled.push(Settled {
+            key: step.target.key.clone(),
+            conflict,
+            settlement,
+        });
+    }
+    if !refused.is_empty() {
+        return Err(refusal(step, &refused));
+    }
+    let object = without(step, &settled)?;
+    let attempt = Attempt {
+        object: Arc::new(object),
+        settled,
+        pinned: None,
+    };
+    if attempt.settled.iter().all(Settled::is_left) {
+        return Ok(attempt);
+    }
+    let version = live.pointer("/metadata/resourceVersion");
+    Ok(attempt.again(version.and_then(Value::as_str).unwrap_or_default()))
+}
+
+/// Our object without the fields that are left.
+fn without(step: &Step, settled: &[Settled]) -> Result<Value, EngineError> {
+    let left = settled.iter().filter(|settled| settled.is_left());
+    let left: Vec<&Conflict> = left.map(|settled| &settled.conflict).collect();
+    let mut object = (*step.object).clone();
+    let fields = left.iter().map(|conflict| conflict.field.as_str());
+    if let Err(field) = path::remove_all(&mut object, fields) {
+        let held = left.iter().find(|conflict| conflict.field == field);
+        let manager = held.map_or("", |conflict| conflict.manager.as_str());
+        return Err(EngineError::Conflict {
+            key: step.target.key.clone(),
+            message: format!(
+                "{field} is held by {manager} and cannot be left out by itself; take it, or take it out of the manifest{}",
+                ways_out_of_conflict(step)
+            ),
+        });
+    }
+    Ok(object)
+}
+
+fn pin(object: &Value, resource_version: &str) -> Arc<Value> {
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("resourceVersion".to_owned(), json!(resource_version));
+    }
+    Arc::new(object)
+}
+
+fn conflict(step: &Step, live: &Value, cause: &FieldCause) -> Conflict {
+    let key = &step.target.key;
+    // Also an annotation of a Secret can repeat it.
+    let is_masked = key.is_secret();
+    let value = |object: &Value| {
+        let value = path::get(object, &cause.field)?;
+        Some(if is_masked {
+            json!(MASK)
+        } else {
+            value.clone()
+        })
+    };
+    let holder = Holder::of(&cause.message);
+    Conflict {
+        field: cause.field.clone(),
+        time: holder.time(live),
+        live: value(live),
+        ours: value(&step.object),
+        manager: holder.to_string(),
+    }
+}
+
+fn refusal(step: &Step, refused: &[(Conflict, bool)]) -> EngineError {
+    let mut message = match refused {
+        [_] => "a field belongs to another manager".to_owned(),
+        many => format!("{} fields belong to other managers", many.len()),
+    };
+    for (conflict, by_manifest) in refused {
+        let since = conflict.time.as_ref();
+        let since = since
+            .map(|time| format!(" since {time}"))
+            .unwrap_or_default();
+        let live = Conflict::value(conflict.live.as_ref());
+        let ours = Conflict::value(conflict.ours.as_ref());
+        message.push_str(&format!(
+            "\n    {}: {live}, {}{since}; wanted {ours}",
+            conflict.field, conflict.manager
+        ));
+        if *by_manifest {
+            message.push_str(" (the manifest's annotation kubectl-addons.dev/conflicts says Fail)");
+        }
+    }
+    if refused.iter().all(|(_, by_manifest)| *by_manifest) {
+        let look = ways_out_of_conflict(step);
+        let look = look.lines().take(2).collect::<Vec<_>>().join("\n");
+        message.push_str(&look);
+        message.push_str(
+            "\n    accept: give the live field the wanted value, or change the annotation",
+        );
+    } else {
+        message.push_str(&ways_out_of_conflict(step));
+    }
+    EngineError::Conflict {
+        key: step.target.key.clone(),
+        message,
+    }
+}

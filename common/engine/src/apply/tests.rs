@@ -1,0 +1,157 @@
+use serde_json::json;
+
+use super::super::fake::{self, Reply};
+use super::*;
+use common::manifest::key::ObjectKey;
+use common::plan::Target;
+use common::plan::conflicts::Policy;
+
+mod recreating;
+mod settling;
+
+fn step(kind: &str, action: Action) -> Step {
+    let key = ObjectKey {
+        kind: kind.into(),
+        namespace: Some("web".into()),
+        name: "a".into(),
+        ..ObjectKey::default()
+    };
+    Step {
+        target: Target {
+            key,
+            version: "v1".into(),
+            plural: format!("{}s", kind.to_lowercase()),
+        },
+        action,
+        object: Arc::new(json!({"kind": kind, "data": {"password": "aHVudGVyMg=="}})),
+        policy: Policy::default(),
+    }
+}
+
+fn live(owner: &str) -> serde_json::Value {
+    json!({"metadata": {"uid": "u", "resourceVersion": "1", "labels": {names::LABEL_OWNER: owner}}})
+}
+
+fn answer(code: u16, body: serde_json::Value) -> Reply {
+    Some((code, &[], body))
+}
+
+fn failure(code: u16, message: &str) -> Reply {
+    answer(
+        code,
+        json!({"kind": "Status", "code": code, "message": message, "details": {"name": "a"}}),
+    )
+}
+
+fn applier() -> Applier {
+    Applier {
+        manager: "kubectl-addons.ours".into(),
+        owner: "ours".into(),
+        deadline: Instant::now(),
+    }
+}
+
+/// Applies one step against prepared answers: its result, and the methods that were used.
+async fn apply(step: &Step, replies: Vec<Reply>) -> (Result<Answer, EngineError>, String) {
+    let (cluster, asked) = fake::cluster(replies);
+    let outcome = applier().step(&cluster, step).await;
+    let lines = asked.lines();
+    let methods = lines.iter().filter_map(|line| line.split(' ').next());
+    (outcome.result, methods.collect::<Vec<_>>().join(" "))
+}
+
+#[tokio::test]
+async fn who_made_a_planned_object_decides_whose_it_is() {
+    let missing = || failure(404, "not found");
+    for (replies, created, methods) in [
+        (vec![answer(201, live("ours"))], true, "PATCH"),
+        (vec![answer(200, live("ours"))], false, "PATCH"),
+        // The answer got lost: the live object tells.
+        (
+            vec![None, answer(200, live("ours")), answer(200, live("ours"))],
+            true,
+            "PATCH GET PATCH",
+        ),
+        (
+            vec![None, answer(200, live("others")), answer(200, live("ours"))],
+            false,
+            "PATCH GET PATCH",
+        ),
+        (
+            vec![None, missing(), answer(201, live("ours"))],
+            true,
+            "PATCH GET PATCH",
+        ),
+    ] {
+        let (applied, used) = apply(&step("ConfigMap", Action::Create), replies).await;
+        assert_eq!(applied.unwrap().created, created, "{used}");
+        assert_eq!(used, methods);
+    }
+}
+
+#[tokio::test]
+async fn the_request_is_an_apply_that_asks_for_metadata() {
+    let (cluster, asked) = fake::cluster(vec![answer(200, live("ours"))]);
+    let applier = Applier {
+        manager: "kubectl-addons.ours".into(),
+        owner: "ours".into(),
+        deadline: Instant::now(),
+    };
+    applier
+        .step(&cluster, &step("ConfigMap", Action::Update))
+        .await
+        .result
+        .unwrap();
+    assert_eq!(
+        asked.lines(),
+        [
+            "PATCH /api/v1/namespaces/web/configmaps/a?fieldManager=kubectl-addons.ours&fieldValidation=Warn"
+        ]
+    );
+    assert_eq!(asked.body(0)["data"]["password"], "aHVudGVyMg==");
+}
+
+#[tokio::test]
+async fn a_secret_is_in_no_error() {
+    let words = "data.password: Invalid value: \"aHVudGVyMg==\" is hunter2";
+    for reply in [
+        failure(422, words),
+        failure(500, words),
+        failure(403, words),
+        failure(
+            403,
+            &format!("admission webhook \"x\" denied the request: {words}"),
+        ),
+    ] {
+        let (result, _) = apply(&step("Secret", Action::Update), vec![reply]).await;
+        let error = format!("{0} {0:?}", result.unwrap_err());
+        assert!(
+            !error.contains("aHVudGVyMg") && !error.contains("hunter2"),
+            "{error}"
+        );
+    }
+    let (result, _) = apply(
+        &step("ConfigMap", Action::Update),
+        vec![failure(422, words)],
+    )
+    .await;
+    assert_eq!(
+        result.unwrap_err().to_string(),
+        format!("web/ConfigMap a: {words}")
+    );
+}
+
+#[tokio::test]
+async fn a_silent_webhook_is_asked_again_only_while_there_is_time() {
+    let silent = || {
+        failure(
+            500,
+            "Internal error occurred: failed calling webhook \"x\": connection refused",
+        )
+    };
+    let (result, used) = apply(&step("ConfigMap", Action::Create), vec![silent()]).await;
+    assert_eq!(
+        (result.unwrap_err().code(), used.as_str()),
+        (Some(500), "PATCH")
+    );
+}

@@ -1,0 +1,310 @@
+//! Fields that others hold, and entries of managedFields that stand in the way.
+
+use super::*;
+use common::api::installation::Conflicts;
+use common::plan::conflicts::{Conflict, FieldRule};
+
+/// A Deployment that wants two replicas and the image web:2.
+fn deployment(conflicts: Conflicts) -> Step {
+    let mut step = super::step("Deployment", Action::Update);
+    step.target.key.group = "apps".into();
+    step.object = Arc::new(json!({
+        "kind": "Deployment",
+        "metadata": {"annotations": {"kubectl-addons.dev/installation": "kubectl-addons/shop"}},
+        "spec": {"replicas": 2, "containers": [{"name": "main", "image": "web:2"}]},
+    }));
+    step.policy.conflicts = conflicts;
+    step
+}
+
+fn conflict(fields: &[(&str, &str)]) -> Reply {
+    let causes: Vec<_> = fields
+        .iter()
+        .map(|(field, manager)| {
+            json!({"reason": "FieldManagerConflict", "field": field, "message": format!("conflict with {manager}")})
+        })
+        .collect();
+    answer(
+        409,
+        json!({"kind": "Status", "code": 409, "reason": "Conflict", "message": "Apply failed",
+            "details": {"causes": causes}}),
+    )
+}
+
+const IMAGE: (&str, &str) = (
+    ".spec.containers[name=\"main\"].image",
+    "\"kubectl-set\" using apps/v1",
+);
+const REPLICAS: (&str, &str) = (
+    ".spec.replicas",
+    "\"kube-controller-manager\" with subresource \"scale\" using apps/v1",
+);
+
+fn theirs() -> Reply {
+    answer(
+        200,
+        json!({
+            "metadata": {"resourceVersion": "7", "managedFields": [
+                {"manager": "kubectl-set", "operation": "Update", "time": "2026-11-21T12:00:00Z"},
+                {"manager": "kubectl-set", "operation": "Update", "time": "2026-11-21T12:34:56Z"},
+            ]},
+            "spec": {"replicas": 5, "containers": [{"name": "main", "image": "web:9"}]},
+        }),
+    )
+}
+
+struct Ran {
+    result: Result<Answer, String>,
+    asked: Vec<String>,
+    bodies: Vec<serde_json::Value>,
+    settled: Vec<String>,
+    warnings: usize,
+}
+
+async fn run(step: &Step, replies: Vec<Reply>) -> Ran {
+    let (cluster, asked) = fake::cluster(replies);
+    let outcome = applier().step(&cluster, step).await;
+    let path = "/api/v1/namespaces/web/deployments/a";
+    let lines = asked.lines();
+    let settled = outcome.settled.iter().map(|settled| {
+        let Conflict { field, manager, .. } = &settled.conflict;
+        let left = if settled.is_left() { "left" } else { "taken" };
+        format!("{left} {field} {manager}")
+    });
+    Ran {
+        settled: settled.collect(),
+        warnings: outcome.warnings.len(),
+        result: outcome.result.map_err(|error| error.to_string()),
+        bodies: (0..lines.len()).map(|index| asked.body(index)).collect(),
+        asked: lines
+            .iter()
+            .map(|line| {
+                let line = line
+                    .replace(path, "")
+                    .replace("/apis/apps/v1/namespaces/web/deployments/a", "");
+                line.replace(
+                    "fieldManager=kubectl-addons.ours&fieldValidation=Warn",
+                    "apply",
+                )
+            })
+            .collect(),
+    }
+}
+
+#[tokio::test]
+async fn what_is_taken_is_read_first_and_taken_from_that_version_only() {
+    let step = deployment(Conflicts::Take);
+    let modified = || failure(409, "the object has been modified");
+    let done = || answer(200, live("ours"));
+    let ran = run(
+        &step,
+        vec![
+            conflict(&[IMAGE]),
+            theirs(),
+            modified(),
+            conflict(&[IMAGE]),
+            theirs(),
+            done(),
+        ],
+    )
+    .await;
+    assert!(ran.result.is_ok(), "{:?}", ran.result);
+    let round = ["PATCH ?apply", "GET ", "PATCH ?apply&force=true"];
+    assert_eq!(ran.asked, [round, round].concat());
+    assert_eq!(ran.bodies[5]["metadata"]["resourceVersion"], "7");
+    assert_eq!(
+        ran.settled,
+        ["taken spec.containers[name=\"main\"].image kubectl-set"]
+    );
+}
+
+#[tokio::test]
+async fn what_is_left_is_not_sent() {
+    let mut step = deployment(Conflicts::Yield);
+    let done = || answer(200, live("ours"));
+    let other = (".spec.containers[name=\"main\"].name", IMAGE.1);
+    let ran = run(
+        &step,
+        vec![
+            conflict(&[IMAGE]),
+            theirs(),
+            conflict(&[other]),
+            theirs(),
+            done(),
+        ],
+    )
+    .await;
+    assert!(ran.result.is_ok(), "{:?}", ran.result);
+    assert_eq!(
+        ran.asked,
+        [
+            "PATCH ?apply",
+            "GET ",
+            "PATCH ?apply",
+            "GET ",
+            "PATCH ?apply"
+        ]
+    );
+    assert_eq!(
+        ran.bodies[4]["spec"],
+        json!({"replicas": 2, "containers": [{}]})
+    );
+    assert_eq!(ran.settled.len(), 2);
+
+    // A field, and one below it.
+    let list = (".spec.containers", "\"other\"");
+    let ran = run(&step, vec![conflict(&[list, IMAGE]), theirs(), done()]).await;
+    assert!(ran.result.is_ok(), "{:?}", ran.result);
+    assert_eq!(ran.bodies[2]["spec"], json!({"replicas": 2}));
+
+    // One field is left, the other one taken.
+    step.policy = Policy {
+        fields: vec![FieldRule {
+            field: "spec.containers".into(),
+            conflicts: Conflicts::Yield,
+        }],
+        ..Policy::default()
+    };
+    let scaled = (".spec.paused", "\"me\"");
+    let ran = run(&step, vec![conflict(&[IMAGE, scaled]), theirs(), done()]).await;
+    assert!(ran.result.is_ok(), "{:?}", ran.result);
+    assert_eq!(ran.asked[2], "PATCH ?apply&force=true");
+    assert_eq!(
+        ran.bodies[2]["spec"],
+        json!({"replicas": 2, "containers": [{"name": "main"}]})
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_names_field_manager_time_both_values_and_the_ways_out() {
+    let ran = run(
+        &deployment(Conflicts::Fail),
+        vec![conflict(&[IMAGE]), theirs()],
+    )
+    .await;
+    assert_eq!(ran.asked.len(), 2);
+    assert_eq!(
+        ran.result.unwrap_err(),
+        "web/Deployment a: a field belongs to another manager\n    \
+         spec.containers[name=\"main\"].image: \"web:9\", kubectl-set since 2026-11-21T12:34:56Z; wanted \"web:2\"\n    \
+         look:   kubectl addons diff shop -n kubectl-addons\n    \
+         accept: kubectl addons upgrade shop -n kubectl-addons --conflicts take    (or yield, which leaves them)"
+    );
+}
+
+/// Semantics 12: replicas under a HorizontalPodAutoscaler always yield; those of one that is gone do not.
+#[tokio::test]
+async fn replicas_are_the_autoscalers() {
+    let hpa = |kind: &str| {
+        let target = json!({"apiVersion": "apps/v1", "kind": kind, "name": "a"});
+        let hpa = json!({"metadata": {"name": "auto"}, "spec": {"scaleTargetRef": target}});
+        answer(200, json!({"metadata": {}, "items": [hpa]}))
+    };
+    let done = || answer(200, live("ours"));
+    let forbidden = || {
+        failure(
+            403,
+            "User \"eve\" cannot list resource \"horizontalpodautoscalers\"",
+        )
+    };
+    for (list, settled) in [
+        (hpa("Deployment"), "left"),
+        (hpa("StatefulSet"), "taken"),
+        (forbidden(), "left"),
+        (failure(404, "not found"), "taken"),
+    ] {
+        let replies = vec![conflict(&[REPLICAS]), theirs(), list, done()];
+        let ran = run(&deployment(Conflicts::Take), replies).await;
+        assert!(ran.result.is_ok(), "{:?}", ran.result);
+        let wanted = format!("{settled} spec.replicas kube-controller-manager/scale");
+        assert_eq!(ran.settled, [wanted]);
+        let is_sent = ran.bodies[3]["spec"].get("replicas").is_some();
+        assert_eq!(is_sent, settled == "taken");
+    }
+}
+
+fn managed(entries: serde_json::Value) -> Reply {
+    answer(
+        200,
+        json!({"metadata": {"uid": "u", "resourceVersion": "8", "managedFields": entries}}),
+    )
+}
+
+fn client_side() -> serde_json::Value {
+    json!([{"manager": "kubectl-client-side-apply", "operation": "Update", "apiVersion": "v1",
+        "fieldsV1": {"f:data": {"f:a": {}}}}])
+}
+
+#[tokio::test]
+async fn fields_of_client_side_apply_become_ours_where_all_is_taken() {
+    let done = || answer(200, live("ours"));
+    let replies = vec![
+        managed(client_side()),
+        managed(client_side()),
+        managed(json!(null)),
+        done(),
+    ];
+    let ran = run(&deployment(Conflicts::Take), replies).await;
+    assert!(ran.result.is_ok(), "{:?}", ran.result);
+    let wanted = [
+        "PATCH ?apply",
+        "GET ",
+        "PATCH ?fieldManager=kubectl-addons.ours",
+        "PATCH ?apply&force=true",
+    ];
+    assert_eq!(ran.asked, wanted);
+    assert_eq!(
+        ran.bodies[2][0]["value"][0]["manager"],
+        "kubectl-addons.ours"
+    );
+    assert_eq!(ran.bodies[2][1]["value"], "8");
+    assert_eq!(ran.warnings, 1);
+
+    let ran = run(&deployment(Conflicts::Yield), vec![managed(client_side())]).await;
+    assert_eq!((ran.result.is_ok(), ran.asked.len()), (true, 1));
+}
+
+#[tokio::test]
+async fn an_entry_of_a_version_that_is_gone_is_moved_and_the_apply_tried_again() {
+    let gone = || {
+        failure(
+            500,
+            "request to convert CR to an invalid group/version: z.example/v1alpha1",
+        )
+    };
+    let entries =
+        json!([{"manager": "other", "operation": "Apply", "apiVersion": "z.example/v1alpha1"}]);
+    let done = || answer(200, live("ours"));
+    let replies = vec![gone(), managed(entries.clone()), done(), done()];
+    let ran = run(&deployment(Conflicts::Take), replies).await;
+    assert!(ran.result.is_ok(), "{:?}", ran.result);
+    assert_eq!(ran.bodies[2][0]["value"][0]["apiVersion"], "apps/v1");
+    // Nothing of it is there: the server's words.
+    let ran = run(
+        &deployment(Conflicts::Take),
+        vec![gone(), managed(json!([]))],
+    )
+    .await;
+    assert!(ran.result.unwrap_err().contains("z.example/v1alpha1"));
+}
+
+#[tokio::test]
+async fn no_conflict_tells_of_a_secret() {
+    let mut step = super::step("Secret", Action::Refresh);
+    step.policy.conflicts = Conflicts::Fail;
+    let fields = [
+        (".data.password", "\"eve\""),
+        (".metadata.annotations.last", "\"eve\""),
+    ];
+    let secret = json!({"metadata": {"annotations": {"last": "hunter3"}}, "data": {"password": "aHVudGVyMw=="}});
+    let (result, _) = apply(&step, vec![conflict(&fields), answer(200, secret)]).await;
+    let error = format!("{0} {0:?}", result.unwrap_err());
+    assert!(
+        error.contains("data.password: \"***\", eve; wanted \"***\""),
+        "{error}"
+    );
+    assert!(
+        !error.contains("aHVu") && !error.contains("hunter"),
+        "{error}"
+    );
+}

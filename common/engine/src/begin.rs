@@ -1,0 +1,177 @@
+//! The beginning of an operation: the record's spec, then lock, journal and union inventory in one write.
+//!
+//! A plan is made against one state of the record. Whatever moves the record between the plan and the lock is a 409; then
+//! it is read again, and either it moved in a way that the plan does not care about, or somebody else did what we wanted,
+//! or the plan is stale.
+
+use kube::ResourceExt as _;
+use tokio::time::Instant;
+
+use common::api::installation::{AddonInstallation, Phase};
+use common::plan::{Plan, Verb};
+
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::execute::{Event, ExecuteOptions};
+use super::lock::{self, Lock};
+use super::{namespace, record, status};
+
+/// How an operation begins.
+#[derive(Debug)]
+pub(super) enum Begun {
+    /// The lock is ours.
+    Locked(Box<Lock>),
+    /// Everything is as wanted, by us before or by somebody else while we waited: nothing was written.
+    Nothing(Box<AddonInstallation>),
+}
+
+/// Begins the operation of a plan.
+pub(super) async fn begin(
+    cluster: &Cluster,
+    wanted: &AddonInstallation,
+    plan: &Plan,
+    options: &ExecuteOptions,
+    deadline: Instant,
+    events: &(dyn Fn(Event) + Send + Sync),
+) -> Result<Begun, EngineError> {
+    // What the plan knows: the record as the plugin read it, later as our own write of the spec left it.
+    let mut known = wanted.clone();
+    let mut stored = match wanted.resource_version() {
+        Some(_) => lock::reread(cluster, wanted).await?,
+        None if plan.verb == Verb::Uninstall => return Err(lock::stale(wanted, lock::UNINSTALLED)),
+        None => {
+            let (made, found) = create(cluster, wanted).await?;
+            if made {
+                known = found.clone();
+            }
+            found
+        }
+    };
+    let mut spec_written = wanted.resource_version().is_none();
+    loop {
+        stored = lock::wait_until_free(cluster, stored, options, deadline, events).await?;
+        if is_done(&stored, wanted, plan) {
+            return Ok(Begun::Nothing(Box::new(stored)));
+        }
+        if let Some(what) = moved(&known, &stored) {
+            return Err(lock::stale(wanted, what));
+        }
+        if plan.verb == Verb::Uninstall {
+            // Admission may refuse the deletion of the record, which comes last: it is asked before the first write.
+            record::delete(cluster, &stored, true).await?;
+        }
+        if !spec_written && differs(wanted, &stored) {
+            match record::replace(cluster, &with_spec(wanted, &stored)).await {
+                Ok(written) => {
+                    spec_written = true;
+                    known = written.clone();
+                    stored = written;
+                }
+                Err(error) if error.is_conflict() && Instant::now() < deadline => {
+                    stored = lock::reread(cluster, &stored).await?;
+                    if !differs(wanted, &stored) {
+                        // Our own write came through, only its answer was lost; or somebody wants the same.
+                        spec_written = true;
+                        known.metadata.generation = stored.metadata.generation;
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let now = cluster.now();
+        let mut begun = status::begun(stored.status.as_ref(), plan, now);
+        // One that is still missing is created, and one that goes is looked at in the end.
+        if plan.create_namespace.is_none() && plan.verb != Verb::Uninstall {
+            namespace::identify(cluster, &plan.installation, &mut begun).await?;
+        }
+        let operation = lock::operation(
+            status::verb(plan.verb),
+            &options.holder,
+            plan.to.clone(),
+            now,
+        );
+        match Lock::acquire(cluster, stored.clone(), begun, operation).await {
+            Ok(lock) => return Ok(Begun::Locked(Box::new(lock))),
+            Err(error) if error.is_conflict() && Instant::now() < deadline => {
+                stored = lock::reread(cluster, &stored).await?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Creates the record. Where there is one (somebody was faster, or the answer to our own creation was lost) it is returned
+/// with `false`.
+async fn create(
+    cluster: &Cluster,
+    wanted: &AddonInstallation,
+) -> Result<(bool, AddonInstallation), EngineError> {
+    match record::create(cluster, wanted).await? {
+        Some(created) => Ok((true, created)),
+        None => Ok((false, lock::reread(cluster, wanted).await?)),
+    }
+}
+
+/// Whether the record says that what the plan wants is there already.
+fn is_done(stored: &AddonInstallation, wanted: &AddonInstallation, plan: &Plan) -> bool {
+    let Some(status) = &stored.status else {
+        return false;
+    };
+    let (Some(to), Some(installed)) = (&plan.to, &status.installed) else {
+        return false;
+    };
+    let ended_well = matches!(status.phase, Some(Phase::Ready | Phase::Installed));
+    // Either the plan found nothing to do, or somebody else did it after the plan was made.
+    let by_others = moved(wanted, stored).is_some();
+    status::is_same_target(to, installed)
+        && ended_well
+        && status.operation.is_none()
+        && !differs(wanted, stored)
+        && (plan.is_empty() || by_others)
+}
+
+/// Why a plan that was made with `known` no longer holds.
+fn moved(known: &AddonInstallation, stored: &AddonInstallation) -> Option<&'static str> {
+    let facts = |record: &AddonInstallation| {
+        let status = record.status.clone().unwrap_or_default();
+        (status.inventory, status.installed)
+    };
+    if facts(known) != facts(stored) {
+        return Some("somebody installed or upgraded it");
+    }
+    match known.metadata.generation {
+        Some(generation) if stored.metadata.generation != Some(generation) => {
+            Some("its spec was changed")
+        }
+        // Found instead of created: ours only if it says the same.
+        None if known.spec != stored.spec => Some("somebody created it with another spec"),
+        _ => None,
+    }
+}
+
+/// Whether the record has to be written before the operation.
+fn differs(wanted: &AddonInstallation, stored: &AddonInstallation) -> bool {
+    wanted.spec != stored.spec
+        || wanted.labels() != stored.labels()
+        || wanted.annotations() != stored.annotations()
+        || wanted.finalizers() != stored.finalizers()
+}
+
+/// The stored record with the wanted spec, labels, annotations and finalizers.
+fn with_spec(wanted: &AddonInstallation, stored: &AddonInstallation) -> AddonInstallation {
+    let mut next = stored.clone();
+    next.spec = wanted.spec.clone();
+    next.metadata.labels.clone_from(&wanted.metadata.labels);
+    next.metadata
+        .annotations
+        .clone_from(&wanted.metadata.annotations);
+    next.metadata
+        .finalizers
+        .clone_from(&wanted.metadata.finalizers);
+    next
+}
+
+#[cfg(test)]
+#[path = "begin/tests.rs"]
+mod tests;

@@ -1,0 +1,104 @@
+use super::*;
+use common::api::installation::{
+    AddonInstallationSpec, AddonInstallationStatus, Installed, InventoryGroup,
+};
+use common::plan::InstallationName;
+
+fn installed(version: &str) -> Installed {
+    Installed {
+        version: version.into(),
+        ..Installed::default()
+    }
+}
+
+/// A plan to version 2 that changes nothing.
+fn plan() -> Plan {
+    Plan {
+        verb: Verb::Upgrade,
+        to: Some(installed("2")),
+        ..Plan::nothing(
+            InstallationName {
+                namespace: "a".into(),
+                name: "dns".into(),
+            },
+            "dns",
+        )
+    }
+}
+
+fn record(version: &str, phase: Phase) -> AddonInstallation {
+    let mut record = AddonInstallation::new("dns", AddonInstallationSpec::default());
+    record.metadata.generation = Some(1);
+    record.metadata.resource_version = Some("1".into());
+    record.status = Some(AddonInstallationStatus {
+        installed: Some(Installed {
+            by: "eve".into(),
+            ..installed(version)
+        }),
+        phase: Some(phase),
+        ..AddonInstallationStatus::default()
+    });
+    record
+}
+
+#[test]
+fn nothing_is_written_where_all_is_as_wanted() {
+    let wanted = record("2", Phase::Ready);
+    assert!(is_done(&wanted, &wanted, &plan()));
+    for changed in [
+        record("1", Phase::Ready),
+        record("2", Phase::Failed),
+        record("2", Phase::Progressing),
+    ] {
+        assert!(
+            !is_done(&changed, &changed, &plan()),
+            "{:?}",
+            changed.status
+        );
+    }
+    let mut other_spec = record("2", Phase::Ready);
+    other_spec.spec.suspend = true;
+    assert!(!is_done(&wanted, &other_spec, &plan()));
+    let mut cut_off = record("2", Phase::Ready);
+    if let Some(status) = &mut cut_off.status {
+        status.operation = Some(lock::operation(
+            "upgrade",
+            "eve",
+            None,
+            jiff::Timestamp::UNIX_EPOCH,
+        ));
+    }
+    assert!(!is_done(&cut_off, &cut_off, &plan()));
+}
+
+#[test]
+fn what_others_did_makes_a_plan_stale_or_needless() {
+    let known = record("1", Phase::Ready);
+    assert_eq!(moved(&known, &known), None);
+
+    let mut noise = known.clone();
+    noise.metadata.resource_version = Some("7".into());
+    noise.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
+    assert_eq!(moved(&known, &noise), None, "a label is no reason");
+
+    let upgraded = record("2", Phase::Ready);
+    assert!(moved(&known, &upgraded).is_some());
+    let mut busy = plan();
+    busy.create_namespace = Some("web".into());
+    assert!(!busy.is_empty());
+    assert!(
+        is_done(&upgraded, &known, &busy),
+        "somebody else did what this plan wants"
+    );
+    assert!(!is_done(&record("3", Phase::Ready), &known, &busy));
+
+    let mut inventory = known.clone();
+    if let Some(status) = &mut inventory.status {
+        status.inventory.push(InventoryGroup::default());
+    }
+    assert!(moved(&known, &inventory).is_some());
+
+    let mut spec = known.clone();
+    spec.metadata.generation = Some(2);
+    assert_eq!(moved(&known, &spec), Some("its spec was changed"));
+}

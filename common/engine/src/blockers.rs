@@ -1,0 +1,146 @@
+//! Why an object does not get ready: its pods' states, and the newest warning about them or about itself.
+//!
+//! At most three requests an object: its pods, the events of one pod, its own events.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::{Instant, timeout};
+
+use common::manifest::key::ObjectKey;
+use common::readiness::blocker::{Blocker, is_pending, of_pod};
+use common::readiness::{Readiness, ended_by_events};
+
+use super::address::{Collection, query_value};
+use super::cluster::Cluster;
+use super::listing::Page;
+use super::request::{Call, JSON};
+
+/// Pods and events that are read.
+const LOOKED_AT: &str = "100";
+/// One search: whoever waits for its answer has waited long enough.
+const BOUND: Duration = Duration::from_secs(5);
+/// Between two searches of those that are made while something is waited for, whatever number of objects is.
+const BETWEEN: Duration = Duration::from_secs(1);
+
+/// Keeps the searches of all waits few.
+#[derive(Debug, Default)]
+pub(super) struct Turns(Mutex<Option<Instant>>);
+
+impl Turns {
+    /// Whether one may search now; if so it is noted.
+    pub(super) fn take(&self) -> bool {
+        let mut last = self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let now = Instant::now();
+        let may = last.is_none_or(|last| now.duration_since(last) >= BETWEEN);
+        if may {
+            *last = Some(now);
+        }
+        may
+    }
+}
+
+/// What keeps an object from getting ready, where something is found in time. `object` is `Null` where it is not there.
+pub async fn find(cluster: &Cluster, key: &ObjectKey, object: &Value) -> Option<Blocker> {
+    let search = async {
+        let pods = pods(cluster, key, object).await;
+        if let Some(blocker) = pods.iter().find_map(of_pod) {
+            return Some(blocker);
+        }
+        // The pods' own events first: they say what the kubelet or the scheduler met.
+        let pending = pods.iter().find(|pod| is_pending(pod));
+        if let Some(name) = pending.and_then(|pod| pod.pointer("/metadata/name")?.as_str())
+            && let Some(blocker) = newest_warning(cluster, key, "Pod", name).await
+        {
+            return Some(blocker);
+        }
+        newest_warning(cluster, key, &key.kind, &key.name).await
+    };
+    timeout(BOUND, search).await.ok()?
+}
+
+/// The pods of a workload's selector.
+async fn pods(cluster: &Cluster, key: &ObjectKey, object: &Value) -> Vec<Value> {
+    let labels = object.pointer("/spec/selector/matchLabels");
+    let Some(labels) = labels.and_then(Value::as_object) else {
+        return Vec::new();
+    };
+    let selector: Vec<String> = labels
+        .iter()
+        .filter_map(|(label, value)| Some(format!("{label}={}", value.as_str()?)))
+        .collect();
+    if selector.is_empty() || !matches!(key.group.as_str(), "apps" | "batch") {
+        return Vec::new();
+    }
+    let pods = Collection::known("v1", "Pod", "pods", key.namespace.as_deref());
+    let call = Call::list(&pods, JSON)
+        .query("labelSelector", &query_value(&selector.join(",")))
+        .query("limit", LOOKED_AT);
+    items(cluster, call).await
+}
+
+/// The newest warning event about an object.
+async fn newest_warning(
+    cluster: &Cluster,
+    key: &ObjectKey,
+    kind: &str,
+    name: &str,
+) -> Option<Blocker> {
+    let found = events(cluster, key, kind, name, ",type=Warning").await;
+    let newest = found.iter().max_by_key(|event| time(event))?;
+    let text = |name| newest.get(name).and_then(Value::as_str).unwrap_or_default();
+    let subject = if kind == "Pod" {
+        format!("pod {name}")
+    } else {
+        format!("{kind} {name}")
+    };
+    Some(Blocker::new(&subject, text("reason"), text("message")))
+}
+
+/// How a Job ended that is no longer there, where its events still tell.
+pub(super) async fn end_of_job(cluster: &Cluster, key: &ObjectKey) -> Option<Readiness> {
+    let search = events(cluster, key, &key.kind, &key.name, "");
+    ended_by_events(&timeout(BOUND, search).await.ok()?)
+}
+
+/// Events about an object that stands beside `key`.
+async fn events(
+    cluster: &Cluster,
+    key: &ObjectKey,
+    kind: &str,
+    name: &str,
+    only: &str,
+) -> Vec<Value> {
+    // Events about cluster-scoped objects stand in the namespace default.
+    let namespace = key.namespace.as_deref().unwrap_or("default");
+    let events = Collection::known("v1", "Event", "events", Some(namespace));
+    let selector = format!("involvedObject.kind={kind},involvedObject.name={name}{only}");
+    let call = Call::list(&events, JSON)
+        .query("fieldSelector", &query_value(&selector))
+        .query("limit", LOOKED_AT);
+    items(cluster, call).await
+}
+
+/// When an event happened last, as RFC 3339 in UTC sorts.
+fn time(event: &Value) -> &str {
+    let times = [
+        "/series/lastObservedTime",
+        "/lastTimestamp",
+        "/eventTime",
+        "/firstTimestamp",
+    ];
+    let mut times = times
+        .into_iter()
+        .filter_map(|path| event.pointer(path)?.as_str());
+    times.next().unwrap_or_default()
+}
+
+/// What cannot be read says nothing.
+async fn items(cluster: &Cluster, call: Call) -> Vec<Value> {
+    let found = cluster.send::<Page<Value>>(call).await;
+    found.map_or_else(|_| Vec::new(), |answer| answer.object.items)
+}

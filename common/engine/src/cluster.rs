@@ -1,0 +1,219 @@
+//! A connection to one cluster: client, version, served kinds.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::{HeaderValue, USER_AGENT};
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use tokio::sync::{Mutex, OnceCell, Semaphore};
+
+use common::manifest::kinds::KindTable;
+
+use super::blockers::Turns;
+use super::discovery::{self, Cache};
+use super::error::EngineError;
+use super::request::{Call, JSON, server_time};
+
+/// How a [`Cluster`] talks.
+#[derive(Clone, Debug)]
+pub struct ClusterOptions {
+    /// Where discovery is kept between runs; `None` = nowhere.
+    pub cache_dir: Option<PathBuf>,
+    /// Bound of one request (not of a watch).
+    pub request_timeout: Duration,
+    /// Requests in flight at most.
+    pub concurrency: usize,
+}
+
+/// A connection to one cluster: HTTP/1.1, as many connections as requests are in flight (and one for each watch).
+pub struct Cluster {
+    client: kube::Client,
+    options: ClusterOptions,
+    /// URL, for errors.
+    pub(super) server: String,
+    pub(super) permits: Semaphore,
+    /// Whether the server ever answered.
+    pub(super) answered: AtomicBool,
+    pub(super) clock: Clock,
+    /// Searches for what waits, of all operations.
+    pub(super) turns: Turns,
+    version: OnceCell<String>,
+    cache: Option<Cache>,
+    kinds: Mutex<Option<Arc<KindTable>>>,
+}
+
+impl Cluster {
+    /// Connects; sends nothing yet.
+    ///
+    /// # Errors
+    /// [`EngineError::Unreachable`] where the configuration cannot be used (a broken certificate, a proxy that is not
+    /// supported).
+    pub async fn new(
+        mut config: kube::Config,
+        options: ClusterOptions,
+    ) -> Result<Self, EngineError> {
+        let server = config.cluster_url.to_string();
+        let server = server.trim_end_matches('/').to_owned();
+        config.default_retry = false;
+        config.read_timeout = None;
+        config.headers.push((
+            USER_AGENT,
+            HeaderValue::from_static(concat!("kubectl-addons/", env!("CARGO_PKG_VERSION"))),
+        ));
+        let cache = options.cache_dir.as_deref().map(|dir| {
+            Cache::new(
+                dir,
+                &server,
+                config.root_cert.as_deref().unwrap_or_default(),
+            )
+        });
+        let client = kube::Client::try_from(config).map_err(|error| EngineError::Unreachable {
+            server: server.clone(),
+            source: Box::new(error),
+        })?;
+        Ok(Self::build(client, server, options, cache))
+    }
+
+    /// Takes a client that stands already (a fake API server, a client with further layers); nothing is kept on disk.
+    #[must_use]
+    pub fn from_client(client: kube::Client, server: &str, options: ClusterOptions) -> Self {
+        Self::build(client, server.to_owned(), options, None)
+    }
+
+    fn build(
+        client: kube::Client,
+        server: String,
+        options: ClusterOptions,
+        cache: Option<Cache>,
+    ) -> Self {
+        Self {
+            client,
+            server,
+            permits: Semaphore::new(options.concurrency.max(1)),
+            options,
+            answered: AtomicBool::new(false),
+            clock: Clock::default(),
+            turns: Turns::default(),
+            version: OnceCell::new(),
+            cache,
+            kinds: Mutex::new(None),
+        }
+    }
+
+    /// The client, for reads that need no engine.
+    #[must_use]
+    pub fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    pub(super) fn options(&self) -> &ClusterOptions {
+        &self.options
+    }
+
+    /// Steps that are worth running at the same time.
+    pub(super) fn concurrency(&self) -> usize {
+        self.options.concurrency.max(1)
+    }
+
+    /// The server's time: locks are compared across machines whose clocks differ.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// `gitVersion` of the server, e.g. `v1.36.3`; asked once.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn kubernetes_version(&self) -> Result<String, EngineError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Version {
+            git_version: String,
+        }
+        let version = self
+            .version
+            .get_or_try_init(async || {
+                let answer = self.send::<Version>(Call::path("/version", JSON)).await?;
+                Ok(answer.object.git_version)
+            })
+            .await?;
+        Ok(version.clone())
+    }
+
+    /// The served kinds: from the cache on disk, refreshed where one of `needed` (group, kind) is not in it.
+    /// A needed kind that is not served after a refresh is simply not in the table.
+    ///
+    /// # Errors
+    /// Those of discovery; single API groups that do not answer are no error.
+    pub async fn kinds(
+        &self,
+        needed: &BTreeSet<(String, String)>,
+    ) -> Result<Arc<KindTable>, EngineError> {
+        let complete = |table: &KindTable| {
+            needed
+                .iter()
+                .all(|(group, kind)| table.preferred(group, kind).is_some())
+        };
+        // Held over the discovery: callers at the same time share one.
+        let mut known = self.kinds.lock().await;
+        if let Some(table) = known.as_ref().filter(|table| complete(table)) {
+            return Ok(Arc::clone(table));
+        }
+        if known.is_none()
+            && let Some(cache) = &self.cache
+            && let Some(table) = cache.load(self.now())
+            && complete(&table)
+        {
+            return Ok(Arc::clone(known.insert(Arc::new(table))));
+        }
+        let table = discovery::discover(self).await?;
+        if let Some(cache) = &self.cache {
+            cache.store(&table, self.now());
+        }
+        Ok(Arc::clone(known.insert(Arc::new(table))))
+    }
+
+    /// Forgets the served kinds of this process and on disk: definitions came or went.
+    pub async fn forget_kinds(&self) {
+        if let Some(cache) = &self.cache {
+            cache.remove();
+        }
+        *self.kinds.lock().await = None;
+    }
+}
+
+/// The local clock, corrected where it is more than [`Clock::TOLERANCE_SECONDS`] off the server's.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    skew_seconds: AtomicI64,
+}
+
+impl Clock {
+    /// The Date header has whole seconds and travels; below this the local clock is the better one.
+    const TOLERANCE_SECONDS: i64 = 2;
+
+    /// Learns the server's time from a response.
+    pub(super) fn observe(&self, headers: &HeaderMap) {
+        if let Some(server) = server_time(headers) {
+            let skew = server.as_second() - Timestamp::now().as_second();
+            let skew = if skew.abs() > Self::TOLERANCE_SECONDS {
+                skew
+            } else {
+                0
+            };
+            self.skew_seconds.store(skew, Ordering::Relaxed);
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        let now = Timestamp::now();
+        let skew = SignedDuration::from_secs(self.skew_seconds.load(Ordering::Relaxed));
+        now.checked_add(skew).unwrap_or(now)
+    }
+}

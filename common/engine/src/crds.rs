@@ -1,0 +1,134 @@
+//! Installs or updates our own definitions, never over newer ones (semantics 17), and waits until they are served.
+
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use semver::Version;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use common::api::names;
+use common::manifest::key::ObjectKey;
+
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::meta::{Metadata, Partial};
+use super::request::{APPLY_PATCH, Call, METADATA};
+use super::served::{self, Definition};
+use super::snapshot::read_one;
+
+/// What was done with one definition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Installed {
+    /// It was not there.
+    Created,
+    /// It was older, or edited.
+    Updated,
+    /// It was as it should be.
+    Unchanged,
+    /// It is of a newer version, which stays.
+    Newer {
+        /// The version in the cluster.
+        version: String,
+    },
+}
+
+/// Applies `definitions` (CustomResourceDefinition objects with annotation `kubectl-addons.dev/crd-version`) and waits until
+/// they are served, `timeout` at most. Returns what was done, in the order given.
+///
+/// # Errors
+/// Those of the requests; [`EngineError::Api`] where a definition is not served in time or has no name.
+pub async fn install(
+    cluster: &Cluster,
+    definitions: &[Value],
+    timeout: Duration,
+) -> Result<Vec<(ObjectKey, Installed)>, EngineError> {
+    let deadline = Instant::now() + timeout.min(Duration::from_secs(3600));
+    let installed = try_join_all(
+        definitions
+            .iter()
+            .map(|object| install_one(cluster, object)),
+    )
+    .await?;
+    if installed
+        .iter()
+        .all(|(_, done)| matches!(done, Installed::Unchanged | Installed::Newer { .. }))
+    {
+        return Ok(installed);
+    }
+    let pending = definitions.iter().filter_map(Definition::of).collect();
+    let unserved = served::wait(cluster, pending, deadline, &|_, _| {}).await;
+    match unserved.into_iter().next() {
+        None => Ok(installed),
+        Some((key, readiness)) => Err(EngineError::Api {
+            what: key.to_string(),
+            message: readiness.message,
+            code: 0,
+        }),
+    }
+}
+
+async fn install_one(
+    cluster: &Cluster,
+    object: &Value,
+) -> Result<(ObjectKey, Installed), EngineError> {
+    let key = ObjectKey::of(object)
+        .filter(served::is_definition)
+        .ok_or_else(|| EngineError::Api {
+            what: "definition".to_owned(),
+            message: "this is no CustomResourceDefinition with a name".to_owned(),
+            code: 0,
+        })?;
+    let collection = served::collection();
+    let live = read_one(cluster, &collection, &key.name).await?;
+    if let Some(version) = live.as_ref().and_then(|live| newer(live, object)) {
+        return Ok((key, Installed::Newer { version }));
+    }
+    let call = Call::patch(&collection, &key.name, APPLY_PATCH, METADATA)
+        .query("fieldManager", names::CLIENT)
+        .query("force", "true")
+        .query("fieldValidation", "Strict")
+        .body(object.to_string().into_bytes());
+    let applied = cluster.send::<Partial>(call).await?.object.metadata;
+    let done = match live {
+        None => Installed::Created,
+        Some(live) if live.resource_version == applied.resource_version => Installed::Unchanged,
+        Some(_) => Installed::Updated,
+    };
+    Ok((key, done))
+}
+
+/// The version of the live definition, where it is newer than ours. One without a (readable) version is older.
+fn newer(live: &Metadata, object: &Value) -> Option<String> {
+    let live = live.annotations.get(names::ANNOTATION_CRD_VERSION)?;
+    let ours = object
+        .get("metadata")?
+        .get("annotations")?
+        .get(names::ANNOTATION_CRD_VERSION)?
+        .as_str()?;
+    let (live_version, ours) = (Version::parse(live).ok()?, Version::parse(ours).ok()?);
+    (live_version > ours).then(|| live.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_newer_definition_stays() {
+        let live = |version: &str| -> Metadata {
+            serde_json::from_value(json!({"annotations": {names::ANNOTATION_CRD_VERSION: version}}))
+                .unwrap()
+        };
+        let ours = json!({"metadata": {"annotations": {names::ANNOTATION_CRD_VERSION: "0.9.0"}}});
+        assert_eq!(newer(&live("0.10.0"), &ours).as_deref(), Some("0.10.0"));
+        assert_eq!(newer(&live("0.9.0"), &ours), None);
+        assert_eq!(newer(&live("0.9.0-rc.1"), &ours), None);
+        assert_eq!(newer(&live("new"), &ours), None);
+        assert_eq!(newer(&Metadata::default(), &ours), None);
+    }
+}

@@ -1,0 +1,221 @@
+//! Live definitions and the objects of their kinds, as far as a plan changes or deletes the definitions.
+//!
+//! Nothing is asked where the plan leaves them alone. Of a changed definition the whole live one is read (one GET), and
+//! objects only where the schemas say that some could break (paged LISTs, `MOST_OBJECTS` at most). Of one that is to be
+//! deleted it, too, is read, and one page of its objects' metadata, for they go with it.
+
+use std::collections::BTreeSet;
+
+use futures::stream;
+use futures::{StreamExt as _, TryStreamExt as _};
+use serde_json::Value;
+
+use common::manifest::key::{Gvk, ObjectKey};
+use common::plan::crd_safety::{Breakage, Comparison, Scan};
+use common::plan::teardown::{self, Inhabited};
+use common::plan::{Action, Plan, Step};
+
+use super::address::{Collection, query_value};
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::listing::Page;
+use super::meta::PartialList;
+use super::request::{Call, JSON, METADATA_LIST};
+use super::served::{self, is_definition};
+
+/// Objects that are judged, in each version; with more of them nobody knows what breaks.
+const MOST_OBJECTS: usize = 20_000;
+const PAGE: &str = "500";
+/// Whole definitions and pages of whole objects are large: few are held at a time.
+const AT_A_TIME: usize = 4;
+
+/// Adds to a plan what its changes of definitions do to live objects ([`Plan::breakages`]), and what goes with the definitions
+/// that it deletes; those are put where their objects' controllers still run.
+///
+/// # Errors
+/// Those of the requests that read definitions; objects that cannot be read are told in the plan.
+pub async fn check(cluster: &Cluster, plan: &mut Plan) -> Result<(), EngineError> {
+    let changed: Vec<Step> = plan
+        .steps
+        .iter()
+        .filter(|step| is_definition(&step.target.key))
+        .filter(|step| matches!(step.action, Action::Update | Action::Restore))
+        .cloned()
+        .collect();
+    let found: Vec<_> = stream::iter(&changed)
+        .map(async |step| changed_definition(cluster, step).await)
+        .buffered(AT_A_TIME)
+        .try_collect()
+        .await?;
+    for (breakage, warnings) in found {
+        plan.breakages.extend(breakage);
+        plan.warnings.extend(warnings);
+    }
+
+    let deleted: BTreeSet<ObjectKey> = plan
+        .prune
+        .iter()
+        .flatten()
+        .map(|deletion| deletion.target.key.clone())
+        .collect();
+    let definitions = deleted.iter().filter(|key| is_definition(key));
+    let inhabited: Vec<Option<Inhabited>> = stream::iter(definitions)
+        .map(async |key| inhabited(cluster, key, &deleted).await)
+        .buffered(AT_A_TIME)
+        .try_collect()
+        .await?;
+    teardown::keep_controllers(plan, inhabited.into_iter().flatten().collect());
+    Ok(())
+}
+
+async fn changed_definition(
+    cluster: &Cluster,
+    step: &Step,
+) -> Result<(Option<Breakage>, Vec<String>), EngineError> {
+    let Some(live) = live(cluster, &step.target.key).await? else {
+        return Ok((None, Vec::new()));
+    };
+    let comparison = Comparison::of(&live, &step.object);
+    let versions: Vec<String> = comparison
+        .versions_to_read()
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    let mut scan = Scan::new(comparison);
+    let mut unseen = None;
+    for version in versions {
+        let collection = in_version(&live, version);
+        match judge(cluster, &collection, &mut scan).await {
+            Ok(()) => {}
+            Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
+                return Err(error);
+            }
+            // Forbidden, or a conversion webhook that does not answer.
+            Err(error) => unseen = Some(error.to_string()),
+        }
+    }
+    Ok(scan.finish(unseen))
+}
+
+/// The live definition, whole.
+async fn live(cluster: &Cluster, key: &ObjectKey) -> Result<Option<Value>, EngineError> {
+    let call = Call::get(&served::collection(), &key.name, JSON);
+    match cluster.send::<Value>(call).await {
+        Ok(answer) => Ok(Some(answer.object)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The objects of a definition, in all namespaces, in the version that they are stored in where that is served: it needs no
+/// conversion webhook, whose backend may be gone. `None` where no version is served.
+pub(super) fn objects_of(definition: &Value) -> Option<Collection> {
+    let is = |version: &Value, field: &str| version.get(field) == Some(&Value::Bool(true));
+    let versions = definition.pointer("/spec/versions")?.as_array()?;
+    let served = versions.iter().filter(|version| is(version, "served"));
+    let version = served.max_by_key(|version| is(version, "storage"))?;
+    Some(in_version(
+        definition,
+        version.get("name")?.as_str()?.to_owned(),
+    ))
+}
+
+/// The same in one version.
+fn in_version(definition: &Value, version: String) -> Collection {
+    let text = |pointer| {
+        let text = definition.pointer(pointer).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    Collection {
+        gvk: Gvk {
+            group: text("/spec/group"),
+            version,
+            kind: text("/spec/names/kind"),
+        },
+        plural: text("/spec/names/plural"),
+        namespace: None,
+    }
+}
+
+/// Reads the objects of a kind in one version, page by page.
+async fn judge(
+    cluster: &Cluster,
+    collection: &Collection,
+    scan: &mut Scan,
+) -> Result<(), EngineError> {
+    let mut read = 0;
+    let mut next = String::new();
+    loop {
+        let mut call = Call::list(collection, JSON).query("limit", PAGE);
+        if !next.is_empty() {
+            call = call.query("continue", &query_value(&next));
+        }
+        let page = match cluster.send::<Page<Value>>(call).await {
+            Ok(answer) => answer.object,
+            Err(error) if error.is_not_found() => return Ok(()),
+            // The server forgot the place. What was read has been judged; the rest is said not to have been.
+            Err(error) if error.code() == Some(410) && read > 0 => {
+                scan.there_are_more();
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        read += page.items.len();
+        scan.judge(&collection.gvk.version, &page.items);
+        next = page.metadata.r#continue;
+        if next.is_empty() {
+            return Ok(());
+        }
+        if read >= MOST_OBJECTS {
+            scan.there_are_more();
+            return Ok(());
+        }
+    }
+}
+
+/// The live objects that go with a definition and are not deleted by the plan themselves; `None` where there are none.
+async fn inhabited(
+    cluster: &Cluster,
+    definition: &ObjectKey,
+    deleted: &BTreeSet<ObjectKey>,
+) -> Result<Option<Inhabited>, EngineError> {
+    // Its kind need not be among those that are known: no object of it may be ours.
+    let Some(live) = live(cluster, definition).await? else {
+        return Ok(None);
+    };
+    let Some(collection) = objects_of(&live) else {
+        return Ok(None);
+    };
+    let gvk = &collection.gvk;
+    let call = Call::list(&collection, METADATA_LIST).query("limit", PAGE);
+    let page = match cluster.send::<PartialList>(call).await {
+        Ok(answer) => answer.object,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
+            return Err(error);
+        }
+        Err(error) => {
+            return Ok(Some(Inhabited {
+                definition: definition.clone(),
+                kind: gvk.kind.clone(),
+                objects: Vec::new(),
+                more: 0,
+                unseen: Some(error.to_string()),
+            }));
+        }
+    };
+    let objects = page.items.into_iter().map(|item| ObjectKey {
+        group: gvk.group.clone(),
+        kind: gvk.kind.clone(),
+        namespace: item.metadata.namespace,
+        name: item.metadata.name,
+    });
+    let inhabited = Inhabited {
+        definition: definition.clone(),
+        kind: gvk.kind.clone(),
+        objects: objects.filter(|key| !deleted.contains(key)).collect(),
+        more: page.metadata.remaining_item_count,
+        unseen: None,
+    };
+    Ok(Some(inhabited).filter(|found| !found.objects.is_empty() || found.more > 0))
+}

@@ -1,0 +1,325 @@
+//! Which kinds the cluster serves: aggregated discovery, two requests; one request a group version where the server
+//! does not know it. A group whose server does not answer is left out (or stale) and is no error.
+
+mod cache;
+
+pub(super) use cache::Cache;
+
+use std::collections::BTreeSet;
+
+use futures::StreamExt as _;
+use futures::stream;
+use serde::Deserialize;
+
+use common::manifest::key::Gvk;
+use common::manifest::kinds::{KindInfo, KindTable, singular_or_default};
+
+use super::address::group_version_path;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::meta::or_default;
+use super::request::{Call, JSON};
+
+/// Newest first, plain discovery last: an old server answers with what it knows.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+                          application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
+                          application/json";
+
+/// Asks the server for every served kind.
+pub(super) async fn discover(cluster: &Cluster) -> Result<KindTable, EngineError> {
+    let (core, groups) = futures::try_join!(read(cluster, "/api"), read(cluster, "/apis"))?;
+    let mut table = KindTable::default();
+    insert(cluster, &mut table, core).await;
+    insert(cluster, &mut table, groups).await;
+    Ok(table)
+}
+
+/// Asks the server for the served kinds of all named groups: those of definitions among them.
+pub(super) async fn discover_groups(cluster: &Cluster) -> Result<KindTable, EngineError> {
+    let mut table = KindTable::default();
+    insert(cluster, &mut table, read(cluster, "/apis").await?).await;
+    Ok(table)
+}
+
+async fn read(cluster: &Cluster, path: &str) -> Result<Document, EngineError> {
+    Ok(cluster.send(Call::path(path, AGGREGATED)).await?.object)
+}
+
+async fn insert(cluster: &Cluster, table: &mut KindTable, document: Document) {
+    match document {
+        Document::Aggregated { items } => insert_aggregated(table, items),
+        Document::Core { versions } => {
+            let versions = versions.into_iter();
+            let versions = versions.map(|version| (String::new(), version)).collect();
+            insert_each(cluster, table, versions).await;
+        }
+        Document::Groups { groups } => insert_each(cluster, table, preferred_first(groups)).await,
+    }
+}
+
+/// What `/api` and `/apis` answer.
+#[derive(Deserialize)]
+#[serde(tag = "kind")]
+enum Document {
+    #[serde(rename = "APIGroupDiscoveryList")]
+    Aggregated {
+        #[serde(default, deserialize_with = "or_default")]
+        items: Vec<GroupDiscovery>,
+    },
+    #[serde(rename = "APIVersions")]
+    Core { versions: Vec<String> },
+    #[serde(rename = "APIGroupList")]
+    Groups { groups: Vec<Group> },
+}
+
+#[derive(Deserialize)]
+struct GroupDiscovery {
+    #[serde(default)]
+    metadata: Named,
+    #[serde(default, deserialize_with = "or_default")]
+    versions: Vec<VersionDiscovery>,
+}
+
+#[derive(Default, Deserialize)]
+struct Named {
+    /// The core group's document has no name.
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct VersionDiscovery {
+    version: String,
+    #[serde(default, deserialize_with = "or_default")]
+    resources: Vec<ResourceDiscovery>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResourceDiscovery {
+    resource: String,
+    #[serde(default)]
+    singular_resource: String,
+    /// Missing where a stale group's document is broken.
+    response_kind: Option<ResponseKind>,
+    #[serde(default)]
+    scope: String,
+    #[serde(default, deserialize_with = "or_default")]
+    verbs: Vec<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    subresources: Vec<Subresource>,
+}
+
+#[derive(Deserialize)]
+struct Subresource {
+    #[serde(default)]
+    subresource: String,
+}
+
+#[derive(Deserialize)]
+struct ResponseKind {
+    #[serde(default)]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Group {
+    name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    versions: Vec<GroupVersion>,
+    preferred_version: Option<GroupVersion>,
+}
+
+#[derive(Clone, Deserialize, PartialEq)]
+struct GroupVersion {
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct ResourceList {
+    #[serde(default, deserialize_with = "or_default")]
+    resources: Vec<Resource>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Resource {
+    name: String,
+    /// Empty for built-in kinds of old servers.
+    #[serde(default)]
+    singular_name: String,
+    kind: String,
+    #[serde(default)]
+    namespaced: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    verbs: Vec<String>,
+}
+
+fn insert_aggregated(table: &mut KindTable, items: Vec<GroupDiscovery>) {
+    for group in items {
+        for version in group.versions {
+            for resource in version.resources {
+                let Some(kind) = resource.response_kind.map(|kind| kind.kind) else {
+                    continue;
+                };
+                let gvk = Gvk {
+                    group: group.metadata.name.clone(),
+                    version: version.version.clone(),
+                    kind,
+                };
+                let info = KindInfo {
+                    singular: singular_or_default(resource.singular_resource, &gvk.kind),
+                    plural: resource.resource,
+                    namespaced: resource.scope == "Namespaced",
+                    writable: is_writable(&resource.verbs),
+                    has_status: resource
+                        .subresources
+                        .iter()
+                        .any(|part| part.subresource == "status"),
+                };
+                table.insert(&gvk, info);
+            }
+        }
+    }
+}
+
+/// Group versions in the order of preference.
+fn preferred_first(groups: Vec<Group>) -> Vec<(String, String)> {
+    groups
+        .into_iter()
+        .flat_map(|group| {
+            let preferred = group.preferred_version;
+            let others: Vec<GroupVersion> = group
+                .versions
+                .into_iter()
+                .filter(|version| Some(version) != preferred.as_ref())
+                .collect();
+            preferred
+                .into_iter()
+                .chain(others)
+                .map(move |version| (group.name.clone(), version.version))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// One request a group version; one that does not answer is left out.
+async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(String, String)>) {
+    let lists: Vec<_> = stream::iter(versions)
+        .map(async |(group, version)| {
+            let path = group_version_path(&group, &version);
+            let answer = cluster.send::<ResourceList>(Call::path(path, JSON)).await;
+            Some((group, version, answer.ok()?.object))
+        })
+        .buffered(cluster.concurrency())
+        .collect()
+        .await;
+    for (group, version, list) in lists.into_iter().flatten() {
+        let reporting = reporting(&list.resources);
+        for resource in list.resources {
+            // `pods/status` is no kind of its own.
+            if resource.name.contains('/') {
+                continue;
+            }
+            let gvk = Gvk {
+                group: group.clone(),
+                version: version.clone(),
+                kind: resource.kind,
+            };
+            let info = KindInfo {
+                singular: singular_or_default(resource.singular_name, &gvk.kind),
+                has_status: reporting.contains(&resource.name),
+                plural: resource.name,
+                namespaced: resource.namespaced,
+                writable: is_writable(&resource.verbs),
+            };
+            table.insert(&gvk, info);
+        }
+    }
+}
+
+/// The plural names that have a subresource `status`, which plain discovery lists as a resource of its own.
+fn reporting(resources: &[Resource]) -> BTreeSet<String> {
+    let names = resources.iter();
+    names
+        .filter_map(|resource| resource.name.strip_suffix("/status"))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn is_writable(verbs: &[String]) -> bool {
+    ["list", "patch", "delete"]
+        .iter()
+        .all(|needed| verbs.iter().any(|verb| verb == needed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn aggregated(json: &str) -> KindTable {
+        let mut table = KindTable::default();
+        match serde_json::from_str(json).unwrap() {
+            Document::Aggregated { items } => insert_aggregated(&mut table, items),
+            _ => panic!("no aggregated document"),
+        }
+        table
+    }
+
+    #[test]
+    fn aggregated_discovery_keeps_the_servers_order_and_tolerates_stale_groups() {
+        let table = aggregated(
+            r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[
+              {"metadata":{"name":"autoscaling"},"versions":[
+                {"version":"v2","freshness":"Current","resources":[{"resource":"horizontalpodautoscalers",
+                  "responseKind":{"group":"","version":"","kind":"HorizontalPodAutoscaler"},"scope":"Namespaced",
+                  "verbs":["create","delete","get","list","patch","watch"],
+                  "subresources":[{"subresource":"status"}]}]},
+                {"version":"v1","freshness":"Current","resources":[{"resource":"horizontalpodautoscalers",
+                  "responseKind":{"kind":"HorizontalPodAutoscaler"},"scope":"Namespaced","verbs":["list"]}]}]},
+              {"metadata":{"name":"metrics.k8s.io"},"versions":[{"version":"v1beta1","freshness":"Stale"}]},
+              {"metadata":{"name":"broken.example.com"},"versions":[{"version":"v1","resources":[
+                {"resource":"things","scope":"Cluster"}]}]}]}"#,
+        );
+        let (gvk, info) = table
+            .preferred("autoscaling", "HorizontalPodAutoscaler")
+            .unwrap();
+        assert_eq!((gvk.version.as_str(), info.writable), ("v2", true));
+        assert!(info.has_status);
+        let v1 = Gvk::new("autoscaling/v1", "HorizontalPodAutoscaler");
+        let v1 = table.get(&v1).unwrap();
+        assert!(!v1.writable && !v1.has_status);
+        assert!(table.preferred("broken.example.com", "Thing").is_none());
+    }
+
+    #[test]
+    fn plain_discovery_lists_the_subresource_beside_its_resource() {
+        let list: ResourceList = serde_json::from_str(
+            r#"{"kind":"APIResourceList","resources":[{"name":"gadgets","kind":"Gadget"},
+              {"name":"widgets","kind":"Widget"},{"name":"widgets/status","kind":"Widget"},
+              {"name":"gadgets/scale","kind":"Scale"}]}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            reporting(&list.resources),
+            BTreeSet::from(["widgets".to_owned()])
+        );
+    }
+
+    #[test]
+    fn plain_discovery_puts_the_preferred_version_first() {
+        let document: Document = serde_json::from_str(
+            r#"{"kind":"APIGroupList","groups":[{"name":"policy","versions":[
+              {"groupVersion":"policy/v1beta1","version":"v1beta1"},{"groupVersion":"policy/v1","version":"v1"}],
+              "preferredVersion":{"groupVersion":"policy/v1","version":"v1"}}]}"#,
+        )
+        .unwrap();
+        let Document::Groups { groups } = document else {
+            panic!("no list of groups")
+        };
+        let order = [("policy", "v1"), ("policy", "v1beta1")]
+            .map(|(group, version)| (group.to_owned(), version.to_owned()));
+        assert_eq!(preferred_first(groups), order);
+    }
+}

@@ -1,0 +1,125 @@
+//! The served kinds on disk, one file a cluster: written beside and renamed, so that processes at the same time never
+//! read half a file; whatever cannot be read is as if it were not there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use common::api::names;
+use common::manifest::kinds::KindTable;
+
+use super::super::random;
+
+/// A kind that came in the meantime is noticed when it is needed, one that went when it is used.
+const LIFETIME: SignedDuration = SignedDuration::from_hours(6);
+/// Raised when the shape of the file changes.
+const FORMAT: u32 = 3;
+
+/// Where the kinds of one cluster are kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Cache {
+    file: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Stored {
+    format: u32,
+    at: Timestamp,
+    kinds: KindTable,
+}
+
+#[derive(Serialize)]
+struct Storing<'a> {
+    format: u32,
+    at: Timestamp,
+    kinds: &'a KindTable,
+}
+
+impl Cache {
+    /// The file of a cluster: by its URL and its certificate authority, for clusters come and go behind one URL.
+    pub(crate) fn new(dir: &Path, server: &str, authority: &[Vec<u8>]) -> Self {
+        let mut identity = server.as_bytes().to_vec();
+        for certificate in authority {
+            identity.push(0);
+            identity.extend_from_slice(certificate);
+        }
+        let hash = names::hex_prefix(&identity, 16);
+        Self {
+            file: dir.join(format!("kinds-{hash}.json")),
+        }
+    }
+
+    /// The kinds, where they were written not too long ago.
+    pub(crate) fn load(&self, now: Timestamp) -> Option<KindTable> {
+        let stored: Stored = serde_json::from_slice(&fs::read(&self.file).ok()?).ok()?;
+        let age = now.duration_since(stored.at);
+        let fresh = !age.is_negative() && age < LIFETIME;
+        (stored.format == FORMAT && fresh && !stored.kinds.is_empty()).then_some(stored.kinds)
+    }
+
+    /// Writes the kinds; a disk that cannot be written is no error.
+    pub(crate) fn store(&self, kinds: &KindTable, now: Timestamp) {
+        let storing = Storing {
+            format: FORMAT,
+            at: now,
+            kinds,
+        };
+        let Ok(bytes) = serde_json::to_vec(&storing) else {
+            return;
+        };
+        if let Some(dir) = self.file.parent() {
+            let _ = fs::create_dir_all(dir);
+        }
+        let beside = self.file.with_extension(format!("{}.tmp", random::hex()));
+        if fs::write(&beside, bytes).is_err() || fs::rename(&beside, &self.file).is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+    }
+
+    /// Forgets them.
+    pub(crate) fn remove(&self) {
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use common::manifest::key::Gvk;
+    use common::manifest::kinds::KindInfo;
+
+    fn table() -> KindTable {
+        let mut table = KindTable::default();
+        let info = KindInfo {
+            plural: "pods".into(),
+            singular: "pod".into(),
+            namespaced: true,
+            writable: true,
+            has_status: true,
+        };
+        table.insert(&Gvk::new("v1", "Pod"), info);
+        table
+    }
+
+    #[test]
+    fn what_is_old_broken_or_of_another_cluster_is_not_there() {
+        let dir = std::env::temp_dir().join(format!("kinds-{}", random::hex()));
+        let cache = Cache::new(&dir, "https://c:1", &[vec![1]]);
+        let now = Timestamp::now();
+        assert_eq!(cache.load(now), None);
+        cache.store(&table(), now);
+        assert_eq!(cache.load(now), Some(table()));
+        assert_eq!(cache.load(now + LIFETIME), None);
+        assert_eq!(Cache::new(&dir, "https://c:1", &[vec![2]]).load(now), None);
+        assert_eq!(
+            fs::read_dir(&dir).unwrap().count(),
+            1,
+            "nothing lies beside"
+        );
+        fs::write(&cache.file, "{\"format\":2,").unwrap();
+        assert_eq!(cache.load(now), None);
+        fs::remove_dir_all(dir).unwrap();
+    }
+}

@@ -1,0 +1,206 @@
+//! Tells the API server's refusals apart.
+
+mod causes;
+
+use kube::core::Status;
+
+use common::api::names;
+
+use super::super::request::Call;
+use super::EngineError;
+
+/// Longest piece of an answer that is no Status (a proxy's page) that an error repeats.
+const LONGEST_TEXT: usize = 200;
+
+/// The error of an answer that is no success.
+pub(crate) fn error(call: &Call, server: &str, code: u16, body: &[u8]) -> EngineError {
+    match serde_json::from_slice::<Status>(body) {
+        Ok(status) => of_status(call, server, code, Some(&status), status.message.clone()),
+        Err(_) => {
+            let text = String::from_utf8_lossy(body);
+            let text = text.trim().chars().take(LONGEST_TEXT).collect();
+            of_status(call, server, code, None, text)
+        }
+    }
+}
+
+/// The error of a watch that kube opened, or of an event in it.
+pub(crate) fn watch_error(call: &Call, server: &str, error: kube::Error) -> EngineError {
+    match error {
+        kube::Error::Api(status) => of_status(
+            call,
+            server,
+            status.code,
+            Some(&status),
+            status.message.clone(),
+        ),
+        other => EngineError::Unreachable {
+            server: server.to_owned(),
+            source: Box::new(other),
+        },
+    }
+}
+
+fn of_status(
+    call: &Call,
+    server: &str,
+    code: u16,
+    status: Option<&Status>,
+    message: String,
+) -> EngineError {
+    if is_denial(&message) {
+        return EngineError::Denied {
+            object: call.object.clone(),
+            message,
+        };
+    }
+    match code {
+        401 => EngineError::Unauthorized {
+            server: server.to_owned(),
+        },
+        403 if status.is_some() && !is_rbac(&message) => EngineError::Denied {
+            object: call.object.clone(),
+            message,
+        },
+        403 => EngineError::Forbidden {
+            verb: call.verb,
+            resource: call.resource.clone(),
+            message,
+        },
+        409 if !causes::conflicts(status).is_empty() => EngineError::FieldConflict {
+            object: call.object.clone(),
+            causes: causes::conflicts(status),
+        },
+        422 if !causes::immutable(status).is_empty() => EngineError::Immutable {
+            object: call.object.clone(),
+            causes: causes::immutable(status),
+        },
+        404 if is_ours(call.uri()) && !names_an_object(status) => EngineError::NotInitialised,
+        _ => EngineError::Api {
+            what: call.object.clone(),
+            message,
+            code,
+        },
+    }
+}
+
+/// Webhooks answer with any code, policies with 422; their words are fixed in the API server.
+fn is_denial(message: &str) -> bool {
+    (message.contains("admission webhook \"") && message.contains("denied the request"))
+        || (message.contains("ValidatingAdmissionPolicy '") && message.contains("denied request"))
+}
+
+/// `… is forbidden: User "bob" cannot patch resource "deployments" …`; other 403 are the built-in admission's
+/// (quota, Pod Security).
+fn is_rbac(message: &str) -> bool {
+    message.contains("User \"") && message.contains(" cannot ")
+        || message.contains("is attempting to grant RBAC permissions")
+}
+
+fn is_ours(uri: &str) -> bool {
+    uri.strip_prefix("/apis/")
+        .is_some_and(|rest| rest.starts_with(names::GROUP))
+}
+
+/// A missing object is a Status that names it; a resource that is not served is a plain text, or a Status without a name.
+fn names_an_object(status: Option<&Status>) -> bool {
+    status
+        .and_then(|status| status.details.as_ref())
+        .is_some_and(|details| !details.name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::address::Collection;
+    use super::*;
+
+    fn classified(code: u16, body: &str) -> EngineError {
+        let collection = Collection::known(
+            names::API_VERSION,
+            "AddonInstallation",
+            "addoninstallations",
+            Some("a"),
+        );
+        error(
+            &Call::get(&collection, "b", "application/json"),
+            "https://c",
+            code,
+            body.as_bytes(),
+        )
+    }
+
+    fn status(code: u16, reason: &str, message: &str, details: &str) -> EngineError {
+        classified(
+            code,
+            &format!(
+                r#"{{"kind":"Status","apiVersion":"v1","status":"Failure","message":{message:?},"reason":"{reason}","details":{details},"code":{code}}}"#
+            ),
+        )
+    }
+
+    #[test]
+    fn refusals_are_told_apart() {
+        let rbac = r#"addoninstallations.kubectl-addons.dev "b" is forbidden: User "eve" cannot get resource "addoninstallations" in API group "kubectl-addons.dev" in the namespace "a""#;
+        assert!(matches!(
+            status(403, "Forbidden", rbac, "{}"),
+            EngineError::Forbidden { verb: "get", .. }
+        ));
+        for (code, message) in [
+            (
+                403,
+                r#"admission webhook "validate.kubectl-addons.dev" denied the request: core"#,
+            ),
+            (400, r#"admission webhook "x" denied the request: no"#),
+            (
+                422,
+                "configmaps \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+            ),
+            (403, "pods \"x\" is forbidden: exceeded quota: q"),
+        ] {
+            assert!(
+                matches!(
+                    status(code, "Forbidden", message, "{}"),
+                    EngineError::Denied { .. }
+                ),
+                "{message}"
+            );
+        }
+        assert!(matches!(
+            classified(401, "Unauthorized"),
+            EngineError::Unauthorized { .. }
+        ));
+        assert!(matches!(
+            classified(404, "404 page not found\n"),
+            EngineError::NotInitialised
+        ));
+        assert!(matches!(
+            status(
+                404,
+                "NotFound",
+                "the server could not find the requested resource",
+                "{}"
+            ),
+            EngineError::NotInitialised
+        ));
+        assert!(
+            status(
+                404,
+                "NotFound",
+                "addoninstallations \"b\" not found",
+                r#"{"name":"b","kind":"addoninstallations"}"#
+            )
+            .is_not_found()
+        );
+    }
+
+    #[test]
+    fn a_field_conflict_names_field_and_manager() {
+        let details = r#"{"causes":[{"reason":"FieldManagerConflict","message":"conflict with \"kubectl-edit\" using apps/v1","field":".spec.replicas"}]}"#;
+        let error = status(409, "Conflict", "Apply failed with 1 conflict", details);
+        assert_eq!(
+            error.to_string(),
+            "a/AddonInstallation b: spec.replicas: conflict with \"kubectl-edit\" using apps/v1"
+        );
+        assert!(error.is_conflict());
+    }
+}

@@ -1,0 +1,172 @@
+//! Does what the plans of a command say: record, apply in the order of the graph, wait, prune, record.
+
+mod helm;
+mod operation;
+mod part;
+mod scheduler;
+mod watches;
+
+use std::time::Duration;
+
+use futures::future::{BoxFuture, join, join_all};
+use serde::Serialize;
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::time::Instant;
+
+use common::api::installation::AddonInstallation;
+use common::manifest::key::ObjectKey;
+use common::plan::graph::Graph;
+use common::plan::{Action, Plan};
+use common::readiness::Readiness;
+
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::report::{Report, Settled};
+use operation::Operation;
+use scheduler::Scheduler;
+
+/// How a command runs.
+#[derive(Clone, Debug)]
+pub struct ExecuteOptions {
+    /// Who holds the lock, as others will read it: `user@host (kubectl-addons, pid 4711)`.
+    pub holder: String,
+    /// Whether readiness is waited for (CRDs that other objects need always are).
+    pub wait: bool,
+    /// Bound of the whole command.
+    pub timeout: Duration,
+    /// Whether to wait for another holder (until `timeout`), or to fail with [`EngineError::Locked`] at once.
+    pub wait_for_lock: bool,
+    /// Take the lock over from a live holder.
+    pub steal_lock: bool,
+}
+
+/// What happens, as it happens. Sent in order; a receiver only prints.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase", tag = "event")]
+pub enum Event {
+    /// Somebody else holds the lock; we wait.
+    WaitingForLock {
+        /// Who.
+        holder: String,
+    },
+    /// A write succeeded.
+    Applied {
+        /// The object.
+        key: ObjectKey,
+        /// What was done.
+        action: Action,
+    },
+    /// The readiness of an object that is waited for changed.
+    Waiting {
+        /// The object.
+        key: ObjectKey,
+        /// How it is.
+        readiness: Readiness,
+    },
+    /// An object was deleted.
+    Pruned {
+        /// The object.
+        key: ObjectKey,
+    },
+    /// Something that succeeded, or was left, with a warning.
+    Warning {
+        /// The object.
+        key: ObjectKey,
+        /// The server's words, or why a namespace stays.
+        message: String,
+    },
+    /// A field that another manager held was taken or left.
+    Settled(Settled),
+    /// One object failed.
+    Failed {
+        /// The object.
+        key: ObjectKey,
+        /// The server's words, or the reason of its readiness.
+        message: String,
+    },
+}
+
+/// Work that the engine leaves to somebody else: helm's own release.
+pub type Outside<'a> = &'a (dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync);
+
+/// One installation of a command.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    /// The record with the spec that the user wants (and, where there is one, the stored resourceVersion and status that the
+    /// plan was made with).
+    pub wanted: &'a AddonInstallation,
+    /// What to do.
+    pub plan: &'a Plan,
+    /// Installs or removes the plan's `helm_release`, under the lock of the record; why it failed.
+    pub outside: Option<Outside<'a>>,
+}
+
+/// Runs the plans of a command at the same time, each object when `graph` lets it begin (its parts are the `tasks`).
+/// What became of each task, in their order. `events` hears of every task by its index.
+///
+/// A record without resourceVersion is created, one with another spec, labels, annotations or finalizers than the stored one
+/// is replaced (both before the first write to other objects; the API server's admission may refuse here:
+/// [`EngineError::Denied`]). Then lock and union inventory in one status write, applies, waits, prune, exact status.
+/// For an uninstallation the record is deleted last (its admission is asked first). Locks are taken one after another in the
+/// order of their names, so that two clients never wait for each other.
+///
+/// What fails stops what comes after it in the graph, and the prune of its own add-on; nothing else.
+///
+/// A task that finds nothing to do (an empty plan, the same target, an unchanged spec) reads the record once and
+/// writes nothing. One that had to wait for another holder who did the same reports that one's result.
+///
+/// Dropping the future leaves records from which the next run continues, at the latest 15 s later.
+///
+/// # Errors
+/// Of single tasks: errors before or in the record ([`EngineError::Stale`] where it moved under the plan,
+/// [`EngineError::Locked`]). What happens to single objects is told in the [`Report`].
+pub async fn execute(
+    cluster: &Cluster,
+    tasks: &[Task<'_>],
+    graph: &Graph,
+    options: &ExecuteOptions,
+    events: &(dyn Fn(usize, Event) + Send + Sync),
+) -> Vec<Result<Report, EngineError>> {
+    let begun = Instant::now();
+    // A time-out of centuries is no time-out; the sum must not overflow.
+    let deadline = begun + options.timeout.min(Duration::from_secs(365 * 24 * 3600));
+    let tellers: Vec<_> = (0..tasks.len())
+        .map(|part| move |event| events(part, event))
+        .collect();
+    let (news, inbox) = mpsc::unbounded_channel();
+    let (handles, outboxes): (Vec<_>, Vec<_>) = tasks.iter().map(|_| oneshot::channel()).unzip();
+    let scheduler = Scheduler::new(cluster, tasks, graph, options.wait, deadline, events);
+    let scheduling = scheduler.run(inbox, handles);
+
+    let turn = Mutex::new(());
+    let parts = tasks.iter().zip(outboxes).zip(&tellers).enumerate();
+    let mut operations: Vec<_> = parts
+        .map(|(part, ((task, applied), events))| {
+            let operation = Operation {
+                part,
+                cluster,
+                task: *task,
+                options,
+                deadline,
+                events,
+                news: news.clone(),
+                turn: &turn,
+            };
+            (&task.plan.installation, part, operation.run(applied))
+        })
+        .collect();
+    drop(news);
+    operations.sort_by_key(|(name, part, _)| (*name, *part));
+    let operations = operations
+        .into_iter()
+        .map(|(_, part, operation)| async move {
+            let report = operation.await.map(|mut report| {
+                report.elapsed = begun.elapsed();
+                report
+            });
+            (part, report)
+        });
+    let ((), mut reports) = join(scheduling, join_all(operations)).await;
+    reports.sort_by_key(|(part, _)| *part);
+    reports.into_iter().map(|(_, report)| report).collect()
+}

@@ -1,0 +1,397 @@
+//! One installation of a command, from its lock to its last status. Its objects are applied by the scheduler meanwhile.
+
+use std::collections::BTreeSet;
+
+use futures::future::{Either, select};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Mutex, oneshot};
+use tokio::time::Instant;
+
+use common::api::installation::{AddonInstallation, CreatedNamespace, Phase};
+use common::manifest::key::ObjectKey;
+use common::plan::inventory::Inventory;
+use common::plan::{Action, Target, Verb};
+use common::readiness::{Readiness, Status};
+
+use super::super::begin::{Begun, begin};
+use super::super::cluster::Cluster;
+use super::super::error::EngineError;
+use super::super::lock::{self, Lock};
+use super::super::namespace::{self, Removal};
+use super::super::report::{Failure, Report};
+use super::super::status::{self, Ending};
+use super::super::{prune, record, wait};
+use super::part::{Applied, News};
+use super::{Event, ExecuteOptions, Task};
+
+/// How often the deletion of the record is tried while others write into it.
+const DELETE_TRIES: usize = 5;
+
+/// One installation of a command.
+pub(super) struct Operation<'a> {
+    /// Which one.
+    pub(super) part: usize,
+    pub(super) cluster: &'a Cluster,
+    pub(super) task: Task<'a>,
+    pub(super) options: &'a ExecuteOptions,
+    pub(super) deadline: Instant,
+    pub(super) events: &'a (dyn Fn(Event) + Send + Sync),
+    /// To the scheduler.
+    pub(super) news: UnboundedSender<News>,
+    /// Whose turn it is to take a lock.
+    pub(super) turn: &'a Mutex<()>,
+}
+
+impl Operation<'_> {
+    /// Runs it; `applied` is what the scheduler hands over when every object has ended.
+    pub(super) async fn run(
+        self,
+        applied: oneshot::Receiver<Applied>,
+    ) -> Result<Report, EngineError> {
+        let outcome = self.locked(applied).await;
+        // Where its objects have ended this says nothing; where they have not, they never will.
+        let why = outcome.as_ref().err();
+        self.tell(News::GiveUp {
+            part: self.part,
+            why: why.map_or_else(|| "it is gone".to_owned(), ToString::to_string),
+        });
+        outcome
+    }
+
+    async fn locked(&self, applied: oneshot::Receiver<Applied>) -> Result<Report, EngineError> {
+        let plan = self.task.plan;
+        status::check_size(plan)?;
+        let begun = {
+            let _turn = self.turn.lock().await;
+            let wanted = self.task.wanted;
+            begin(
+                self.cluster,
+                wanted,
+                plan,
+                self.options,
+                self.deadline,
+                self.events,
+            )
+            .await
+        };
+        let mut report = match begun {
+            Ok(Begun::Locked(lock)) => self.under(*lock, applied).await?,
+            Ok(Begun::Nothing(stored)) => self.nothing(*stored, applied).await,
+            // Somebody else did what we wanted.
+            Err(EngineError::Stale {
+                what: lock::UNINSTALLED,
+                ..
+            }) if plan.verb == Verb::Uninstall => Report::default(),
+            Err(error) => return Err(error),
+        };
+        report.retained.extend(plan.retained.iter().cloned());
+        report.unchanged += plan.unchanged.len();
+        Ok(report)
+    }
+
+    /// Everything is as wanted. Installed before without waiting: this run waits, but there is nothing to write.
+    async fn nothing(
+        &self,
+        stored: AddonInstallation,
+        applied: oneshot::Receiver<Applied>,
+    ) -> Report {
+        let plan = self.task.plan;
+        let mut report = Report {
+            unchanged: plan.steps.len(),
+            ..Report::default()
+        };
+        self.tell(News::Nothing { part: self.part });
+        // Nothing was sent; others may have waited for an object of ours that did not get ready.
+        if let Ok(applied) = applied.await {
+            report.failed = applied.report.failed;
+            report.not_ready = applied.report.not_ready;
+        }
+        let is_ready = stored.status.as_ref().and_then(|status| status.phase) == Some(Phase::Ready);
+        if report.is_done() && self.options.wait && !is_ready {
+            self.wait(&mut report, &BTreeSet::new()).await;
+        }
+        report.record = Some(stored);
+        report
+    }
+
+    /// The operation under its lock, which is renewed meanwhile; work stops where the lock is lost.
+    async fn under(
+        &self,
+        mut lock: Lock,
+        applied: oneshot::Receiver<Applied>,
+    ) -> Result<Report, EngineError> {
+        let (mut report, recorded, namespace_uid) = {
+            let working = std::pin::pin!(self.work(applied));
+            let keeping = std::pin::pin!(lock.keep(self.cluster));
+            match select(working, keeping).await {
+                Either::Left((worked, _)) => worked,
+                Either::Right((lost, _)) => return Err(lost),
+            }
+        };
+        if self.task.plan.verb == Verb::Uninstall && report.is_done() {
+            self.remove_namespace(&mut lock, &mut report).await?;
+            delete_record(self.cluster, lock).await?;
+            return Ok(report);
+        }
+        self.finish(&mut lock, &recorded, namespace_uid, &report)
+            .await?;
+        report.record = Some(lock.record);
+        Ok(report)
+    }
+
+    /// Namespace, objects, wait, prune, as far as it goes; what to record, and the uid of the namespace where we created it.
+    async fn work(
+        &self,
+        applied: oneshot::Receiver<Applied>,
+    ) -> (Report, Inventory, Option<String>) {
+        let mut namespace_uid = None;
+        let mut refused = None;
+        match self.create_namespace().await {
+            Ok(uid) => {
+                namespace_uid = uid;
+                self.tell(News::Open { part: self.part });
+            }
+            Err(failure) => {
+                self.tell(News::GiveUp {
+                    part: self.part,
+                    why: format!("{} failed", failure.key),
+                });
+                refused = Some(failure);
+            }
+        }
+        // The scheduler outlives every operation that has told it to begin or to give up. Should it not, nothing was done for
+        // all that is known, and everything stays recorded.
+        let Applied {
+            mut report,
+            mut recorded,
+            ready,
+        } = applied
+            .await
+            .unwrap_or_else(|_| Applied::nothing(self.task.plan));
+        if let Some(failure) = refused {
+            self.fail(&mut report, failure);
+        }
+        self.leave_to_helm(&mut report).await;
+        if report.is_done() && self.options.wait {
+            self.wait(&mut report, &ready).await;
+        }
+        self.prune(&mut report, &mut recorded).await;
+        (report, recorded, namespace_uid)
+    }
+
+    async fn create_namespace(&self) -> Result<Option<String>, Failure> {
+        let plan = self.task.plan;
+        let Some(name) = &plan.create_namespace else {
+            return Ok(None);
+        };
+        let (installation, deadline) = (&plan.installation, self.deadline);
+        let created = namespace::create(self.cluster, name, installation, deadline, self.events)
+            .await
+            .map_err(|error| Failure::of(namespace::key(name), &error))?;
+        if created.is_some() {
+            (self.events)(Event::Applied {
+                key: namespace::key(name),
+                action: Action::Create,
+            });
+        }
+        Ok(created)
+    }
+
+    /// Waits for what the scheduler has not seen ready.
+    async fn wait(&self, report: &mut Report, ready: &BTreeSet<ObjectKey>) {
+        let targets = self.task.plan.wait_for.iter();
+        let targets: Vec<Target> = targets
+            .filter(|target| !ready.contains(&target.key))
+            .cloned()
+            .collect();
+        let pending = wait::wait(self.cluster, &targets, self.deadline, self.events).await;
+        tell_failures(&pending, self.events);
+        report.take_pending(pending);
+    }
+
+    /// Deletes and releases, only where everything before went well: what failed may still be needed.
+    async fn prune(&self, report: &mut Report, recorded: &mut Inventory) {
+        let plan = self.task.plan;
+        if let Some(why) = self.blocked(report) {
+            let deletions = plan.prune.iter().flatten();
+            let targets = deletions
+                .map(|deletion| &deletion.target)
+                .chain(&plan.release);
+            let skipped: Vec<_> = targets
+                .map(|target| (target.key.clone(), why.clone()))
+                .collect();
+            report.skipped.extend(skipped);
+            return;
+        }
+        let pruned = prune::prune(self.cluster, &plan.prune, self.deadline, self.events).await;
+        let held: BTreeSet<&ObjectKey> = pruned.held.iter().map(|(key, _)| key).collect();
+        let gone = pruned.deleted.iter().filter(|key| !held.contains(key));
+        for key in gone.chain(&pruned.foreign) {
+            recorded.remove(key);
+        }
+        report.pruned.extend(pruned.deleted);
+        report.failed.extend(pruned.failed);
+        report.skipped.extend(pruned.skipped);
+        report.not_ready.extend(pruned.held);
+        if !report.is_done() {
+            return;
+        }
+        for failure in prune::release(self.cluster, plan).await {
+            self.fail(report, failure);
+        }
+        let failed: BTreeSet<&ObjectKey> =
+            report.failed.iter().map(|failure| &failure.key).collect();
+        let released = plan.release.iter().map(|target| &target.key);
+        for key in released.filter(|key| !failed.contains(key)) {
+            recorded.remove(key);
+        }
+    }
+
+    /// Why nothing further may begin.
+    fn blocked(&self, report: &Report) -> Option<String> {
+        match (
+            report.failed.first(),
+            report.not_ready.first(),
+            report.skipped.first(),
+        ) {
+            (Some(failure), ..) => Some(format!("{} failed", failure.key)),
+            (_, Some((key, _)), _) => Some(format!("{key} is not ready")),
+            (_, _, Some((key, _))) => Some(format!("{key} was skipped")),
+            _ if Instant::now() >= self.deadline => Some("the time is over".to_owned()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn fail(&self, report: &mut Report, failure: Failure) {
+        (self.events)(Event::Failed {
+            key: failure.key.clone(),
+            message: failure.message.clone(),
+        });
+        report.failed.push(failure);
+    }
+
+    /// A scheduler that has ended needs no news.
+    fn tell(&self, news: News) {
+        let _ = self.news.send(news);
+    }
+
+    /// Writes the last status of the operation.
+    async fn finish(
+        &self,
+        lock: &mut Lock,
+        recorded: &Inventory,
+        namespace_uid: Option<String>,
+        report: &Report,
+    ) -> Result<(), EngineError> {
+        let plan = self.task.plan;
+        let ending = ending(report, self.options);
+        let generation = lock.record.metadata.generation;
+        let now = self.cluster.now();
+        lock.write(self.cluster, |status| {
+            if let Some(name) = &plan.create_namespace {
+                status.created_namespace = namespace_uid.as_ref().map(|uid| CreatedNamespace {
+                    name: name.clone(),
+                    uid: uid.clone(),
+                });
+            }
+            let by = &self.options.holder;
+            status::end(status, plan, recorded, &ending, generation, by, now);
+        })
+        .await
+    }
+
+    /// Removes the namespace that we created, or says why it stays.
+    async fn remove_namespace(
+        &self,
+        lock: &mut Lock,
+        report: &mut Report,
+    ) -> Result<(), EngineError> {
+        let created = lock.record.status.as_ref();
+        let Some(created) = created.and_then(|status| status.created_namespace.clone()) else {
+            return Ok(());
+        };
+        let record = lock.record.clone();
+        let key = namespace::key(&created.name);
+        let deletions = self.task.plan.prune.iter().flatten();
+        let deleted = deletions.map(|deletion| deletion.uid.clone()).collect();
+        let removal = {
+            let removing = namespace::remove(self.cluster, &created, &record, deleted);
+            let removing = std::pin::pin!(removing);
+            let keeping = std::pin::pin!(lock.keep(self.cluster));
+            match select(removing, keeping).await {
+                Either::Left((removal, _)) => removal,
+                Either::Right((lost, _)) => return Err(lost),
+            }
+        };
+        // An empty namespace left behind is no reason to keep the record; who may not look may not delete either.
+        let why = match removal {
+            Ok(Removal::Removed) => {
+                report.pruned.push(key);
+                return Ok(());
+            }
+            Ok(Removal::Kept(why)) => why,
+            Err(error @ (EngineError::Forbidden { .. } | EngineError::Denied { .. })) => {
+                error.to_string()
+            }
+            Err(error) => return Err(error),
+        };
+        (self.events)(Event::Warning {
+            key: key.clone(),
+            message: format!("the namespace stays: {why}"),
+        });
+        report.retained.push(key);
+        Ok(())
+    }
+}
+
+/// Tells what has failed among the objects that a wait returned.
+pub(super) fn tell_failures(
+    pending: &[(ObjectKey, Readiness)],
+    events: &(dyn Fn(Event) + Send + Sync),
+) {
+    for (key, readiness) in pending {
+        if readiness.status == Status::Failed {
+            events(Event::Failed {
+                key: key.clone(),
+                message: readiness.message.clone(),
+            });
+        }
+    }
+}
+
+/// How the operation ended, in the record's words.
+fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
+    let failed = |reason, key: &ObjectKey, message: &str| Ending::Failed {
+        reason,
+        message: format!("{key}: {message}"),
+    };
+    match (
+        report.failed.first(),
+        report.not_ready.first(),
+        report.skipped.first(),
+    ) {
+        (Some(failure), _, _) => failed("Failed", &failure.key, &failure.message),
+        (_, Some((key, readiness)), _) => failed("TimedOut", key, &readiness.message),
+        (_, _, Some((key, why))) => failed("Skipped", key, why),
+        (None, None, None) => Ending::Done {
+            waited: options.wait,
+        },
+    }
+}
+
+/// Deletes the record, whatever others wrote into it meanwhile.
+async fn delete_record(cluster: &Cluster, lock: Lock) -> Result<(), EngineError> {
+    let mut stored = lock.record;
+    for _ in 0..DELETE_TRIES {
+        match record::delete(cluster, &stored, false).await {
+            Err(error) if error.is_conflict() => {}
+            result => return result,
+        }
+        match lock::reread(cluster, &stored).await {
+            Ok(found) => stored = found,
+            Err(EngineError::Stale { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    record::delete(cluster, &stored, false).await
+}

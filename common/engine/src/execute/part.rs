@@ -1,0 +1,122 @@
+//! The objects of one installation while they are applied.
+
+use std::collections::BTreeSet;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use common::api::names;
+use common::manifest::key::ObjectKey;
+use common::plan::graph::{Graph, Node};
+use common::plan::inventory::Inventory;
+use common::plan::{InstallationName, Plan};
+
+use super::super::apply::Applier;
+use super::super::report::Report;
+use super::Task;
+
+/// What an operation tells the scheduler.
+pub(super) enum News {
+    /// Its objects may begin.
+    Open {
+        /// Which one.
+        part: usize,
+    },
+    /// Everything is as wanted: its objects are passed over.
+    Nothing {
+        /// Which one.
+        part: usize,
+    },
+    /// It cannot go on; what waits for its objects cannot either.
+    GiveUp {
+        /// Which one.
+        part: usize,
+        /// Why.
+        why: String,
+    },
+}
+
+/// What became of the objects of one installation.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    pub(super) report: Report,
+    /// The union inventory with every answer written into it.
+    pub(super) recorded: Inventory,
+    /// Objects that were seen ready, and need no further watch.
+    pub(super) ready: BTreeSet<ObjectKey>,
+}
+
+impl Applied {
+    /// No step of a plan was tried.
+    pub(super) fn nothing(plan: &Plan) -> Self {
+        let skipped = plan.steps.iter();
+        let skipped = skipped.map(|step| (step.target.key.clone(), "it was not tried".to_owned()));
+        Self {
+            report: Report {
+                skipped: skipped.collect(),
+                ..Report::default()
+            },
+            recorded: plan.union.clone(),
+            ready: BTreeSet::new(),
+        }
+    }
+}
+
+/// One installation while its objects are applied.
+pub(super) struct Part<'a> {
+    pub(super) task: Task<'a>,
+    pub(super) applier: Applier,
+    /// Whether its objects are as wanted, and nothing is sent.
+    pub(super) is_idle: bool,
+    pub(super) applied: Applied,
+    /// To its operation, until everything has ended.
+    pub(super) handle: Option<oneshot::Sender<Applied>>,
+    pub(super) is_known: bool,
+}
+
+impl<'a> Part<'a> {
+    pub(super) fn new(index: usize, task: Task<'a>, graph: &Graph, deadline: Instant) -> Self {
+        let InstallationName { namespace, name } = &task.plan.installation;
+        Self {
+            task,
+            applier: Applier {
+                manager: names::field_manager(namespace, name),
+                owner: names::owner_hash(namespace, name),
+                deadline,
+            },
+            is_idle: false,
+            applied: Applied {
+                recorded: task.plan.union.clone(),
+                report: without_order(index, task, graph),
+                ready: BTreeSet::new(),
+            },
+            handle: None,
+            is_known: false,
+        }
+    }
+}
+
+/// Steps that the graph does not know: nothing would ever send them, and nothing may say that all was done.
+fn without_order(part: usize, task: Task<'_>, graph: &Graph) -> Report {
+    let known: BTreeSet<&ObjectKey> = graph
+        .nodes
+        .iter()
+        .filter_map(|node| match node {
+            Node::Object { part: of, key } if *of == part => Some(key),
+            Node::Object { .. } | Node::Gate { .. } => None,
+        })
+        .collect();
+    let keys = task.plan.steps.iter().map(|step| &step.target.key);
+    let unknown = keys.filter(|key| !known.contains(key));
+    Report {
+        skipped: unknown
+            .map(|key| {
+                (
+                    key.clone(),
+                    "the order of the command does not name it".to_owned(),
+                )
+            })
+            .collect(),
+        ..Report::default()
+    }
+}

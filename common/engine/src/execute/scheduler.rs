@@ -1,0 +1,398 @@
+//! Applies the objects of a command, each when the graph lets it begin.
+//!
+//! One loop holds all requests in flight, all watches, and what the operations tell. What an object has to be watched for
+//! before others may begin is watched only then, and only where something is sent behind it.
+
+use std::collections::BTreeMap;
+
+use futures::StreamExt as _;
+use futures::future::{AbortHandle, Aborted, BoxFuture, abortable};
+use futures::stream::FuturesUnordered;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
+
+use common::manifest::key::ObjectKey;
+use common::plan::graph::{Graph, Node, NodeId, Until};
+use common::plan::schedule::{Schedule, Skipped};
+use common::plan::{Action, Step, Target};
+use common::readiness::{Readiness, Status};
+
+use super::super::apply::Outcome;
+use super::super::cluster::Cluster;
+use super::super::report::Failure;
+use super::super::served::Definition;
+use super::part::{Applied, News, Part};
+use super::watches::{Pending, Watched, Watches};
+use super::{Event, Task};
+
+pub(super) struct Scheduler<'a> {
+    cluster: &'a Cluster,
+    graph: &'a Graph,
+    events: &'a (dyn Fn(usize, Event) + Send + Sync),
+    deadline: Instant,
+    schedule: Schedule<'a>,
+    /// What is sent for each node.
+    steps: Vec<Option<&'a Step>>,
+    parts: Vec<Part<'a>>,
+    /// Requests in flight can be taken back when their lock is lost.
+    aborts: BTreeMap<NodeId, AbortHandle>,
+    watches: Watches<'a>,
+}
+
+type Ended<'a> = (NodeId, Result<Outcome<'a>, Aborted>);
+
+impl<'a> Scheduler<'a> {
+    pub(super) fn new(
+        cluster: &'a Cluster,
+        tasks: &[Task<'a>],
+        graph: &'a Graph,
+        wait: bool,
+        deadline: Instant,
+        events: &'a (dyn Fn(usize, Event) + Send + Sync),
+    ) -> Self {
+        let steps: Vec<Option<&Step>> = graph
+            .nodes
+            .iter()
+            .map(|node| match node {
+                Node::Object { part, key } => tasks.get(*part)?.plan.step(key),
+                Node::Gate { .. } => None,
+            })
+            .collect();
+        let is_step = |node: NodeId| steps.get(node).is_some_and(Option::is_some);
+        let schedule = Schedule::new(graph, tasks.len(), wait, is_step);
+        let parts = tasks.iter().enumerate();
+        let parts = parts.map(|(index, task)| Part::new(index, *task, graph, deadline));
+        Self {
+            cluster,
+            graph,
+            events,
+            deadline,
+            schedule,
+            parts: parts.collect(),
+            steps,
+            aborts: BTreeMap::new(),
+            watches: Watches::new(cluster, deadline),
+        }
+    }
+
+    /// Runs until every operation has got its objects back, or has given up.
+    pub(super) async fn run(
+        mut self,
+        mut inbox: UnboundedReceiver<News>,
+        handles: Vec<oneshot::Sender<Applied>>,
+    ) {
+        for (part, handle) in self.parts.iter_mut().zip(handles) {
+            part.handle = Some(handle);
+        }
+        let mut in_flight = FuturesUnordered::<BoxFuture<'a, Ended<'a>>>::new();
+        loop {
+            while in_flight.len() < self.cluster.concurrency()
+                && let Some(node) = self.schedule.begin()
+            {
+                in_flight.extend(self.begin(node));
+            }
+            let begin_at = self.watches.begin_at();
+            if in_flight.is_empty() || begin_at.is_some_and(|begin_at| begin_at <= Instant::now()) {
+                self.watches.begin();
+            }
+            self.hand_over();
+            if self.parts.iter().all(|part| part.handle.is_none()) {
+                return;
+            }
+            tokio::select! {
+                Some((node, ended)) = in_flight.next(), if !in_flight.is_empty() => {
+                    self.aborts.remove(&node);
+                    if let Ok(outcome) = ended {
+                        self.take(node, outcome);
+                    }
+                }
+                Some((key, readiness)) = self.watches.seeing.recv() => self.see(&key, &readiness),
+                Some(pending) = self.watches.open.next(), if !self.watches.open.is_empty() => self.miss(pending),
+                Some(news) = inbox.recv() => self.hear(news),
+                () = sleep_until(begin_at.unwrap_or(self.deadline)), if begin_at.is_some() => {}
+                () = sleep_until(self.deadline), if self.is_busy() => self.time_is_over(),
+            }
+        }
+    }
+
+    /// Begins an object: a request, or nothing where it is as wanted.
+    fn begin(&mut self, node: NodeId) -> Option<BoxFuture<'a, Ended<'a>>> {
+        let part = self.part_of(node)?;
+        let step = self.steps.get(node).copied().flatten();
+        let Some(step) = step.filter(|_| !part.is_idle) else {
+            self.applied(node);
+            return None;
+        };
+        let (applier, cluster) = (part.applier.clone(), self.cluster);
+        let (applying, abort) = abortable(async move { applier.step(cluster, step).await });
+        self.aborts.insert(node, abort);
+        Some(Box::pin(async move { (node, applying.await) }))
+    }
+
+    /// Records what became of one step.
+    fn take(&mut self, node: NodeId, outcome: Outcome<'a>) {
+        let Some(Node::Object { part: index, .. }) = self.graph.nodes.get(node) else {
+            return;
+        };
+        let events = |event| (self.events)(*index, event);
+        let Some(part) = self.parts.get_mut(*index) else {
+            return;
+        };
+        let key = &outcome.step.target.key;
+        let answer = match outcome.result {
+            Ok(answer) => answer,
+            Err(error) => return self.fail(node, Failure::of(key.clone(), &error)),
+        };
+        if let Some(exact) = part.task.plan.exact.objects.get(key) {
+            part.applied.recorded.applied(key, exact, &answer);
+        }
+        let report = &mut part.applied.report;
+        for settled in outcome.settled {
+            events(Event::Settled(settled.clone()));
+            report.settled.push(settled);
+        }
+        match outcome.step.action {
+            _ if outcome.recreated => report.recreated.push(key.clone()),
+            Action::Create => report.created.push(key.clone()),
+            Action::Update | Action::Restore | Action::Refresh => report.changed.push(key.clone()),
+        }
+        events(Event::Applied {
+            key: key.clone(),
+            action: outcome.step.action,
+        });
+        for message in outcome.warnings {
+            events(Event::Warning {
+                key: key.clone(),
+                message,
+            });
+        }
+        if outcome.terminating {
+            let message = "it is being deleted; wait until it is gone and run again".to_owned();
+            let readiness = Readiness {
+                status: Status::Terminating,
+                message,
+            };
+            return self.not_ready(node, readiness);
+        }
+        self.applied(node);
+    }
+
+    /// Lets begin what waited for a node to be applied, and notes what has to be watched for the rest.
+    fn applied(&mut self, node: NodeId) {
+        let Some(until) = self.schedule.applied(node) else {
+            return;
+        };
+        let step = self.steps.get(node).copied().flatten();
+        let definition = step.and_then(|step| Definition::of(&step.object));
+        let watched = match (until, definition) {
+            (Until::Applied, _) => None,
+            // Served it may be already, in its versions from before.
+            (_, Some(definition)) => Some(Watched::Definition(definition)),
+            // The plan was made with the kinds of definitions that are as wanted.
+            (Until::Served, None) => None,
+            // What is waited for by nobody is ready.
+            (Until::Ready, None) => self.target(node).cloned().map(Watched::Object),
+        };
+        match watched {
+            Some(watched) => self.watches.add(node, watched),
+            None => self.schedule.ready(node),
+        }
+    }
+
+    /// Where a node is watched; `None` where it is ready as soon as it is there.
+    fn target(&self, node: NodeId) -> Option<&'a Target> {
+        let part = self.part_of(node)?;
+        let key = self.key(node)?;
+        let waits = &part.task.plan.wait_for;
+        let found = waits.binary_search_by(|target| target.key.cmp(key));
+        waits.get(found.ok()?)
+    }
+
+    /// A watched object changed.
+    fn see(&mut self, key: &ObjectKey, readiness: &Readiness) {
+        let Some(node) = self.watches.node(key) else {
+            return;
+        };
+        if let Some(Node::Object { part, .. }) = self.graph.nodes.get(node) {
+            (self.events)(
+                *part,
+                Event::Waiting {
+                    key: key.clone(),
+                    readiness: readiness.clone(),
+                },
+            );
+        }
+        if readiness.status == Status::Current {
+            self.watches.end(key);
+            if let Some(part) = self.part_mut(node) {
+                part.applied.ready.insert(key.clone());
+            }
+            self.schedule.ready(node);
+        }
+    }
+
+    /// A watch has ended without these.
+    fn miss(&mut self, pending: Pending) {
+        // What the watch told before it ended comes first.
+        while let Ok((key, readiness)) = self.watches.seeing.try_recv() {
+            self.see(&key, &readiness);
+        }
+        for (key, readiness) in pending {
+            if let Some(node) = self.watches.end(&key) {
+                match readiness.status {
+                    Status::Failed => self.fail(node, Failure::of_readiness(key, readiness)),
+                    _ => self.not_ready(node, readiness),
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, node: NodeId, failure: Failure) {
+        let why = format!("{} failed", failure.key);
+        if let Some(Node::Object { part, .. }) = self.graph.nodes.get(node) {
+            (self.events)(
+                *part,
+                Event::Failed {
+                    key: failure.key.clone(),
+                    message: failure.message.clone(),
+                },
+            );
+        }
+        if let Some(part) = self.part_mut(node) {
+            part.applied.report.failed.push(failure);
+        }
+        let skipped = self.schedule.failed(node);
+        self.skip(skipped, &why);
+    }
+
+    fn not_ready(&mut self, node: NodeId, readiness: Readiness) {
+        let Some(key) = self.key(node).cloned() else {
+            return;
+        };
+        let why = format!("{key} is not ready");
+        if let Some(part) = self.part_mut(node) {
+            part.applied.report.not_ready.push((key, readiness));
+        }
+        let skipped = self.schedule.failed(node);
+        self.skip(skipped, &why);
+    }
+
+    /// Reports what will not begin: only what something would have been sent for.
+    fn skip(&mut self, skipped: Vec<Skipped>, why: &str) {
+        for Skipped { node, reason, .. } in skipped {
+            self.report_skipped(node, format!("{why}, and it waits for that ({reason})"));
+        }
+    }
+
+    fn report_skipped(&mut self, node: NodeId, why: String) {
+        let is_step = self.steps.get(node).is_some_and(Option::is_some);
+        let key = self.key(node).cloned();
+        if let (Some(key), Some(part), true) = (key, self.part_mut(node), is_step)
+            && !part.is_idle
+        {
+            part.applied.report.skipped.push((key, why));
+        }
+    }
+
+    fn hear(&mut self, news: News) {
+        let (News::Open { part } | News::Nothing { part } | News::GiveUp { part, .. }) = &news;
+        if let Some(part) = self.parts.get_mut(*part) {
+            part.is_known = true;
+            part.is_idle |= matches!(news, News::Nothing { .. });
+        }
+        match news {
+            News::Open { part } | News::Nothing { part } => self.schedule.open(part),
+            News::GiveUp { part, why } => self.give_up(part, &why),
+        }
+    }
+
+    /// Takes back what is in flight for a part, and skips the rest and what waits for it in other parts.
+    fn give_up(&mut self, part: usize, why: &str) {
+        let Some(name) = self
+            .parts
+            .get(part)
+            .map(|part| &part.task.plan.installation.name)
+        else {
+            return;
+        };
+        let given_up = self.schedule.give_up(part);
+        for node in &given_up.unready {
+            self.watches.give_up(*node);
+            let readiness = Readiness {
+                status: Status::InProgress,
+                message: format!("nobody looked at it yet: {why}"),
+            };
+            if let (Some(key), Some(part)) = (self.key(*node).cloned(), self.part_mut(*node)) {
+                part.applied.report.not_ready.push((key, readiness));
+            }
+        }
+        for node in given_up.unapplied {
+            if let Some(abort) = self.aborts.remove(&node) {
+                abort.abort();
+            }
+            self.report_skipped(node, why.to_owned());
+        }
+        self.skip(given_up.skipped, &format!("{name} was given up ({why})"));
+    }
+
+    fn time_is_over(&mut self) {
+        // What is watched is told by its watch, which ends with its reasons.
+        for part in 0..self.parts.len() {
+            let busy = self.parts.get(part).is_some_and(|part| part.is_known);
+            if busy && !self.has_watches(part) {
+                self.give_up(part, "the time is over");
+            }
+        }
+    }
+
+    /// Whether the deadline concerns the scheduler: operations that wait for their locks and watches end by themselves.
+    fn is_busy(&self) -> bool {
+        let parts = self.parts.iter().enumerate();
+        let mut working = parts.filter(|(_, part)| part.is_known && part.handle.is_some());
+        working.any(|(index, _)| !self.has_watches(index))
+    }
+
+    fn has_watches(&self, part: usize) -> bool {
+        let mut nodes = self.watches.nodes();
+        nodes.any(|node| matches!(self.graph.nodes.get(node), Some(Node::Object { part: of, .. }) if *of == part))
+    }
+
+    /// Gives operations their objects back where all have ended.
+    fn hand_over(&mut self) {
+        for (index, part) in self.parts.iter_mut().enumerate() {
+            if part.is_known
+                && self.schedule.is_over(index)
+                && let Some(handle) = part.handle.take()
+            {
+                // An operation that has ended meanwhile needs nothing.
+                let _ = handle.send(std::mem::take(&mut part.applied));
+            }
+        }
+    }
+
+    fn key(&self, node: NodeId) -> Option<&'a ObjectKey> {
+        match self.graph.nodes.get(node)? {
+            Node::Object { key, .. } => Some(key),
+            Node::Gate { .. } => None,
+        }
+    }
+
+    fn part_of(&self, node: NodeId) -> Option<&Part<'a>> {
+        match self.graph.nodes.get(node)? {
+            Node::Object { part, .. } => self.parts.get(*part),
+            Node::Gate { .. } => None,
+        }
+    }
+
+    fn part_mut(&mut self, node: NodeId) -> Option<&mut Part<'a>> {
+        match self.graph.nodes.get(node)? {
+            Node::Object { part, .. } => self.parts.get_mut(*part),
+            Node::Gate { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "scheduler/tests.rs"]
+mod tests;

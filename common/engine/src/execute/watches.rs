@@ -1,0 +1,140 @@
+//! What is watched because other objects wait until it is served or ready.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::time::Instant;
+
+use common::manifest::key::ObjectKey;
+use common::plan::Target;
+use common::plan::graph::NodeId;
+use common::readiness::Readiness;
+
+use super::super::cluster::Cluster;
+use super::super::served::{self, Definition};
+use super::super::wait;
+use super::Event;
+
+/// How long an applied object waits for others to be watched with: thousands of requests of another add-on, or a webhook that
+/// does not answer, must not hold it up.
+const LONGEST_DELAY: Duration = Duration::from_millis(200);
+
+/// What is not ready when a watch ends.
+pub(super) type Pending = Vec<(ObjectKey, Readiness)>;
+
+/// How one object is watched.
+pub(super) enum Watched {
+    /// Until every served version of it is.
+    Definition(Definition),
+    /// Until it is ready.
+    Object(Target),
+}
+
+pub(super) struct Watches<'a> {
+    cluster: &'a Cluster,
+    deadline: Instant,
+    /// Applied, and to be watched with the others that are: one watch for many.
+    waiting: Vec<(NodeId, Watched)>,
+    /// When others have waited long enough for more to come.
+    begin_at: Option<Instant>,
+    nodes: BTreeMap<ObjectKey, NodeId>,
+    seen: UnboundedSender<(ObjectKey, Readiness)>,
+    /// What the watches see.
+    pub(super) seeing: UnboundedReceiver<(ObjectKey, Readiness)>,
+    /// Each ends when nothing of it is pending any more, or with the deadline.
+    pub(super) open: FuturesUnordered<BoxFuture<'a, Pending>>,
+}
+
+impl<'a> Watches<'a> {
+    pub(super) fn new(cluster: &'a Cluster, deadline: Instant) -> Self {
+        let (seen, seeing) = mpsc::unbounded_channel();
+        Self {
+            cluster,
+            deadline,
+            waiting: Vec::new(),
+            begin_at: None,
+            nodes: BTreeMap::new(),
+            seen,
+            seeing,
+            open: FuturesUnordered::new(),
+        }
+    }
+
+    /// Notes an object to be watched from the next [`Watches::begin`] on.
+    pub(super) fn add(&mut self, node: NodeId, watched: Watched) {
+        self.begin_at
+            .get_or_insert_with(|| Instant::now() + LONGEST_DELAY);
+        self.waiting.push((node, watched));
+    }
+
+    /// When a watch is to be opened although requests are in flight; `None` where nothing waits for one.
+    pub(super) fn begin_at(&self) -> Option<Instant> {
+        self.begin_at
+    }
+
+    /// Opens a watch for everything that was noted since the last one.
+    pub(super) fn begin(&mut self) {
+        self.begin_at = None;
+        let (mut definitions, mut targets) = (Vec::new(), Vec::new());
+        for (node, watched) in std::mem::take(&mut self.waiting) {
+            let key = match watched {
+                Watched::Definition(definition) => {
+                    definitions.push(definition.clone());
+                    definition.key
+                }
+                Watched::Object(target) => {
+                    targets.push(target.clone());
+                    target.key
+                }
+            };
+            self.nodes.insert(key, node);
+        }
+        let (cluster, deadline) = (self.cluster, self.deadline);
+        if !definitions.is_empty() {
+            let seen = self.seen.clone();
+            self.open.push(Box::pin(async move {
+                // The kinds that were cached before are no longer all there are.
+                cluster.forget_kinds().await;
+                let tell = move |key: &ObjectKey, readiness: &Readiness| {
+                    let _ = seen.send((key.clone(), readiness.clone()));
+                };
+                served::wait(cluster, definitions, deadline, &tell).await
+            }));
+        }
+        if !targets.is_empty() {
+            let seen = self.seen.clone();
+            self.open.push(Box::pin(async move {
+                let tell = move |event| {
+                    if let Event::Waiting { key, readiness } = event {
+                        let _ = seen.send((key, readiness));
+                    }
+                };
+                wait::wait(cluster, &targets, deadline, &tell).await
+            }));
+        }
+    }
+
+    /// The node of an object while it is watched.
+    pub(super) fn node(&self, key: &ObjectKey) -> Option<NodeId> {
+        self.nodes.get(key).copied()
+    }
+
+    /// Watches an object no more; its node where it was watched.
+    pub(super) fn end(&mut self, key: &ObjectKey) -> Option<NodeId> {
+        self.nodes.remove(key)
+    }
+
+    /// As [`Watches::end`], also where the watch has not begun.
+    pub(super) fn give_up(&mut self, node: NodeId) {
+        self.nodes.retain(|_, watched| *watched != node);
+        self.waiting.retain(|(waiting, _)| *waiting != node);
+    }
+
+    /// The nodes whose watches are open.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.nodes.values().copied()
+    }
+}

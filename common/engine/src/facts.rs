@@ -1,0 +1,155 @@
+//! What the readiness of some objects depends on besides themselves; read only for the objects that need it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use common::manifest::key::{Gvk, ObjectKey};
+use common::readiness::{
+    Context, Endpoints, Need, Readiness, StorageClasses, assess_in, called_namespaces, need,
+};
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::listing;
+
+/// Facts of a cluster, as far as they were asked for.
+#[derive(Debug, Default)]
+pub struct Facts {
+    /// Group and kind → whether it has a subresource `status`.
+    has_status: BTreeMap<(String, String), bool>,
+    asked_classes: bool,
+    classes: Option<StorageClasses>,
+    endpoints: Endpoints,
+    /// The namespaces whose endpoints are known, and those whose endpoints we may not read.
+    listed: BTreeSet<String>,
+    closed: BTreeSet<String>,
+}
+
+impl Facts {
+    /// Everything that the readiness of these objects depends on: discovery, one LIST of the StorageClasses, and one of the
+    /// EndpointSlices of each namespace that a webhook configuration calls; nothing where no object needs it. What cannot be
+    /// read is left out of the judgement.
+    pub async fn of(cluster: &Cluster, objects: impl Iterator<Item = &Value>) -> Self {
+        let mut facts = Self::default();
+        for object in objects {
+            while let Some(need) = facts.lacks(object) {
+                match need {
+                    Need::HasStatus => facts.ask_has_status(cluster, object).await,
+                    Need::Classes => facts.ask_classes(cluster).await,
+                    Need::Endpoints => {
+                        for namespace in facts.unlisted(object) {
+                            let slices = slices(&namespace);
+                            match listing::all::<Value>(cluster, &slices, None).await {
+                                Ok(found) => facts.list_endpoints(&namespace, &found),
+                                Err(_) => facts.close_endpoints(&namespace),
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        facts
+    }
+
+    /// The verdict on an object; `None` while something that it depends on is not known.
+    #[must_use]
+    pub fn judge(&self, object: &Value, now: Timestamp) -> Option<Readiness> {
+        if self.lacks(object).is_some() {
+            return None;
+        }
+        let gvk = Gvk::of(object).unwrap_or_default();
+        let has_status = self.has_status.get(&(gvk.group, gvk.kind));
+        let readable = self.closed.is_disjoint(&called_namespaces(object));
+        let ctx = Context {
+            now: Some(now),
+            has_status: has_status.copied().unwrap_or(false),
+            classes: self.classes.as_ref(),
+            endpoints: readable.then_some(&self.endpoints),
+        };
+        Some(assess_in(object, &ctx))
+    }
+
+    /// What is not known of what an object depends on.
+    pub(super) fn lacks(&self, object: &Value) -> Option<Need> {
+        need(object).filter(|need| match need {
+            Need::HasStatus => ObjectKey::of(object)
+                .is_some_and(|key| !self.has_status.contains_key(&(key.group, key.kind))),
+            Need::Classes => !self.asked_classes,
+            Need::Endpoints => !self.unlisted(object).is_empty(),
+        })
+    }
+
+    pub(super) fn learn_has_status(&mut self, group: &str, kind: &str, has_status: bool) {
+        let kind = (group.to_owned(), kind.to_owned());
+        self.has_status.insert(kind, has_status);
+    }
+
+    pub(super) fn learn_classes(&mut self, classes: Option<StorageClasses>) {
+        self.asked_classes = true;
+        self.classes = classes;
+    }
+
+    pub(super) fn list_endpoints(&mut self, namespace: &str, slices: &[Value]) {
+        self.listed.insert(namespace.to_owned());
+        self.closed.remove(namespace);
+        self.endpoints.list(namespace, slices);
+    }
+
+    pub(super) fn close_endpoints(&mut self, namespace: &str) {
+        self.listed.insert(namespace.to_owned());
+        self.closed.insert(namespace.to_owned());
+    }
+
+    pub(super) fn change_endpoints(&mut self, slice: &Value) {
+        self.endpoints.change(slice);
+    }
+
+    pub(super) fn remove_endpoints(&mut self, slice: &Value) {
+        self.endpoints.remove(slice);
+    }
+
+    fn unlisted(&self, configuration: &Value) -> BTreeSet<String> {
+        let called = called_namespaces(configuration);
+        called.difference(&self.listed).cloned().collect()
+    }
+
+    async fn ask_has_status(&mut self, cluster: &Cluster, object: &Value) {
+        let gvk = Gvk::of(object).unwrap_or_default();
+        let has_status = has_status(cluster, &gvk.group, &gvk.kind).await;
+        self.learn_has_status(&gvk.group, &gvk.kind, has_status);
+    }
+
+    async fn ask_classes(&mut self, cluster: &Cluster) {
+        self.learn_classes(classes(cluster).await);
+    }
+}
+
+/// Whether a kind has a subresource `status`; one that is not known has none.
+pub(super) async fn has_status(cluster: &Cluster, group: &str, kind: &str) -> bool {
+    let needed = BTreeSet::from([(group.to_owned(), kind.to_owned())]);
+    let Ok(kinds) = cluster.kinds(&needed).await else {
+        return false;
+    };
+    kinds
+        .preferred(group, kind)
+        .is_some_and(|(_, info)| info.has_status)
+}
+
+/// The StorageClasses; `None` where they cannot be read.
+pub(super) async fn classes(cluster: &Cluster) -> Option<StorageClasses> {
+    let classes = Collection::known("storage.k8s.io/v1", "StorageClass", "storageclasses", None);
+    let found = listing::all::<Value>(cluster, &classes, None).await.ok()?;
+    Some(StorageClasses::of(&found))
+}
+
+/// The EndpointSlices of a namespace.
+pub(super) fn slices(namespace: &str) -> Collection {
+    Collection::known(
+        "discovery.k8s.io/v1",
+        "EndpointSlice",
+        "endpointslices",
+        Some(namespace),
+    )
+}

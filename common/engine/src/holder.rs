@@ -1,0 +1,153 @@
+//! Why a deleted object is still there: asked only when the time is over.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use common::plan::teardown::holder::{Workload, words};
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::definitions::objects_of;
+use super::delete::finalizers;
+use super::error::EngineError;
+use super::listing::Page;
+use super::request::{Call, JSON};
+
+/// The API server's own finalizer on definitions: it deletes their objects first.
+const CLEANUP_OF_DEFINITIONS: &str = "customresourcecleanup.apiextensions.k8s.io";
+/// Workloads of a kind, and objects of a definition, that are looked at.
+const LOOKED_AT: &str = "500";
+/// The whole search: the operation is over its time already.
+const BOUND: Duration = Duration::from_secs(5);
+const WORKLOADS: [(&str, &str); 3] = [
+    ("Deployment", "deployments"),
+    ("StatefulSet", "statefulsets"),
+    ("DaemonSet", "daemonsets"),
+];
+
+/// What holds an object, who likely lets go of it, and the way out.
+pub(super) async fn reason(
+    cluster: &Cluster,
+    collection: &Collection,
+    name: &str,
+    finalizers: &[String],
+) -> String {
+    let search = search(cluster, collection, name);
+    match timeout(BOUND, search).await {
+        Ok(Ok(reason)) if !reason.is_empty() => reason,
+        // Nobody may look, nobody answers, or it was just let go of: what is known.
+        _ => format!("held by finalizer {}", finalizers.join(", ")),
+    }
+}
+
+async fn search(
+    cluster: &Cluster,
+    collection: &Collection,
+    name: &str,
+) -> Result<String, EngineError> {
+    let call = Call::get(collection, name, JSON);
+    let object = cluster.send::<Value>(call).await?.object;
+    let (held, prefix) = if finalizers(&object)
+        .iter()
+        .any(|f| f == CLEANUP_OF_DEFINITIONS)
+    {
+        match first_held(cluster, &object).await? {
+            Some((name, held)) => (held, format!("its objects go first: {name} is ")),
+            None => (object, String::new()),
+        }
+    } else {
+        (object, String::new())
+    };
+    let workloads = workloads(cluster).await;
+    let words = words(&held, &finalizers(&held), &workloads);
+    Ok(format!("{prefix}{words}"))
+}
+
+/// The first object of a definition that is going and held, and how it is called.
+async fn first_held(
+    cluster: &Cluster,
+    definition: &Value,
+) -> Result<Option<(String, Value)>, EngineError> {
+    let Some(collection) = objects_of(definition) else {
+        return Ok(None);
+    };
+    let call = Call::list(&collection, JSON).query("limit", LOOKED_AT);
+    let found = cluster.send::<Page<Value>>(call).await?.object.items;
+    let held = found
+        .into_iter()
+        .find(|object| !finalizers(object).is_empty());
+    Ok(held.map(|object| {
+        let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+        let name = text("/metadata/name").unwrap_or_default();
+        let kind = &collection.gvk.kind;
+        let named = match text("/metadata/namespace") {
+            Some(namespace) => format!("{namespace}/{kind} {name}"),
+            None => format!("{kind} {name}"),
+        };
+        (named, object)
+    }))
+}
+
+/// What may run a controller; kinds that we may not list are left out.
+async fn workloads(cluster: &Cluster) -> Vec<Workload> {
+    let lists = WORKLOADS.map(async |(kind, plural)| {
+        let collection = Collection::known("apps/v1", kind, plural, None);
+        let call = Call::list(&collection, JSON).query("limit", LOOKED_AT);
+        let found = cluster.send::<Page<Value>>(call).await;
+        let items = found.map_or_else(|_| Vec::new(), |answer| answer.object.items);
+        let workloads = items.iter().filter_map(|item| Workload::of(kind, item));
+        workloads.collect::<Vec<_>>()
+    });
+    join_all(lists).await.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::fake;
+    use super::*;
+
+    fn ok(body: Value) -> fake::Reply {
+        Some((200, &[], body))
+    }
+
+    #[tokio::test]
+    async fn a_definition_is_held_by_its_objects() {
+        let definition = json!({
+            "metadata": {"name": "tills.shop.example", "finalizers": [CLEANUP_OF_DEFINITIONS]},
+            "spec": {"group": "shop.example", "names": {"kind": "Till", "plural": "tills"},
+                "versions": [{"name": "v1", "served": true}]},
+        });
+        let till = json!({"metadata": {"name": "front", "namespace": "shop", "finalizers": ["till-controller.example/x"]}});
+        let controller = json!({"metadata": {"name": "till-controller", "namespace": "shop"}, "status": {"readyReplicas": 1}});
+        let (cluster, asked) = fake::cluster(vec![
+            ok(definition),
+            ok(json!({"items": [till]})),
+            ok(json!({"items": [controller]})),
+            ok(json!({"items": null})),
+            ok(json!({"items": []})),
+        ]);
+        let collection = Collection::known(
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            "customresourcedefinitions",
+            None,
+        );
+        let reason = reason(&cluster, &collection, "tills.shop.example", &[]).await;
+        assert_eq!(
+            reason,
+            "its objects go first: shop/Till front is held by finalizer till-controller.example/x; Deployment \
+             shop/till-controller, which likely takes it off, runs; why it does not: kubectl logs -n shop \
+             deployment/till-controller"
+        );
+        assert_eq!(asked.lines().len(), 5);
+        assert_eq!(
+            asked.lines()[1],
+            "GET /apis/shop.example/v1/tills?limit=500"
+        );
+    }
+}

@@ -1,0 +1,49 @@
+//! Who the API server thinks we are, and which cluster it is.
+
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use serde_json::json;
+
+use common::admission::Requester;
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::request::{Call, JSON};
+use super::snapshot::{namespace_collection, read_one};
+
+/// User and groups of our requests, impersonation included.
+///
+/// # Errors
+/// Those of the request.
+pub async fn whoami(cluster: &Cluster) -> Result<Requester, EngineError> {
+    let kind = "SelfSubjectReview";
+    let api_version = "authentication.k8s.io/v1";
+    let collection = Collection::known(api_version, kind, "selfsubjectreviews", None);
+    let review = json!({"apiVersion": api_version, "kind": kind});
+    let call = Call::create(&collection, "", JSON).body(review.to_string().into_bytes());
+    let review = cluster.send::<SelfSubjectReview>(call).await?.object;
+    let info = review
+        .status
+        .and_then(|status| status.user_info)
+        .unwrap_or_default();
+    Ok(Requester {
+        user: info.username.unwrap_or_default(),
+        groups: info.groups.unwrap_or_default(),
+    })
+}
+
+/// uid of the namespace kube-system, which tells clusters apart (semantics 6).
+///
+/// # Errors
+/// Those of the request; a cluster without that namespace.
+pub async fn cluster_uid(cluster: &Cluster) -> Result<String, EngineError> {
+    const NAMESPACE: &str = "kube-system";
+    match read_one(cluster, &namespace_collection(), NAMESPACE).await? {
+        Some(metadata) => Ok(metadata.uid),
+        None => Err(EngineError::Api {
+            what: format!("Namespace {NAMESPACE}"),
+            message: "it is not there, and nothing else tells this cluster from another".to_owned(),
+            code: 404,
+        }),
+    }
+}

@@ -1,0 +1,268 @@
+//! The lock on an installation: `status.operation`, set together with the union inventory in one write (semantics 13).
+//!
+//! Whoever loses the 409 reads again. A live holder is waited for, an expired one is followed. The holder renews every
+//! third of its lease and stops before the lease is over, by its own monotonic clock.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt as _;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+use common::api::installation::{AddonInstallation, AddonInstallationStatus, Operation};
+
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::execute::{Event, ExecuteOptions};
+use super::{random, record};
+
+/// How long a silent holder keeps the lock.
+pub(super) const LEASE_SECONDS: u32 = 15;
+const LEASE: Duration = Duration::from_secs(LEASE_SECONDS as u64);
+/// Renewals a lease.
+const RENEWALS: u32 = 3;
+/// The holder stops this long before others may follow.
+const MARGIN: Duration = Duration::from_secs(2);
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Why a plan is stale whose record is gone.
+pub(super) const UNINSTALLED: &str = "it was uninstalled";
+
+/// Whether the lock of a record is free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Availability {
+    /// No operation, or one whose holder fell silent.
+    Free,
+    /// Held by a live client.
+    Held {
+        /// Who.
+        holder: String,
+        /// RFC 3339.
+        since: String,
+    },
+}
+
+/// Judges the lock of a record.
+pub(super) fn availability(
+    status: Option<&AddonInstallationStatus>,
+    now: Timestamp,
+    steal: bool,
+) -> Availability {
+    let Some(operation) = status.and_then(|status| status.operation.as_ref()) else {
+        return Availability::Free;
+    };
+    let lease = SignedDuration::from_secs(i64::from(operation.lease_seconds));
+    let silent = now.duration_since(operation.renewed_at.0);
+    if steal || silent >= lease {
+        return Availability::Free;
+    }
+    Availability::Held {
+        holder: operation.holder.clone(),
+        since: operation.started_at.0.to_string(),
+    }
+}
+
+/// Waits until nobody else holds the lock and returns the record as it then stands. [`EngineError::Locked`] at once
+/// without `wait_for_lock`, else at the deadline.
+pub(super) async fn wait_until_free(
+    cluster: &Cluster,
+    mut stored: AddonInstallation,
+    options: &ExecuteOptions,
+    deadline: Instant,
+    events: &(dyn Fn(Event) + Send + Sync),
+) -> Result<AddonInstallation, EngineError> {
+    let mut told = None;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let (holder, since) =
+            match availability(stored.status.as_ref(), cluster.now(), options.steal_lock) {
+                Availability::Free => return Ok(stored),
+                Availability::Held { holder, since } => (holder, since),
+            };
+        if !options.wait_for_lock || Instant::now() + pause > deadline {
+            return Err(EngineError::Locked {
+                installation: record::display_name(&stored),
+                holder,
+                since,
+            });
+        }
+        if told.as_ref() != Some(&holder) {
+            events(Event::WaitingForLock {
+                holder: holder.clone(),
+            });
+            told = Some(holder);
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        stored = reread(cluster, &stored).await?;
+    }
+}
+
+/// The record as it stands now. [`EngineError::Stale`] where it is gone or another one of its name.
+pub(super) async fn reread(
+    cluster: &Cluster,
+    known: &AddonInstallation,
+) -> Result<AddonInstallation, EngineError> {
+    let namespace = known.namespace().unwrap_or_default();
+    record::get(cluster, &namespace, &known.name_any())
+        .await?
+        .filter(|found| known.uid().is_none() || found.uid() == known.uid())
+        .ok_or_else(|| stale(known, UNINSTALLED))
+}
+
+/// The error for a record that moved under a plan.
+pub(super) fn stale(record: &AddonInstallation, what: &'static str) -> EngineError {
+    EngineError::Stale {
+        installation: record::display_name(record),
+        what,
+    }
+}
+
+/// A held lock: the record as we wrote it last.
+#[derive(Debug)]
+pub(super) struct Lock {
+    /// The record with our operation in its status.
+    pub(super) record: AddonInstallation,
+    id: String,
+    /// When the last successful renewal was sent.
+    renewed: Instant,
+}
+
+impl Lock {
+    /// Writes `status` (with the union inventory) and our operation into the record: the lock and the journal are one
+    /// write. A 409 is the caller's to judge: somebody was faster.
+    pub(super) async fn acquire(
+        cluster: &Cluster,
+        mut record: AddonInstallation,
+        mut status: AddonInstallationStatus,
+        operation: Operation,
+    ) -> Result<Self, EngineError> {
+        let sent = Instant::now();
+        let id = operation.id.clone();
+        status.operation = Some(operation);
+        record.status = Some(status);
+        match record::put_status(cluster, &mut record).await {
+            Ok(()) => {}
+            // The answer to an earlier try may have been lost: then it is our own operation that is in the way.
+            Err(error) if error.is_conflict() => {
+                let found = reread(cluster, &record).await?;
+                let status = found.status.as_ref();
+                match status.and_then(|status| status.operation.as_ref()) {
+                    Some(operation) if operation.id == id => record = found,
+                    _ => return Err(error),
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(Self {
+            record,
+            id,
+            renewed: sent,
+        })
+    }
+
+    /// Renews for ever; returns only when the lock is lost, or cannot be renewed before it would expire.
+    pub(super) async fn keep(&mut self, cluster: &Cluster) -> EngineError {
+        loop {
+            sleep_until(self.renewed + LEASE / RENEWALS).await;
+            let last = self.renewed + LEASE - MARGIN;
+            let lost = match timeout_at(last, self.renew(cluster)).await {
+                Ok(Ok(())) => continue,
+                // The server does not answer now; there is time for another try.
+                Ok(Err(error)) if error.is_uncertain() && Instant::now() < last => {
+                    sleep(FIRST_PAUSE).await;
+                    continue;
+                }
+                Ok(Err(error)) => error,
+                Err(_) => stale(&self.record, "our lock could not be renewed in time"),
+            };
+            return lost;
+        }
+    }
+
+    async fn renew(&mut self, cluster: &Cluster) -> Result<(), EngineError> {
+        let sent = Instant::now();
+        let now = Time(cluster.now());
+        self.write(cluster, |status| {
+            if let Some(operation) = &mut status.operation {
+                operation.renewed_at = now.clone();
+            }
+        })
+        .await?;
+        self.renewed = sent;
+        Ok(())
+    }
+
+    /// Changes the status and writes it. After a 409 the record is read again: while our operation is in it, whatever
+    /// else was changed (a label, the spec) is kept and the write repeated; otherwise the lock is lost.
+    pub(super) async fn write(
+        &mut self,
+        cluster: &Cluster,
+        change: impl Fn(&mut AddonInstallationStatus),
+    ) -> Result<(), EngineError> {
+        loop {
+            let mut next = self.record.clone();
+            change(next.status.get_or_insert_default());
+            match record::put_status(cluster, &mut next).await {
+                Ok(()) => {
+                    self.record = next;
+                    return Ok(());
+                }
+                Err(error) if error.is_conflict() => {
+                    let found = reread(cluster, &self.record).await?;
+                    if written(&found) == written(&next) {
+                        // Our write came through, only its answer was lost.
+                        self.record = found;
+                        return Ok(());
+                    }
+                    let status = found.status.as_ref();
+                    match status.and_then(|status| status.operation.as_ref()) {
+                        Some(operation) if operation.id == self.id => self.record = found,
+                        operation => return Err(self.lost(operation)),
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn lost(&self, operation: Option<&Operation>) -> EngineError {
+        match operation {
+            Some(operation) => EngineError::Locked {
+                installation: record::display_name(&self.record),
+                holder: operation.holder.clone(),
+                since: operation.started_at.0.to_string(),
+            },
+            None => stale(&self.record, "our lock was taken away"),
+        }
+    }
+}
+
+/// The status as the server keeps it: whole seconds, nothing that is empty.
+fn written(record: &AddonInstallation) -> Option<serde_json::Value> {
+    serde_json::to_value(&record.status).ok()
+}
+
+/// A new operation of ours.
+pub(super) fn operation(
+    verb: &str,
+    holder: &str,
+    target: Option<common::api::installation::Installed>,
+    now: Timestamp,
+) -> Operation {
+    Operation {
+        id: random::hex(),
+        verb: verb.to_owned(),
+        holder: holder.to_owned(),
+        started_at: Time(now),
+        renewed_at: Time(now),
+        lease_seconds: LEASE_SECONDS,
+        target,
+    }
+}
+
+#[cfg(test)]
+#[path = "lock/tests.rs"]
+mod tests;

@@ -1,0 +1,141 @@
+//! The record of an installation: lock, journal and inventory in one write (semantics 13).
+//!
+//! The spec is written by `create` and `replace`, the status only by `put_status`: one whole-object PUT with
+//! resourceVersion, never a patch, never server-side apply.
+
+use kube::ResourceExt as _;
+use serde_json::json;
+
+use common::api::installation::AddonInstallation;
+use common::api::names;
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::listing;
+use super::meta::Partial;
+use super::request::{Call, JSON, METADATA};
+
+/// One installation; `None` where there is none. [`EngineError::NotInitialised`] where our definitions are missing.
+///
+/// # Errors
+/// Those of the request.
+pub async fn get(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<AddonInstallation>, EngineError> {
+    let call = Call::get(&collection(Some(namespace)), name, JSON);
+    match cluster.send::<AddonInstallation>(call).await {
+        Ok(answer) => Ok(Some(answer.object)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// All installations of one namespace, or of all.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn list(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+) -> Result<Vec<AddonInstallation>, EngineError> {
+    listing::all(cluster, &collection(namespace), None).await
+}
+
+/// Writes a new record (spec and metadata) and returns it as the server completed it; `None` where there is one.
+pub(super) async fn create(
+    cluster: &Cluster,
+    wanted: &AddonInstallation,
+) -> Result<Option<AddonInstallation>, EngineError> {
+    let mut fresh = wanted.clone();
+    fresh.status = None;
+    let namespace = wanted.namespace().unwrap_or_default();
+    let collection = collection(Some(&namespace));
+    let name = wanted.name_any();
+    let call = Call::create(&collection, &name, JSON)
+        .query("fieldManager", names::CLIENT)
+        .body(body(&fresh)?);
+    super::create::create(cluster, &collection, &name, call).await
+}
+
+/// Writes spec and metadata of a record at its resourceVersion and returns it as the server completed it.
+pub(super) async fn replace(
+    cluster: &Cluster,
+    wanted: &AddonInstallation,
+) -> Result<AddonInstallation, EngineError> {
+    let namespace = wanted.namespace().unwrap_or_default();
+    let call = Call::replace(&collection(Some(&namespace)), &wanted.name_any(), JSON)
+        .query("fieldManager", names::CLIENT)
+        .body(body(wanted)?);
+    Ok(cluster.send(call).await?.object)
+}
+
+/// The one write of a status: the whole object at its resourceVersion, which is then the answer's.
+pub(super) async fn put_status(
+    cluster: &Cluster,
+    record: &mut AddonInstallation,
+) -> Result<(), EngineError> {
+    let namespace = record.namespace().unwrap_or_default();
+    let call = Call::replace(&collection(Some(&namespace)), &record.name_any(), METADATA)
+        .subresource("status")
+        .query("fieldManager", names::CLIENT)
+        .body(body(record)?);
+    let answer = cluster.send::<Partial>(call).await?;
+    record.metadata.resource_version = Some(answer.object.metadata.resource_version);
+    Ok(())
+}
+
+/// Deletes a record, if it is still this one at this resourceVersion; one that is gone is deleted.
+pub(super) async fn delete(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+    dry_run: bool,
+) -> Result<(), EngineError> {
+    let namespace = record.namespace().unwrap_or_default();
+    let mut preconditions = json!({"uid": record.uid()});
+    if !dry_run {
+        preconditions["resourceVersion"] = json!(record.resource_version());
+    }
+    let mut options = json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": preconditions,
+        "propagationPolicy": "Background",
+    });
+    if dry_run {
+        // In the body: the API server ignores the query of a DELETE that has one, and would delete.
+        options["dryRun"] = json!(["All"]);
+    }
+    let call = Call::delete(&collection(Some(&namespace)), &record.name_any())
+        .body(options.to_string().into_bytes());
+    match cluster.send::<serde::de::IgnoredAny>(call).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_not_found() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// `namespace/name`, as errors spell it.
+pub(super) fn display_name(record: &AddonInstallation) -> String {
+    let namespace = record.namespace().unwrap_or_default();
+    format!("{namespace}/{}", record.name_any())
+}
+
+fn collection(namespace: Option<&str>) -> Collection {
+    Collection::known(
+        names::API_VERSION,
+        "AddonInstallation",
+        "addoninstallations",
+        namespace,
+    )
+}
+
+fn body(record: &AddonInstallation) -> Result<Vec<u8>, EngineError> {
+    serde_json::to_vec(record).map_err(|error| EngineError::Api {
+        what: display_name(record),
+        message: error.to_string(),
+        code: 0,
+    })
+}

@@ -1,0 +1,145 @@
+//! What became of an operation, object by object.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use common::api::installation::AddonInstallation;
+use common::manifest::key::ObjectKey;
+use common::plan::conflicts::Conflict;
+use common::readiness::{Readiness, Status};
+
+use super::error::EngineError;
+
+/// What happened, with the same counts that the plan announced.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// Objects that were created.
+    pub created: Vec<ObjectKey>,
+    /// Objects that were changed.
+    pub changed: Vec<ObjectKey>,
+    /// Objects that were deleted and made anew, because fields of them never change.
+    pub recreated: Vec<ObjectKey>,
+    /// Fields that other managers held.
+    pub settled: Vec<Settled>,
+    /// Objects that were deleted.
+    pub pruned: Vec<ObjectKey>,
+    /// Objects left in place on purpose.
+    pub retained: Vec<ObjectKey>,
+    /// Objects that were as wanted.
+    pub unchanged: usize,
+    /// Objects that failed: exit 6, 4 or 1, by [`Failure::cause`].
+    pub failed: Vec<Failure>,
+    /// Objects that were not tried because something they need failed.
+    pub skipped: Vec<(ObjectKey, String)>,
+    /// Objects that were not ready in time, with the reason: exit 3.
+    pub not_ready: Vec<(ObjectKey, Readiness)>,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The record as it was written last; `None` after an uninstallation.
+    #[serde(skip)]
+    pub record: Option<AddonInstallation>,
+}
+
+/// A field that another manager held, and what became of it (semantics 12).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Settled {
+    /// The object.
+    pub key: ObjectKey,
+    /// The field, whose it was, and both values.
+    #[serde(flatten)]
+    pub conflict: Conflict,
+    /// What became of it.
+    #[serde(flatten)]
+    pub settlement: Settlement,
+}
+
+/// What became of a field that another manager held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "settlement")]
+pub enum Settlement {
+    /// It has our value.
+    Taken,
+    /// The other manager keeps it.
+    Left {
+        /// The HorizontalPodAutoscaler that sets the replicas.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        autoscaler: Option<String>,
+    },
+}
+
+impl Settled {
+    /// Whether the other manager keeps the field.
+    #[must_use]
+    pub fn is_left(&self) -> bool {
+        matches!(self.settlement, Settlement::Left { .. })
+    }
+}
+
+/// One object that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    /// The object.
+    pub key: ObjectKey,
+    /// The server's words, or the reason of its readiness.
+    pub message: String,
+    /// What stood in the way.
+    pub cause: Cause,
+}
+
+/// What stood in the way of an object, as far as the exit code tells it apart (semantics 17).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Cause {
+    /// Denied at admission: exit 6.
+    Denied,
+    /// A field or the object belongs to somebody else: exit 4.
+    Conflict,
+    /// Anything else: exit 1.
+    Other,
+}
+
+impl Failure {
+    /// What the server refused.
+    pub(super) fn of(key: ObjectKey, error: &EngineError) -> Self {
+        Self {
+            key,
+            message: error.words(),
+            cause: match error {
+                EngineError::Denied { .. } => Cause::Denied,
+                EngineError::Conflict { .. } => Cause::Conflict,
+                _ => Cause::Other,
+            },
+        }
+    }
+
+    /// What will not get ready by itself.
+    pub(super) fn of_readiness(key: ObjectKey, readiness: Readiness) -> Self {
+        Self {
+            key,
+            message: readiness.message,
+            cause: Cause::Other,
+        }
+    }
+}
+
+impl Report {
+    /// Whether everything was done.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.failed.is_empty() && self.skipped.is_empty() && self.not_ready.is_empty()
+    }
+
+    /// Takes over what a wait returned: what has failed is a failure, the rest was not ready in time.
+    pub(super) fn take_pending(&mut self, pending: Vec<(ObjectKey, Readiness)>) {
+        for (key, readiness) in pending {
+            match readiness.status {
+                Status::Failed => self.failed.push(Failure::of_readiness(key, readiness)),
+                _ => self.not_ready.push((key, readiness)),
+            }
+        }
+    }
+}

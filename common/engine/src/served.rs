@@ -1,0 +1,204 @@
+//! Waits until definitions are served: established, and in discovery.
+//!
+//! Discovery lists a custom resource only after its definition is established, so one document answers both questions for
+//! all definitions. It cannot be watched; but it is small, whereas a watch on definitions with their status carries a
+//! megabyte. So it is asked, after growing pauses; the definitions themselves are read only where the answer stays out.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use common::manifest::key::{Gvk, ObjectKey};
+use common::manifest::kinds::KindTable;
+use common::readiness::{Readiness, Status, assess};
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::discovery;
+use super::request::{Call, JSON};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// When the definitions themselves are read for a reason.
+const LOOK_CLOSER: Duration = Duration::from_secs(2);
+/// When they are read again: they are large.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// A definition that shall be served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Definition {
+    pub(super) key: ObjectKey,
+    group: String,
+    plural: String,
+    /// The kind in its served versions; empty = not known here, one is enough.
+    kinds: Vec<Gvk>,
+}
+
+impl Definition {
+    /// Of the definition as it was applied; `None` where it is none.
+    pub(super) fn of(object: &Value) -> Option<Self> {
+        let mut definition = Self::named(&ObjectKey::of(object)?)?;
+        let kind = object.pointer("/spec/names/kind")?.as_str()?;
+        let versions = object.pointer("/spec/versions")?.as_array()?.iter();
+        definition.kinds = versions
+            .filter(|version| version.get("served").and_then(Value::as_bool) == Some(true))
+            .filter_map(|version| {
+                Some(Gvk {
+                    group: definition.group.clone(),
+                    version: version.get("name")?.as_str()?.to_owned(),
+                    kind: kind.to_owned(),
+                })
+            })
+            .collect();
+        Some(definition)
+    }
+
+    /// Of its name alone, which is `PLURAL.GROUP`.
+    pub(super) fn named(key: &ObjectKey) -> Option<Self> {
+        if !is_definition(key) {
+            return None;
+        }
+        let (plural, group) = key.name.split_once('.')?;
+        Some(Self {
+            key: key.clone(),
+            group: group.to_owned(),
+            plural: plural.to_owned(),
+            kinds: Vec::new(),
+        })
+    }
+
+    /// Whether it is in the table.
+    fn is_in(&self, table: &KindTable) -> bool {
+        if self.kinds.is_empty() {
+            let mut kinds = table.iter();
+            return kinds.any(|(gvk, info)| gvk.group == self.group && info.plural == self.plural);
+        }
+        self.kinds.iter().all(|gvk| table.get(gvk).is_some())
+    }
+}
+
+/// Whether an object is a CustomResourceDefinition.
+pub(super) fn is_definition(key: &ObjectKey) -> bool {
+    key.group == "apiextensions.k8s.io" && key.kind == "CustomResourceDefinition"
+}
+
+/// Definitions themselves.
+pub(super) fn collection() -> Collection {
+    Collection::known(
+        "apiextensions.k8s.io/v1",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        None,
+    )
+}
+
+/// Waits until every definition is served; returns those that are not at the deadline, or never will be.
+pub(super) async fn wait(
+    cluster: &Cluster,
+    mut pending: Vec<Definition>,
+    deadline: Instant,
+    tell: &(dyn Fn(&ObjectKey, &Readiness) + Send + Sync),
+) -> Vec<(ObjectKey, Readiness)> {
+    let begun = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    let mut looked = None;
+    let mut failed = Vec::new();
+    while !pending.is_empty() {
+        if Instant::now() + pause > deadline {
+            let reason = readiness(Status::InProgress, "not served yet");
+            let late = pending.drain(..);
+            failed.extend(late.map(|definition| (definition.key, reason.clone())));
+            break;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+        match discovery::discover_groups(cluster).await {
+            Ok(table) => pending.retain(|definition| {
+                let is_served = definition.is_in(&table);
+                if is_served {
+                    tell(&definition.key, &readiness(Status::Current, "served"));
+                }
+                !is_served
+            }),
+            // A server that does not answer now is asked again.
+            Err(error) if error.is_uncertain() => {}
+            Err(error) => {
+                let reason = readiness(Status::Failed, &error.to_string());
+                let unseen = pending.drain(..);
+                failed.extend(unseen.map(|definition| (definition.key, reason.clone())));
+            }
+        }
+        if begun.elapsed() > LOOK_CLOSER
+            && looked.is_none_or(|looked: Instant| looked.elapsed() > LOOK_AGAIN)
+        {
+            looked = Some(Instant::now());
+            let mut still = Vec::new();
+            for definition in pending {
+                let reason = reason(cluster, &definition).await;
+                tell(&definition.key, &reason);
+                match reason.status {
+                    Status::Failed => failed.push((definition.key, reason)),
+                    _ => still.push(definition),
+                }
+            }
+            pending = still;
+        }
+    }
+    failed
+}
+
+/// What the definition itself says.
+async fn reason(cluster: &Cluster, definition: &Definition) -> Readiness {
+    let call = Call::get(&collection(), &definition.key.name, JSON);
+    match cluster.send::<Value>(call).await {
+        Ok(answer) => match assess(&answer.object) {
+            Readiness {
+                status: Status::Current,
+                ..
+            } => readiness(Status::InProgress, "established, not served yet"),
+            other => other,
+        },
+        Err(error) if error.is_not_found() => readiness(Status::Failed, "it is gone"),
+        Err(error) => readiness(Status::InProgress, &error.to_string()),
+    }
+}
+
+fn readiness(status: Status, message: &str) -> Readiness {
+    Readiness {
+        status,
+        message: message.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_definition_is_served_in_all_its_served_versions() {
+        let crd = |versions: Value| {
+            json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": {"name": "issuers.cert-manager.io"},
+                "spec": {"group": "cert-manager.io", "names": {"kind": "Issuer", "plural": "issuers"},
+                    "scope": "Namespaced", "versions": versions},
+            })
+        };
+        let wanted = Definition::of(&crd(json!([
+            {"name": "v1", "served": true}, {"name": "v1beta1", "served": true}, {"name": "v1alpha2", "served": false},
+        ])))
+        .unwrap();
+        let named = Definition::named(&wanted.key).unwrap();
+        let mut table = KindTable::default();
+        assert!(!wanted.is_in(&table) && !named.is_in(&table));
+        table.insert_crd(&crd(json!([{"name": "v1", "served": true}])));
+        assert!(!wanted.is_in(&table) && named.is_in(&table));
+        table.insert_crd(&crd(json!([{"name": "v1beta1", "served": true}])));
+        assert!(wanted.is_in(&table));
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a.b"}});
+        assert_eq!(Definition::of(&pod), None);
+    }
+}

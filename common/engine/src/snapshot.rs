@@ -1,0 +1,184 @@
+//! Reads the live state of the wanted and recorded objects: metadata only, one LIST a kind and namespace (semantics 12).
+
+mod owners;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::stream;
+use futures::{StreamExt as _, TryStreamExt as _};
+
+use common::api::names;
+use common::manifest::key::{Gvk, ObjectKey};
+use common::manifest::kinds::KindTable;
+use common::plan::prune::keep;
+use common::plan::snapshot::{Controller, LiveObject, Snapshot};
+
+use super::address::{Collection, query_value};
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::meta::{Metadata, Partial, PartialList};
+use super::request::{Call, METADATA, METADATA_LIST};
+
+/// Objects of one page.
+const PAGE: &str = "500";
+
+/// Reads what is there of `keys`, and whether `namespaces` exist. A GET where one object of a kind and namespace is asked
+/// for, a metadata-only LIST where more are.
+///
+/// # Errors
+/// Those of the requests; a kind that is not served is no error but stands in [`Snapshot::unserved`].
+pub async fn read(
+    cluster: &Cluster,
+    kinds: &KindTable,
+    keys: &BTreeSet<ObjectKey>,
+    namespaces: &BTreeSet<String>,
+) -> Result<Snapshot, EngineError> {
+    let mut snapshot = Snapshot::default();
+    let mut wanted: BTreeMap<Collection, BTreeSet<&str>> = BTreeMap::new();
+    for key in keys {
+        match kinds.preferred(&key.group, &key.kind) {
+            Some((gvk, info)) => {
+                let collection = Collection::new(gvk, info, key.namespace.as_deref());
+                wanted.entry(collection).or_default().insert(&key.name);
+            }
+            None => {
+                let unserved = (key.group.clone(), key.kind.clone());
+                snapshot.unserved.insert(unserved);
+            }
+        }
+    }
+    if !namespaces.is_empty() {
+        wanted
+            .entry(namespace_collection())
+            .or_default()
+            .extend(namespaces.iter().map(String::as_str));
+    }
+
+    let found: Vec<_> = stream::iter(wanted)
+        .map(async |(collection, names)| {
+            let found = read_collection(cluster, &collection, &names).await?;
+            Ok::<_, EngineError>((collection, found))
+        })
+        .buffer_unordered(cluster.concurrency())
+        .try_collect()
+        .await?;
+    for (collection, found) in found {
+        let Gvk { group, kind, .. } = collection.gvk;
+        let Some(found) = found else {
+            snapshot.unserved.insert((group, kind));
+            continue;
+        };
+        for metadata in found {
+            // One that is being deleted has to be waited for and made anew: for the plan it is not there.
+            let stays = metadata.deletion_timestamp.is_none();
+            let is_asked = namespaces.contains(&metadata.name);
+            if group.is_empty() && kind == "Namespace" && is_asked && stays {
+                snapshot.namespaces.insert(metadata.name.clone());
+            }
+            let key = ObjectKey {
+                group: group.clone(),
+                kind: kind.clone(),
+                namespace: collection.namespace.clone(),
+                name: metadata.name.clone(),
+            };
+            if keys.contains(&key) {
+                snapshot.live.insert(key, live(metadata));
+            }
+        }
+    }
+    Ok(snapshot)
+}
+
+/// Namespaces themselves.
+pub(super) fn namespace_collection() -> Collection {
+    Collection::known("v1", "Namespace", "namespaces", None)
+}
+
+/// The metadata of one object; `None` where it is not there.
+pub(super) async fn read_one(
+    cluster: &Cluster,
+    collection: &Collection,
+    name: &str,
+) -> Result<Option<Metadata>, EngineError> {
+    let call = Call::get(collection, name, METADATA);
+    match cluster.send::<Partial>(call).await {
+        Ok(answer) => Ok(Some(answer.object.metadata)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// All metadata of a collection, page by page; `None` where it is not served. Begins anew where the server forgot the
+/// place (410), as often as it takes: each page is a request with its own bound.
+pub(super) async fn read_all(
+    cluster: &Cluster,
+    collection: &Collection,
+) -> Result<Option<Vec<Metadata>>, EngineError> {
+    let mut found = Vec::new();
+    let mut next = String::new();
+    loop {
+        let mut call = Call::list(collection, METADATA_LIST).query("limit", PAGE);
+        if !next.is_empty() {
+            call = call.query("continue", &query_value(&next));
+        }
+        let page = match cluster.send::<PartialList>(call).await {
+            Ok(answer) => answer.object,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) if error.code() == Some(410) && !next.is_empty() => {
+                found.clear();
+                next.clear();
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        found.extend(page.items.into_iter().map(|item| item.metadata));
+        next = page.metadata.r#continue;
+        if next.is_empty() {
+            return Ok(Some(found));
+        }
+    }
+}
+
+async fn read_collection(
+    cluster: &Cluster,
+    collection: &Collection,
+    names: &BTreeSet<&str>,
+) -> Result<Option<Vec<Metadata>>, EngineError> {
+    match names.first() {
+        Some(name) if names.len() == 1 => {
+            let call = Call::get(collection, name, METADATA);
+            match cluster.send::<Partial>(call).await {
+                Ok(answer) => Ok(Some(vec![answer.object.metadata])),
+                // The table of kinds may be older than the end of one.
+                Err(error) if error.is_unserved() => Ok(None),
+                Err(error) if error.is_not_found() => Ok(Some(Vec::new())),
+                Err(error) => Err(error),
+            }
+        }
+        _ => Ok(read_all(cluster, collection).await?.map(|mut found| {
+            found.retain(|metadata| names.contains(metadata.name.as_str()));
+            found
+        })),
+    }
+}
+
+fn live(metadata: Metadata) -> LiveObject {
+    LiveObject {
+        other_owner: owners::other_owner(&metadata.labels, &metadata.annotations),
+        owner: metadata.labels.get(names::LABEL_OWNER).cloned(),
+        keep: keep::mark(&metadata.annotations),
+        controlled_by: metadata
+            .owner_references
+            .into_iter()
+            .find(|owner| owner.controller)
+            .map(|owner| Controller {
+                kind: owner.kind,
+                name: owner.name,
+                uid: owner.uid,
+            }),
+        uid: metadata.uid,
+        generation: metadata.generation,
+        resource_version: metadata.resource_version,
+        terminating: metadata.deletion_timestamp.is_some(),
+    }
+}

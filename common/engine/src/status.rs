@@ -1,0 +1,217 @@
+//! What is written into a status when an operation begins and when it ends: values only, no requests.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use common::api::conditions::{self, Condition};
+use common::api::installation::{
+    AddonInstallationStatus, CreatedNamespace, Installed, Phase, Revision,
+};
+use common::plan::inventory::Inventory;
+use common::plan::{Plan, Verb};
+
+use super::error::EngineError;
+
+/// Ended operations that are kept.
+const LONGEST_HISTORY: usize = 10;
+
+/// How an operation ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// As planned.
+    Done {
+        /// Whether readiness was waited for.
+        waited: bool,
+    },
+    /// Not as planned.
+    Failed {
+        /// One CamelCase word.
+        reason: &'static str,
+        /// A sentence.
+        message: String,
+    },
+}
+
+/// The status that an operation begins with: the union inventory, so that nothing can leak.
+pub(super) fn begun(
+    stored: Option<&AddonInstallationStatus>,
+    plan: &Plan,
+    now: Timestamp,
+) -> AddonInstallationStatus {
+    let mut status = stored.cloned().unwrap_or_default();
+    status.inventory = plan.union.to_groups();
+    status.phase = Some(match plan.verb {
+        Verb::Uninstall => Phase::Uninstalling,
+        Verb::Install | Verb::Upgrade => Phase::Progressing,
+    });
+    if let Some(name) = &plan.create_namespace {
+        // Without uid: planned. The namespace is ours if it carries our label.
+        status.created_namespace = Some(CreatedNamespace {
+            name: name.clone(),
+            uid: String::new(),
+        });
+    }
+    let message = match &plan.to {
+        Some(to) if !to.version.is_empty() => format!("{} {}", plan.addon, to.version),
+        _ => plan.addon.clone(),
+    };
+    let progressing = condition(
+        conditions::PROGRESSING,
+        "True",
+        reason(plan.verb),
+        message,
+        now,
+    );
+    conditions::set(&mut status.conditions, progressing);
+    conditions::set(
+        &mut status.conditions,
+        condition(
+            conditions::STALLED,
+            "False",
+            reason(plan.verb),
+            String::new(),
+            now,
+        ),
+    );
+    status
+}
+
+/// Ends an operation: lock and journal go, the inventory says what there is now. `recorded` = the union inventory with
+/// every answer written into it; after a failure nothing of it is forgotten.
+pub(super) fn end(
+    status: &mut AddonInstallationStatus,
+    plan: &Plan,
+    recorded: &Inventory,
+    ending: &Ending,
+    generation: Option<i64>,
+    by: &str,
+    now: Timestamp,
+) {
+    let mut inventory = recorded.clone();
+    if let Ending::Done { .. } = ending {
+        inventory.close(&plan.exact, &BTreeSet::new());
+    }
+    status.inventory = inventory.to_groups();
+    status.operation = None;
+    let mut installed = plan.to.clone().or_else(|| plan.from.clone());
+    if let Some(installed) = &mut installed {
+        installed.at = Some(Time(now));
+        by.clone_into(&mut installed.by);
+    }
+    let (words, outcome) = match ending {
+        Ending::Done { waited } => {
+            status.phase = Some(if *waited {
+                Phase::Ready
+            } else {
+                Phase::Installed
+            });
+            status.observed_generation = generation;
+            status.installed.clone_from(&installed);
+            let ready = if *waited {
+                ("True", "Ready", String::new())
+            } else {
+                (
+                    "Unknown",
+                    "NotWaited",
+                    "applied; readiness was not waited for".to_owned(),
+                )
+            };
+            let drifted = status.conditions.iter();
+            if drifted
+                .into_iter()
+                .any(|known| known.r#type == conditions::DRIFTED)
+            {
+                let restored =
+                    condition(conditions::DRIFTED, "False", "Applied", String::new(), now);
+                conditions::set(&mut status.conditions, restored);
+            }
+            ((ready, "False"), "done".to_owned())
+        }
+        Ending::Failed { reason, message } => {
+            status.phase = Some(Phase::Failed);
+            (
+                (("False", *reason, message.clone()), "True"),
+                message.clone(),
+            )
+        }
+    };
+    let ((ready, reason, message), stalled) = words;
+    for (r#type, value) in [
+        (conditions::READY, ready),
+        (conditions::PROGRESSING, "False"),
+        (conditions::STALLED, stalled),
+    ] {
+        let mut new = condition(r#type, value, reason, message.clone(), now);
+        new.observed_generation = generation;
+        conditions::set(&mut status.conditions, new);
+    }
+    let revision = Revision {
+        verb: verb(plan.verb).to_owned(),
+        installed: installed.unwrap_or_default(),
+        outcome,
+    };
+    status.history.insert(0, revision);
+    status.history.truncate(LONGEST_HISTORY);
+}
+
+/// Whether two installed versions are the same but for when and by whom.
+pub(super) fn is_same_target(one: &Installed, other: &Installed) -> bool {
+    let bare = |installed: &Installed| Installed {
+        at: None,
+        by: String::new(),
+        ..installed.clone()
+    };
+    bare(one) == bare(other)
+}
+
+/// The error for an inventory that would not fit into the record, before anything is written.
+pub(super) fn check_size(plan: &Plan) -> Result<(), EngineError> {
+    let check = |inventory: &Inventory| inventory.check_budget();
+    check(&plan.union)
+        .and_then(|()| check(&plan.exact))
+        .map_err(|error| EngineError::TooLarge {
+            objects: error.objects,
+            bytes: error.bytes,
+            limit: error.limit,
+        })
+}
+
+/// The verb as records spell it.
+pub(super) fn verb(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Install => "install",
+        Verb::Upgrade => "upgrade",
+        Verb::Uninstall => "uninstall",
+    }
+}
+
+fn reason(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Install => "Installing",
+        Verb::Upgrade => "Upgrading",
+        Verb::Uninstall => "Uninstalling",
+    }
+}
+
+fn condition(
+    r#type: &str,
+    status: &str,
+    reason: &str,
+    message: String,
+    now: Timestamp,
+) -> Condition {
+    Condition {
+        r#type: r#type.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message,
+        last_transition_time: Time(now),
+        observed_generation: None,
+    }
+}
+
+#[cfg(test)]
+#[path = "status/tests.rs"]
+mod tests;

@@ -1,0 +1,207 @@
+use super::*;
+use crate::lock;
+use common::api::installation::{InventoryObject, ObjectState};
+use common::manifest::key::ObjectKey;
+use common::plan::InstallationName;
+use common::plan::inventory::{Answer, Item};
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey {
+        kind: "ConfigMap".into(),
+        namespace: Some("web".into()),
+        name: name.into(),
+        ..ObjectKey::default()
+    }
+}
+
+fn inventory(items: &[(&str, ObjectState, &str, &str)]) -> Inventory {
+    let item = |(name, state, uid, digest): &(&str, ObjectState, &str, &str)| {
+        let object = InventoryObject {
+            name: (*name).into(),
+            state: *state,
+            uid: (*uid).into(),
+            digest: (*digest).into(),
+            ..InventoryObject::default()
+        };
+        let version = "v1".into();
+        (key(name), Item { version, object })
+    };
+    Inventory {
+        objects: items.iter().map(item).collect(),
+    }
+}
+
+use ObjectState::{Owned, Planned};
+
+/// `old` goes, `kept` is updated, `new` and `foreign` are created.
+fn plan() -> Plan {
+    Plan {
+        verb: Verb::Upgrade,
+        to: Some(Installed {
+            version: "2".into(),
+            ..Installed::default()
+        }),
+        union: inventory(&[
+            ("foreign", Planned, "", ""),
+            ("kept", Owned, "k", "d1"),
+            ("new", Planned, "", ""),
+            ("old", Owned, "o", "d1"),
+        ]),
+        exact: inventory(&[
+            ("foreign", Owned, "", "d2"),
+            ("kept", Owned, "k", "d2"),
+            ("new", Owned, "", "d2"),
+        ]),
+        ..Plan::nothing(
+            InstallationName {
+                namespace: "a".into(),
+                name: "web".into(),
+            },
+            "web",
+        )
+    }
+}
+
+/// The union inventory after `new` was created, `foreign` found, `kept` updated and, with `pruned`, `old` deleted.
+fn recorded(pruned: bool) -> Inventory {
+    let plan = plan();
+    let mut recorded = plan.union.clone();
+    for (name, uid, created) in [
+        ("new", "n", true),
+        ("foreign", "f", false),
+        ("kept", "k", false),
+    ] {
+        let answer = Answer {
+            created,
+            uid: uid.into(),
+            generation: None,
+            resource_version: "9".into(),
+        };
+        recorded.applied(&key(name), &plan.exact.objects[&key(name)], &answer);
+    }
+    if pruned {
+        recorded.remove(&key("old"));
+    }
+    recorded
+}
+
+fn ended(recorded: &Inventory, ending: &Ending) -> AddonInstallationStatus {
+    let now = Timestamp::UNIX_EPOCH;
+    let mut status = begun(None, &plan(), now);
+    status.operation = Some(lock::operation("upgrade", "me", None, now));
+    end(&mut status, &plan(), recorded, ending, Some(3), "me", now);
+    status
+}
+
+fn lines(status: &AddonInstallationStatus) -> Vec<String> {
+    let objects = status.inventory.iter().flat_map(|group| &group.objects);
+    objects
+        .map(|object| {
+            format!(
+                "{} {:?} {} {}",
+                object.name, object.state, object.uid, object.digest
+            )
+        })
+        .collect()
+}
+
+fn condition_of(status: &AddonInstallationStatus, r#type: &str) -> String {
+    let found = status
+        .conditions
+        .iter()
+        .find(|known| known.r#type == r#type);
+    found.map_or_else(String::new, |known| {
+        format!("{} {}", known.status, known.reason)
+    })
+}
+
+#[test]
+fn an_operation_begins_with_everything_that_was_or_will_be_ours() {
+    let status = begun(None, &plan(), Timestamp::UNIX_EPOCH);
+    assert_eq!(
+        lines(&status),
+        [
+            "foreign Planned  ",
+            "kept Owned k d1",
+            "new Planned  ",
+            "old Owned o d1"
+        ]
+    );
+    assert_eq!(status.phase, Some(Phase::Progressing));
+    assert_eq!(condition_of(&status, "Progressing"), "True Upgrading");
+    assert_eq!(status.installed, None, "not before it ended well");
+}
+
+#[test]
+fn a_done_operation_leaves_the_exact_inventory() {
+    let status = ended(&recorded(true), &Ending::Done { waited: true });
+    assert_eq!(
+        lines(&status),
+        [
+            "foreign Preexisting f d2",
+            "kept Owned k d2",
+            "new Owned n d2"
+        ]
+    );
+    assert_eq!(
+        (status.phase, status.operation.is_none()),
+        (Some(Phase::Ready), true)
+    );
+    assert_eq!(
+        status.installed.map(|installed| installed.version),
+        Some("2".into())
+    );
+    assert_eq!(status.observed_generation, Some(3));
+    assert_eq!(status.history.len(), 1);
+}
+
+#[test]
+fn a_failed_operation_forgets_nothing() {
+    let ending = Ending::Failed {
+        reason: "Failed",
+        message: "web/ConfigMap kept: no".into(),
+    };
+    let status = ended(&recorded(false), &ending);
+    assert_eq!(
+        lines(&status),
+        [
+            "foreign Preexisting f d2",
+            "kept Owned k d2",
+            "new Owned n d2",
+            "old Owned o d1"
+        ]
+    );
+    assert_eq!(
+        (status.phase, status.operation.is_none()),
+        (Some(Phase::Failed), true)
+    );
+    assert_eq!(condition_of(&status, "Ready"), "False Failed");
+    assert_eq!(condition_of(&status, "Stalled"), "True Failed");
+    assert_eq!((status.installed, status.observed_generation), (None, None));
+    assert_eq!(status.history[0].outcome, "web/ConfigMap kept: no");
+}
+
+#[test]
+fn without_waiting_nobody_says_ready() {
+    let status = ended(&recorded(true), &Ending::Done { waited: false });
+    assert_eq!(status.phase, Some(Phase::Installed));
+    assert_eq!(condition_of(&status, "Ready"), "Unknown NotWaited");
+}
+
+#[test]
+fn the_history_is_bounded() {
+    let mut status = AddonInstallationStatus::default();
+    for _ in 0..12 {
+        let done = Ending::Done { waited: true };
+        end(
+            &mut status,
+            &plan(),
+            &Inventory::default(),
+            &done,
+            None,
+            "me",
+            Timestamp::UNIX_EPOCH,
+        );
+    }
+    assert_eq!(status.history.len(), 10);
+}

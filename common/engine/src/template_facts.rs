@@ -1,0 +1,324 @@
+//! The data of templates, read from a cluster: what its API tells, and the overlays beside an installation.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use common::api::names::TEMPLATE_DATA;
+use common::manifest::Place;
+use common::render::facts::{Facts, Observed, Overlays, SecretOverlay};
+use common::values::{self, ValuesError};
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::listing::{self, Page};
+use super::meta::{Metadata, or_default};
+use super::request::{Call, JSON};
+
+/// Where everything of a control plane lies.
+const SYSTEM: &str = "kube-system";
+/// Nodes whose provider is looked at: they are large, and of one provider nearly always.
+const NODES: &str = "10";
+/// Keys of an overlay; a later one wins.
+const KEYS: [&str; 2] = ["data.yaml", "data.json"];
+
+/// Why the overlays of an installation cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OverlayError {
+    /// The server refuses, or cannot be reached.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A key holds no YAML. Places name object, key and line; nothing of the content is repeated.
+    #[error(transparent)]
+    Unreadable(ValuesError),
+    /// A key holds something else than one map.
+    #[error("{place}: the data of templates is one map, as in `Cluster: {{Name: shop}}`")]
+    NotAMap {
+        /// Where.
+        place: Place,
+    },
+    /// A key of a Secret that is no base64.
+    #[error("{place}: it is no base64")]
+    Encoding {
+        /// Where.
+        place: String,
+    },
+}
+
+/// What the API tells of a cluster, in seven requests at the same time (and one for the version where it was not asked yet):
+/// three ConfigMaps, the Services of kube-system, the ServiceCIDR, a few nodes, the DaemonSets. [`Facts::of`] says what is
+/// made of them.
+///
+/// What is not there, not served, or not ours to read is not known, and the same tomorrow.
+///
+/// # Errors
+/// The server cannot be reached or breaks: facts that were known yesterday would be missing in what is rendered today.
+pub async fn read(cluster: &Cluster) -> Result<Facts, EngineError> {
+    let config_map = async |name| {
+        let config_maps = Collection::known("v1", "ConfigMap", "configmaps", Some(SYSTEM));
+        known(get::<Value>(cluster, &config_maps, name).await)
+    };
+    let service_range = async {
+        let ranges = Collection::known("networking.k8s.io/v1", "ServiceCIDR", "servicecidrs", None);
+        known(get::<Value>(cluster, &ranges, "kubernetes").await)
+    };
+    let services = async {
+        let services = Collection::known("v1", "Service", "services", Some(SYSTEM));
+        known(listing::all::<Value>(cluster, &services, None).await)
+    };
+    let nodes = async {
+        let nodes = Collection::known("v1", "Node", "nodes", None);
+        let call = Call::list(&nodes, JSON).query("limit", NODES);
+        let page = cluster.send::<Page<Value>>(call).await;
+        known(page.map(|answer| answer.object.items))
+    };
+    let daemon_sets = async {
+        let daemon_sets = Collection::known("apps/v1", "DaemonSet", "daemonsets", None);
+        known(listing::all::<Value>(cluster, &daemon_sets, None).await)
+    };
+    let (git_version, kubeadm, coredns, kube_proxy, service_range, services, nodes, daemon_sets) =
+        futures::try_join!(
+            cluster.kubernetes_version(),
+            config_map("kubeadm-config"),
+            config_map("coredns"),
+            config_map("kube-proxy"),
+            service_range,
+            services,
+            nodes,
+            daemon_sets,
+        )?;
+    Ok(Facts::of(&Observed {
+        git_version,
+        kubeadm,
+        coredns,
+        kube_proxy,
+        service_range,
+        services,
+        nodes,
+        daemon_sets,
+    }))
+}
+
+/// What ConfigMap and Secret `addon-template-data` say in the namespace of an installation: two requests at the same time.
+/// Their keys are `data.yaml` and `data.json`; where both are there, the latter wins.
+///
+/// # Errors
+/// [`OverlayError`]. What may not be read is an error here: templates without their credentials would be rendered wrongly.
+pub async fn overlays(cluster: &Cluster, namespace: &str) -> Result<Overlays, OverlayError> {
+    let config_maps = Collection::known("v1", "ConfigMap", "configmaps", Some(namespace));
+    let secrets = Collection::known("v1", "Secret", "secrets", Some(namespace));
+    let (config_map, secret) = futures::try_join!(
+        overlay(cluster, &config_maps, |text| Some(text.into())),
+        overlay(cluster, &secrets, |text| STANDARD.decode(text).ok()),
+    )?;
+    Ok(Overlays {
+        config_map: config_map.map(|(document, _)| document),
+        secret: secret.map(|(document, revision)| SecretOverlay { document, revision }),
+    })
+}
+
+/// What one object says, and which revision of it; `None` where it is not there or has none of the keys.
+async fn overlay(
+    cluster: &Cluster,
+    collection: &Collection,
+    decode: fn(&str) -> Option<Vec<u8>>,
+) -> Result<Option<(Value, String)>, OverlayError> {
+    let found = match get::<Data>(cluster, collection, TEMPLATE_DATA).await {
+        Err(error) if error.is_not_found() => return Ok(None),
+        answer => answer?,
+    };
+    let object = collection.object(TEMPLATE_DATA);
+    let document = found.document(&object, decode)?;
+    let Metadata {
+        uid,
+        resource_version,
+        ..
+    } = found.metadata;
+    Ok(document.map(|document| (document, format!("{uid}/{resource_version}"))))
+}
+
+/// A ConfigMap or Secret.
+#[derive(Deserialize)]
+struct Data {
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default, deserialize_with = "or_default")]
+    data: Map<String, Value>,
+}
+
+impl Data {
+    /// What its keys say together. `decode`: from a value of the map to bytes.
+    fn document(
+        &self,
+        object: &str,
+        decode: fn(&str) -> Option<Vec<u8>>,
+    ) -> Result<Option<Value>, OverlayError> {
+        let mut merged = None;
+        for key in KEYS {
+            let Some(text) = self.data.get(key).and_then(Value::as_str) else {
+                continue;
+            };
+            let place = format!("{object}, {key}");
+            let Some(bytes) = decode(text) else {
+                return Err(OverlayError::Encoding { place });
+            };
+            let document = values::read(&bytes, &place).map_err(|error| match error {
+                ValuesError::NotAMap { place } => OverlayError::NotAMap { place },
+                other => OverlayError::Unreadable(other),
+            })?;
+            match &mut merged {
+                None => merged = Some(document),
+                Some(merged) => json_patch::merge(merged, &document),
+            }
+        }
+        Ok(merged)
+    }
+}
+
+async fn get<T: DeserializeOwned>(
+    cluster: &Cluster,
+    collection: &Collection,
+    name: &str,
+) -> Result<T, EngineError> {
+    let answer = cluster.send::<T>(Call::get(collection, name, JSON)).await?;
+    Ok(answer.object)
+}
+
+/// Nothing instead of what is not there, or not ours to read.
+fn known<T: Default>(answer: Result<T, EngineError>) -> Result<T, EngineError> {
+    match answer {
+        Err(EngineError::Forbidden { .. }) => Ok(T::default()),
+        Err(error) if error.is_not_found() => Ok(T::default()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::fake::{Reply, cluster};
+    use super::*;
+
+    fn ok(body: Value) -> Reply {
+        Some((200, &[], body))
+    }
+
+    fn refusal(code: u16, message: &str) -> Reply {
+        let body = json!({"kind": "Status", "status": "Failure", "message": message, "code": code,
+            "details": {"name": "x"}});
+        Some((code, &[], body))
+    }
+
+    fn forbidden() -> Reply {
+        refusal(403, "x is forbidden: User \"u\" cannot get resource \"x\"")
+    }
+
+    #[tokio::test]
+    async fn what_may_not_be_read_is_not_known() {
+        let mut replies = vec![ok(json!({"gitVersion": "v1.36.3"}))];
+        replies.extend((0..4).map(|_| forbidden()));
+        replies.extend((0..3).map(|_| refusal(404, "x \"x\" not found")));
+        let (cluster, asked) = cluster(replies);
+        let facts = read(&cluster).await.unwrap();
+        let version = "1.36.3".to_owned();
+        let expected = Facts {
+            version,
+            ..Facts::default()
+        };
+        assert_eq!(facts, expected);
+        let mut lines = asked.lines();
+        lines.sort();
+        assert_eq!(
+            lines,
+            [
+                "GET /api/v1/namespaces/kube-system/configmaps/coredns",
+                "GET /api/v1/namespaces/kube-system/configmaps/kube-proxy",
+                "GET /api/v1/namespaces/kube-system/configmaps/kubeadm-config",
+                "GET /api/v1/namespaces/kube-system/services?limit=100",
+                "GET /api/v1/nodes?limit=10",
+                "GET /apis/apps/v1/daemonsets?limit=100",
+                "GET /apis/networking.k8s.io/v1/servicecidrs/kubernetes",
+                "GET /version",
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_server_that_breaks_is_an_error() {
+        let mut replies = vec![ok(json!({"gitVersion": "v1.36.3"}))];
+        replies.extend((0..7).map(|_| refusal(500, "etcdserver: request timed out")));
+        let (cluster, _) = cluster(replies);
+        let error = read(&cluster).await.unwrap_err();
+        assert_eq!(error.code(), Some(500), "{error}");
+    }
+
+    async fn both(config_map: Value, secret: Value) -> Result<Overlays, OverlayError> {
+        // Both requests are on their way before one is answered: the answers fit either.
+        let (cluster, asked) = cluster(vec![ok(config_map), ok(secret)]);
+        let read = overlays(&cluster, "shop").await;
+        assert_eq!(
+            asked.lines(),
+            [
+                "GET /api/v1/namespaces/shop/configmaps/addon-template-data",
+                "GET /api/v1/namespaces/shop/secrets/addon-template-data",
+            ]
+        );
+        read
+    }
+
+    #[tokio::test]
+    async fn both_objects_and_both_keys_are_read() {
+        let config_map = json!({"metadata": {"uid": "c"}, "data": {
+            "data.yaml": "DatacenterName: eu\nCluster: {Name: a}\n", "data.json": r#"{"Cluster": {"Name": "b"}}"#,
+            "notes": "- no data"}});
+        let secret = json!({"metadata": {"uid": "s", "resourceVersion": "7"},
+            "data": {"data.yaml": STANDARD.encode("Credentials: {Hetzner: {Token: s3cret}}\n")}});
+        let overlays = both(config_map, secret).await.unwrap();
+        assert_eq!(
+            overlays.config_map,
+            Some(json!({"DatacenterName": "eu", "Cluster": {"Name": "b"}}))
+        );
+        let secret = overlays.secret.unwrap();
+        assert_eq!(secret.revision, "s/7");
+        assert_eq!(
+            secret.document,
+            json!({"Credentials": {"Hetzner": {"Token": "s3cret"}}})
+        );
+        let nothing = json!({"metadata": {}, "data": null});
+        let overlays = both(nothing.clone(), nothing).await.unwrap();
+        assert_eq!(overlays, Overlays::default());
+    }
+
+    #[tokio::test]
+    async fn errors_name_object_and_key_and_nothing_secret() {
+        let secret = |text: &str| json!({"data": {"data.yaml": text}});
+        for (text, message) in [
+            (
+                STANDARD.encode("s3cret: [\n"),
+                "shop/Secret addon-template-data, data.yaml:1:9: cannot be read as YAML",
+            ),
+            (
+                STANDARD.encode("- s3cret\n"),
+                "shop/Secret addon-template-data, data.yaml:1: the data of templates is one map, as in `Cluster: {Name: shop}`",
+            ),
+            (
+                "s3cret!".to_owned(),
+                "shop/Secret addon-template-data, data.yaml: it is no base64",
+            ),
+        ] {
+            let error = both(json!({}), secret(&text)).await.unwrap_err();
+            assert_eq!(error.to_string(), message);
+            assert!(!format!("{error:?}").contains("s3cret"));
+        }
+        let (cluster, _) = cluster(vec![forbidden(), forbidden()]);
+        let error = overlays(&cluster, "shop").await.unwrap_err();
+        assert!(
+            matches!(error, OverlayError::Engine(EngineError::Forbidden { .. })),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,240 @@
+//! Waits for readiness by watches: one list and watch a kind and namespace, opened only where something is not ready yet.
+//!
+//! Beside the watch runs what it cannot see: time that passes, facts that some objects depend on (read when one does),
+//! and, for what waits longer than a few seconds, why it waits.
+
+mod board;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::future::{Either, join_all, select};
+use futures::stream::FuturesUnordered;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use common::manifest::key::ObjectKey;
+use common::plan::Target;
+use common::readiness::{Need, Readiness, Status};
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::execute::Event;
+use super::served::{self, Definition};
+use super::watch::{Seen, follow};
+use super::{blockers, facts};
+use board::{Board, Shared};
+
+/// How often it is looked what time has changed; no request comes of it.
+const TICK: Duration = Duration::from_secs(1);
+/// How long a kind may take to be served: API servers that stand side by side learn of it one by one.
+const KIND_COMES: Duration = Duration::from_secs(10);
+/// Objects of one group whose blockers are searched when the time is over.
+const SEARCHED: usize = 20;
+
+/// Waits until every target is ready, has failed, or the deadline is over. Returns those that are not ready, sorted.
+pub(super) async fn wait(
+    cluster: &Cluster,
+    targets: &[Target],
+    deadline: Instant,
+    events: &(dyn Fn(Event) + Send + Sync),
+) -> Vec<(ObjectKey, Readiness)> {
+    let mut definitions = Vec::new();
+    let mut groups: BTreeMap<Collection, BTreeSet<&ObjectKey>> = BTreeMap::new();
+    for target in targets {
+        match Definition::named(&target.key) {
+            Some(definition) => definitions.push(definition),
+            None => {
+                let group = groups.entry(Collection::of(target)).or_default();
+                group.insert(&target.key);
+            }
+        }
+    }
+    let tell = teller(events);
+    let watched = join_all(
+        groups
+            .iter()
+            .map(|(collection, keys)| group(cluster, collection, keys, deadline, events)),
+    );
+    let served = served::wait(cluster, definitions, deadline, &tell);
+    let (watched, mut pending) = futures::join!(watched, served);
+    pending.extend(watched.into_iter().flatten());
+    pending.sort_by(|(one, _), (other, _)| one.cmp(other));
+    pending
+}
+
+/// Sends [`Event::Waiting`] only where something changed.
+pub(super) fn teller(
+    events: &(dyn Fn(Event) + Send + Sync),
+) -> impl Fn(&ObjectKey, &Readiness) + Send + Sync {
+    let told: Mutex<BTreeMap<ObjectKey, Readiness>> = Mutex::default();
+    move |key, readiness| {
+        let mut told = told
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if told.get(key) != Some(readiness) {
+            told.insert(key.clone(), readiness.clone());
+            events(Event::Waiting {
+                key: key.clone(),
+                readiness: readiness.clone(),
+            });
+        }
+    }
+}
+
+/// Waits for the objects of one kind and namespace.
+async fn group(
+    cluster: &Cluster,
+    collection: &Collection,
+    keys: &BTreeSet<&ObjectKey>,
+    deadline: Instant,
+    events: &(dyn Fn(Event) + Send + Sync),
+) -> Vec<(ObjectKey, Readiness)> {
+    let shared = Shared::new(Board::new(keys, events));
+    let only = match keys.first() {
+        Some(key) if keys.len() == 1 => Some(key.name.as_str()),
+        _ => None,
+    };
+    let unseen = {
+        let watching = std::pin::pin!(watch(cluster, collection, only, &shared));
+        let keeping_up = std::pin::pin!(keep_up(cluster, collection, &shared));
+        let endpoints = std::pin::pin!(follow_endpoints(cluster, &shared));
+        let beside = select(keeping_up, endpoints);
+        match timeout_at(deadline, select(watching, beside)).await {
+            Ok(Either::Left((Err(error), _))) => Some(error),
+            Ok(_) | Err(_) => None,
+        }
+    };
+    pending(cluster, shared.into_board(), unseen.as_ref()).await
+}
+
+/// Watches the objects until nothing is pending any more. A kind that is not served may be about to be.
+async fn watch(
+    cluster: &Cluster,
+    collection: &Collection,
+    only: Option<&str>,
+    shared: &Shared<'_>,
+) -> Result<(), EngineError> {
+    let begun = Instant::now();
+    let see = |seen| shared.see(seen, cluster.now());
+    loop {
+        match follow(cluster, collection, only, see).await {
+            Err(error) if error.is_not_found() && begun.elapsed() < KIND_COMES => {
+                shared.see(Seen::Lost(error.words()), cluster.now());
+                sleep(TICK).await;
+            }
+            ended => return ended,
+        }
+    }
+}
+
+/// What the watch cannot see, until nothing is pending any more.
+async fn keep_up(cluster: &Cluster, collection: &Collection, shared: &Shared<'_>) {
+    let gvk = &collection.gvk;
+    loop {
+        let _ = timeout(TICK, shared.lacking.notified()).await;
+        let lacks = shared.lock().lacks();
+        if lacks.contains(&Need::HasStatus) {
+            let has_status = facts::has_status(cluster, &gvk.group, &gvk.kind).await;
+            let facts = &mut shared.lock().facts;
+            facts.learn_has_status(&gvk.group, &gvk.kind, has_status);
+        }
+        if lacks.contains(&Need::Classes) {
+            let classes = facts::classes(cluster).await;
+            shared.lock().facts.learn_classes(classes);
+        }
+        let unseen = shared.lock().unseen_job();
+        if let Some(key) = unseen {
+            let end = blockers::end_of_job(cluster, &key).await;
+            shared.lock().end(&key, end);
+        }
+        if shared.lock().judge_again(cluster.now()) {
+            return;
+        }
+        let due = shared.lock().due();
+        if let Some((key, object)) = due
+            && cluster.turns.take()
+        {
+            let blocker = blockers::find(cluster, &key, &object).await;
+            shared.lock().explain(&key, blocker, cluster.now());
+        }
+    }
+}
+
+/// Watches the endpoints of the Services that the objects call, until nothing is pending any more; for objects that call
+/// none it does nothing.
+async fn follow_endpoints(cluster: &Cluster, shared: &Shared<'_>) {
+    let mut followed = BTreeSet::new();
+    let mut following = FuturesUnordered::new();
+    loop {
+        let called = shared.lock().called_namespaces();
+        for namespace in called {
+            if followed.insert(namespace.clone()) {
+                following.push(follow_endpoints_in(cluster, shared, namespace));
+            }
+        }
+        let more = std::pin::pin!(shared.calling.notified());
+        if following.is_empty() {
+            more.await;
+        } else if let Either::Right((Some(true), _)) = select(more, following.next()).await {
+            return;
+        }
+    }
+}
+
+/// Whether nothing is pending any more; false = the endpoints of this namespace cannot be read.
+async fn follow_endpoints_in(cluster: &Cluster, shared: &Shared<'_>, namespace: String) -> bool {
+    let see = |seen| {
+        let mut board = shared.lock();
+        match seen {
+            Seen::Listed(slices) => board.facts.list_endpoints(&namespace, &slices),
+            Seen::Changed(slice) => board.facts.change_endpoints(&slice),
+            Seen::Deleted(slice) => board.facts.remove_endpoints(&slice),
+            Seen::Lost(_) => {}
+        }
+        board.judge_again(cluster.now())
+    };
+    let followed = follow(cluster, &facts::slices(&namespace), None, see).await;
+    let mut board = shared.lock();
+    if followed.is_err() {
+        board.facts.close_endpoints(&namespace);
+    }
+    board.judge_again(cluster.now())
+}
+
+/// What is not ready at the end, and why.
+async fn pending(
+    cluster: &Cluster,
+    board: Board<'_>,
+    unseen: Option<&EngineError>,
+) -> Vec<(ObjectKey, Readiness)> {
+    let unseen = match (unseen, board.lost) {
+        (Some(error), _) => Some((Status::Failed, error.to_string())),
+        (None, lost) => lost.map(|why| (Status::InProgress, why)),
+    };
+    let pending = board.entries.into_iter();
+    let pending = pending.filter(|(_, entry)| entry.readiness.status != Status::Current);
+    let explained = pending.enumerate().map(async |(i, (key, entry))| {
+        let mut readiness = entry.readiness.clone();
+        if readiness.status == Status::Failed {
+            return (key.clone(), readiness);
+        }
+        if let Some((status, why)) = &unseen {
+            readiness.status = *status;
+            readiness.message = format!("its readiness cannot be seen: {why}");
+        } else if i < SEARCHED
+            && entry.needs_a_look()
+            && let Some(blocker) = blockers::find(cluster, key, &entry.shown()).await
+        {
+            readiness.message = format!("{}; {}", entry.message(), blocker.message);
+        }
+        (key.clone(), readiness)
+    });
+    join_all(explained).await
+}
+
+#[cfg(test)]
+#[path = "wait/tests.rs"]
+mod tests;

@@ -1,0 +1,334 @@
+//! The state of the objects of one kind and namespace that are waited for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use common::manifest::key::ObjectKey;
+use common::readiness::blocker::Blocker;
+use common::readiness::{Need, Readiness, Status, assess_gone, called_namespaces};
+
+use super::super::execute::Event;
+use super::super::facts::Facts;
+use super::super::watch::Seen;
+
+/// How long an object is waited for before somebody looks why.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How long what was found then is good for.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// A [`Board`] that several futures of one task write on.
+pub(super) struct Shared<'a> {
+    board: Mutex<Board<'a>>,
+    /// Something is lacking that somebody has to read.
+    pub(super) lacking: Notify,
+    /// As `lacking`, for the endpoints.
+    pub(super) calling: Notify,
+}
+
+impl<'a> Shared<'a> {
+    pub(super) fn new(board: Board<'a>) -> Self {
+        Self {
+            board: Mutex::new(board),
+            lacking: Notify::new(),
+            calling: Notify::new(),
+        }
+    }
+
+    pub(super) fn into_board(self) -> Board<'a> {
+        self.board
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Never held over an await.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Board<'a>> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in what was seen; true = nothing is pending any more.
+    pub(super) fn see(&self, seen: Seen, now: Timestamp) -> bool {
+        let mut board = self.lock();
+        let is_over = board.see(seen, now);
+        let lacks = board.lacks();
+        if lacks.contains(&Need::Endpoints) {
+            self.calling.notify_one();
+        }
+        if !lacks.is_empty() {
+            self.lacking.notify_one();
+        }
+        is_over
+    }
+}
+
+/// What is known of the objects.
+pub(super) struct Board<'a> {
+    pub(super) entries: BTreeMap<&'a ObjectKey, Entry>,
+    pub(super) facts: Facts,
+    /// Why nothing is seen at the moment.
+    pub(super) lost: Option<String>,
+    events: &'a (dyn Fn(Event) + Send + Sync),
+}
+
+pub(super) struct Entry {
+    /// As it was told, with the blocker's words.
+    pub(super) readiness: Readiness,
+    /// The words without the blocker's.
+    message: String,
+    /// The object as it was seen last; `None` = never, or it was made anew since.
+    pub(super) object: Option<Value>,
+    is_there: bool,
+    /// Its end is known although nobody saw it.
+    has_ended: bool,
+    told: bool,
+    /// When it was first seen not to be ready.
+    pending_since: Instant,
+    looked: Option<Instant>,
+    blocker: Option<Blocker>,
+}
+
+impl<'a> Board<'a> {
+    pub(super) fn new(
+        keys: &BTreeSet<&'a ObjectKey>,
+        events: &'a (dyn Fn(Event) + Send + Sync),
+    ) -> Self {
+        let begun = Instant::now();
+        let entry = || Entry {
+            readiness: assess_gone(None, false),
+            message: assess_gone(None, false).message,
+            object: None,
+            is_there: false,
+            has_ended: false,
+            told: false,
+            pending_since: begun,
+            looked: None,
+            blocker: None,
+        };
+        Self {
+            entries: keys.iter().map(|key| (*key, entry())).collect(),
+            facts: Facts::default(),
+            lost: None,
+            events,
+        }
+    }
+
+    /// Takes in what was seen; true = nothing is pending any more.
+    pub(super) fn see(&mut self, seen: Seen, now: Timestamp) -> bool {
+        self.lost = None;
+        match seen {
+            Seen::Listed(objects) => {
+                let there: BTreeSet<String> = objects.iter().filter_map(name).collect();
+                let gone: Vec<&ObjectKey> = self
+                    .entries
+                    .keys()
+                    .filter(|key| !there.contains(&key.name))
+                    .copied()
+                    .collect();
+                for key in gone {
+                    self.gone(key, None);
+                }
+                for object in objects {
+                    self.look_at(object, now);
+                }
+            }
+            Seen::Changed(object) => self.look_at(object, now),
+            Seen::Deleted(object) => {
+                if let Some(key) = self.key(&object) {
+                    self.gone(key, Some(object));
+                }
+            }
+            Seen::Lost(why) => self.lost = Some(why),
+        }
+        self.is_over()
+    }
+
+    /// Judges again what time or new facts may have changed; true = nothing is pending any more.
+    pub(super) fn judge_again(&mut self, now: Timestamp) -> bool {
+        let pending: Vec<&ObjectKey> = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.is_there && !entry.is_settled())
+            .map(|(key, _)| *key)
+            .collect();
+        for key in pending {
+            let object = self
+                .entries
+                .get(key)
+                .and_then(|entry| entry.object.as_ref());
+            if let Some(readiness) = object.and_then(|object| self.facts.judge(object, now)) {
+                self.judge(key, readiness);
+            }
+        }
+        self.is_over()
+    }
+
+    /// What the verdicts on the objects lack.
+    pub(super) fn lacks(&self) -> BTreeSet<Need> {
+        let there = self.entries.values().filter(|entry| entry.is_there);
+        there
+            .filter_map(|entry| self.facts.lacks(entry.object.as_ref()?))
+            .collect()
+    }
+
+    /// The namespaces of the Services that the objects call.
+    pub(super) fn called_namespaces(&self) -> BTreeSet<String> {
+        let objects = self
+            .entries
+            .values()
+            .filter_map(|entry| entry.object.as_ref());
+        objects.flat_map(called_namespaces).collect()
+    }
+
+    /// The object that has waited longest without somebody looking why, where it is time to look.
+    pub(super) fn due(&self) -> Option<(ObjectKey, Value)> {
+        let due = self.entries.iter().filter(|(_, entry)| {
+            entry.told && !entry.is_settled() && entry.pending_since.elapsed() >= PATIENCE
+        });
+        let due = due.filter(|(_, entry)| entry.needs_a_look());
+        let (key, entry) = due.min_by_key(|(_, entry)| entry.looked)?;
+        Some(((*key).clone(), entry.shown()))
+    }
+
+    /// A Job that is not there and was never seen: its time to live may have been shorter than the way to us.
+    pub(super) fn unseen_job(&self) -> Option<ObjectKey> {
+        let mut unseen = self.entries.iter().filter(|(key, entry)| {
+            let is_job = key.group == "batch" && key.kind == "Job";
+            is_job && entry.told && entry.object.is_none() && !entry.is_settled()
+        });
+        let (key, _) = unseen.find(|(_, entry)| entry.needs_a_look())?;
+        Some((*key).clone())
+    }
+
+    /// Notes how such a Job ended, or that nobody knows.
+    pub(super) fn end(&mut self, key: &ObjectKey, end: Option<Readiness>) {
+        let Some((key, entry)) = self.entries.iter_mut().find(|(known, _)| **known == key) else {
+            return;
+        };
+        entry.looked = Some(Instant::now());
+        if let Some(end) = end
+            && entry.object.is_none()
+        {
+            entry.has_ended = true;
+            let key = *key;
+            self.judge(key, end);
+        }
+    }
+
+    /// Notes why an object does not get ready, as found just now.
+    pub(super) fn explain(&mut self, key: &ObjectKey, blocker: Option<Blocker>, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        entry.looked = Some(Instant::now());
+        entry.blocker = blocker;
+        self.judge_again(now);
+    }
+
+    fn look_at(&mut self, object: Value, now: Timestamp) {
+        let Some(key) = self.key(&object) else { return };
+        let verdict = self.facts.judge(&object, now);
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.object = Some(object);
+            entry.is_there = true;
+            if verdict.is_none() && !entry.told {
+                entry.readiness.message = "waiting: not yet looked at".to_owned();
+                entry.message.clone_from(&entry.readiness.message);
+            }
+        }
+        if let Some(readiness) = verdict {
+            self.judge(key, readiness);
+        }
+    }
+
+    /// `last`: how it was at its end, where that was seen.
+    fn gone(&mut self, key: &'a ObjectKey, last: Option<Value>) {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        if entry.has_ended {
+            return;
+        }
+        let readiness = match &last {
+            Some(last) => assess_gone(Some(last), true),
+            None => assess_gone(entry.object.as_ref(), false),
+        };
+        entry.is_there = false;
+        entry.object = last.or_else(|| entry.object.take());
+        // What was settled by its end stays so when it is still gone in the next list.
+        if !(entry.told && entry.is_settled() && readiness.status == Status::Current) {
+            self.judge(key, readiness);
+        }
+    }
+
+    fn judge(&mut self, key: &'a ObjectKey, mut readiness: Readiness) {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        // What failed stays failed: its end was told.
+        if entry.told && entry.readiness.status == Status::Failed {
+            return;
+        }
+        if readiness.status == Status::Current {
+            entry.blocker = None;
+            entry.looked = None;
+        } else if entry.told && entry.readiness.status == Status::Current {
+            entry.pending_since = Instant::now();
+        }
+        entry.message.clone_from(&readiness.message);
+        if let Some(blocker) = &entry.blocker
+            && readiness.status == Status::InProgress
+        {
+            readiness.message = format!("{}; {}", readiness.message, blocker.message);
+        }
+        if entry.told && entry.readiness == readiness {
+            return;
+        }
+        (self.events)(Event::Waiting {
+            key: key.clone(),
+            readiness: readiness.clone(),
+        });
+        entry.readiness = readiness;
+        entry.told = true;
+    }
+
+    fn key(&self, object: &Value) -> Option<&'a ObjectKey> {
+        let name = object.pointer("/metadata/name")?.as_str()?;
+        self.entries.keys().find(|key| key.name == name).copied()
+    }
+
+    fn is_over(&self) -> bool {
+        self.entries.values().all(Entry::is_settled)
+    }
+}
+
+impl Entry {
+    /// Whether somebody should look why it waits: nobody has, or long ago.
+    pub(super) fn needs_a_look(&self) -> bool {
+        self.looked
+            .is_none_or(|looked| looked.elapsed() >= LOOK_AGAIN)
+    }
+
+    /// The object, `Null` where it is not there.
+    pub(super) fn shown(&self) -> Value {
+        let object = self.object.as_ref().filter(|_| self.is_there);
+        object.cloned().unwrap_or(Value::Null)
+    }
+
+    /// How it is, without why.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    fn is_settled(&self) -> bool {
+        matches!(self.readiness.status, Status::Current | Status::Failed)
+    }
+}
+
+fn name(object: &Value) -> Option<String> {
+    Some(object.pointer("/metadata/name")?.as_str()?.to_owned())
+}

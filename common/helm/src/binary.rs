@@ -1,0 +1,135 @@
+//! Finds helm, and looks once whether it is one that we know.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use addons_versions::tolerant;
+
+use super::HelmError;
+use super::process::{Call, run};
+use super::workspace::Workspace;
+
+/// Variable with the path of helm, as `--helm-bin`.
+pub const VARIABLE: &str = "KUBECTL_ADDONS_HELM";
+/// The first version whose output and flags are the ones that we use.
+const OLDEST: (u64, u64) = (3, 14);
+/// For telling its version.
+const BOUND: Duration = Duration::from_secs(20);
+const OUTPUT: usize = 64 << 10;
+
+/// The helm of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Helm {
+    /// Its program.
+    pub program: PathBuf,
+    /// Its version: `v4.3.1`.
+    pub version: String,
+}
+
+/// Why there is no helm.
+#[derive(Debug, thiserror::Error)]
+pub enum BinaryError {
+    /// None on PATH.
+    #[error(
+        "this add-on is a Helm chart, and there is no helm on PATH\n  look:   https://helm.sh/docs/intro/install\n  \
+         accept: --helm-bin FILE, or {VARIABLE}=FILE"
+    )]
+    Missing,
+    /// The file that was named is not there.
+    #[error("--helm-bin {program}: there is no such file")]
+    NoFile {
+        /// As named.
+        program: String,
+    },
+    /// It does not run, or is something else.
+    #[error("{program} does not tell its version as helm does")]
+    NotHelm {
+        /// Its path.
+        program: String,
+        /// What happened.
+        #[source]
+        source: HelmError,
+    },
+    /// Older than we know.
+    #[error(
+        "{program} is helm {version}; charts need 3.14 or later, or 4\n  look:   https://helm.sh/docs/intro/install\n  \
+         accept: --helm-bin FILE, or {VARIABLE}=FILE"
+    )]
+    TooOld {
+        /// Its path.
+        program: String,
+        /// Its version.
+        version: String,
+    },
+}
+
+impl Helm {
+    /// The helm that was named (`--helm-bin`, `KUBECTL_ADDONS_HELM`), else the first on `path` (the value of PATH).
+    ///
+    /// # Errors
+    /// [`BinaryError`].
+    pub async fn find(
+        named: Option<&Path>,
+        path: Option<&std::ffi::OsStr>,
+    ) -> Result<Self, BinaryError> {
+        let program = match named {
+            Some(program) if program.is_file() => program.to_owned(),
+            Some(program) => {
+                return Err(BinaryError::NoFile {
+                    program: program.display().to_string(),
+                });
+            }
+            None => on_path(path.unwrap_or_default()).ok_or(BinaryError::Missing)?,
+        };
+        // It is run from a folder of its own.
+        let program = std::path::absolute(&program).unwrap_or(program);
+        let shown = program.display().to_string();
+        let version = version(&program)
+            .await
+            .map_err(|source| BinaryError::NotHelm {
+                program: shown.clone(),
+                source,
+            })?;
+        let is_known =
+            tolerant::parse(&version).is_ok_and(|version| (version.major, version.minor) >= OLDEST);
+        if !is_known {
+            return Err(BinaryError::TooOld {
+                program: shown,
+                version,
+            });
+        }
+        Ok(Self { program, version })
+    }
+}
+
+async fn version(program: &Path) -> Result<String, HelmError> {
+    let workspace = Workspace::new()?;
+    let args = ["version", "--template", "{{.Version}}"];
+    let call = Call::new("version", BOUND, OUTPUT).args(args);
+    let said = run(program, &workspace, call).await?;
+    let text = said.text()?;
+    let version = text.trim();
+    if version.is_empty() || version.len() > 64 || version.contains(char::is_whitespace) {
+        return Err(HelmError::Answer { verb: "version" });
+    }
+    Ok(version.to_owned())
+}
+
+fn on_path(path: &std::ffi::OsStr) -> Option<PathBuf> {
+    let name = format!("helm{}", std::env::consts::EXE_SUFFIX);
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(&name))
+        .find(|program| is_executable(program))
+}
+
+fn is_executable(program: &Path) -> bool {
+    let Ok(metadata) = program.metadata() else {
+        return false;
+    };
+    #[cfg(unix)]
+    let may = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o111 != 0;
+    #[cfg(not(unix))]
+    let may = true;
+    metadata.is_file() && may
+}

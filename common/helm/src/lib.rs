@@ -1,0 +1,115 @@
+//! The real helm, which renders charts (`research/crates.md` §2): found once, run in a private folder with an environment of its
+//! own, bounded in time and output.
+//!
+//! [`template`] renders for our engine; [`release`] lets helm install (`template.helm.mode: release`). What can be said about a
+//! chart without helm is in [`common::render::chart`], what its hooks mean in [`common::render::hooks`].
+
+pub mod binary;
+pub mod dependencies;
+mod kubeconfig;
+mod process;
+pub mod release;
+pub mod template;
+mod workspace;
+
+use std::time::Duration;
+
+use common::render::chart::{Chart, ChartError};
+use common::render::package::{Package, PackageError};
+
+pub use addons_sources::archive::ArchiveError;
+pub use binary::{BinaryError, Helm};
+
+/// Why helm, or what it was given, failed.
+#[derive(Debug, thiserror::Error)]
+pub enum HelmError {
+    /// No private folder can be made.
+    #[error("no temporary folder for helm can be written: {what}")]
+    Workspace {
+        /// The file.
+        what: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It cannot be started or read from.
+    #[error("helm cannot be run: {program}")]
+    Start {
+        /// Its path.
+        program: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Its bound.
+    #[error("helm {verb} took longer than {} s and was stopped", bound.as_secs())]
+    TimedOut {
+        /// `template`, …
+        verb: &'static str,
+        /// The bound.
+        bound: Duration,
+    },
+    /// The user pressed Ctrl-C, which also ends the command.
+    #[error("helm {verb} was interrupted")]
+    Interrupted {
+        /// `upgrade`, …
+        verb: &'static str,
+    },
+    /// More than is read.
+    #[error("helm {verb} prints more than {} MiB and was stopped: what the chart renders is too large", limit >> 20)]
+    TooMuch {
+        /// `template`, …
+        verb: &'static str,
+        /// Bytes.
+        limit: usize,
+    },
+    /// It said no.
+    #[error("helm {verb}: {message}")]
+    Failed {
+        /// `template`, …
+        verb: &'static str,
+        /// Its own words.
+        message: String,
+    },
+    /// An answer that is none.
+    #[error(
+        "helm {verb} answers something that cannot be read; kubectl addons knows helm 3.14 to 4"
+    )]
+    Answer {
+        /// `status`, …
+        verb: &'static str,
+    },
+    /// A chart that cannot be rendered.
+    #[error("chart: {0}")]
+    Chart(ChartError),
+    /// An archive that cannot be read.
+    #[error("chart archive: {0}")]
+    Archive(ArchiveError),
+    /// A chart with its dependencies is no package.
+    #[error("chart with its dependencies: {0}")]
+    Package(PackageError),
+    /// Dependencies have to be fetched, which was forbidden.
+    #[error(
+        "the dependencies of the chart ({names}) are not in charts/ and not in the cache, and --offline forbids to fetch them: \
+         run this once without --offline, or commit charts/"
+    )]
+    Offline {
+        /// Their names.
+        names: String,
+    },
+}
+
+/// The chart of a package: a folder, or a `.tgz` as a file.
+///
+/// # Errors
+/// An archive that cannot be read, a folder that is no chart, a library.
+pub fn chart(package: &Package) -> Result<Chart, HelmError> {
+    match package.as_file() {
+        Some(file) => {
+            let files = addons_sources::archive::unpack(&file.bytes).map_err(HelmError::Archive)?;
+            Chart::read(&files)
+        }
+        None => Chart::read(package),
+    }
+    .map_err(HelmError::Chart)
+}

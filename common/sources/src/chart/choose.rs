@@ -1,0 +1,139 @@
+//! Which version of a chart is taken.
+
+use addons_versions::constraint;
+
+use super::ChartError;
+use super::index::Entry;
+
+/// Versions that an error names.
+const NAMED: usize = 5;
+
+/// The entry that is asked for: the exact text before any range, as helm does.
+pub(super) fn choose<'e>(
+    entries: &'e [Entry],
+    chart: &str,
+    wanted: Option<&str>,
+    url: &str,
+) -> Result<&'e Entry, ChartError> {
+    if let Some(entry) = wanted.and_then(|wanted| entries.iter().find(|e| e.version == wanted)) {
+        return Ok(entry);
+    }
+    let range = constraint::Constraint::parse(wanted.unwrap_or("*"));
+    let range = range.map_err(|problem| ChartError::Range {
+        chart: chart.to_owned(),
+        problem,
+    })?;
+    let mut sorted: Vec<_> = entries
+        .iter()
+        .filter_map(|entry| Some((constraint::version(&entry.version).ok()?, entry)))
+        .collect();
+    sorted.sort_by(|(a, _), (b, _)| b.cmp_precedence(a));
+    let mut fitting = sorted.iter().filter(|(version, _)| range.matches(version));
+    if let Some((_, entry)) = fitting.next() {
+        return Ok(entry);
+    }
+    let mut known: Vec<&str> = sorted
+        .iter()
+        .take(NAMED)
+        .map(|(_, entry)| entry.version.as_str())
+        .collect();
+    if sorted.len() > NAMED {
+        known.push("…");
+    }
+    let known = match known.as_slice() {
+        [] => "none".to_owned(),
+        known => known.join(", "),
+    };
+    Err(ChartError::Version {
+        url: url.to_owned(),
+        chart: chart.to_owned(),
+        wanted: wanted.map_or_else(
+            || "that is a release, and pre-releases have to be asked for".to_owned(),
+            str::to_owned,
+        ),
+        known,
+    })
+}
+
+/// Whether a version names one, and no range: three numbers.
+pub(super) fn is_exact(version: &str) -> bool {
+    semver(version.strip_prefix('v').unwrap_or(version))
+}
+
+fn semver(text: &str) -> bool {
+    let core = text.split(['-', '+']).next().unwrap_or_default();
+    let mut numbers = 0;
+    core.split('.').all(|part| {
+        numbers += 1;
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
+    }) && numbers == 3
+        && constraint::version(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(version: &str) -> Entry {
+        Entry {
+            version: version.to_owned(),
+            url: String::new(),
+            digest: None,
+        }
+    }
+
+    #[test]
+    fn versions_are_chosen_as_helm_chooses_them() {
+        let entries = ["1.9.0", "1.10.0", "2.0.0-rc.1", "v0.9", "broken", "1.10"].map(entry);
+        for (wanted, expected) in [
+            (None, Some("1.10.0")),
+            (Some("1.9.0"), Some("1.9.0")),
+            (Some("v1.9.0"), Some("1.9.0")),
+            (Some("1.10"), Some("1.10")),
+            (Some("1.x"), Some("1.10.0")),
+            (Some("~1.9.0"), Some("1.9.0")),
+            (Some(">=1.0.0-0"), Some("2.0.0-rc.1")),
+            (Some("2.0.0-rc.1"), Some("2.0.0-rc.1")),
+            (Some("0.9.0"), Some("v0.9")),
+            (Some("broken"), Some("broken")),
+            (Some(">=2.0.0"), None),
+            (Some("3.0.0"), None),
+        ] {
+            let chosen = choose(&entries, "web", wanted, "https://a.example/index.yaml");
+            let chosen = chosen.ok().map(|entry| entry.version.as_str());
+            assert_eq!(chosen, expected, "{wanted:?}");
+        }
+        let error =
+            choose(&entries, "web", Some("3.x"), "https://a.example/index.yaml").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "https://a.example/index.yaml: chart web has no version 3.x; it has 2.0.0-rc.1, 1.10.0, 1.10, 1.9.0, v0.9"
+        );
+        let pre = [entry("1.0.0-rc.1")];
+        let error = choose(&pre, "web", None, "u").unwrap_err().to_string();
+        assert!(
+            error.contains("pre-releases have to be asked for; it has 1.0.0-rc.1"),
+            "{error}"
+        );
+        let error = choose(&pre, "web", Some(">="), "u")
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with("version of chart web: "), "{error}");
+    }
+
+    #[test]
+    fn exact_versions_have_three_numbers() {
+        for (version, expected) in [
+            ("1.2.3", true),
+            ("v1.2.3-rc.1+b", true),
+            ("1.2", false),
+            ("1.2.x", false),
+            ("=1.2.3", false),
+            ("1.2.3 || 1.2.4", false),
+            ("latest", false),
+            ("", false),
+        ] {
+            assert_eq!(is_exact(version), expected, "{version}");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Where a repository lies.
+
+use std::path::PathBuf;
+
+use gix::bstr::{BString, ByteSlice as _};
+use gix::url::Scheme;
+
+use super::GitError;
+use crate::credentials::{Credentials, CredentialsError, Proof};
+use crate::url::client::{Refused, check_address};
+use crate::url::{UrlError, without_credentials};
+use crate::{Access, host};
+
+/// A remote that may be asked.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    /// As given: for people, for places in errors, and for the cache.
+    pub name: String,
+    /// Which way leads there.
+    pub way: Way,
+}
+
+/// The ways to a repository.
+#[derive(Clone, Debug)]
+pub enum Way {
+    /// `https://` or `http://`.
+    Http(gix::Url),
+    /// `ssh://USER@HOST:PORT/PATH` or `USER@HOST:PATH`.
+    Ssh(Ssh),
+    /// A repository of this machine.
+    Local(PathBuf),
+}
+
+/// What ssh is called with.
+#[derive(Clone, Debug)]
+pub struct Ssh {
+    /// Who logs in; that of ssh's own configuration where there is none.
+    pub user: Option<String>,
+    /// The host, without brackets.
+    pub host: String,
+    /// Its port.
+    pub port: Option<u16>,
+    /// The repository there.
+    pub path: BString,
+}
+
+impl Remote {
+    /// Reads a remote.
+    ///
+    /// # Errors
+    /// Another scheme, credentials in it, and what a program could take for an option.
+    pub fn parse(remote: &str) -> Result<Self, GitError> {
+        let wrong = |why| GitError::Remote {
+            remote: without_credentials(remote),
+            why,
+        };
+        let url = gix::url::parse(remote).map_err(|_| {
+            wrong("no URL of a git repository; give https://HOST/PATH or ssh://USER@HOST/PATH")
+        })?;
+        let is_http = matches!(url.scheme, Scheme::Http | Scheme::Https);
+        if url.password().is_some() || (is_http && url.user().is_some()) {
+            return Err(GitError::Url(UrlError::Credentials {
+                location: without_credentials(remote),
+            }));
+        }
+        let way = match url.scheme {
+            Scheme::Http | Scheme::Https if url.host().is_none_or(str::is_empty) => {
+                return Err(wrong("it names no host"));
+            }
+            Scheme::Http | Scheme::Https if url.path.find_byteset(b"?#").is_some() => {
+                return Err(wrong("a query or fragment has no place in a remote"));
+            }
+            Scheme::Http | Scheme::Https => Way::Http(url),
+            Scheme::Ssh => Way::Ssh(Ssh::new(&url).map_err(wrong)?),
+            Scheme::File if url.host().is_some() => {
+                return Err(wrong(
+                    "a file:// URL has no host: file:///path/to/repository",
+                ));
+            }
+            Scheme::File => Way::Local(
+                gix::path::from_bstring(url.path).map_err(|_| wrong("no path of this machine"))?,
+            ),
+            _ => {
+                return Err(wrong(
+                    "git is read over https://, http:// and ssh://, or from a folder",
+                ));
+            }
+        };
+        Ok(Self {
+            name: remote.to_owned(),
+            way,
+        })
+    }
+
+    /// Whether it may be asked with this access: nothing is sent before.
+    ///
+    /// # Errors
+    /// What is of this machine without `ambient`; credentials of another type, for another host, or in the clear.
+    pub fn check(&self, access: &Access<'_>) -> Result<(), GitError> {
+        let host = match &self.way {
+            Way::Local(_) if !access.ambient => {
+                return Err(self.wrong("a catalogue in a cluster reads no files of this machine; use https:// or ssh://"));
+            }
+            Way::Ssh(_) if !access.ambient && access.credentials.is_none() => {
+                return Err(self.wrong(
+                    "ssh needs a Secret of type kubernetes.io/ssh-auth with ssh-privatekey and known_hosts as auth.secretRef",
+                ));
+            }
+            Way::Local(_) => None,
+            Way::Ssh(ssh) => Some(host::with_port(&ssh.host, ssh.port)),
+            Way::Http(url) => url.host().map(|host| host::with_port(host, url.port)),
+        };
+        if let Way::Http(_) = &self.way
+            && !access.ambient
+            && let Ok(url) = url::Url::parse(&self.name)
+            && let Err(Refused(address)) = check_address(&url)
+        {
+            return Err(GitError::Url(UrlError::Address {
+                location: self.name.clone(),
+                address,
+            }));
+        }
+        let Some(credentials) = access.credentials else {
+            return Ok(());
+        };
+        let mismatch = |source_kind, wanted| {
+            GitError::Credentials(CredentialsError::Mismatch {
+                secret: credentials.secret.clone(),
+                source_kind,
+                wanted,
+            })
+        };
+        match (&self.way, &credentials.proof) {
+            (Way::Http(url), Proof::Basic { .. }) => {
+                if url.scheme == Scheme::Http && !url.host().is_some_and(is_loopback) {
+                    return Err(GitError::Plain {
+                        remote: self.name.clone(),
+                    });
+                }
+            }
+            (Way::Http(_), _) => {
+                return Err(mismatch("git over https", "kubernetes.io/basic-auth"));
+            }
+            (Way::Ssh(_), Proof::Ssh { .. }) => {}
+            (Way::Ssh(_), _) => return Err(mismatch("git over ssh", "kubernetes.io/ssh-auth")),
+            (Way::Local(_), _) => return Err(mismatch("a folder of this machine", "none")),
+        }
+        host.map_or(Ok(()), |host| credentials.check_host(&host))?;
+        Ok(())
+    }
+
+    /// What stands for this remote, as these credentials see it, in the keys of the cache: what one Secret may read is not
+    /// what another one, or none, gets to see.
+    pub fn key(&self, credentials: Option<&Credentials>) -> String {
+        let secret = credentials.map_or("", |credentials| credentials.secret.as_str());
+        format!("{}\n{secret}", self.name)
+    }
+
+    fn wrong(&self, why: &'static str) -> GitError {
+        GitError::Remote {
+            remote: self.name.clone(),
+            why,
+        }
+    }
+}
+
+impl Ssh {
+    fn new(url: &gix::Url) -> Result<Self, &'static str> {
+        let host = url.host().unwrap_or_default();
+        let is_option = |text: &[u8]| text.trim().first() == Some(&b'-');
+        let is_odd = |text: &[u8]| text.iter().any(|byte| byte.is_ascii_control());
+        let user = url.user().map(str::to_owned);
+        let parts = [
+            host.as_bytes(),
+            user.as_deref().unwrap_or_default().as_bytes(),
+            &url.path,
+        ];
+        if parts.iter().any(|part| is_option(part)) {
+            return Err(
+                "a host, user or path that begins with - would be taken for an option of ssh",
+            );
+        }
+        if host.is_empty() || url.path.is_empty() || parts.iter().any(|part| is_odd(part)) {
+            return Err("no remote of ssh; give ssh://USER@HOST[:PORT]/PATH or USER@HOST:PATH");
+        }
+        // As git does: /~user is a home there.
+        let path = url
+            .path
+            .strip_prefix(b"/")
+            .filter(|rest| rest.starts_with(b"~"));
+        Ok(Self {
+            user,
+            host: host.to_owned(),
+            port: url.port,
+            path: path.map_or_else(|| url.path.clone(), BString::from),
+        })
+    }
+}
+
+/// Whether what is sent to that host stays on this machine.
+fn is_loopback(host: &str) -> bool {
+    host::is_loopback(&host.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ssh(remote: &str) -> (Option<String>, String, Option<u16>, String) {
+        match Remote::parse(remote).unwrap().way {
+            Way::Ssh(ssh) => (ssh.user, ssh.host, ssh.port, ssh.path.to_string()),
+            other => panic!("{remote} is {other:?}"),
+        }
+    }
+
+    #[test]
+    fn both_spellings_of_ssh() {
+        let git = || Some("git".to_owned());
+        let host = || "example.com".to_owned();
+        let cases = [
+            (
+                "ssh://git@example.com:2222/a/b.git",
+                (git(), host(), Some(2222), "/a/b.git".to_owned()),
+            ),
+            (
+                "git@example.com:a/b.git",
+                (git(), host(), None, "a/b.git".to_owned()),
+            ),
+            (
+                "ssh://example.com/~me/b",
+                (None, host(), None, "~me/b".to_owned()),
+            ),
+        ];
+        for (remote, want) in cases {
+            assert_eq!(ssh(remote), want, "{remote}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_remote() {
+        for (remote, want) in [
+            ("ext::sh -c true", "git is read over"),
+            ("git://example.com/a", "git is read over"),
+            ("https:///a", ""),
+            ("https://example.com/a?token=x", "query"),
+            ("https://me@example.com/a", "user name or password"),
+            ("https://me:pw@example.com/a", "user name or password"),
+            ("ssh://me:pw@example.com/a", "user name or password"),
+            ("ssh://-oProxyCommand=id/a", "option"),
+            ("ssh://-l@example.com/a", "option"),
+            ("git@example.com:-a", "option"),
+            ("git@-oProxyCommand=id:a", "option"),
+            ("ssh://example.com/a%0ab", "no remote of ssh"),
+            ("file://host/a", "no host"),
+            ("", ""),
+        ] {
+            let error = Remote::parse(remote).unwrap_err().to_string();
+            assert!(error.contains(want), "{remote}: {error}");
+            assert!(!error.contains("pw"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_catalogue_in_a_cluster_does_not_ask_this_machines_own_services() {
+        let cache = crate::cache::Cache::new(None);
+        for (ambient, remote, refused) in [
+            (false, "http://169.254.169.254/latest", true),
+            (false, "https://[::ffff:a9fe:a9fe]/latest", true),
+            (false, "https://10.0.0.1/latest", false),
+            (true, "http://169.254.169.254/latest", false),
+        ] {
+            let access = Access {
+                cache: &cache,
+                offline: false,
+                ambient,
+                credentials: None,
+            };
+            let checked = Remote::parse(remote).unwrap().check(&access);
+            assert_eq!(checked.is_err(), refused, "{remote}: {checked:?}");
+        }
+    }
+
+    #[test]
+    fn loopback() {
+        for host in ["localhost", "127.0.0.1", "127.8.8.8", "[::1]", "LOCALHOST"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["127.0.0.1.example.com", "localhost.example.com", "10.0.0.1"] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+}

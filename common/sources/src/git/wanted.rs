@@ -1,0 +1,179 @@
+//! Which commit and which path of it a source wants.
+
+use common::api::catalogue::{GitRef, GitSource};
+use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
+
+use super::GitError;
+
+/// What the ref of a source names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The branch that the server takes for the main one.
+    Head,
+    /// A branch: followed.
+    Branch(String),
+    /// A tag, which can move too.
+    Tag(String),
+    /// A commit: fixed.
+    Commit(ObjectId),
+}
+
+impl Wanted {
+    /// Reads the ref of a source.
+    ///
+    /// # Errors
+    /// More than one field, none, an abbreviated commit, a name that git does not allow.
+    pub fn of(source: &GitSource) -> Result<Self, GitError> {
+        let bad = |why: String| GitError::BadRef {
+            remote: crate::url::without_credentials(&source.remote),
+            why,
+        };
+        let checked = |name: &String| {
+            let is_name = gix::validate::reference::name_partial(name.as_bytes().as_bstr()).is_ok();
+            is_name
+                .then(|| name.clone())
+                .ok_or_else(|| bad(format!("{name:?} is no name of a branch or tag")))
+        };
+        match source.r#ref.as_ref() {
+            None => Ok(Self::Head),
+            Some(GitRef {
+                branch: Some(name),
+                tag: None,
+                commit: None,
+            }) => checked(name).map(Self::Branch),
+            Some(GitRef {
+                branch: None,
+                tag: Some(name),
+                commit: None,
+            }) => checked(name).map(Self::Tag),
+            Some(GitRef {
+                branch: None,
+                tag: None,
+                commit: Some(id),
+            }) => ObjectId::from_hex(id.as_bytes())
+                .map(Self::Commit)
+                .map_err(|_| {
+                    bad(format!(
+                        "commit {id:?} is none; give all 40 digits, as git rev-parse prints them"
+                    ))
+                }),
+            Some(_) => Err(bad("a ref has one of branch, tag and commit".to_owned())),
+        }
+    }
+
+    /// The full name of the ref; that of a commit is none.
+    pub fn full_name(&self) -> String {
+        match self {
+            Self::Head | Self::Commit(_) => "HEAD".to_owned(),
+            Self::Branch(name) => format!("refs/heads/{name}"),
+            Self::Tag(name) => format!("refs/tags/{name}"),
+        }
+    }
+
+    /// Its kind for people, what all names of its kind begin with, and its name.
+    pub fn parts(&self) -> Option<(&'static str, &'static str, &str)> {
+        match self {
+            Self::Head | Self::Commit(_) => None,
+            Self::Branch(name) => Some(("branch", "refs/heads/", name)),
+            Self::Tag(name) => Some(("tag", "refs/tags/", name)),
+        }
+    }
+}
+
+/// The parts of a path in the tree; none for the whole tree.
+///
+/// # Errors
+/// A path that leads out of it.
+pub fn path(source: &GitSource) -> Result<Vec<String>, GitError> {
+    let path = source.path.as_deref().unwrap_or_default();
+    let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    let parts: Vec<String> = parts.map(str::to_owned).collect();
+    if path.starts_with('/')
+        || path.contains(['\\', '\0', '\n'])
+        || parts.iter().any(|part| part == "..")
+    {
+        return Err(GitError::Outside {
+            remote: crate::url::without_credentials(&source.remote),
+            path: path.to_owned(),
+        });
+    }
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(
+        branch: Option<&str>,
+        tag: Option<&str>,
+        commit: Option<&str>,
+        path: &str,
+    ) -> GitSource {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        GitSource {
+            remote: "https://example.com/a".to_owned(),
+            r#ref: Some(GitRef {
+                branch: owned(branch),
+                tag: owned(tag),
+                commit: owned(commit),
+            }),
+            path: Some(path.to_owned()),
+            auth: None,
+        }
+    }
+
+    #[test]
+    fn refs() {
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        let of = |branch, tag, commit| Wanted::of(&source(branch, tag, commit, ""));
+        assert_eq!(
+            of(Some("a/b"), None, None).unwrap().full_name(),
+            "refs/heads/a/b"
+        );
+        assert_eq!(
+            of(None, Some("v1"), None).unwrap().full_name(),
+            "refs/tags/v1"
+        );
+        assert!(matches!(
+            of(None, None, Some(id)).unwrap(),
+            Wanted::Commit(_)
+        ));
+        for (branch, tag, commit) in [
+            (None, None, None),
+            (Some("a"), Some("b"), None),
+            (Some("a"), None, Some(id)),
+            (None, None, Some("0123456")),
+            (Some("a b"), None, None),
+            (Some("a\nb"), None, None),
+            (Some("../a"), None, None),
+            (Some(""), None, None),
+        ] {
+            let error = of(branch, tag, commit).unwrap_err();
+            assert!(
+                matches!(error, GitError::BadRef { .. }),
+                "{branch:?} {tag:?} {commit:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn paths() {
+        let of = |text| path(&source(None, None, None, text));
+        for (text, want) in [
+            ("", vec![]),
+            (".", vec![]),
+            ("a/b/", vec!["a", "b"]),
+            ("./a//b", vec!["a", "b"]),
+        ] {
+            assert_eq!(of(text).unwrap(), want, "{text}");
+        }
+        for text in ["..", "../x", "a/../b", "/etc", "a\\b", "a\0"] {
+            assert!(
+                matches!(of(text), Err(GitError::Outside { .. })),
+                "{text:?}"
+            );
+        }
+    }
+}

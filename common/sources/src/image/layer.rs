@@ -1,0 +1,246 @@
+//! One layer of an image: what it adds and hides, of what lies at the wanted path. A pure function over the compressed bytes,
+//! which may be anything.
+
+mod archive;
+mod bounded;
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::sync::Arc;
+
+use common::render::package::{MAX_BYTES, normal_path};
+use flate2::read::MultiGzDecoder;
+
+use archive::{Archive, Kind};
+use bounded::{Bounded, Counted, Frames};
+
+/// Bytes of all layers of an image, decompressed.
+const MAX_UNCOMPRESSED: u64 = 2 << 30;
+/// How many times larger than its compressed bytes a layer may be, beyond [`RATIO_FLOOR`]. Manifests reach 20.
+const MAX_RATIO: u64 = 200;
+/// Decompressed bytes of a layer below which the ratio says nothing.
+const RATIO_FLOOR: u64 = 16 << 20;
+/// Entries of all layers of an image.
+const MAX_ENTRIES: u64 = 500_000;
+/// Bytes of the files that are kept, of all layers of an image.
+const MAX_KEPT: u64 = MAX_BYTES as u64;
+/// Bytes of a long name or of the extended attributes of one entry, as in Go's archive/tar.
+const MAX_EXTENSION: u64 = 1 << 20;
+
+/// How a layer is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// gzip, also of several members.
+    Gzip,
+    /// zstd, also of several frames.
+    Zstd,
+}
+
+/// What an image may still bring: one for all of its layers.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    uncompressed: u64,
+    entries: u64,
+    kept: u64,
+}
+
+/// What a layer does to those below it.
+#[derive(Clone, Debug, Default)]
+pub struct Layer {
+    /// Paths that it hides.
+    pub hidden: BTreeSet<String>,
+    /// Folders whose content it hides.
+    pub opaque: BTreeSet<String>,
+    /// What it adds, in its order.
+    pub entries: Vec<(String, Node)>,
+}
+
+/// What lies at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Node {
+    /// A folder.
+    Folder,
+    /// A file.
+    File(Arc<[u8]>),
+    /// A symbolic link, and where it leads as it is written.
+    Link(String),
+    /// Another name of the file at a path of the image.
+    HardLink(String),
+    /// A device, or a file beside the wanted path.
+    Other,
+}
+
+/// Why a layer cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LayerError {
+    /// Not what its type says.
+    #[error("its archive is damaged")]
+    Damaged(#[from] std::io::Error),
+    /// A header that programs read differently.
+    #[error("its entry {name:?} {why}")]
+    Entry {
+        /// The entry.
+        name: String,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// More than `MAX_UNCOMPRESSED`.
+    #[error("it unpacks to more than {} MiB", MAX_UNCOMPRESSED >> 20)]
+    Large,
+    /// More than `MAX_RATIO`.
+    #[error("it unpacks to more than {MAX_RATIO} times its size: a decompression bomb")]
+    Ratio,
+    /// More than `MAX_ENTRIES`.
+    #[error("it has more than {MAX_ENTRIES} entries")]
+    Entries,
+    /// More than `MAX_KEPT`.
+    #[error(
+        "the files at the wanted path have more than {} MiB; name a smaller folder in path",
+        MAX_KEPT >> 20
+    )]
+    Kept,
+}
+
+impl LayerError {
+    /// Whether reading on would have been too much, and not wrong.
+    #[must_use]
+    pub fn is_limit(&self) -> bool {
+        !matches!(self, Self::Damaged(_) | Self::Entry { .. })
+    }
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            uncompressed: MAX_UNCOMPRESSED,
+            entries: MAX_ENTRIES,
+            kept: MAX_KEPT,
+        }
+    }
+}
+
+/// Reads a layer; of what lies neither at `path` (without `/` at its ends) nor on the way to it only the uppermost names are
+/// kept, which tell what is there instead.
+///
+/// # Errors
+/// [`LayerError`].
+pub fn read_layer(
+    compressed: impl Read,
+    compression: Compression,
+    path: &str,
+    budget: &mut Budget,
+) -> Result<Layer, LayerError> {
+    let (counted, compressed) = Counted::new(compressed);
+    let reader: Box<dyn Read + '_> = match compression {
+        Compression::None => Box::new(counted),
+        Compression::Gzip => Box::new(MultiGzDecoder::new(counted)),
+        Compression::Zstd => Box::new(Frames::new(counted)),
+    };
+    let (bounded, exceeded) = Bounded::new(reader, compressed, budget.uncompressed);
+    let mut archive = Archive::new(bounded);
+    let read = entries(&mut archive, path, budget);
+    budget.uncompressed = archive.into_inner().left();
+    // What the limits say comes as one of many errors through the readers above them.
+    match exceeded.take() {
+        Some(exceeded) => Err(exceeded),
+        None => read,
+    }
+}
+
+fn entries<R: Read>(
+    archive: &mut Archive<R>,
+    path: &str,
+    budget: &mut Budget,
+) -> Result<Layer, LayerError> {
+    let mut layer = Layer::default();
+    let mut beside = BTreeSet::new();
+    archive.each(MAX_EXTENSION, |entry| {
+        budget.entries = budget.entries.checked_sub(1).ok_or(LayerError::Entries)?;
+        let name = normal_path(&entry.name).ok_or_else(|| LayerError::Entry {
+            name: entry.name.clone(),
+            why: "leads out of the image",
+        })?;
+        let (folder, last) = name.rsplit_once('/').unwrap_or(("", &name));
+        if let Some(hidden) = last.strip_prefix(".wh.") {
+            match hidden {
+                ".wh..opq" => {
+                    layer.opaque.insert(folder.to_owned());
+                }
+                // Others of this kind are of aufs' own.
+                hidden if hidden.starts_with(".wh.") => {}
+                hidden => {
+                    layer.hidden.insert(join(folder, hidden));
+                }
+            }
+            return Ok(());
+        }
+        let (shown, is_wanted) = clip(path, &name);
+        if shown.len() < name.len() {
+            if beside.insert(shown.to_owned()) {
+                layer.entries.push((shown.to_owned(), Node::Folder));
+            }
+            return Ok(());
+        }
+        let node = match entry.kind {
+            Kind::File if is_wanted => {
+                budget.kept = budget
+                    .kept
+                    .checked_sub(entry.size)
+                    .ok_or(LayerError::Kept)?;
+                Node::File(entry.bytes()?.into())
+            }
+            Kind::Sparse if is_wanted => {
+                return Err(LayerError::Entry {
+                    name: entry.name.clone(),
+                    why: "is a sparse file, which is not read",
+                });
+            }
+            Kind::Folder => Node::Folder,
+            Kind::Link => Node::Link(entry.target.clone()),
+            Kind::HardLink if is_wanted => Node::HardLink(entry.target.clone()),
+            Kind::File | Kind::Sparse | Kind::HardLink | Kind::Other => Node::Other,
+        };
+        if !name.is_empty() {
+            layer.entries.push((name, node));
+        }
+        Ok(())
+    })?;
+    // What is hidden elsewhere is of no interest, however much it is.
+    layer.hidden.retain(|hidden| clip(path, hidden).0 == hidden);
+    layer.opaque.retain(|folder| {
+        let (shown, is_wanted) = clip(path, folder);
+        is_wanted || shown == folder
+    });
+    Ok(layer)
+}
+
+/// The part of `name` that is of interest where `path` is wanted: all of it at and below `path`, and on the way to it; else what
+/// stands beside that way. And whether it is at or below `path`.
+fn clip<'a>(path: &str, name: &'a str) -> (&'a str, bool) {
+    let mut wanted = path.split('/').filter(|part| !part.is_empty());
+    let mut end = 0;
+    for part in name.split('/') {
+        end += part.len();
+        match wanted.next() {
+            None => return (name, true),
+            Some(wanted) if wanted == part => end += 1,
+            Some(_) => return (name.get(..end).unwrap_or(name), false),
+        }
+    }
+    (name, wanted.next().is_none())
+}
+
+/// `FOLDER/NAME`; the root is empty.
+#[must_use]
+pub fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Where indexes, catalogues and packages are read: a file a kind of source, every error with its location.
+//!
+//! Every source ends in a [`Package`] in memory and in the digest of its content; what was fetched is kept in one [`cache`].
+//! With a warm cache a source is asked once at most: whether what can move has moved.
+
+pub mod archive;
+pub mod cache;
+pub mod chart;
+pub mod credentials;
+pub mod folder;
+pub mod git;
+mod host;
+pub mod image;
+pub mod location;
+pub mod registry;
+mod retry;
+mod title;
+pub mod url;
+
+use common::api::catalogue::Source;
+use common::catalogue::channel::{LocationError, resolve_manifest};
+use common::render::package::Package;
+
+use cache::Cache;
+use credentials::Credentials;
+
+pub use title::title;
+
+/// What every source is read with.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// What was fetched before.
+    pub cache: &'a Cache,
+    /// Only the cache is asked (`--offline`).
+    pub offline: bool,
+    /// Whether files, credentials and settings of this machine may be used: not for catalogues in a cluster (semantics 16).
+    pub ambient: bool,
+    /// Those of the source's Secret.
+    pub credentials: Option<&'a Credentials>,
+}
+
+/// What a source holds.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// Its files.
+    pub package: Package,
+    /// Where they were read, without credentials: `https://HOST/REPO@COMMIT:PATH`, for people and for places in errors.
+    pub location: String,
+    /// The commit (`git`), the image digest (`docker`, `oci://`) or the chart version that a moving name stands for.
+    pub resolved: Option<String>,
+}
+
+/// Why a source cannot be read: each kind of source says it in its own words, with the way out.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// None of the kinds that are known, or several.
+    #[error("a source is one of git, docker, helm, url and inline")]
+    Kind,
+    /// A relative location that cannot be resolved.
+    #[error(transparent)]
+    Location(#[from] LocationError),
+    /// A file, an answer of a web server, an object in a store.
+    #[error(transparent)]
+    Url(#[from] url::UrlError),
+    /// A repository.
+    #[error(transparent)]
+    Git(#[from] git::GitError),
+    /// An image.
+    #[error(transparent)]
+    Image(#[from] image::ImageError),
+    /// A chart of a repository.
+    #[error(transparent)]
+    Chart(#[from] chart::ChartError),
+    /// A chart of a registry.
+    #[error(transparent)]
+    RegistryChart(#[from] registry::chart::ChartError),
+}
+
+/// Fetches what a source holds. Relative locations are resolved against `base`; `place` names the entry where the source has
+/// no location of its own.
+///
+/// # Errors
+/// [`SourceError`].
+pub async fn package(
+    source: &Source,
+    base: &str,
+    place: &str,
+    access: &Access<'_>,
+) -> Result<Fetched, SourceError> {
+    let Source {
+        git,
+        docker,
+        helm,
+        url,
+        inline,
+    } = source;
+    match (git, docker, helm, url, inline) {
+        (Some(git), None, None, None, None) => Ok(git::fetch(git, access).await?),
+        (None, Some(image), None, None, None) => Ok(image::fetch(image, access).await?),
+        (None, None, Some(chart), None, None) if chart.url.starts_with("oci://") => {
+            Ok(registry::chart::fetch(chart, access).await?)
+        }
+        (None, None, Some(chart), None, None) => Ok(chart::fetch(chart, access).await?),
+        (None, None, None, Some(url), None) => {
+            let location = resolve_manifest(base, &url.manifest)?;
+            Ok(url::fetch(&location, access).await?.into())
+        }
+        (None, None, None, None, Some(inline)) => Ok(Fetched {
+            package: Package::file("manifest.yaml", inline.manifest.clone().into_bytes()),
+            location: format!("{place}.source.inline"),
+            resolved: None,
+        }),
+        _ => Err(SourceError::Kind),
+    }
+}

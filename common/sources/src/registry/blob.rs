@@ -1,0 +1,198 @@
+//! Blobs: their bytes as they come, verified.
+
+use std::time::Duration;
+
+use reqwest::header::RANGE;
+use reqwest::{RequestBuilder, Response, StatusCode};
+use sha2::{Digest as _, Sha256};
+
+use crate::cache::Cache;
+use crate::retry::Tries;
+
+use super::{RegistryError, transport};
+
+/// The bytes of a blob as they come; its size and digest are verified before the last call returns.
+pub struct Blob<'a> {
+    location: String,
+    /// Hex.
+    wanted: String,
+    /// What the manifest says.
+    size: u64,
+    seen: u64,
+    digest: Sha256,
+    rest: Rest,
+    kept: Option<Vec<u8>>,
+    cache: &'a Cache,
+}
+
+/// Where the next bytes come from.
+pub enum Rest {
+    /// All of them are here.
+    Cached(Vec<u8>),
+    /// The registry, or where it sent us to.
+    Remote(Box<Remote>),
+    /// There are none.
+    End,
+}
+
+/// An answer, and what to ask where it breaks off.
+pub struct Remote {
+    response: Response,
+    request: RequestBuilder,
+    tries: Tries,
+    /// Bytes that were seen before, of an answer that begins anew.
+    skip: u64,
+}
+
+impl Remote {
+    /// The answer to that request.
+    pub(super) fn new(response: Response, request: RequestBuilder) -> Self {
+        Self {
+            response,
+            request,
+            tries: Tries::default(),
+            skip: 0,
+        }
+    }
+
+    /// The next bytes behind the first `seen`; where the answer breaks off, the rest is asked for.
+    async fn next(&mut self, seen: u64) -> reqwest::Result<Option<Vec<u8>>> {
+        loop {
+            match self.response.chunk().await {
+                Ok(None) => return Ok(None),
+                Ok(Some(chunk)) => {
+                    let skipped = self.skip.min(chunk.len() as u64);
+                    self.skip -= skipped;
+                    let chunk = chunk.get(usize::try_from(skipped).unwrap_or(chunk.len())..);
+                    if let Some(chunk) = chunk.filter(|chunk| !chunk.is_empty()) {
+                        return Ok(Some(chunk.to_vec()));
+                    }
+                }
+                Err(error) => {
+                    self.response = loop {
+                        if !self.tries.again(Duration::ZERO).await {
+                            return Err(error);
+                        }
+                        if let Some(response) = self.ask(seen).await {
+                            break response;
+                        }
+                    };
+                    let is_rest = self.response.status() == StatusCode::PARTIAL_CONTENT;
+                    self.skip = if is_rest { 0 } else { seen };
+                }
+            }
+        }
+    }
+
+    /// Asks for what comes behind `seen` bytes.
+    async fn ask(&self, seen: u64) -> Option<Response> {
+        let request = self.request.try_clone()?;
+        let answer = request.header(RANGE, format!("bytes={seen}-")).send().await;
+        answer.ok().filter(|response| {
+            matches!(
+                response.status(),
+                StatusCode::OK | StatusCode::PARTIAL_CONTENT
+            )
+        })
+    }
+}
+
+impl<'a> Blob<'a> {
+    /// `wanted` is the hex sha256; with `kept` the bytes go to the cache at the end.
+    pub(super) fn new(
+        location: String,
+        wanted: String,
+        size: u64,
+        rest: Rest,
+        kept: Option<Vec<u8>>,
+        cache: &'a Cache,
+    ) -> Self {
+        Self {
+            location,
+            wanted,
+            size,
+            seen: 0,
+            digest: Sha256::new(),
+            rest,
+            kept,
+            cache,
+        }
+    }
+
+    /// The next bytes; `None` at the end, when all that came before is known to be right.
+    ///
+    /// # Errors
+    /// [`RegistryError::Size`], [`RegistryError::Digest`], or what goes wrong on the way.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, RegistryError> {
+        let chunk = match std::mem::replace(&mut self.rest, Rest::End) {
+            Rest::Cached(bytes) => Some(bytes).filter(|bytes| !bytes.is_empty()),
+            Rest::Remote(mut remote) => {
+                let chunk = remote.next(self.seen).await;
+                let chunk = chunk.map_err(|error| transport::wrong(&self.location, error))?;
+                self.rest = Rest::Remote(remote);
+                chunk
+            }
+            Rest::End => None,
+        };
+        match chunk {
+            Some(chunk) => {
+                self.seen = self.seen.saturating_add(chunk.len() as u64);
+                if self.seen > self.size {
+                    return Err(self.wrong_size(format!("more than {}", self.size)));
+                }
+                self.digest.update(&chunk);
+                if let Some(kept) = &mut self.kept {
+                    kept.extend_from_slice(&chunk);
+                }
+                Ok(Some(chunk))
+            }
+            None => self.verify().map(|()| None),
+        }
+    }
+
+    /// All of it, `limit` bytes at the most.
+    ///
+    /// # Errors
+    /// As [`Blob::next`], and [`RegistryError::TooLarge`].
+    pub async fn read(mut self, what: &'static str, limit: u64) -> Result<Vec<u8>, RegistryError> {
+        if self.size > limit {
+            return Err(RegistryError::TooLarge {
+                location: self.location,
+                what,
+                limit,
+            });
+        }
+        let mut bytes = Vec::new();
+        while let Some(chunk) = self.next().await? {
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+
+    fn verify(&mut self) -> Result<(), RegistryError> {
+        self.rest = Rest::End;
+        if self.seen != self.size {
+            return Err(self.wrong_size(format!("only {}", self.seen)));
+        }
+        let digest = std::mem::take(&mut self.digest).finalize();
+        let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        if found != self.wanted {
+            return Err(RegistryError::Digest {
+                location: self.location.clone(),
+                found,
+            });
+        }
+        if let Some(kept) = self.kept.take() {
+            self.cache.put(&kept);
+        }
+        Ok(())
+    }
+
+    fn wrong_size(&self, found: String) -> RegistryError {
+        RegistryError::Size {
+            location: self.location.clone(),
+            size: self.size,
+            found,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What a registry says about who may ask, and what it said the last time.
+
+use http_auth::ChallengeRef;
+use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
+
+use crate::cache::{Cache, Note};
+
+/// Kind of the notes: the place for tokens of a registry. It is public, and no token is ever noted.
+const NOTES: &str = "registry-tokens";
+
+/// What an answer says about who may ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Challenge {
+    /// A user and a password.
+    Basic,
+    /// A token of that place.
+    Bearer {
+        /// Where it is asked for.
+        realm: String,
+        /// For whom.
+        service: String,
+    },
+}
+
+impl Challenge {
+    /// The first challenge that can be answered; a token before a password.
+    pub fn read(headers: &HeaderMap) -> Option<Self> {
+        let texts = headers.get_all(WWW_AUTHENTICATE).iter();
+        let texts: Vec<&str> = texts.filter_map(|value| value.to_str().ok()).collect();
+        let mut is_basic = false;
+        for text in texts {
+            for read in http_auth::ChallengeParser::new(text) {
+                // The rest of a header that cannot be read is of no use.
+                let Ok(read) = read else { break };
+                if read.scheme.eq_ignore_ascii_case("bearer") {
+                    let parameter = |name: &str| parameter(&read, name);
+                    if let Some(realm) = parameter("realm") {
+                        let service = parameter("service").unwrap_or_default();
+                        return Some(Self::Bearer { realm, service });
+                    }
+                }
+                is_basic |= read.scheme.eq_ignore_ascii_case("basic");
+            }
+        }
+        is_basic.then_some(Self::Basic)
+    }
+
+    /// The place for tokens that the registry at `origin` named the last time: to go there first saves the request that it would
+    /// refuse.
+    pub fn recall(cache: &Cache, origin: &str) -> Option<Self> {
+        let note = cache.note(NOTES, origin)?;
+        Some(Self::Bearer {
+            realm: note.location?,
+            service: note.resolved.unwrap_or_default(),
+        })
+    }
+
+    /// Notes it for the next run.
+    pub fn remember(&self, cache: &Cache, origin: &str) {
+        if let Self::Bearer { realm, service } = self
+            && Self::recall(cache, origin).as_ref() != Some(self)
+        {
+            let note = Note {
+                location: Some(realm.clone()),
+                resolved: Some(service.clone()),
+                ..Note::default()
+            };
+            cache.set_note(NOTES, origin, &note);
+        }
+    }
+}
+
+fn parameter(challenge: &ChallengeRef<'_>, name: &str) -> Option<String> {
+    let mut parameters = challenge.params.iter();
+    let found = parameters.find(|(key, _)| key.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value.to_unescaped())
+}

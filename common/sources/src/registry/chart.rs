@@ -1,0 +1,270 @@
+//! Charts in registries: `oci://HOST/PATH` and the name of a chart.
+
+use std::time::Duration;
+
+use addons_versions::RangeError;
+use addons_versions::constraint::{self, Constraint};
+use common::api::catalogue::HelmSource;
+use common::render::package::Package;
+use oci_client::Reference;
+use oci_client::manifest::OciDescriptor;
+
+use crate::cache::Note;
+use crate::url::MAX_ARCHIVE_BYTES;
+use crate::{Access, Fetched};
+
+use super::{Registry, RegistryError, repository, short};
+
+/// How long the whole of it may take.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// The kind of the notes in the cache.
+const NOTES: &str = "oci-chart";
+/// The configuration of a chart.
+const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
+/// The layer with the chart, as Helm calls it since 3.7 and before.
+const CONTENT: [&str; 2] = [
+    "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
+    "application/tar+gzip",
+];
+/// Versions in an error.
+const MAX_SHOWN: usize = 10;
+
+/// Why a chart could not be fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum ChartError {
+    /// Not an `oci://` URL.
+    #[error(
+        "{url} is no oci:// URL of a registry: write oci://HOST/PATH, without the chart, a tag or a user"
+    )]
+    Url {
+        /// As given.
+        url: String,
+    },
+    /// The registry.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// Neither a version nor a range.
+    #[error("chart {chart}: {version:?} is neither a version nor a range of versions")]
+    Version {
+        /// The chart.
+        chart: String,
+        /// As given.
+        version: String,
+        /// Why.
+        #[source]
+        source: RangeError,
+    },
+    /// No version in the range.
+    #[error("chart {chart} has no version in {range:?}; it has {known}")]
+    NoVersion {
+        /// The chart.
+        chart: String,
+        /// As given.
+        range: String,
+        /// The newest ones.
+        known: String,
+    },
+    /// Something else than a chart.
+    #[error("{chart} is no Helm chart, but {found}; source.docker reads images")]
+    NoChart {
+        /// `HOST/PATH:TAG`.
+        chart: String,
+        /// What it is.
+        found: String,
+    },
+    /// Longer than `TIMEOUT`.
+    #[error("chart {chart}: not there after {} minutes", TIMEOUT.as_secs() / 60)]
+    TimedOut {
+        /// The chart.
+        chart: String,
+    },
+}
+
+/// Fetches a chart as the file `NAME-VERSION.tgz`. Without a version it is the newest; of a range the newest that fits, of
+/// pre-releases only where the range names one. `resolved` is `VERSION@sha256:…`, the digest being that of the manifest, which
+/// `helm pull` prints.
+///
+/// With a warm cache a version is no request, a range one for each page of tags.
+///
+/// # Errors
+/// [`ChartError`].
+pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, ChartError> {
+    let wrong = || ChartError::Url {
+        url: super::shown(&source.url),
+    };
+    let path = source.url.strip_prefix("oci://").ok_or_else(wrong)?;
+    let path = path.trim_end_matches('/');
+    // In a host a colon stands before the port.
+    let (_, below) = path.split_once('/').unwrap_or((path, ""));
+    if path.contains('@') || below.contains(':') || source.chart.contains([':', '@']) {
+        return Err(wrong());
+    }
+    let reference = super::reference(&format!("{path}/{}", source.chart))?;
+    let seen = super::seen_by(source.plain_http, access);
+    let wanted = Wanted {
+        source,
+        reference,
+        seen,
+    };
+    match tokio::time::timeout(TIMEOUT, wanted.fetch(access)).await {
+        Ok(fetched) => fetched,
+        Err(_) => Err(ChartError::TimedOut {
+            chart: wanted.name(),
+        }),
+    }
+}
+
+struct Wanted<'a> {
+    source: &'a HelmSource,
+    /// Of which the tag does not count.
+    reference: Reference,
+    /// See [`super::seen_by`].
+    seen: String,
+}
+
+impl Wanted<'_> {
+    async fn fetch(&self, access: &Access<'_>) -> Result<Fetched, ChartError> {
+        let mut registry = Registry::open(&self.reference, self.source.plain_http, access)?;
+        let version = self.source.version.as_deref().unwrap_or_default().trim();
+        // Helm takes what can be read as a version as it is written.
+        let tag = if constraint::version(version).is_ok() {
+            version.replace('+', "_")
+        } else {
+            let range = match version {
+                "" => "*",
+                range => range,
+            };
+            let wrong = |source| ChartError::Version {
+                chart: self.name(),
+                version: range.to_owned(),
+                source,
+            };
+            let constraint = Constraint::parse(range).map_err(wrong)?;
+            if access.offline {
+                self.newest_cached(access, range)?
+            } else {
+                let tags = registry.tags().await?;
+                self.newest(&tags, range, &constraint)?
+            }
+        };
+        let key = format!("{} {tag}{}", self.name(), self.seen);
+        let fetched = match self.cached(access, &key, &tag) {
+            Some(fetched) => fetched,
+            None => self.pull(&mut registry, access, &key, &tag).await?,
+        };
+        // A note that speaks of no content would be swept.
+        let digest = access.cache.note(NOTES, &key).map(|note| note.digest);
+        let note = Note {
+            digest: digest.unwrap_or_default(),
+            resolved: Some(tag),
+            ..Note::default()
+        };
+        access
+            .cache
+            .set_note(NOTES, &self.range_key(version), &note);
+        Ok(fetched)
+    }
+
+    async fn pull(
+        &self,
+        registry: &mut Registry<'_>,
+        access: &Access<'_>,
+        key: &str,
+        tag: &str,
+    ) -> Result<Fetched, ChartError> {
+        let found = registry.image(tag).await?;
+        let no_chart = |found: String| ChartError::NoChart {
+            chart: format!("{}:{tag}", self.name()),
+            found,
+        };
+        let config = &found.manifest.config.media_type;
+        if config != CONFIG {
+            return Err(no_chart(format!("something of type {config}")));
+        }
+        let is_content = |layer: &&OciDescriptor| CONTENT.contains(&layer.media_type.as_str());
+        let layer = found.manifest.layers.iter().find(is_content);
+        let layer = layer.ok_or_else(|| no_chart("a chart without content".to_owned()))?;
+        let blob = registry.blob(layer).await?;
+        let bytes = blob.read("the chart", MAX_ARCHIVE_BYTES).await?;
+        let note = Note {
+            digest: access.cache.put(&bytes),
+            resolved: Some(found.digest.clone()),
+            ..Note::default()
+        };
+        access.cache.set_note(NOTES, key, &note);
+        Ok(self.fetched(bytes, tag, &found.digest))
+    }
+
+    fn cached(&self, access: &Access<'_>, key: &str, tag: &str) -> Option<Fetched> {
+        let note = access.cache.note(NOTES, key)?;
+        let bytes = access.cache.get(&note.digest)?;
+        Some(self.fetched(bytes, tag, &note.resolved?))
+    }
+
+    fn fetched(&self, bytes: Vec<u8>, tag: &str, digest: &str) -> Fetched {
+        let version = tag.replace('_', "+");
+        Fetched {
+            package: Package::file(format!("{}-{version}.tgz", self.chart()), bytes),
+            location: format!("oci://{}:{tag}@{}", self.name(), short(digest)),
+            resolved: Some(format!("{version}@{digest}")),
+        }
+    }
+
+    /// The newest version among the tags that is in the range. As Helm, tags that are no versions are passed over.
+    fn newest(
+        &self,
+        tags: &[String],
+        range: &str,
+        constraint: &Constraint,
+    ) -> Result<String, ChartError> {
+        let versions = tags.iter().filter_map(|tag| {
+            let text = tag.replace('_', "+");
+            // `1` and `1.2` are tags that follow others.
+            let numbers = text.split(['-', '+']).next()?.split('.').count();
+            let version = constraint::version(&text).ok().filter(|_| numbers == 3)?;
+            Some((version, tag))
+        });
+        let mut versions: Vec<_> = versions.collect();
+        versions.sort_by(|(a, _), (b, _)| b.cmp(a));
+        let fitting = versions
+            .iter()
+            .find(|(version, _)| constraint.matches(version));
+        fitting.map(|(_, tag)| (*tag).clone()).ok_or_else(|| {
+            let known = versions.iter().take(MAX_SHOWN);
+            let known: Vec<String> = known.map(|(version, _)| version.to_string()).collect();
+            ChartError::NoVersion {
+                chart: self.name(),
+                range: range.to_owned(),
+                known: match known.as_slice() {
+                    [] => "none".to_owned(),
+                    known => known.join(", "),
+                },
+            }
+        })
+    }
+
+    /// What the range stood for the last time.
+    fn newest_cached(&self, access: &Access<'_>, range: &str) -> Result<String, RegistryError> {
+        let version = self.source.version.as_deref().unwrap_or_default().trim();
+        let note = access.cache.note(NOTES, &self.range_key(version));
+        let tag = note.and_then(|note| note.resolved);
+        tag.ok_or_else(|| RegistryError::Offline {
+            location: format!("{} in {range:?}", self.name()),
+        })
+    }
+
+    fn range_key(&self, version: &str) -> String {
+        format!("{} in {version}{}", self.name(), self.seen)
+    }
+
+    /// `HOST/PATH/NAME`.
+    fn name(&self) -> String {
+        repository(&self.reference)
+    }
+
+    /// The last part, which is the name that Helm gives the file.
+    fn chart(&self) -> &str {
+        let repository = self.reference.repository();
+        repository.rsplit('/').next().unwrap_or(repository)
+    }
+}

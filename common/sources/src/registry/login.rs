@@ -1,0 +1,319 @@
+//! Who we are at a registry: from the source's Secret, or from this machine's `docker login`, and the answers to challenges.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use docker_credential::{CredentialRetrievalError, DockerCredential};
+use oci_client::Reference;
+use reqwest::Client;
+use reqwest::header::HeaderValue;
+use serde::Deserialize;
+use url::Url;
+
+use crate::credentials::{Credentials, CredentialsError, Proof};
+use crate::{Access, host};
+
+use super::challenge::Challenge;
+use super::docker_config::{self, same_host};
+use super::{RegistryError, transport};
+
+/// Bytes of an answer with a token.
+const MAX_TOKEN: u64 = 1 << 20;
+/// How long a helper of `docker login` may take.
+const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Where Docker Hub's registry sends for tokens.
+const DOCKER_HUB_TOKENS: &str = "auth.docker.io";
+
+/// Who we are at one registry. Without Debug: it is never printed.
+pub enum Identity {
+    /// Nobody.
+    Anonymous,
+    /// A user.
+    Password {
+        /// May be empty.
+        username: String,
+        /// The password, or a token in its place.
+        password: String,
+    },
+    /// A token for more tokens (`identitytoken`).
+    Refresh(String),
+}
+
+/// What is sent with requests for one repository.
+pub struct Login<'a> {
+    /// As the registry is asked: `HOST` or `HOST:PORT`.
+    host: String,
+    repository: String,
+    plain: bool,
+    /// Whether no address of the machine's own services may be asked.
+    guarded: bool,
+    credentials: Option<&'a Credentials>,
+    /// `None`: this machine was not asked yet.
+    identity: Option<Identity>,
+    /// Why this machine has none.
+    helper: Option<String>,
+}
+
+/// What a token server answers.
+#[derive(Deserialize)]
+struct Token {
+    token: Option<String>,
+    access_token: Option<String>,
+}
+
+impl<'a> Login<'a> {
+    /// Nothing is sent yet, and this machine is not asked before a registry wants to know.
+    ///
+    /// # Errors
+    /// Credentials that may not be sent there, or are of the wrong kind.
+    pub fn new(
+        reference: &Reference,
+        plain: bool,
+        access: &Access<'a>,
+    ) -> Result<Self, RegistryError> {
+        let host = reference.resolve_registry().to_owned();
+        let safe = !plain || host::is_loopback(host::without_port(&host));
+        let identity = match access.credentials {
+            Some(_) if !safe => return Err(RegistryError::PlainCredentials { host }),
+            Some(credentials) => Some(of_secret(credentials, reference)?),
+            None if access.ambient && safe => None,
+            None => Some(Identity::Anonymous),
+        };
+        Ok(Self {
+            host,
+            repository: reference.repository().to_owned(),
+            plain,
+            guarded: !access.ambient,
+            credentials: access.credentials,
+            identity,
+            helper: None,
+        })
+    }
+
+    /// What is sent with the first request: a password from the Secret, which saves a request where the registry takes it so.
+    pub fn first(&self) -> Option<HeaderValue> {
+        match self.identity.as_ref()? {
+            Identity::Password { username, password } => basic(username, password),
+            Identity::Anonymous | Identity::Refresh(_) => None,
+        }
+    }
+
+    /// What to send instead of `sent` after a refusal; nothing where there is nothing better.
+    ///
+    /// # Errors
+    /// No token, or a place for tokens that may not see the credentials.
+    pub async fn answer(
+        &mut self,
+        client: &Client,
+        challenge: &Challenge,
+        sent: Option<&HeaderValue>,
+    ) -> Result<Option<HeaderValue>, RegistryError> {
+        self.ask_machine().await;
+        match challenge {
+            Challenge::Basic => Ok(self.first().filter(|first| sent != Some(first))),
+            Challenge::Bearer { realm, service } => {
+                self.token(client, realm, service).await.map(Some)
+            }
+        }
+    }
+
+    /// For errors: whose credentials were refused, and the way out.
+    pub fn refused(&self) -> (String, String) {
+        let secret = "a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/basic-auth, named in \
+                      auth.secretRef of the source";
+        match (self.credentials, &self.identity, &self.helper) {
+            (Some(credentials), ..) => (
+                format!("the credentials of Secret {}", credentials.secret),
+                format!("correct what the Secret holds for {}", self.host),
+            ),
+            (None, Some(Identity::Password { .. } | Identity::Refresh(_)), _) => (
+                "the credentials of docker login".to_owned(),
+                format!("docker login {}", self.host),
+            ),
+            (None, _, Some(helper)) => (
+                format!("requests without credentials, and docker login has none ({helper})"),
+                format!("docker login {}, or {secret}", self.host),
+            ),
+            (None, ..) => ("requests without credentials".to_owned(), secret.to_owned()),
+        }
+    }
+
+    /// `~/.docker/config.json` and the helpers that it names.
+    async fn ask_machine(&mut self) {
+        if self.identity.is_some() {
+            return;
+        }
+        // Helpers know Docker Hub by this name.
+        let server = if same_host(&self.host, "docker.io") {
+            "https://index.docker.io/v1/".to_owned()
+        } else {
+            self.host.clone()
+        };
+        let asking =
+            tokio::task::spawn_blocking(move || docker_credential::get_credential(&server));
+        let (identity, helper) = match tokio::time::timeout(HELPER_TIMEOUT, asking).await {
+            Ok(Ok(Ok(DockerCredential::UsernamePassword(username, password)))) => {
+                (Identity::Password { username, password }, None)
+            }
+            Ok(Ok(Ok(DockerCredential::IdentityToken(token)))) => (Identity::Refresh(token), None),
+            Ok(Ok(Err(error))) => (Identity::Anonymous, failure(error)),
+            Ok(Err(_)) | Err(_) => (
+                Identity::Anonymous,
+                Some("its credential helper does not answer".to_owned()),
+            ),
+        };
+        self.identity = Some(identity);
+        self.helper = helper;
+    }
+
+    /// A token to pull with.
+    async fn token(
+        &self,
+        client: &Client,
+        realm: &str,
+        service: &str,
+    ) -> Result<HeaderValue, RegistryError> {
+        let mut url = self.realm(realm)?;
+        let name = host::of(&url);
+        let wrong = |why: String| RegistryError::Token {
+            host: self.host.clone(),
+            realm: name.clone(),
+            why,
+        };
+        let scope = format!("repository:{}:pull", self.repository);
+        let request = match &self.identity {
+            Some(Identity::Refresh(token)) => {
+                let form = url::form_urlencoded::Serializer::new(String::new())
+                    .append_pair("grant_type", "refresh_token")
+                    .append_pair("client_id", "kubectl-addons")
+                    .append_pair("service", service)
+                    .append_pair("scope", &scope)
+                    .append_pair("refresh_token", token)
+                    .finish();
+                let form_type = "application/x-www-form-urlencoded";
+                client
+                    .post(url)
+                    .header("Content-Type", form_type)
+                    .body(form)
+            }
+            identity => {
+                url.query_pairs_mut()
+                    .append_pair("service", service)
+                    .append_pair("scope", &scope);
+                match identity {
+                    Some(Identity::Password { username, password }) => {
+                        client.get(url).basic_auth(username, Some(password))
+                    }
+                    _ => client.get(url),
+                }
+            }
+        };
+        let response = transport::send(request, &name).await?;
+        let status = response.status();
+        if !status.is_success() {
+            let detail = transport::detail(response).await;
+            if status.as_u16() == 401 || status.as_u16() == 403 {
+                let (who, accept) = self.refused();
+                return Err(RegistryError::Unauthorized {
+                    location: format!("{}/{}", self.host, self.repository),
+                    who,
+                    detail,
+                    accept,
+                });
+            }
+            return Err(wrong(format!("{status}{detail}")));
+        }
+        let bytes = transport::body(response, &name, "the token", MAX_TOKEN).await?;
+        // What serde says may quote the token.
+        let token: Token = serde_json::from_slice(&bytes)
+            .map_err(|_| wrong("its answer is no JSON with a token".to_owned()))?;
+        let token = token.token.or(token.access_token);
+        let header = token.and_then(|token| secret(&format!("Bearer {token}")));
+        header.ok_or_else(|| wrong("its answer holds none".to_owned()))
+    }
+
+    /// Where to ask for a token, if what we have may be seen there: by the registry itself, port included, by hosts that the Secret names,
+    /// and with this machine's own credentials as docker does it.
+    fn realm(&self, realm: &str) -> Result<Url, RegistryError> {
+        let wrong = |realm: String, why: &str| RegistryError::Realm {
+            host: self.host.clone(),
+            realm,
+            why: why.to_owned(),
+        };
+        let mut url = Url::parse(realm).map_err(|_| wrong(format!("{realm:?}"), "it is no URL"))?;
+        let host = host::of(&url);
+        // Both fail only where there can be none.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        let name = url.host_str().unwrap_or_default();
+        let anonymous = matches!(self.identity, Some(Identity::Anonymous));
+        match url.scheme() {
+            "https" => {}
+            "http" if self.plain && (anonymous || host::is_loopback(name)) => {}
+            _ => return Err(wrong(host, "it is asked without TLS")),
+        }
+        transport::check_address(url.as_str(), self.guarded)?;
+        let own = host::without_port(&self.host);
+        let is_hub = same_host(own, "docker.io") && name == DOCKER_HUB_TOKENS;
+        if let Some(credentials) = self.credentials
+            && !host.eq_ignore_ascii_case(&self.host)
+            && !is_hub
+        {
+            credentials.check_host(&host)?;
+        }
+        Ok(url)
+    }
+}
+
+fn of_secret(credentials: &Credentials, reference: &Reference) -> Result<Identity, RegistryError> {
+    let host = reference.registry();
+    let allowed = [host, reference.resolve_registry()];
+    if !allowed
+        .iter()
+        .any(|host| credentials.check_host(host).is_ok())
+    {
+        credentials.check_host(host)?;
+    }
+    match &credentials.proof {
+        Proof::Basic { username, password } => Ok(Identity::Password {
+            username: username.clone(),
+            password: password.clone(),
+        }),
+        Proof::Docker { config } => docker_config::identity(config, host, reference.repository())
+            .map_err(|source| RegistryError::DockerConfig {
+                secret: credentials.secret.clone(),
+                source,
+            }),
+        Proof::Ssh { .. } | Proof::ObjectStore { .. } => Err(CredentialsError::Mismatch {
+            secret: credentials.secret.clone(),
+            source_kind: "a registry",
+            wanted: "kubernetes.io/dockerconfigjson or kubernetes.io/basic-auth",
+        }
+        .into()),
+    }
+}
+
+/// What is worth to be said when the registry then refuses us. What a helper printed may hold anything.
+fn failure(error: CredentialRetrievalError) -> Option<String> {
+    match error {
+        CredentialRetrievalError::HelperFailure { helper, .. } => Some(format!("{helper} fails")),
+        CredentialRetrievalError::NoCredentialConfigured
+        | CredentialRetrievalError::ConfigNotFound
+        | CredentialRetrievalError::ConfigReadError => None,
+        other => Some(other.to_string()),
+    }
+}
+
+fn basic(username: &str, password: &str) -> Option<HeaderValue> {
+    secret(&format!(
+        "Basic {}",
+        STANDARD.encode(format!("{username}:{password}"))
+    ))
+}
+
+fn secret(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}

@@ -1,0 +1,73 @@
+//! What is known of a URL since the last time: its content, and what the server called it.
+
+use crate::Access;
+use crate::cache::{Cache, Note};
+
+use super::{Document, UrlError};
+
+/// The last answer for one URL to one identity: what a Secret opens is not given to those who do not have it.
+pub struct Known<'a> {
+    cache: &'a Cache,
+    key: String,
+    last: Option<(Note, Vec<u8>)>,
+}
+
+impl<'a> Known<'a> {
+    /// What the cache holds; `identity` is the Secret, or another word for who asks.
+    pub fn of(url: &str, identity: &str, access: &Access<'a>) -> Self {
+        let key = format!("{url}\n{identity}");
+        let note = access.cache.note("url", &key);
+        Self {
+            cache: access.cache,
+            key,
+            // A note without its content says nothing.
+            last: note
+                .and_then(|note| Some((access.cache.get(&note.digest)?, note)))
+                .map(|(bytes, note)| (note, bytes)),
+        }
+    }
+
+    /// Whether the last answer came from there.
+    pub fn is_at(&self, location: &str) -> bool {
+        let last = self.last.as_ref();
+        last.is_some_and(|(note, _)| note.location.as_deref() == Some(location))
+    }
+
+    /// The `ETag` of the last answer.
+    pub fn etag(&self) -> Option<&str> {
+        self.last.as_ref()?.0.etag.as_deref()
+    }
+
+    /// The `Last-Modified` of the last answer.
+    pub fn last_modified(&self) -> Option<&str> {
+        self.last.as_ref()?.0.last_modified.as_deref()
+    }
+
+    /// The last answer, where there is one.
+    pub fn document(self, location: &str) -> Option<Document> {
+        let (note, bytes) = self.last?;
+        Some(Document {
+            bytes,
+            location: note.location.unwrap_or_else(|| location.to_owned()),
+        })
+    }
+
+    /// The last answer, where nobody may be asked.
+    pub fn offline(self, location: &str) -> Result<Document, UrlError> {
+        self.document(location).ok_or_else(|| UrlError::Offline {
+            location: location.to_owned(),
+        })
+    }
+
+    /// Keeps a new answer.
+    pub fn keep(&self, document: &Document, etag: Option<String>, last_modified: Option<String>) {
+        let note = Note {
+            digest: self.cache.put(&document.bytes),
+            resolved: None,
+            etag,
+            last_modified,
+            location: Some(document.location.clone()),
+        };
+        self.cache.set_note("url", &self.key, &note);
+    }
+}

@@ -1,0 +1,79 @@
+//! The HTTP client under an object store: ours, which follows no redirect, with a look at every request before it goes.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use object_store::ClientOptions;
+use object_store::client::{
+    ClientConfigKey, HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest,
+    HttpResponse, HttpService,
+};
+use url::Url;
+
+use crate::url::client::check_address;
+
+/// Makes services.
+#[derive(Clone, Debug)]
+pub struct Connector {
+    /// What talks.
+    pub client: reqwest::Client,
+    /// Whether addresses of the machine are refused.
+    pub guarded: bool,
+}
+
+/// A request that would go without TLS.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{0}:// has no TLS and is used only where the option AWS_ALLOW_HTTP, GOOGLE_ALLOW_HTTP or AZURE_ALLOW_HTTP is true"
+)]
+struct Plain(String);
+
+impl HttpConnector for Connector {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let allow = options.get_config_value(&ClientConfigKey::AllowHttp);
+        Ok(HttpClient::new(Service {
+            client: self.client.clone(),
+            guarded: self.guarded,
+            allow_http: allow.as_deref() == Some("true"),
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Service {
+    client: reqwest::Client,
+    guarded: bool,
+    allow_http: bool,
+}
+
+impl Service {
+    /// Errors are of a kind that is not tried again.
+    fn check(&self, request: &HttpRequest) -> Result<(), HttpError> {
+        let uri = request.uri();
+        if uri.scheme_str() != Some("https") && !self.allow_http {
+            let scheme = uri.scheme_str().unwrap_or_default().to_owned();
+            return Err(HttpError::new(HttpErrorKind::Unknown, Plain(scheme)));
+        }
+        match Url::parse(&uri.to_string()) {
+            Ok(url) if self.guarded => check_address(&url)
+                .map_err(|refused| HttpError::new(HttpErrorKind::Unknown, refused)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl HttpService for Service {
+    fn call<'life, 'future>(
+        &'life self,
+        request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'future>>
+    where
+        'life: 'future,
+        Self: 'future,
+    {
+        Box::pin(async move {
+            self.check(&request)?;
+            self.client.call(request).await
+        })
+    }
+}
