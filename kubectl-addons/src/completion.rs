@@ -15,6 +15,7 @@ use clap_complete::env::CompleteEnv;
 use common::api::catalogue::CatalogueClass;
 use kube::config::Kubeconfig;
 
+use crate::choices;
 use crate::cli::operation::Source;
 use crate::cli::{Cli, Global};
 use crate::output::plain;
@@ -100,7 +101,8 @@ pub fn addons() -> Vec<CompletionCandidate> {
             channel: value_of("--channel"),
             catalogue: value_of("--catalogue"),
         };
-        let mut catalogue = session.catalogue(&source).await?;
+        let catalogue = session.ctx().catalogue(&choices::offer(&source)).await?;
+        let mut catalogue = common::catalogue::Catalogue::clone(&catalogue);
         catalogue
             .entries
             .retain(|entry| has("--core") || entry.class != CatalogueClass::Core);
@@ -135,7 +137,7 @@ pub fn installations() -> Vec<CompletionCandidate> {
 /// Names of catalogues.
 pub fn catalogues() -> Vec<CompletionCandidate> {
     ask(async |session| {
-        let objects = session.catalogues().await?.iter();
+        let objects = session.ctx().catalogues().await?.iter();
         let visible =
             objects.filter(|object| has("--core") || object.spec.class != CatalogueClass::Core);
         Ok(visible

@@ -1,15 +1,13 @@
-//! Exit codes, and which error ends with which (product.md 2, semantics 17).
+//! Exit codes, and which error ends with which (semantics 17).
 
 use std::process::ExitCode;
 
 use addons_engine::EngineError;
-use common::plan::file::Moved;
+use addons_operation::OperationError;
+use addons_operation::choose::ChooseError;
+use addons_operation::verdict::Refused;
 use common::plan::planner::{PlanError, RefusalReason};
 
-use crate::operation::choose::ChooseError;
-use crate::operation::interruption::Interrupted;
-use crate::operation::required_types::NotServed;
-use crate::operation::verdict::Refused;
 use crate::usage::Usage;
 
 /// How the program ends. Of several add-ons the highest of 6, 5, 4, 3, 1 counts; 2 ends the program before any of them.
@@ -41,27 +39,42 @@ impl Exit {
     }
 
     fn of_one(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
-        if let Some(error) = error.downcast_ref::<EngineError>() {
+        if let Some(error) = error.downcast_ref::<OperationError>() {
+            Self::of_operation(error)
+        } else if let Some(error) = error.downcast_ref::<EngineError>() {
             Some(Self::of_engine(error))
-        } else if let Some(error) = error.downcast_ref::<PlanError>() {
-            Some(Self::of_plan(error))
         } else if let Some(error) = error.downcast_ref::<ChooseError>() {
-            Some(match error {
-                ChooseError::DoesNotFit { .. } => Self::DoesNotFit,
-                ChooseError::Unknown { .. } => Self::Failed,
-            })
-        } else if error.is::<Moved>() {
-            Some(Self::Conflict)
+            Some(Self::of_choice(error))
         } else if error.is::<Refused>() {
             Some(Self::Denied)
-        } else if error.is::<NotServed>() {
-            Some(Self::TimedOut)
-        } else if error.is::<Interrupted>() {
-            Some(Self::Interrupted)
         } else if error.is::<Usage>() {
             Some(Self::Usage)
         } else {
             None
+        }
+    }
+
+    fn of_operation(error: &OperationError) -> Option<Self> {
+        match error.root() {
+            OperationError::Engine(error) => Some(Self::of_engine(error)),
+            OperationError::Plan(error) => Some(Self::of_plan(error)),
+            OperationError::Choose(error) => Some(Self::of_choice(error)),
+            OperationError::Moved(_) => Some(Self::Conflict),
+            OperationError::Refused(_) => Some(Self::Denied),
+            OperationError::NotServed(_) => Some(Self::TimedOut),
+            OperationError::Interrupted(_) => Some(Self::Interrupted),
+            OperationError::Recreate(_)
+            | OperationError::Ambiguous { .. }
+            | OperationError::NotLocal { .. } => Some(Self::Usage),
+            // Their causes may have one.
+            _ => None,
+        }
+    }
+
+    fn of_choice(error: &ChooseError) -> Self {
+        match error {
+            ChooseError::DoesNotFit { .. } => Self::DoesNotFit,
+            ChooseError::Unknown { .. } => Self::Failed,
         }
     }
 
@@ -105,6 +118,7 @@ impl From<Exit> for ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use addons_operation::interruption::Interrupted;
     use anyhow::anyhow;
 
     use super::*;
@@ -134,7 +148,7 @@ mod tests {
             (misfit.into(), Exit::DoesNotFit),
             (EngineError::NotInitialised.into(), Exit::Failed),
             (Usage("wrong".into()).into(), Exit::Usage),
-            (Interrupted.into(), Exit::Interrupted),
+            (OperationError::from(Interrupted).into(), Exit::Interrupted),
         ] {
             assert_eq!(Exit::of(&error), code, "{error}");
         }

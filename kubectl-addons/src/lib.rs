@@ -1,20 +1,23 @@
-//! The plugin `kubectl addons`: flags and output at the edge, the main job in [`operation`], a file a verb in [`commands`].
+//! The plugin `kubectl addons`: the edge of the library `addons-operation`, with a file a verb in [`commands`].
 //!
-//! [`cli`] says what can be typed, [`session`] reads what commands need, [`source`] and [`location`] fetch indexes and
-//! manifests, [`output`] prints, [`exit`] knows the exit codes. Decisions are made in the crate `common`.
+//! [`cli`] says what can be typed, [`choices`] turns it into what operations take, [`session`] holds flags and context,
+//! [`change`] announces a plan, asks, executes and reports, [`prompt`] asks for values, [`display`] shows events, [`words`] makes
+//! sentences of values, [`output`] prints, [`exit`] knows the exit codes. Decisions are made in the crate `common`.
 
+pub mod change;
+pub mod choices;
 pub mod cli;
 pub mod commands;
 pub mod completion;
-pub mod definitions;
+pub mod display;
 pub mod exit;
-pub mod health;
-pub mod operation;
 pub mod output;
 pub mod progress;
+pub mod prompt;
 pub mod session;
 pub mod settings;
 pub mod usage;
+pub mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

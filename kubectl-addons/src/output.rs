@@ -1,4 +1,4 @@
-//! Data on stdout, all else on stderr (product.md 2). Nothing else in this crate prints.
+//! Data on stdout, all else on stderr. Nothing else in this crate prints.
 //!
 //! JSON and YAML of several things is one object `{"items": [...]}`; fields of items are added, never renamed or removed.
 
@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::cli::Format;
 use crate::exit::Exit;
+use crate::words;
 
 /// A list, as JSON and YAML show it.
 #[derive(Debug, Serialize)]
@@ -85,10 +86,24 @@ pub fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Prints an error with its chain, once, and tells its exit code.
+/// Prints a warning on stderr.
+pub fn warn(text: &str) {
+    note(&format!("warning: {text}"));
+}
+
+/// Prints an error with its chain and the way out, once; its exit code.
 pub fn failure(error: &anyhow::Error) -> Exit {
-    note(&error_text(error));
+    note(&with_way_out(error_text(error), error));
     Exit::of(error)
+}
+
+/// The commands that look and resolve, below an error of an operation.
+fn with_way_out(mut text: String, error: &anyhow::Error) -> String {
+    let own = error.chain().find_map(|cause| cause.downcast_ref());
+    for line in own.into_iter().flat_map(words::hint::lines) {
+        text.push_str(&format!("\n         {line}"));
+    }
+    text
 }
 
 /// `error: WHAT: CAUSE: CAUSE`; further lines of a message (the way out) stand below its first word.
@@ -177,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_obeys_nobody_else() {
+    fn text_of_others_does_not_steer_the_terminal() {
         assert_eq!(plain("a\u{1b}[31m\r\nb\u{9b}2J"), "a[31m\nb2J");
     }
 }

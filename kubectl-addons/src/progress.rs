@@ -1,12 +1,10 @@
-//! Shows what the engine does while it does it: a live list on a terminal, plain lines elsewhere (product.md 2).
+//! Shows what the engine does while it does it: a live list on a terminal, plain lines elsewhere.
 //!
 //! Everything goes to stderr. A line is printed once a rank or an object is settled, with the same words that the plan used;
 //! on a terminal the unsettled ones stand below, each with why it is waiting.
 
-mod patience;
-
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use addons_engine::Event;
@@ -16,26 +14,20 @@ use common::plan::{Plan, summary};
 use common::readiness::Status;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use crate::operation::announce;
+use crate::words::plan as words;
 
-pub use patience::{counting, patiently};
-
-/// Receives the events of a command.
-pub struct Progress<'a> {
-    state: Mutex<State<'a>>,
-}
-
-struct State<'a> {
+/// The progress of a plan.
+pub struct Progress {
+    plan: Arc<addons_operation::Plan>,
     began: Instant,
     /// `None` where stderr is no terminal.
     live: Option<MultiProgress>,
-    parts: Vec<Part<'a>>,
+    parts: Vec<Part>,
     waiting: BTreeMap<ObjectKey, Option<ProgressBar>>,
 }
 
 /// One installation of the command.
-struct Part<'a> {
-    plan: &'a Plan,
+struct Part {
     /// Its name, where the command has several.
     name: String,
     ranks: BTreeMap<Rank, Counted>,
@@ -51,47 +43,40 @@ struct Counted {
     bar: Option<ProgressBar>,
 }
 
-impl<'a> Progress<'a> {
+impl Progress {
     /// `live`: whether stderr is a terminal that can move its cursor.
-    pub fn new(live: bool, plans: &[&'a Plan]) -> Self {
-        let parts = plans.iter().map(|plan| Part {
-            plan,
-            name: match plans.len() {
+    pub fn new(live: bool, plan: &Arc<addons_operation::Plan>) -> Self {
+        let installations = &plan.installations;
+        let parts = installations.iter().map(|planned| Part {
+            name: match installations.len() {
                 1 => String::new(),
-                _ => format!("{}  ", plan.installation.name),
+                _ => format!("{}  ", planned.plan.installation.name),
             },
-            ranks: summary::steps_by_rank(plan)
+            ranks: summary::steps_by_rank(&planned.plan)
                 .into_iter()
                 .map(|(rank, steps)| (rank, Counted::new(steps)))
                 .collect(),
-            deletions: Counted::new(plan.prune.iter().flatten().count()),
+            deletions: Counted::new(planned.plan.prune.iter().flatten().count()),
         });
-        let state = State {
+        Self {
+            parts: parts.collect(),
+            plan: Arc::clone(plan),
             began: Instant::now(),
             live: live.then(MultiProgress::new),
-            parts: parts.collect(),
             waiting: BTreeMap::new(),
-        };
-        Self {
-            state: Mutex::new(state),
         }
     }
 
-    /// Shows one event of an installation.
-    pub fn show(&self, part: usize, event: &Event) {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .show(part, event);
-    }
-
-    /// Ends the live list; what is unsettled is told by the report.
-    pub fn finish(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.end_ranks();
-        for bar in std::mem::take(&mut state.waiting).into_values().flatten() {
+    /// Ends the live list; what is unfinished is told by the report.
+    pub fn finish(mut self) {
+        self.end_ranks();
+        for bar in std::mem::take(&mut self.waiting).into_values().flatten() {
             bar.finish_and_clear();
         }
+    }
+
+    fn plan(&self, part: usize) -> Option<&Plan> {
+        Some(&self.plan.installations.get(part)?.plan)
     }
 }
 
@@ -136,8 +121,9 @@ impl Counted {
     }
 }
 
-impl State<'_> {
-    fn show(&mut self, part: usize, event: &Event) {
+impl Progress {
+    /// Shows one event of an installation.
+    pub fn show(&mut self, part: usize, event: &Event) {
         match event {
             Event::WaitingForLock { holder } => {
                 self.line(&format!("… waiting for {holder} to finish"))
@@ -153,7 +139,7 @@ impl State<'_> {
             }
             Event::Warning { key, message } => {
                 let message = self.masked(part, message);
-                self.line(&format!("careful: {key}: {message}"));
+                self.line(&format!("warning: {key}: {message}"));
             }
             // The report lists them with both values.
             Event::Settled(_) => {}
@@ -168,13 +154,13 @@ impl State<'_> {
     /// Counts an object; its rank has a line of its own once it is complete.
     fn applied(&mut self, part: usize, key: &ObjectKey) {
         let new_bar = self.bar();
+        let step = self.plan(part).and_then(|plan| plan.step(key));
+        let Some(rank) = step.map(|step| Rank::of(key, Some(&step.object))) else {
+            return;
+        };
         let Some(part) = self.parts.get_mut(part) else {
             return;
         };
-        let Some(step) = part.plan.step(key) else {
-            return;
-        };
-        let rank = Rank::of(key, Some(&step.object));
         let Some(line) = part.ranks.get_mut(&rank) else {
             return;
         };
@@ -186,11 +172,11 @@ impl State<'_> {
     /// Tells of a deletion, or counts it where the plan counted them too.
     fn pruned(&mut self, part: usize, key: &ObjectKey) {
         let new_bar = self.bar();
+        let deleted = self.plan(part).map_or("", words::deleted);
         let Some(part) = self.parts.get_mut(part) else {
             return;
         };
-        let deleted = announce::deleted(part.plan);
-        let told = if part.deletions.steps > announce::LISTED {
+        let told = if part.deletions.steps > words::LISTED {
             let title = format!("{}{deleted}", part.name);
             part.deletions.count(&title, new_bar)
         } else {
@@ -202,12 +188,12 @@ impl State<'_> {
     /// Tells what came of what was begun and not completed.
     fn end_ranks(&mut self) {
         let mut lines = Vec::new();
-        for part in &mut self.parts {
+        for (part, planned) in self.parts.iter_mut().zip(&self.plan.installations) {
             for (rank, line) in &mut part.ranks {
                 let title = format!("{}{}", part.name, rank.title());
                 lines.extend(line.end(&title));
             }
-            let title = format!("{}{}", part.name, announce::deleted(part.plan));
+            let title = format!("{}{}", part.name, words::deleted(&planned.plan));
             lines.extend(part.deletions.end(&title));
         }
         lines.iter().for_each(|line| self.line(line));
@@ -215,8 +201,8 @@ impl State<'_> {
 
     /// Words of others, which may repeat what the plan hides.
     fn masked(&self, part: usize, message: &str) -> String {
-        let part = self.parts.get(part);
-        part.map_or_else(|| message.to_owned(), |part| part.plan.mask.text(message))
+        let plan = self.plan(part);
+        plan.map_or_else(|| message.to_owned(), |plan| plan.mask.text(message))
     }
 
     fn waiting(&mut self, key: &ObjectKey, status: Status, message: &str) {

@@ -118,8 +118,8 @@ async fn what_is_not_served_in_time_ends_with_3_and_writes_nothing() -> Result<(
 #[tokio::test]
 async fn who_only_looks_does_not_wait() -> Result<()> {
     let (rig, channel) = set_up("types-look", "Prometheus").await?;
-    let careful = format!(
-        "careful: monitors requires {}/v1 Prometheus, which this cluster does not serve",
+    let warning = format!(
+        "warning: monitors requires {}/v1 Prometheus, which this cluster does not serve",
         group(&rig.stage)
     );
     for (line, code) in [
@@ -135,7 +135,7 @@ async fn who_only_looks_does_not_wait() -> Result<()> {
     ] {
         let said = rig.run(&line).await?.ended(code)?.stderr;
         // The last command has both add-ons: one brings what the other requires.
-        let warned = said.contains(&careful);
+        let warned = said.contains(&warning);
         ensure!(warned != line.starts_with("channel"), "{line}: {said}");
     }
     let seen = rig.proxy.requests();

@@ -33,6 +33,7 @@ pub struct ClusterOptions {
 /// A connection to one cluster: HTTP/1.1, as many connections as requests are in flight (and one for each watch).
 pub struct Cluster {
     client: kube::Client,
+    config: Option<kube::Config>,
     options: ClusterOptions,
     /// URL, for errors.
     pub(super) server: String,
@@ -57,6 +58,7 @@ impl Cluster {
         mut config: kube::Config,
         options: ClusterOptions,
     ) -> Result<Self, EngineError> {
+        let given = config.clone();
         let server = config.cluster_url.to_string();
         let server = server.trim_end_matches('/').to_owned();
         config.default_retry = false;
@@ -76,7 +78,10 @@ impl Cluster {
             server: server.clone(),
             source: Box::new(error),
         })?;
-        Ok(Self::build(client, server, options, cache))
+        Ok(Self {
+            config: Some(given),
+            ..Self::build(client, server, options, cache)
+        })
     }
 
     /// Takes a client that stands already (a fake API server, a client with further layers); nothing is kept on disk.
@@ -93,6 +98,7 @@ impl Cluster {
     ) -> Self {
         Self {
             client,
+            config: None,
             server,
             permits: Semaphore::new(options.concurrency.max(1)),
             options,
@@ -109,6 +115,12 @@ impl Cluster {
     #[must_use]
     pub fn client(&self) -> &kube::Client {
         &self.client
+    }
+
+    /// The configuration that it was made with, for programs that connect by themselves; `None` where it was made of a client.
+    #[must_use]
+    pub fn config(&self) -> Option<&kube::Config> {
+        self.config.as_ref()
     }
 
     pub(super) fn options(&self) -> &ClusterOptions {

@@ -12,7 +12,6 @@ use common::plan::prune::limit::PruneLimit;
 
 use super::Output;
 use crate::completion;
-use crate::operation::pipeline::Wanted;
 
 /// Flags of `install`.
 #[derive(Args, Debug)]
@@ -44,17 +43,6 @@ pub struct New {
     /// Install as a core add-on, which cannot be deleted; only members of the core group may
     #[arg(long)]
     pub core: bool,
-}
-
-impl New {
-    /// The same as the pipeline takes it.
-    pub fn wanted(&self) -> Wanted<'_> {
-        Wanted {
-            name: self.name.as_deref(),
-            target_namespace: self.target_namespace.as_deref(),
-            core: self.core,
-        }
-    }
 }
 
 /// Flags of `upgrade`.
@@ -241,16 +229,6 @@ impl Delete {
             .chain(namespaces)
             .chain(volumes)
             .collect()
-    }
-}
-
-impl From<&BTreeSet<KeptKind>> for Delete {
-    fn from(kinds: &BTreeSet<KeptKind>) -> Self {
-        Self {
-            delete_crds: kinds.contains(&KeptKind::CustomResourceDefinition),
-            delete_namespaces: kinds.contains(&KeptKind::Namespace),
-            delete_volumes: kinds.contains(&KeptKind::PersistentVolume),
-        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod text;
 
-use addons_engine::diff;
 use anyhow::Result;
 use common::api::installation::{HelmRelease, Installed};
 use common::manifest::key::ObjectKey;
@@ -12,18 +11,14 @@ use common::plan::prune::limit::PruneLimit;
 use common::plan::{Deletion, InstallationName, Plan, Verb};
 use serde::Serialize;
 
+use crate::choices;
 use crate::cli::Format;
-use crate::cli::operation::{Diff, Values};
+use crate::cli::operation::Diff;
 use crate::exit::Exit;
-use crate::operation::candidate::Candidate;
-use crate::operation::choose::Wish;
-use crate::operation::known::name_of;
-use crate::operation::pipeline::{Pipeline, Wanted};
-use crate::operation::together::Flags;
 use crate::output;
 use crate::session::Session;
-
-use super::upgrade::targets;
+use addons_operation::plan::compare as ask_server;
+use addons_operation::{Choices, Intent, NewInstallation, Resolver, Target};
 
 /// What an upgrade would change in one installation, as JSON and YAML show it.
 #[derive(Debug, Serialize)]
@@ -68,60 +63,35 @@ pub async fn run(session: &Session, args: &Diff) -> Result<Exit> {
     }
 }
 
-/// The candidates behind names: an upgrade of what is installed, an installation of what is not; without names, upgrades
-/// of everything.
-///
-/// # Errors
-/// No such add-on, nothing fits, or the verdict is a denial.
-pub async fn candidates(
-    pipeline: &Pipeline<'_>,
-    session: &Session,
-    typed: &[String],
-    wanted: Wanted<'_>,
-    values: &Values,
-) -> Result<Vec<Candidate>> {
-    let namespace = session.global().namespace.as_ref();
-    let is_new = |typed: &String| {
-        let name = Wish::parse(typed).name;
-        let mut records = pipeline.known.records.iter().map(name_of);
-        let is_meant = |found: InstallationName| {
-            found.name == name && namespace.is_none_or(|namespace| found.namespace == *namespace)
-        };
-        wanted.name.is_some() || !records.any(is_meant)
-    };
-    let (new, installed): (Vec<_>, Vec<_>) = typed.iter().cloned().partition(is_new);
-    let mut candidates = Vec::new();
-    for typed in &new {
-        let wish = Wish::parse(typed);
-        candidates.push(pipeline.install(&wish, wanted, values).await?);
-    }
-    if !installed.is_empty() || new.is_empty() {
-        for (record, version) in targets(pipeline, &installed, session)? {
-            let version = version.as_deref();
-            candidates.push(pipeline.upgrade(record, version, values).await?);
-        }
-    }
-    Ok(candidates)
-}
-
 async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
-    let pipeline = Pipeline::new(session, &args.source).await?;
+    let edits = choices::edits(&args.values)?;
+    let named = args.addons.iter().map(|typed| NewInstallation {
+        addon: Target::parse(typed),
+        edits: edits.clone(),
+        ..NewInstallation::default()
+    });
+    let intent = match args.addons.is_empty() {
+        true => Intent::Upgrade {
+            installations: Vec::new(),
+            edits: edits.clone(),
+        },
+        false => Intent::InstallOrUpgrade(named.collect()),
+    };
+    let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
+    let resolution = resolver.resolve(&intent, &Default::default()).await?;
     // Whatever was edited is shown, and whatever would be pruned.
-    let flags = Flags {
+    let choices = Choices {
         repair: true,
         allow_downgrade: true,
         allow_prune: PruneLimit::ALL,
-        ..Flags::default()
+        ..Choices::default()
     };
-    let wanted = Wanted::default();
-    let candidates = candidates(&pipeline, session, &args.addons, wanted, &args.values).await?;
+    let plan = resolver.plan(resolution.whole()?, &choices).await?;
+    let plan = plan.whole()?;
     let cluster = session.cluster().await?;
     let mut found = Vec::new();
-    for (_, outcome) in pipeline.plan(candidates, flags).await? {
-        if let Some(prepared) = outcome? {
-            let changes = diff::diff(cluster, &prepared.plan).await?;
-            found.push((prepared.plan, changes));
-        }
+    for planned in &plan.installations {
+        found.push((&planned.plan, ask_server(session.ctx(), planned).await?));
     }
     let items: Vec<Compared<'_>> = found
         .iter()

@@ -11,13 +11,15 @@ use common::manifest::key::ObjectKey;
 use common::render::images::{images, mentions};
 use serde::Serialize;
 
+use crate::choices;
 use crate::cli::Format;
 use crate::cli::reading::Images;
 use crate::exit::Exit;
-use crate::operation::choose::{Wish, choose};
-use crate::operation::content;
 use crate::output::{self, Items, table::Table};
 use crate::session::Session;
+use addons_operation::Target;
+use addons_operation::choose::choose;
+use addons_operation::render;
 
 /// An image and who needs it.
 #[derive(Debug, Serialize)]
@@ -32,7 +34,10 @@ struct Row {
 /// # Errors
 /// The catalogues or the index cannot be read; a name that is unknown or does not fit.
 pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
-    let catalogue = session.catalogue(&args.source).await?;
+    let catalogue = session
+        .ctx()
+        .catalogue(&choices::offer(&args.source))
+        .await?;
     let facts = super::facts(session, &args.fit).await?;
     let entries = if args.addons.is_empty() {
         fitting(session, &catalogue, &facts, args.core)
@@ -42,14 +47,14 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut is_complete = true;
     for entry in entries {
-        match content::of_entry(session, &entry, &args.fit).await {
+        match render::of_entry(session.ctx(), &entry, args.fit.k8s.as_deref()).await {
             Ok(rendered) => {
                 for manifest in &rendered.manifests {
                     collect(&entry, manifest, &mut found);
                 }
             }
             Err(error) => {
-                output::note(&format!("not listed: {error:#}"));
+                output::note(&format!("not listed: {}", error.chain()));
                 is_complete = false;
             }
         }
@@ -72,7 +77,7 @@ fn named(
 ) -> Result<Vec<Entry>> {
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
-        let wish = Wish::parse(name);
+        let wish = Target::parse(name);
         let request = Request {
             addon: &wish.name,
             version: wish.version.as_deref(),
@@ -112,7 +117,7 @@ fn collect(entry: &Entry, manifest: &Manifest, found: &mut BTreeMap<String, BTre
         let object =
             ObjectKey::of(&manifest.object).map_or_else(String::new, |key| key.to_string());
         output::note(&format!(
-            "careful: {}: {object}: {} names {}, which may be an image and is not listed",
+            "warning: {}: {object}: {} names {}, which may be an image and is not listed",
             entry.addon, mention.place, mention.image
         ));
     }

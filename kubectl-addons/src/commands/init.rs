@@ -1,18 +1,19 @@
 //! `init`: our definitions.
 
+use addons_operation::definitions;
 use anyhow::Result;
 
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::{definitions, output};
+use crate::{output, words};
 
 /// Installs the definitions, or updates older ones.
 ///
 /// # Errors
 /// What the server refuses.
 pub async fn run(session: &Session) -> Result<Exit> {
-    for line in definitions::install(session).await? {
-        output::note(&line);
+    for (definition, done) in definitions::install(session.ctx()).await? {
+        output::note(&words::definition(&definition, &done));
     }
     // Plain init says that nothing is enforced yet (semantics 17).
     output::note(

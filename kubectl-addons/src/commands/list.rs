@@ -11,10 +11,10 @@ use serde::Serialize;
 use crate::cli::Format;
 use crate::cli::reading::List;
 use crate::exit::Exit;
-use crate::health;
-use crate::operation::known::{Known, name_of};
 use crate::output::{self, Items, age::age, table::Table};
 use crate::session::Session;
+use addons_operation::health;
+use addons_operation::{Records, name_of};
 
 /// One installation.
 #[derive(Debug, Serialize)]
@@ -43,15 +43,10 @@ struct Row {
 /// # Errors
 /// The server cannot be reached, or refuses.
 pub async fn run(session: &Session, args: &List) -> Result<Exit> {
-    let known = Known::read(session).await?;
+    let known = Records::read(session.ctx()).await?;
     let namespace = session.global().namespace.as_deref();
-    let in_namespace = |record: &&AddonInstallation| {
-        namespace.is_none_or(|namespace| record.metadata.namespace.as_deref() == Some(namespace))
-    };
     let records: Vec<_> = known
-        .records
-        .iter()
-        .filter(in_namespace)
+        .within(namespace)
         .filter(|record| !args.core || record.spec.core_addon)
         .cloned()
         .collect();
@@ -71,7 +66,10 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
             }
         }
         Format::Table | Format::Wide if rows.is_empty() => {
-            output::note("nothing is installed; see what there is: kubectl addons search");
+            output::note(match args.outdated && !records.is_empty() {
+                true => "everything is up to date",
+                false => "nothing is installed; see what there is: kubectl addons search",
+            });
         }
         format @ (Format::Table | Format::Wide) => {
             output::data(&table(&rows, format == Format::Wide))
@@ -87,7 +85,7 @@ async fn rows(session: &Session, records: &[AddonInstallation]) -> Result<Vec<Ro
     let cluster = session.cluster().await?;
     let troubles = health::troubles(cluster, records).await?;
     // Indexes are not fetched for a list; `upgrade --dry-run` does.
-    let catalogue = Catalogue::of_objects(session.catalogues().await?);
+    let catalogue = Catalogue::of_objects(session.ctx().catalogues().await?);
     let facts = session.facts(None, None).await?;
     let now = cluster.now();
     let mut rows = Vec::new();

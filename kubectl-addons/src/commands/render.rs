@@ -13,17 +13,18 @@ use common::plan::InstallationName;
 use common::values;
 use serde_json::{Value, json};
 
+use crate::choices;
 use crate::cli::Format;
 use crate::cli::render::{Render, RenderFormat};
 use crate::exit::Exit;
-use crate::operation::candidate::Candidate;
-use crate::operation::choose::{Wish, choose};
-use crate::operation::content;
-use crate::operation::fetch::{Verified, fetch};
-use crate::operation::inputs::{Data, Inputs};
-use crate::operation::pipeline::overlaid;
 use crate::output;
 use crate::session::Session;
+use addons_operation::Resolved;
+use addons_operation::Target;
+use addons_operation::choose::choose;
+use addons_operation::fetch::{self, Verified};
+use addons_operation::inputs::{Data, Inputs};
+use addons_operation::render;
 use addons_sources::{Fetched, folder};
 
 /// Renders one add-on, or one folder.
@@ -46,27 +47,28 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
         namespace: session.global().system_namespace.clone(),
         name,
     };
-    let mut candidate = Candidate::new(name, None, entry, Rules::Auto);
-    let spec = &mut candidate.wanted.spec;
+    let mut resolved = Resolved::new(name, None, entry, Rules::Auto);
+    let spec = &mut resolved.wanted.spec;
     spec.target_namespace = args.target_namespace.clone();
     spec.registry = args.values.registry.clone();
-    spec.values = Some(overlaid(None, &args.values)?);
-    candidate.inputs = match &args.data {
-        Some(file) => Inputs::given(&candidate, Data::Given(data(file)?)),
+    spec.values = Some(choices::edits(&args.values)?.over(None)?);
+    let inputs = match &args.data {
+        Some(file) => Inputs::given(&resolved, Data::Given(data(file)?)),
         None if args.dir.is_some() || args.fit.k8s.is_some() => {
             let version = args.fit.k8s.as_deref().unwrap_or_default();
-            Inputs::given(&candidate, Data::of_version(version))
+            Inputs::given(&resolved, Data::of_version(version))
         }
-        None => Inputs::read(session, &candidate).await?,
+        None => Inputs::read(session.ctx(), &resolved).await?,
     };
     let verified = match folder {
         Some(verified) => verified,
-        None => fetch(session, &candidate).await?,
+        None => fetch::package(session.ctx(), &resolved).await?,
     };
     // The Secret beside the installations is part of the data, and never printed (product.md 3).
-    let mask = candidate.inputs.mask();
+    let mask = inputs.mask();
     if args.output == RenderFormat::Raw {
-        let text = content::text(session, &candidate, verified.fetched.package).await?;
+        let text =
+            render::text(session.ctx(), &resolved, &inputs, verified.fetched.package).await?;
         tell(&text.warnings);
         match mask.is_empty() {
             true => output::bytes(&text.raw()),
@@ -74,7 +76,7 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
         }
         return Ok(Exit::Done);
     }
-    let rendered = content::objects(session, &candidate, verified).await?;
+    let rendered = render::objects(session.ctx(), &resolved, inputs, verified).await?;
     tell(&rendered.warnings);
     let objects = rendered.manifests.into_iter();
     let objects: Vec<Value> = objects.map(|one| mask.value(&one.object)).collect();
@@ -84,8 +86,11 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
 
 /// The entry that fits.
 async fn of_catalogue(session: &Session, args: &Render) -> Result<Entry> {
-    let wish = Wish::parse(args.addon.as_deref().unwrap_or_default());
-    let catalogue = session.catalogue(&args.source).await?;
+    let wish = Target::parse(args.addon.as_deref().unwrap_or_default());
+    let catalogue = session
+        .ctx()
+        .catalogue(&choices::offer(&args.source))
+        .await?;
     let request = Request {
         addon: &wish.name,
         version: wish.version.as_deref(),
@@ -156,6 +161,6 @@ fn print(objects: &[Value], format: RenderFormat) -> Result<()> {
 
 fn tell(warnings: &[String]) {
     for warning in warnings {
-        output::note(&format!("careful: {warning}"));
+        output::warn(warning);
     }
 }

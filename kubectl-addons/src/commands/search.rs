@@ -6,6 +6,7 @@ use common::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection,
 use common::catalogue::{Catalogue, Entry, Origin};
 use serde::Serialize;
 
+use crate::choices;
 use crate::cli::Format;
 use crate::cli::reading::Search;
 use crate::exit::Exit;
@@ -39,7 +40,11 @@ struct Row {
 /// # Errors
 /// The catalogues or the index cannot be read; without `--k8s`, the server does not answer.
 pub async fn run(session: &Session, args: &Search) -> Result<Exit> {
-    let mut catalogue = session.catalogue(&args.source).await?;
+    let catalogue = session
+        .ctx()
+        .catalogue(&choices::offer(&args.source))
+        .await?;
+    let mut catalogue = Catalogue::clone(&catalogue);
     let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
     catalogue
         .entries

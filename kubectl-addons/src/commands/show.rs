@@ -13,13 +13,15 @@ use common::manifest::key::ObjectKey;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::choices;
 use crate::cli::Format;
 use crate::cli::reading::Show;
 use crate::exit::Exit;
-use crate::operation::choose::{ChooseError, Wish, choose};
-use crate::operation::content::{self, Rendered};
 use crate::output;
 use crate::session::Session;
+use addons_operation::Target;
+use addons_operation::choose::{ChooseError, choose};
+use addons_operation::render::{self, Rendered};
 
 /// An add-on as JSON and YAML show it.
 #[derive(Debug, Serialize)]
@@ -105,8 +107,11 @@ struct PassedOver {
 /// # Errors
 /// No such add-on; a manifest that cannot be fetched, verified or read (after everything else was shown).
 pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
-    let wish = Wish::parse(&args.addon);
-    let catalogue = session.catalogue(&args.source).await?;
+    let wish = Target::parse(&args.addon);
+    let catalogue = session
+        .ctx()
+        .catalogue(&choices::offer(&args.source))
+        .await?;
     let request = Request {
         addon: &wish.name,
         version: wish.version.as_deref(),
@@ -126,7 +131,7 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     let fetched = match &selection.chosen {
         // A chart takes helm and a while: `render` shows what is in it.
         Some(entry) if entry.version.template.method != Method::Helm => {
-            Some(content::of_entry(session, entry, &args.fit).await)
+            Some(render::of_entry(session.ctx(), entry, args.fit.k8s.as_deref()).await)
         }
         _ => None,
     };
@@ -139,7 +144,7 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
         .iter()
         .chain(rendered.iter().flat_map(|rendered| &rendered.warnings))
     {
-        output::note(&format!("careful: {warning}"));
+        output::warn(warning);
     }
     let shown = Shown::new(wish, &facts, &selection, rendered);
     match args.output.format {
@@ -148,7 +153,7 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
         Format::Table | Format::Wide => output::data(&text::text(&shown)),
     }
     match failure {
-        Some(error) => Err(error),
+        Some(error) => Err(error.into()),
         None if selection.chosen.is_none() => Ok(Exit::DoesNotFit),
         None => Ok(Exit::Done),
     }
@@ -156,7 +161,7 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
 
 impl Shown {
     fn new(
-        wish: Wish,
+        wish: Target,
         facts: &ClusterFacts,
         selection: &Selection,
         rendered: Option<Rendered>,

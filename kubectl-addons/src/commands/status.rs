@@ -9,14 +9,13 @@ use serde::Serialize;
 use crate::cli::Format;
 use crate::cli::reading::Status;
 use crate::exit::Exit;
-use crate::health::{self, ObjectHealth};
-use crate::operation::announce::label;
-use crate::operation::known::Known;
-use crate::operation::pipeline::find;
-use crate::operation::release;
 use crate::output;
 use crate::session::Session;
+use crate::words::plan::label;
 use addons_helm;
+use addons_operation::Records;
+use addons_operation::health::{self, ObjectHealth};
+use addons_operation::release;
 
 /// One installation with its objects.
 #[derive(Debug, Serialize)]
@@ -38,8 +37,8 @@ struct View<'a> {
 /// # Errors
 /// There is none of that name; the server cannot be reached, or refuses.
 pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
-    let known = Known::read(session).await?;
-    let record = find(&known, &args.name, session)?;
+    let known = Records::read(session.ctx()).await?;
+    let record = known.find(&args.name, session.global().namespace.as_deref())?;
     let objects = health::objects(session.cluster().await?, record).await?;
     let troubles: Vec<_> = objects
         .iter()
@@ -48,7 +47,7 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
         .collect();
     let word = health::word(record, &troubles);
     let helm = match record.status.as_ref().and_then(release::recorded) {
-        Some(named) => Some(helm(release::status(session, named).await?, named)),
+        Some(named) => Some(helm(release::status(session.ctx(), named).await?, named)),
         None => None,
     };
     match args.output.format {

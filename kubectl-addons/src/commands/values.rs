@@ -11,16 +11,14 @@ use common::values::layers::{Explained, Layers, Values};
 use crate::cli::Format;
 use crate::cli::reading;
 use crate::exit::Exit;
-use crate::operation::candidate::Candidate;
-use crate::operation::fetch::fetch;
-use crate::operation::installed;
-use crate::operation::known::{Known, name_of};
-use crate::operation::pipeline::find;
-use crate::operation::values_from;
 use crate::output::table::Table;
 use crate::output::{self, Items};
 use crate::session::Session;
 use addons_helm;
+use addons_operation::installed;
+use addons_operation::values_from;
+use addons_operation::{Records, name_of};
+use addons_operation::{Resolved, fetch};
 
 /// Longest value in a column, in characters.
 const MAX_WIDTH: usize = 60;
@@ -31,8 +29,8 @@ const MAX_WIDTH: usize = 60;
 /// # Errors
 /// There is no installation of that name; the server cannot be reached, or refuses.
 pub async fn run(session: &Session, args: &reading::Values) -> Result<Exit> {
-    let known = Known::read(session).await?;
-    let record = find(&known, &args.name, session)?;
+    let known = Records::read(session.ctx()).await?;
+    let record = known.find(&args.name, session.global().namespace.as_deref())?;
     let (layers, unread) = read(session, record).await?;
     let explained = layers.explain();
     match args.output.format {
@@ -65,7 +63,7 @@ async fn read(
     record: &AddonInstallation,
 ) -> Result<(Layers, Vec<anyhow::Error>)> {
     let mut unread = Vec::new();
-    let mut layers = match installed::entry(session, record).await {
+    let mut layers = match installed::entry(session.ctx(), record).await {
         Ok(entry) => {
             let mut layers = Layers::of(&entry, record);
             match package(session, record, &entry).await {
@@ -75,7 +73,10 @@ async fn read(
             layers
         }
         Err(error) => {
-            unread.push(error.context("the values of package, catalogue and form are left out"));
+            unread.push(
+                anyhow::Error::from(error)
+                    .context("the values of package, catalogue and form are left out"),
+            );
             let stored = record.spec.values.clone().unwrap_or_default();
             Layers {
                 spec: Values::new("spec.values", stored),
@@ -85,7 +86,9 @@ async fn read(
     };
     match values_from::read(session.cluster().await?, record).await {
         Ok(found) => layers.values_from = found.values,
-        Err(error) => unread.push(error.context("the values of Secrets are left out")),
+        Err(error) => {
+            unread.push(anyhow::Error::from(error).context("the values of Secrets are left out"))
+        }
     }
     Ok((layers, unread))
 }
@@ -96,13 +99,16 @@ async fn package(session: &Session, record: &AddonInstallation, entry: &Entry) -
     if method == Method::Manifest {
         return Ok(Values::default());
     }
-    let candidate = Candidate::new(
+    let resolved = Resolved::new(
         name_of(record),
         Some(record.clone()),
         entry.clone(),
         Rules::Auto,
     );
-    let package = fetch(session, &candidate).await?.fetched.package;
+    let package = fetch::package(session.ctx(), &resolved)
+        .await?
+        .fetched
+        .package;
     match method {
         Method::Helm => Ok(Values::new(
             "values.yaml of the chart",

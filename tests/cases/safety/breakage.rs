@@ -87,7 +87,7 @@ async fn a_field_that_live_objects_set_goes_only_when_accepted() -> Result<()> {
     let (_, channel) = upgrade.split_once("--channel").unwrap_or_default();
     let diff = format!("diff some -n {namespace} --channel {channel}").replace("--yes", "");
     let shown = stage.run(&diff).await?.ended(1)?.stdout;
-    ensure!(shown.contains(&format!("careful   {change}")), "{shown}");
+    ensure!(shown.contains(&format!("warning   {change}")), "{shown}");
 
     stage
         .run(&format!("{upgrade} --allow-crd-breakage"))

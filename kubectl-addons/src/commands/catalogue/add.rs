@@ -9,13 +9,13 @@ use common::api::names;
 
 use super::contained::contain;
 use crate::cli::reading::CatalogueAdd;
-use crate::definitions::{self, Init};
 use crate::exit::Exit;
-use crate::operation::known::Known;
-use crate::operation::verdict;
 use crate::output;
 use crate::session::Session;
 use crate::usage::Usage;
+use addons_operation::Records;
+use addons_operation::definitions;
+use addons_operation::verdict;
 use addons_sources::location::{self, Located};
 
 /// Adds catalogues, or replaces those of the same name. All are read and judged before the first one is written.
@@ -24,27 +24,22 @@ use addons_sources::location::{self, Located};
 /// A location that cannot be read; a verdict that is a denial; what the server refuses.
 pub async fn run(session: &Session, args: &CatalogueAdd) -> Result<Exit> {
     let objects = read(session, args).await?;
-    let known = Known::read(session).await?;
-    let existing = session.catalogues().await?;
+    let known = Records::read(session.ctx()).await?;
+    let existing = session.ctx().catalogues().await?;
     let requester =
         super::requester(session, &objects.iter().chain(existing).collect::<Vec<_>>()).await?;
-    let mut facts = verdict::facts(session, &known, Default::default(), true).await?;
+    let mut facts = verdict::facts(session.ctx(), &known, Default::default(), true).await?;
     for object in &objects {
         let old = existing
             .iter()
             .find(|old| super::name(old) == super::name(object));
         let judged = validate::catalogue(object, old, &requester, &facts);
-        verdict::tell(&format!("catalogue {}", super::name(object)), &judged)?;
+        let what = format!("catalogue {}", super::name(object));
+        verdict::conclude(session.ctx(), &what, &judged)?;
         super::replace(&mut facts, object.clone());
     }
     if known.uninitialised {
-        definitions::initialise(
-            session,
-            Init {
-                forbidden: args.no_init,
-            },
-        )
-        .await?;
+        definitions::ensure(session.ctx(), !args.no_init).await?;
     }
     for object in &objects {
         let written = write(session, object).await?;
@@ -56,7 +51,7 @@ pub async fn run(session: &Session, args: &CatalogueAdd) -> Result<Exit> {
 async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalogue>> {
     let mut found = Vec::new();
     for location in &args.locations {
-        found.extend(location::read(location, &session.access()).await?);
+        found.extend(location::read(location, &session.ctx().access()).await?);
     }
     if args.name.is_some() && found.len() != 1 {
         return Err(Usage(format!(
@@ -68,10 +63,10 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalog
     let mut objects = Vec::new();
     for one in found {
         for warning in &one.warnings {
-            output::note(&format!("careful: {warning}"));
+            output::warn(warning);
         }
         let mut object = settle(session, args, one)?;
-        contain(&mut object, &session.access()).await?;
+        contain(&mut object, &session.ctx().access()).await?;
         if objects
             .iter()
             .any(|other| super::name(other) == super::name(&object))

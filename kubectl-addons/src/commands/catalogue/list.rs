@@ -32,7 +32,7 @@ struct Row {
 /// # Errors
 /// The server cannot be reached, or refuses.
 pub async fn run(session: &Session, args: &CatalogueList) -> Result<Exit> {
-    let objects = session.catalogues().await?.iter();
+    let objects = session.ctx().catalogues().await?.iter();
     let visible = objects.filter(|object| args.core || object.spec.class != CatalogueClass::Core);
     let rows: Vec<Row> = visible.map(row).collect();
     match args.output.format {

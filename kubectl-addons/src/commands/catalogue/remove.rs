@@ -6,32 +6,30 @@ use common::admission::validate;
 
 use crate::cli::reading::CatalogueRemove;
 use crate::exit::Exit;
-use crate::operation::known::Known;
-use crate::operation::verdict;
 use crate::output;
 use crate::session::Session;
+use addons_operation::Records;
+use addons_operation::verdict;
 
 /// Removes catalogues; what was installed from them stays. All are judged before the first one goes.
 ///
 /// # Errors
 /// No such catalogue; a core installation that needs one; what the server refuses.
 pub async fn run(session: &Session, args: &CatalogueRemove) -> Result<Exit> {
-    let existing = session.catalogues().await?;
+    let existing = session.ctx().catalogues().await?;
     let objects: Result<Vec<_>> = args
         .names
         .iter()
         .map(|name| super::named(existing, name))
         .collect();
     let objects = objects?;
-    let known = Known::read(session).await?;
+    let known = Records::read(session.ctx()).await?;
     let requester = super::requester(session, &objects).await?;
-    let mut facts = verdict::facts(session, &known, Default::default(), true).await?;
+    let mut facts = verdict::facts(session.ctx(), &known, Default::default(), true).await?;
     for object in &objects {
         let judged = validate::catalogue_deletion(object, &requester, &facts);
-        verdict::tell(
-            &format!("removing catalogue {}", super::name(object)),
-            &judged,
-        )?;
+        let what = format!("removing catalogue {}", super::name(object));
+        verdict::conclude(session.ctx(), &what, &judged)?;
         facts
             .catalogues
             .retain(|other| super::name(other) != super::name(object));

@@ -18,7 +18,7 @@ pub const KIND: &str = "addoncatalogue.kubectl-addons.dev";
 /// # Errors
 /// No such catalogue; the server cannot be reached, or refuses.
 pub async fn run(session: &Session, args: &CatalogueShow) -> Result<Exit> {
-    let object = super::named(session.catalogues().await?, &args.name)?;
+    let object = super::named(session.ctx().catalogues().await?, &args.name)?;
     match args.output.format {
         Format::Json | Format::Yaml => output::value(&tidy(object), args.output.format)?,
         Format::Name => output::names(KIND, std::iter::once(super::name(object))),
@@ -36,7 +36,7 @@ pub async fn run(session: &Session, args: &CatalogueShow) -> Result<Exit> {
 /// # Errors
 /// The server cannot be reached, or refuses.
 pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
-    let mut catalogue = Catalogue::of_objects(session.catalogues().await?);
+    let mut catalogue = Catalogue::of_objects(session.ctx().catalogues().await?);
     catalogue
         .entries
         .retain(|entry| args.core || entry.class != CatalogueClass::Core);

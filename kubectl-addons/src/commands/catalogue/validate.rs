@@ -24,7 +24,7 @@ pub async fn run(session: &Session, args: &CatalogueValidate) -> Result<Exit> {
         ..Requester::default()
     };
     for location in &args.locations {
-        let found = match location::read(location, &session.access()).await {
+        let found = match location::read(location, &session.ctx().access()).await {
             Ok(found) => found,
             Err(error) => {
                 worst = worst.max(output::failure(&error));
@@ -36,7 +36,7 @@ pub async fn run(session: &Session, args: &CatalogueValidate) -> Result<Exit> {
             object.metadata.namespace = Some(facts.settings.system_namespace.clone());
             let verdict = validate::catalogue(&object, None, &requester, &facts);
             for warning in one.warnings.iter().chain(&verdict.warnings) {
-                output::note(&format!("careful: {location}: {warning}"));
+                output::note(&format!("warning: {location}: {warning}"));
             }
             for problem in &verdict.problems {
                 output::note(&format!("error: {location}: {problem}"));

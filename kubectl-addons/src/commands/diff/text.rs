@@ -66,10 +66,10 @@ pub(super) fn render(
         );
     }
     for breakage in item.breakages.iter().flat_map(Breakage::lines) {
-        let _ = writeln!(text, "  careful   {breakage}");
+        let _ = writeln!(text, "  warning   {breakage}");
     }
     for warning in item.warnings {
-        let _ = writeln!(text, "  careful   {warning}");
+        let _ = writeln!(text, "  warning   {warning}");
     }
     let unjudged = item.objects.iter().filter(|o| o.diff.unjudged.is_some());
     match unjudged.count() {

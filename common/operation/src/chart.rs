@@ -1,0 +1,117 @@
+//! Charts: what helm is given, and what it renders.
+
+use addons_helm::dependencies;
+use addons_helm::template::{TIMEOUT, TemplateRequest, template};
+use common::render::chart::release_name::release_name;
+use common::render::package::Package;
+use common::render::text::Text;
+use common::values::layers::Values;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::error::{OperationError, within};
+use crate::event::{Event, Work};
+use crate::inputs::Inputs;
+use crate::resolved::Resolved;
+
+/// The key under which the data of templates reaches a chart, beside its values (semantics 10).
+const TEMPLATE_DATA: &str = "templateData";
+
+/// A chart with everything that helm needs to install it.
+#[derive(Clone, Debug)]
+pub struct CompleteChart {
+    /// Name of the release.
+    pub release: String,
+    /// The chart, with its dependencies.
+    pub package: Package,
+    /// The merged values.
+    pub values: Value,
+    /// Text out of Secrets: in no error.
+    pub secrets: Vec<String>,
+}
+
+/// What helm takes for an installation.
+///
+/// # Errors
+/// There is no helm; the package is not a chart; a dependency that cannot be fetched; a name that helm refuses.
+pub(crate) async fn complete(
+    ctx: &Context,
+    resolved: &Resolved,
+    inputs: &Inputs,
+    package: Package,
+) -> Result<CompleteChart, OperationError> {
+    let addon = &resolved.entry.addon;
+    let set = resolved.entry.version.template.helm.as_ref();
+    let set = set.and_then(|helm| helm.release_name.as_deref());
+    let release = release_name(set, &resolved.name.name)?;
+    let helm = ctx.helm().await?;
+    let access = ctx.access();
+    let work = Work::Dependencies {
+        addon: addon.clone(),
+    };
+    ctx.tell(Event::Began(work.clone()));
+    let package = dependencies::complete(helm, &package, access.cache, access.offline).await;
+    ctx.tell(Event::Ended(work));
+    let package = package?.into_owned();
+    let chart = addons_helm::chart(&package)?;
+    let layers = inputs.with_package(Values::new("values.yaml of the chart", chart.values));
+    let mut values = layers.merged();
+    let data = inputs.document(&values);
+    // Schemas of some charts refuse what they do not name.
+    if let (Value::Object(values), false) = (&mut values, chart.is_closed) {
+        values.insert(TEMPLATE_DATA.to_owned(), data);
+    }
+    Ok(CompleteChart {
+        release,
+        package,
+        values,
+        secrets: inputs.mask().parts().to_vec(),
+    })
+}
+
+/// What helm renders of a chart.
+///
+/// # Errors
+/// Those of [`complete`]; helm's own; a Kubernetes version that is not known.
+pub(crate) async fn text(
+    ctx: &Context,
+    resolved: &Resolved,
+    inputs: &Inputs,
+    package: Package,
+    is_upgrade: bool,
+) -> Result<Text, OperationError> {
+    let chart = complete(ctx, resolved, inputs, package).await?;
+    let data = inputs.document(&Value::Null);
+    let version = data
+        .pointer("/Cluster/Version")
+        .and_then(Value::as_str)
+        .filter(|version| !version.is_empty());
+    let Some(version) = version else {
+        return Err(OperationError::NoKubernetesVersion);
+    };
+    let api_versions = if inputs.is_of_cluster() {
+        within(ctx.api_versions().await, || {
+            "cannot tell what the cluster serves".to_owned()
+        })?
+    } else {
+        &[]
+    };
+    let request = TemplateRequest {
+        release_name: &chart.release,
+        namespace: resolved.target_namespace(),
+        values: &chart.values,
+        secrets: &chart.secrets,
+        kube_version: &format!("v{}", version.trim_start_matches('v')),
+        api_versions,
+        is_upgrade,
+        include_crds: true,
+        timeout: TIMEOUT,
+    };
+    let work = Work::Render {
+        addon: resolved.entry.addon.clone(),
+    };
+    ctx.tell(Event::Began(work.clone()));
+    let text = template(ctx.helm().await?, &chart.package, &request).await;
+    ctx.tell(Event::Ended(work));
+    Ok(Text::of_chart(text?))
+}

@@ -1,0 +1,339 @@
+//! What operations run against: one cluster, its sources and helm. Everything is read at most once, and only when it is
+//! needed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use addons_engine::{Cluster, EngineError, catalogues, identity, secret, template_facts};
+use addons_helm::Helm;
+use addons_sources::cache::Cache;
+use addons_sources::credentials::Credentials;
+use addons_sources::{Access, location, url};
+use addons_versions::kubernetes;
+use common::api::catalogue::AddonCatalogue;
+use common::catalogue::Catalogue;
+use common::catalogue::select::{ClusterFacts, Rules};
+use common::manifest::yaml::DuplicateKeys;
+use common::plan::file;
+use common::render::facts::{Facts, Overlays};
+use futures::future::BoxFuture;
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::error::{BoxError, OperationError, within};
+use crate::event::{Event, Finding};
+
+/// How a [`Context`] behaves. All of it is given: nothing is taken from the environment.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where catalogues and the records of catalogue entries live.
+    pub system_namespace: String,
+    /// The only namespace whose installations are meant; `None` = every namespace.
+    pub namespace: Option<String>,
+    /// Which rules choose between versions.
+    pub rules: Rules,
+    /// Whether what is tolerated with a warning is an error: repeated keys, templates that print what has no value.
+    pub strict: bool,
+    /// Whether sources are read from the cache alone.
+    pub offline: bool,
+    /// Folder of what was fetched before; `None` = nothing is kept.
+    pub cache: Option<PathBuf>,
+    /// The helm to use; `None` = the first in `path`.
+    pub helm: Option<PathBuf>,
+    /// Where helm is searched: the value of PATH.
+    pub path: Option<OsString>,
+    /// Who holds a lock of ours, as other clients will read it: `user@host (kubectl-addons, pid 4711)`.
+    pub holder: String,
+}
+
+/// Where entries are chosen from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Offer {
+    /// All catalogues of the cluster.
+    #[default]
+    Catalogues,
+    /// One AddonCatalogue of the cluster.
+    Catalogue(String),
+    /// A kops index or a file of catalogues, by location.
+    Index(String),
+}
+
+/// Makes the connection when it is first needed.
+pub type Connect = Box<dyn Fn() -> BoxFuture<'static, Result<Cluster, BoxError>> + Send + Sync>;
+
+/// Who hears what happens.
+pub(crate) type Events = Arc<dyn Fn(Event) + Send + Sync>;
+
+/// One cluster, its sources and helm.
+pub struct Context {
+    settings: Settings,
+    connect: Option<Connect>,
+    cluster: OnceCell<Cluster>,
+    events: Events,
+    catalogues: OnceCell<Vec<AddonCatalogue>>,
+    indexes: Mutex<BTreeMap<String, Arc<Catalogue>>>,
+    credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
+    template_facts: OnceCell<Facts>,
+    overlays: Mutex<BTreeMap<String, Overlays>>,
+    helm: OnceCell<Helm>,
+    api_versions: OnceCell<Vec<String>>,
+    fetched: Cache,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            system_namespace: common::api::names::SYSTEM_NAMESPACE.to_owned(),
+            namespace: None,
+            rules: Rules::Auto,
+            strict: false,
+            offline: false,
+            cache: None,
+            helm: None,
+            path: None,
+            holder: common::api::names::CLIENT.to_owned(),
+        }
+    }
+}
+
+impl Context {
+    /// Against a cluster.
+    #[must_use]
+    pub fn new(cluster: Cluster, settings: Settings) -> Self {
+        Self {
+            cluster: OnceCell::new_with(Some(cluster)),
+            ..Self::build(None, settings)
+        }
+    }
+
+    /// Against a cluster that is connected to when something first asks for it: reading an index for a named version of
+    /// Kubernetes needs none.
+    #[must_use]
+    pub fn connecting(connect: Connect, settings: Settings) -> Self {
+        Self::build(Some(connect), settings)
+    }
+
+    /// Tells `events` what happens.
+    #[must_use]
+    pub fn telling(mut self, events: impl Fn(Event) + Send + Sync + 'static) -> Self {
+        self.events = Arc::new(events);
+        self
+    }
+
+    fn build(connect: Option<Connect>, settings: Settings) -> Self {
+        let folder = settings.cache.as_ref();
+        Self {
+            fetched: Cache::new(folder.map(|folder| folder.join("sources"))),
+            settings,
+            connect,
+            cluster: OnceCell::new(),
+            events: Arc::new(drop),
+            catalogues: OnceCell::new(),
+            indexes: Mutex::new(BTreeMap::new()),
+            credentials: Mutex::new(BTreeMap::new()),
+            template_facts: OnceCell::new(),
+            overlays: Mutex::new(BTreeMap::new()),
+            helm: OnceCell::new(),
+            api_versions: OnceCell::new(),
+        }
+    }
+
+    /// How it behaves.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// How the user of this machine reads sources, without credentials from a Secret.
+    #[must_use]
+    pub fn access(&self) -> Access<'_> {
+        Access {
+            cache: &self.fetched,
+            offline: self.settings.offline,
+            ambient: true,
+            credentials: None,
+        }
+    }
+
+    /// What a repeated key in a manifest means.
+    #[must_use]
+    pub fn duplicate_keys(&self) -> DuplicateKeys {
+        if self.settings.strict {
+            DuplicateKeys::Error
+        } else {
+            DuplicateKeys::LastWins
+        }
+    }
+
+    pub(crate) fn events(&self) -> Events {
+        Arc::clone(&self.events)
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        (self.events)(event);
+    }
+
+    pub(crate) fn find(&self, finding: Finding) {
+        self.tell(Event::Found(finding));
+    }
+
+    /// The cluster. Connecting sends no request.
+    ///
+    /// # Errors
+    /// [`OperationError::Connect`].
+    pub async fn cluster(&self) -> Result<&Cluster, OperationError> {
+        let connect = || async {
+            match &self.connect {
+                Some(connect) => connect().await.map_err(OperationError::Connect),
+                None => Err(OperationError::NoCluster),
+            }
+        };
+        self.cluster.get_or_try_init(connect).await
+    }
+
+    /// Which cluster it is, for plans that are executed later.
+    ///
+    /// # Errors
+    /// Those of the requests.
+    pub async fn identity(&self) -> Result<file::ClusterFacts, OperationError> {
+        let cluster = self.cluster().await?;
+        Ok(file::ClusterFacts {
+            kube_system_uid: identity::cluster_uid(cluster).await?,
+            version: cluster.kubernetes_version().await?,
+        })
+    }
+
+    /// The version that entries must fit.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or its version cannot be read.
+    pub async fn version(&self) -> Result<ClusterFacts, OperationError> {
+        let version = self.cluster().await?.kubernetes_version().await?;
+        let parsed = within(kubernetes::parse(&version), || {
+            format!("the server's version {version}")
+        })?;
+        Ok(ClusterFacts {
+            kubernetes: Some(parsed),
+            kkp: None,
+        })
+    }
+
+    /// The AddonCatalogue objects of the system namespace; none where our definitions are missing.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
+    pub async fn catalogues(&self) -> Result<&[AddonCatalogue], OperationError> {
+        let list = || async {
+            match catalogues::list(self.cluster().await?, &self.settings.system_namespace).await {
+                Err(EngineError::NotInitialised) => Ok(Vec::new()),
+                other => within(other, || "cannot read the catalogues".to_owned()),
+            }
+        };
+        Ok(self.catalogues.get_or_try_init(list).await?)
+    }
+
+    /// What can be chosen from.
+    ///
+    /// # Errors
+    /// The source cannot be read; there is no catalogue of that name.
+    pub async fn catalogue(&self, offer: &Offer) -> Result<Arc<Catalogue>, OperationError> {
+        let name = match offer {
+            Offer::Index(location) => return self.index(location).await,
+            Offer::Catalogues => {
+                return Ok(Arc::new(Catalogue::of_objects(self.catalogues().await?)));
+            }
+            Offer::Catalogue(name) => name,
+        };
+        let all = self.catalogues().await?.iter();
+        let named = all.filter(|object| object.metadata.name.as_ref() == Some(name));
+        let named: Vec<_> = named.cloned().collect();
+        if named.is_empty() {
+            return Err(OperationError::UnknownCatalogue { name: name.clone() });
+        }
+        Ok(Arc::new(Catalogue::of_objects(&named)))
+    }
+
+    /// The entries of a kops index or of a catalogue file, fetched once.
+    ///
+    /// # Errors
+    /// It cannot be fetched or read.
+    pub async fn index(&self, location: &str) -> Result<Arc<Catalogue>, OperationError> {
+        let location = url::absolute(location)?;
+        let mut indexes = self.indexes.lock().await;
+        if let Some(catalogue) = indexes.get(&location) {
+            return Ok(Arc::clone(catalogue));
+        }
+        let read = location::entries(&location, &self.access()).await;
+        let (catalogue, warnings) = read.map_err(|error| OperationError::Index(error.into()))?;
+        for warning in warnings {
+            self.find(Finding::Index(warning));
+        }
+        let catalogue = Arc::new(catalogue);
+        indexes.insert(location, Arc::clone(&catalogue));
+        Ok(catalogue)
+    }
+
+    /// The credentials of a Secret, read once.
+    ///
+    /// # Errors
+    /// The Secret is missing, or holds no credentials.
+    pub(crate) async fn credentials(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Arc<Credentials>, OperationError> {
+        let mut known = self.credentials.lock().await;
+        let key = (namespace.to_owned(), name.to_owned());
+        if let Some(credentials) = known.get(&key) {
+            return Ok(Arc::clone(credentials));
+        }
+        let cluster = within(self.cluster().await, || {
+            format!("the source needs Secret {namespace}/{name} of the cluster")
+        })?;
+        let secret = secret::get(cluster, namespace, name).await?;
+        let secret = secret.ok_or_else(|| OperationError::NoCredentials {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        })?;
+        let credentials = Arc::new(Credentials::read(&secret)?);
+        known.insert(key, Arc::clone(&credentials));
+        Ok(credentials)
+    }
+
+    /// What templates are told of the cluster.
+    pub(crate) async fn template_facts(&self) -> Result<&Facts, OperationError> {
+        let read = || async { Ok(template_facts::read(self.cluster().await?).await?) };
+        self.template_facts.get_or_try_init(read).await
+    }
+
+    /// What people say of the cluster beside that, in the namespace of an installation.
+    pub(crate) async fn overlays(&self, namespace: &str) -> Result<Overlays, OperationError> {
+        let mut known = self.overlays.lock().await;
+        if let Some(overlays) = known.get(namespace) {
+            return Ok(overlays.clone());
+        }
+        let overlays = template_facts::overlays(self.cluster().await?, namespace).await?;
+        known.insert(namespace.to_owned(), overlays.clone());
+        Ok(overlays)
+    }
+
+    /// The helm that renders charts.
+    pub(crate) async fn helm(&self) -> Result<&Helm, OperationError> {
+        let (named, path) = (self.settings.helm.as_deref(), self.settings.path.as_deref());
+        let find = || async { Ok(Helm::find(named, path).await?) };
+        self.helm.get_or_try_init(find).await
+    }
+
+    /// Everything that the cluster serves, as charts ask for it. What is kept of discovery between runs is not used: a chart
+    /// renders other objects where a kind is not served.
+    pub(crate) async fn api_versions(&self) -> Result<&[String], OperationError> {
+        let read = || async {
+            let cluster = self.cluster().await?;
+            cluster.forget_kinds().await;
+            let kinds = cluster.kinds(&BTreeSet::new()).await?;
+            Ok::<_, OperationError>(kinds.api_versions())
+        };
+        Ok(self.api_versions.get_or_try_init(read).await?)
+    }
+}

@@ -1,0 +1,50 @@
+//! Our CustomResourceDefinitions, as `deploy/crds` has them; the first operation that writes installs them.
+
+use std::time::Duration;
+
+use addons_engine::crds::{self, Installed};
+use addons_engine::{EngineError, namespace};
+use common::manifest::key::ObjectKey;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::event::Event;
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The files that `kubectl apply -k deploy/base` applies as well.
+const FILES: [&str; 2] = [
+    include_str!("../../../deploy/crds/addoncatalogues.kubectl-addons.dev.yaml"),
+    include_str!("../../../deploy/crds/addoninstallations.kubectl-addons.dev.yaml"),
+];
+
+/// Installs the definitions because an operation that writes needs them, and tells what was done.
+///
+/// # Errors
+/// [`EngineError::NotInitialised`] where that is not `allowed`; those of [`install`].
+pub async fn ensure(ctx: &Context, allowed: bool) -> Result<(), OperationError> {
+    if !allowed {
+        return Err(EngineError::NotInitialised.into());
+    }
+    for (definition, done) in install(ctx).await? {
+        ctx.tell(Event::Defined { definition, done });
+    }
+    Ok(())
+}
+
+/// Installs or updates the definitions and the system namespace, never over newer ones; what became of each definition.
+///
+/// # Errors
+/// What the server refuses; a definition that is not served in time.
+pub async fn install(ctx: &Context) -> Result<Vec<(ObjectKey, Installed)>, OperationError> {
+    let definitions: Result<Vec<Value>, _> = FILES
+        .iter()
+        .map(|text| serde_saphyr::from_str(text))
+        .collect();
+    let definitions = definitions.map_err(|error| OperationError::Definitions(error.into()))?;
+    let cluster = ctx.cluster().await?;
+    let installed = crds::install(cluster, &definitions, TIMEOUT).await?;
+    namespace::ensure(cluster, &ctx.settings().system_namespace).await?;
+    Ok(installed)
+}

@@ -1,0 +1,305 @@
+//! Why an operation, or one installation of it, does not go on.
+
+use addons_engine::EngineError;
+use addons_engine::template_facts::OverlayError;
+use addons_helm::{BinaryError, HelmError};
+use addons_sources::SourceError;
+use addons_sources::credentials::CredentialsError;
+use addons_sources::url::UrlError;
+use addons_versions::VersionError;
+use common::manifest::digest::HashMismatch;
+use common::manifest::parse::ManifestError;
+use common::plan::InstallationName;
+use common::plan::crd_safety::BreakageError;
+use common::plan::desired::DesiredError;
+use common::plan::file::Moved;
+use common::plan::graph::Cycle;
+use common::plan::planner::PlanError;
+use common::plan::recreate::RecreateError;
+use common::plan::requires::RequiresError;
+use common::plan::schema::SchemaError;
+use common::render::chart::release_name::ReleaseNameError;
+use common::render::image::ImageError;
+use common::render::registry::RegistryError;
+use common::render::text::TextError;
+use common::values::ValuesError;
+use common::values::mask::Mask;
+
+use crate::choose::ChooseError;
+use crate::interruption::Interrupted;
+use crate::release::ModeError;
+use crate::required_types::NotServed;
+use crate::requirements::Dependents;
+use crate::values_from::ValuesFromError;
+use crate::verdict::Refused;
+
+/// An error of other code.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why an operation, or one installation of it, does not go on. Nothing was written, unless the error came out of a
+/// [`crate::Outcome`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperationError {
+    /// Something further in, and where that was.
+    #[error("{place}")]
+    Within {
+        /// `NAME in catalogue C, spec.addons[0].versions[0]`.
+        place: String,
+        /// What is wrong there.
+        #[source]
+        error: Box<OperationError>,
+    },
+    /// An error whose words could repeat a Secret, without them.
+    #[error("{0}")]
+    Masked(String),
+    /// No cluster was given.
+    #[error("this needs a cluster, and none was given")]
+    NoCluster,
+    /// The connection cannot be made.
+    #[error(transparent)]
+    Connect(BoxError),
+    /// The server refused, or cannot be reached.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// What people say of a cluster in a ConfigMap or Secret.
+    #[error(transparent)]
+    Overlay(#[from] OverlayError),
+    /// No AddonCatalogue has that name.
+    #[error("no catalogue named {name}")]
+    UnknownCatalogue {
+        /// As asked.
+        name: String,
+    },
+    /// No installation has that name.
+    #[error("no installation named {name}")]
+    UnknownInstallation {
+        /// As asked.
+        name: String,
+        /// One that may have been meant.
+        near: Option<String>,
+    },
+    /// Several installations have that name.
+    #[error("{name} is installed in {}", namespaces.join(", "))]
+    Ambiguous {
+        /// As asked.
+        name: String,
+        /// Where.
+        namespaces: Vec<String>,
+    },
+    /// A namespace for a record that does not stand for this cluster (semantics 6).
+    #[error(
+        "namespace {asked} does not stand for this cluster; installations of {addon} live in {own}"
+    )]
+    NotLocal {
+        /// As asked.
+        asked: String,
+        /// The add-on.
+        addon: String,
+        /// Where its installations live.
+        own: String,
+    },
+    /// A record that was made of a directory.
+    #[error("{installation} comes from directory {directory}, which has no catalogue entries")]
+    OfDirectory {
+        /// The record.
+        installation: InstallationName,
+        /// The directory.
+        directory: String,
+    },
+    /// The Secret that a source names is missing.
+    #[error("Secret {namespace}/{name} with the credentials of the source is missing")]
+    NoCredentials {
+        /// Namespace.
+        namespace: String,
+        /// Name.
+        name: String,
+    },
+    /// A lower version was asked for and not accepted.
+    #[error("{name} {from} is installed and {to} is lower")]
+    Downgrade {
+        /// The installation.
+        name: String,
+        /// The add-on.
+        addon: String,
+        /// The installed version.
+        from: String,
+        /// The version that was asked for.
+        to: String,
+    },
+    /// The entry of a recorded plan.
+    #[error("{addon} in {origin} is gone")]
+    EntryGone {
+        /// The add-on.
+        addon: String,
+        /// Catalogue or index.
+        origin: String,
+    },
+    /// A chart has to be rendered for some version.
+    #[error("a chart is rendered for a version of Kubernetes, and none is known")]
+    NoKubernetesVersion,
+    /// The defaults of catalogue and form do not make an installation.
+    #[error("the defaults do not fit the installation")]
+    Defaults(#[source] BoxError),
+    /// The definitions of this program cannot be read.
+    #[error("the built-in definitions cannot be read")]
+    Definitions(#[source] BoxError),
+    /// An index or a catalogue file.
+    #[error(transparent)]
+    Index(BoxError),
+    /// No entry fits, or none has that name.
+    #[error(transparent)]
+    Choose(#[from] ChooseError),
+    /// The verdict on the installation is a denial.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// Values in Secrets.
+    #[error(transparent)]
+    ValuesFrom(#[from] ValuesFromError),
+    /// Types that an add-on requires are not served.
+    #[error(transparent)]
+    NotServed(#[from] NotServed),
+    /// Installations that stay require one that goes.
+    #[error(transparent)]
+    Dependents(#[from] Dependents),
+    /// What add-ons require of each other.
+    #[error(transparent)]
+    Requires(#[from] RequiresError),
+    /// The mode of a helm release changed.
+    #[error(transparent)]
+    Mode(#[from] ModeError),
+    /// There is no plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Definitions that break live objects.
+    #[error(transparent)]
+    Breakage(#[from] BreakageError),
+    /// An object that was named to be recreated.
+    #[error(transparent)]
+    Recreate(#[from] RecreateError),
+    /// The objects of the command have no order.
+    #[error(transparent)]
+    Cycle(#[from] Cycle),
+    /// The cluster is not as it was when the plan was made.
+    #[error(transparent)]
+    Moved(#[from] Moved),
+    /// The caller interrupted it.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    /// Manifests that cannot become objects.
+    #[error(transparent)]
+    Desired(#[from] DesiredError),
+    /// Objects that do not fit definitions of the same command.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// A manifest.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// A template.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// Values.
+    #[error(transparent)]
+    Values(#[from] ValuesError),
+    /// The name of a Helm release.
+    #[error(transparent)]
+    ReleaseName(#[from] ReleaseNameError),
+    /// The name of an image.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// A private registry.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// Content that is not what its entry says.
+    #[error(transparent)]
+    Hash(#[from] HashMismatch),
+    /// A version.
+    #[error(transparent)]
+    Version(#[from] VersionError),
+    /// A source.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// A location.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// Credentials of a source.
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
+    /// Helm.
+    #[error(transparent)]
+    Helm(#[from] HelmError),
+    /// The helm program.
+    #[error(transparent)]
+    HelmBinary(#[from] BinaryError),
+}
+
+impl OperationError {
+    /// The error itself, without the places around it.
+    #[must_use]
+    pub fn root(&self) -> &Self {
+        match self {
+            Self::Within { error, .. } => error.root(),
+            error => error,
+        }
+    }
+
+    /// The error with a place around it.
+    #[must_use]
+    pub fn at(self, place: String) -> Self {
+        Self::Within {
+            place,
+            error: Box::new(self),
+        }
+    }
+
+    /// An error about what was rendered, which may repeat what a template made of a Secret.
+    #[must_use]
+    pub fn masked(self, mask: &Mask) -> Self {
+        if mask.is_empty() {
+            return self;
+        }
+        Self::Masked(mask.text(&self.chain()))
+    }
+
+    /// The error and its causes in one line.
+    #[must_use]
+    pub fn chain(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            text.push_str(": ");
+            text.push_str(&error.to_string());
+            cause = error.source();
+        }
+        text
+    }
+}
+
+/// The result, with a place around its error.
+pub(crate) fn within<T, E: Into<OperationError>>(
+    result: Result<T, E>,
+    place: impl FnOnce() -> String,
+) -> Result<T, OperationError> {
+    result.map_err(|error| error.into().at(place()))
+}
+
+#[cfg(test)]
+mod tests {
+    use common::manifest::parse::{self, Options};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_error_about_what_was_rendered_holds_no_secret() {
+        let mask = Mask::of([json!({"password": "hunter22"})].iter());
+        let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hunter22}\n";
+        let rendered = format!("{object}---\n{object}data: {{a: b}}\n");
+        let parsed = parse::parse(rendered.as_bytes(), "a.yaml", &Options::default());
+        let error = OperationError::from(parsed.unwrap_err()).at("web".to_owned());
+        assert!(error.chain().contains("hunter22"), "{error}");
+        let error = error.masked(&mask);
+        assert!(!error.chain().contains("hunter22"), "{error}");
+        assert!(error.to_string().starts_with("web: "), "{error}");
+    }
+}

@@ -1,0 +1,108 @@
+//! What happens while an operation runs, and what it finds, as values: the caller shows them, stores them or drops them.
+
+use addons_engine::crds::Installed;
+use common::api::catalogue::ResourceType;
+use common::manifest::key::ObjectKey;
+use common::plan::InstallationName;
+
+/// What happens, as it happens. Several add-ons may be at work at the same time.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// Work began that may take a while and tells nothing by itself.
+    Began(Work),
+    /// That work ended, in whatever way.
+    Ended(Work),
+    /// Something that the user should know and that stops nothing.
+    Found(Finding),
+    /// One of our own definitions was installed.
+    Defined {
+        /// The definition.
+        definition: ObjectKey,
+        /// What was done.
+        done: Installed,
+    },
+    /// What the engine does for one installation of the plan, by its place there.
+    Executing {
+        /// Place of the installation in the plan.
+        part: usize,
+        /// What happened.
+        event: addons_engine::Event,
+    },
+}
+
+/// Work that may take a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// A source is read.
+    Fetch {
+        /// The add-on.
+        addon: String,
+        /// Kind and location of the source, without credentials.
+        source: String,
+    },
+    /// Helm fetches what a chart depends on.
+    Dependencies {
+        /// The add-on.
+        addon: String,
+    },
+    /// Helm renders a chart.
+    Render {
+        /// The add-on.
+        addon: String,
+    },
+    /// Types that an add-on requires are waited for.
+    Types {
+        /// The add-on.
+        addon: String,
+        /// What is not served yet.
+        missing: Vec<ResourceType>,
+    },
+}
+
+/// Something that the user should know and that stops nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// An index or a catalogue file says something strange; with its place.
+    Index(String),
+    /// The choice between versions was not clear, or the chosen one has a flaw.
+    Selection {
+        /// The add-on.
+        addon: String,
+        /// What was found.
+        warning: String,
+    },
+    /// The verdict that the admission webhook would give warns.
+    Verdict(String),
+    /// What is installed is newer than the newest version that fits; it stays.
+    NewerInstalled {
+        /// The installation.
+        installation: InstallationName,
+        /// The installed version.
+        installed: String,
+        /// The newest that fits.
+        newest: String,
+    },
+    /// An installation is left alone because of `spec.suspend`.
+    Suspended(InstallationName),
+    /// An add-on of an index has no version that fits.
+    DoesNotFit {
+        /// The add-on.
+        addon: String,
+    },
+    /// A requirement cannot be judged.
+    Requirement(String),
+    /// Types that an installation would wait for.
+    TypesNotServed {
+        /// The add-on.
+        addon: String,
+        /// The types.
+        missing: Vec<ResourceType>,
+    },
+    /// A release that a helm had left in the middle of its work was made usable.
+    ReleaseRecovered {
+        /// Name of the release.
+        release: String,
+        /// What was done.
+        recovery: String,
+    },
+}

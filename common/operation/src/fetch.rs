@@ -1,0 +1,234 @@
+//! From resolved installations to the packages of those that are due: with the credentials that an entry names, and verified.
+
+use common::api::catalogue::{Auth, Source};
+use common::catalogue::due::Due;
+use common::catalogue::{Entry, Origin};
+use common::manifest::digest;
+use common::render::package::Package;
+use futures::StreamExt as _;
+use futures::stream;
+
+use addons_sources::Access;
+
+use crate::context::Context;
+use crate::error::{OperationError, within};
+use crate::event::{Event, Finding, Work};
+use crate::inputs::Inputs;
+use crate::intent::Choices;
+use crate::resolved::Resolved;
+use crate::stage::{Stage, Staged};
+
+/// Add-ons that are fetched and rendered at the same time.
+pub(crate) const AT_ONCE: usize = 8;
+
+/// What an installation is made of.
+#[derive(Debug)]
+pub struct Fetched {
+    /// What its package is rendered with.
+    pub inputs: Inputs,
+    /// The package.
+    pub package: Verified,
+    /// Whether everything is applied that changed; otherwise only drift of `reconcile: Ensure` is repaired.
+    pub is_due: bool,
+}
+
+/// A package that is what its entry says.
+#[derive(Debug)]
+pub struct Verified {
+    /// What the source holds.
+    pub fetched: addons_sources::Fetched,
+    /// The entry's hash, or the sha256 of the content where it has none (semantics 11).
+    pub manifest_hash: String,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Reads the inputs of each installation, and fetches the packages of those that are due, several at the same time.
+pub async fn fetch(
+    ctx: &Context,
+    resolved: Vec<Resolved>,
+    choices: &Choices,
+) -> Vec<Staged<Fetched>> {
+    let fetching = stream::iter(resolved).map(|mut resolved| async move {
+        if let Some(conflicts) = choices.conflicts {
+            resolved.wanted.spec.conflicts = conflicts;
+        }
+        let stage = Stage::of(one(ctx, &resolved, choices).await);
+        Staged { resolved, stage }
+    });
+    fetching.buffered(AT_ONCE).collect().await
+}
+
+/// What one installation is made of; `None` where there is nothing to do.
+async fn one(
+    ctx: &Context,
+    resolved: &Resolved,
+    choices: &Choices,
+) -> Result<Option<Fetched>, OperationError> {
+    let inputs = Inputs::read(ctx, resolved).await?;
+    let mut due = resolved.due(&inputs, None);
+    let mut fetched = None;
+    if due == Due::No && resolved.entry.version.manifest_hash.is_none() {
+        let package = package(ctx, resolved).await?;
+        due = resolved.due(&inputs, Some(&package.manifest_hash));
+        fetched = Some(package);
+    }
+    match &due {
+        Due::Downgrade { from, to } if !choices.allow_downgrade => {
+            if resolved.is_asked_for {
+                return Err(OperationError::Downgrade {
+                    name: resolved.name.name.clone(),
+                    addon: resolved.entry.addon.clone(),
+                    from: from.clone(),
+                    to: to.clone(),
+                });
+            }
+            ctx.find(Finding::NewerInstalled {
+                installation: resolved.name.clone(),
+                installed: from.clone(),
+                newest: to.clone(),
+            });
+            return Ok(None);
+        }
+        Due::No
+            if !choices.repair && !resolved.is_ensured() && !resolved.retains(&choices.delete) =>
+        {
+            return Ok(None);
+        }
+        _ => {}
+    }
+    let package = match fetched {
+        Some(package) => package,
+        None => package(ctx, resolved).await?,
+    };
+    Ok(Some(Fetched {
+        inputs,
+        package,
+        is_due: due != Due::No || choices.repair,
+    }))
+}
+
+/// Fetches what the source of an entry holds and verifies its hash. Nothing is applied from an unverified source.
+///
+/// # Errors
+/// A source that cannot be read, a Secret that is missing, a hash that differs; each with the entry's place.
+pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, OperationError> {
+    let entry = &resolved.entry;
+    let name = || format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
+    let mut source = entry.version.source.clone();
+    let mut warnings = Vec::new();
+    if let Some(registry) = within(resolved.registry(), name)? {
+        let moved = within(registry.rewrite_source(&source), name)?;
+        source = moved.source;
+        warnings.extend(moved.warning);
+    }
+    let credentials = match auth(&source) {
+        Some(auth) => {
+            let namespace = secrets_namespace(ctx, entry);
+            let read = ctx.credentials(namespace, &auth.secret_ref.name).await;
+            Some(within(read, name)?)
+        }
+        None => None,
+    };
+    let access = Access {
+        ambient: is_of_this_machine(&entry.origin),
+        credentials: credentials.as_deref(),
+        ..ctx.access()
+    };
+    let base = entry.base_url.as_deref().unwrap_or_default();
+    let work = Work::Fetch {
+        addon: entry.addon.clone(),
+        source: addons_sources::title(&source),
+    };
+    ctx.tell(Event::Began(work.clone()));
+    let fetched = addons_sources::package(&source, base, &entry.place, &access).await;
+    ctx.tell(Event::Ended(work));
+    let fetched = within(fetched, name)?;
+    let manifest_hash = match &entry.version.manifest_hash {
+        Some(expected) => {
+            let place = || format!("{}: {}", name(), fetched.location);
+            if within(verify(&fetched.package, expected), place)? == digest::Verified::Unverifiable
+            {
+                warnings.push(format!(
+                    "manifestHash {expected} is neither sha256 nor sha1 and was not verified"
+                ));
+            }
+            expected.clone()
+        }
+        None => match fetched.package.as_file() {
+            Some(file) => digest::sha256_trimmed(&file.bytes),
+            None => fetched.package.digest(),
+        },
+    };
+    Ok(Verified {
+        fetched,
+        manifest_hash,
+        warnings,
+    })
+}
+
+/// Whether the user of this machine wrote, or chose with credentials of theirs, what names the source. What stands in a cluster
+/// (semantics 16) or on a web server is not to reach for the files and accounts of whoever reads it.
+fn is_of_this_machine(origin: &Origin) -> bool {
+    match origin {
+        Origin::Catalogue { .. } => false,
+        Origin::Index { location } => {
+            let scheme = location.split_once("://").map(|(scheme, _)| scheme);
+            !scheme.is_some_and(|scheme| {
+                scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
+            })
+        }
+    }
+}
+
+/// Of a file its bytes, of a folder its listing.
+fn verify(package: &Package, expected: &str) -> Result<digest::Verified, digest::HashMismatch> {
+    match package.as_file() {
+        Some(file) => digest::verify(&file.bytes, expected),
+        None => digest::verify(package.listing().as_bytes(), expected),
+    }
+}
+
+/// The credentials that a source names.
+fn auth(source: &Source) -> Option<&Auth> {
+    let git = source.git.as_ref().and_then(|git| git.auth.as_ref());
+    let docker = source.docker.as_ref().and_then(|image| image.auth.as_ref());
+    let helm = source.helm.as_ref().and_then(|chart| chart.auth.as_ref());
+    let url = source.url.as_ref().and_then(|url| url.auth.as_ref());
+    git.or(docker).or(helm).or(url)
+}
+
+/// Secrets lie beside their catalogue; those of an index, which has no namespace, in the system namespace (semantics 16).
+fn secrets_namespace<'a>(ctx: &'a Context, entry: &'a Entry) -> &'a str {
+    match &*entry.origin {
+        Origin::Catalogue { namespace, .. } => namespace,
+        Origin::Index { .. } => &ctx.settings().system_namespace,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_the_users_own_reaches_this_machine() {
+        let index = |location: &str| Origin::Index {
+            location: location.to_owned(),
+        };
+        for (origin, expected) in [
+            (index("file:///home/me/index.yaml"), true),
+            (index("s3://bucket/index.yaml"), true),
+            (index("https://example.com/index.yaml"), false),
+            (index("HTTP://example.com/index.yaml"), false),
+            (
+                Origin::Catalogue {
+                    namespace: "kubectl-addons".to_owned(),
+                    name: "platform".to_owned(),
+                },
+                false,
+            ),
+        ] {
+            assert_eq!(is_of_this_machine(&origin), expected, "{origin}");
+        }
+    }
+}

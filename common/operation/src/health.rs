@@ -1,0 +1,270 @@
+//! How installations are, judged from their live objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use addons_engine::facts::Facts;
+use addons_engine::live::{self, Selection};
+use addons_engine::{Cluster, EngineError, blockers};
+use common::api::installation::{AddonInstallation, Phase};
+use common::api::names::{LABEL_OWNER, owner_hash};
+use common::manifest::key::ObjectKey;
+use common::plan::inventory::Inventory;
+use common::readiness::blocker::Blocker;
+use common::readiness::{Readiness, Status};
+use futures::future::join_all;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::records::name_of;
+
+/// One object of an installation, and how it is.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectHealth {
+    /// The object.
+    #[serde(flatten)]
+    pub key: ObjectKey,
+    /// How it is; `None` where it is gone.
+    pub readiness: Option<Readiness>,
+    /// What keeps it from getting ready, where something was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocker: Option<Blocker>,
+    /// Whether somebody edited it since our last apply.
+    pub edited: bool,
+}
+
+/// Objects of one installation that it is looked why they are not ready; three requests each.
+const SEARCHED: usize = 10;
+
+/// Kinds whose state says whether an add-on works; all others are there or are not.
+const TELLING: [(&str, &str); 9] = [
+    ("apps", "Deployment"),
+    ("apps", "DaemonSet"),
+    ("apps", "StatefulSet"),
+    ("", "Pod"),
+    ("batch", "Job"),
+    ("", "PersistentVolumeClaim"),
+    ("", "Service"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    ("apiregistration.k8s.io", "APIService"),
+];
+
+/// What does not work of each installation, by owner hash: one LIST for each telling kind that any of them has; for the
+/// first object of each installation that does not, also what keeps it.
+///
+/// # Errors
+/// What the server refuses, but for lists that we may not read.
+pub async fn troubles(
+    cluster: &Cluster,
+    records: &[AddonInstallation],
+) -> Result<BTreeMap<String, Vec<ObjectHealth>>, EngineError> {
+    let inventories = records
+        .iter()
+        .map(|record| (owner(record), inventory(record)));
+    let wanted: BTreeMap<String, Inventory> = inventories.collect();
+    let selections: BTreeSet<Selection> = wanted
+        .values()
+        .flat_map(|inventory| inventory.objects.keys())
+        .filter(|key| TELLING.contains(&(key.group.as_str(), key.kind.as_str())))
+        .map(|key| Selection {
+            group: key.group.clone(),
+            kind: key.kind.clone(),
+            namespace: None,
+        })
+        .collect();
+    let live = read(cluster, &selections, None).await?;
+    let keys = wanted
+        .values()
+        .flat_map(|inventory| inventory.objects.keys());
+    let seen = Seen {
+        facts: Facts::of(cluster, keys.filter_map(|key| live.get(key))).await,
+        now: cluster.now(),
+        live,
+    };
+    let mut troubles: BTreeMap<String, Vec<ObjectHealth>> = BTreeMap::new();
+    for (owner, inventory) in &wanted {
+        let telling = inventory
+            .objects
+            .keys()
+            .filter(|key| TELLING.contains(&(key.group.as_str(), key.kind.as_str())));
+        let broken = telling
+            .map(|key| health(key, inventory, &seen, owner))
+            .filter(|health| !health.is_current());
+        troubles.insert(owner.clone(), broken.collect());
+    }
+    // Only the first one of each installation is told.
+    let first = troubles
+        .values_mut()
+        .filter_map(|broken| broken.first_mut());
+    join_all(first.map(|health| explain(cluster, health, &seen))).await;
+    Ok(troubles)
+}
+
+/// Every recorded object of one installation, and how it is: one LIST for each kind and namespace.
+///
+/// # Errors
+/// What the server refuses, but for lists that we may not read.
+pub async fn objects(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+) -> Result<Vec<ObjectHealth>, EngineError> {
+    let (owner, inventory) = (owner(record), inventory(record));
+    let selections = inventory.objects.keys().map(|key| Selection {
+        group: key.group.clone(),
+        kind: key.kind.clone(),
+        namespace: key.namespace.clone(),
+    });
+    let live = read(cluster, &selections.collect(), Some(&owner)).await?;
+    let seen = Seen {
+        facts: Facts::of(cluster, live.values()).await,
+        now: cluster.now(),
+        live,
+    };
+    let keys = inventory.objects.keys();
+    let mut objects: Vec<_> = keys
+        .map(|key| health(key, &inventory, &seen, &owner))
+        .collect();
+    let broken = objects.iter_mut().filter(|health| !health.is_current());
+    join_all(
+        broken
+            .take(SEARCHED)
+            .map(|health| explain(cluster, health, &seen)),
+    )
+    .await;
+    Ok(objects)
+}
+
+/// `Ready`, `Degraded: Deployment web 1/2 ready`, or what the record says of an operation.
+pub fn word(record: &AddonInstallation, troubles: &[ObjectHealth]) -> String {
+    let status = record.status.as_ref();
+    if let Some(operation) = status.and_then(|status| status.operation.as_ref()) {
+        return format!("Progressing: {} by {}", operation.verb, operation.holder);
+    }
+    if let Some(trouble) = troubles.first() {
+        let more = if troubles.len() > 1 {
+            format!(" and {} more", troubles.len() - 1)
+        } else {
+            String::new()
+        };
+        let blocker = trouble.blocker.as_ref();
+        let why = blocker.map_or_else(String::new, |blocker| format!(" ({})", blocker.reason));
+        return format!(
+            "Degraded: {} {} {}{why}{more}",
+            trouble.key.kind,
+            trouble.key.name,
+            trouble.message()
+        );
+    }
+    match status.and_then(|status| status.phase) {
+        None | Some(Phase::Pending) => "Pending".to_owned(),
+        Some(Phase::Failed) => {
+            let conditions = status
+                .map(|status| status.conditions.as_slice())
+                .unwrap_or_default();
+            let stalled = conditions
+                .iter()
+                .find(|condition| condition.r#type == "Stalled" && condition.status == "True");
+            match stalled {
+                Some(condition) => format!("Failed: {}", condition.message),
+                None => "Failed".to_owned(),
+            }
+        }
+        Some(Phase::Uninstalling) => "Uninstalling".to_owned(),
+        Some(Phase::Progressing) => "Progressing".to_owned(),
+        Some(Phase::Ready | Phase::Installed) => "Ready".to_owned(),
+    }
+}
+
+impl ObjectHealth {
+    /// Whether it is there and works.
+    pub fn is_current(&self) -> bool {
+        self.readiness
+            .as_ref()
+            .is_some_and(|readiness| readiness.status == Status::Current)
+    }
+
+    /// How it is, for people.
+    pub fn message(&self) -> &str {
+        self.readiness
+            .as_ref()
+            .map_or("is gone", |readiness| readiness.message.as_str())
+    }
+}
+
+async fn read(
+    cluster: &Cluster,
+    selections: &BTreeSet<Selection>,
+    owner: Option<&str>,
+) -> Result<BTreeMap<ObjectKey, Value>, EngineError> {
+    let needed = selections
+        .iter()
+        .map(|selection| (selection.group.clone(), selection.kind.clone()))
+        .collect();
+    let kinds = cluster.kinds(&needed).await?;
+    let live = live::owned(cluster, &kinds, selections, owner).await?;
+    Ok(live
+        .into_iter()
+        .filter_map(|object| Some((ObjectKey::of(&object)?, object)))
+        .collect())
+}
+
+/// The live objects, and what else their readiness depends on.
+struct Seen {
+    live: BTreeMap<ObjectKey, Value>,
+    facts: Facts,
+    now: Timestamp,
+}
+
+/// Finds what keeps an object that is there. A pod says it itself.
+async fn explain(cluster: &Cluster, health: &mut ObjectHealth, seen: &Seen) {
+    if let Some(live) = seen.live.get(&health.key)
+        && health.readiness.is_some()
+        && health.key.kind != "Pod"
+    {
+        health.blocker = blockers::find(cluster, &health.key, live).await;
+    }
+}
+
+fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> ObjectHealth {
+    let label = |object: &&Value| object["metadata"]["labels"][LABEL_OWNER] == *owner;
+    let Some(live) = seen.live.get(key).filter(label) else {
+        // Nothing tells a Job that went at its end (ttlSecondsAfterFinished) from one that somebody deleted, and neither is
+        // missed: what it had to do was done when it was installed.
+        let is_job = (key.group.as_str(), key.kind.as_str()) == ("batch", "Job");
+        return ObjectHealth {
+            key: key.clone(),
+            readiness: is_job.then(|| Readiness {
+                status: Status::Current,
+                message: "gone, as a Job may be after its end".to_owned(),
+            }),
+            blocker: None,
+            edited: false,
+        };
+    };
+    let recorded = inventory
+        .objects
+        .get(key)
+        .and_then(|item| item.object.generation);
+    let generation = live["metadata"]["generation"].as_i64();
+    ObjectHealth {
+        key: key.clone(),
+        readiness: seen.facts.judge(live, seen.now),
+        blocker: None,
+        edited: recorded.is_some() && generation.is_some() && recorded != generation,
+    }
+}
+
+fn inventory(record: &AddonInstallation) -> Inventory {
+    record
+        .status
+        .as_ref()
+        .map(|status| Inventory::from_groups(&status.inventory))
+        .unwrap_or_default()
+}
+
+/// The owner hash of a record, by which [`troubles`] are found.
+pub fn owner(record: &AddonInstallation) -> String {
+    let name = name_of(record);
+    owner_hash(&name.namespace, &name.name)
+}

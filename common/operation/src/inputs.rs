@@ -1,0 +1,164 @@
+//! What an add-on is rendered with beside its package: layers of values, and the data of templates.
+
+use common::api::catalogue::Method;
+use common::render::facts::{self, Facts, Overlays};
+use common::values::layers::{Layers, Values};
+use common::values::mask::Mask;
+use common::values::merge;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::resolved::Resolved;
+use crate::values_from::{self, ValuesFrom};
+
+/// What an add-on is rendered with.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// The values, without those of the package, which is fetched later.
+    pub layers: Layers,
+    /// Where the data of templates comes from.
+    pub data: Data,
+    /// Digest of the values, and of the state of the Secrets that they are read from.
+    pub values_hash: String,
+    /// Digest of the data of templates; empty where the method takes none.
+    pub template_data_hash: String,
+}
+
+/// Where the data of templates comes from, its variables apart.
+#[derive(Clone, Debug, Default)]
+pub enum Data {
+    /// The method takes none.
+    #[default]
+    None,
+    /// A document that the user gave.
+    Given(Value),
+    /// What the cluster says, and what people say of it.
+    Cluster(Box<Facts>, Box<Overlays>),
+}
+
+impl Data {
+    /// Nothing but the version of a cluster that is not asked.
+    pub fn of_version(version: &str) -> Self {
+        let facts = Facts {
+            version: version.trim_start_matches('v').to_owned(),
+            ..Facts::default()
+        };
+        Self::Cluster(Box::new(facts), Box::default())
+    }
+}
+
+impl Inputs {
+    /// Reads what the method of the add-on takes; a plain manifest takes nothing.
+    ///
+    /// # Errors
+    /// A Secret of `valuesFrom` that is missing or no map; and what the server refuses.
+    pub async fn read(ctx: &Context, resolved: &Resolved) -> Result<Self, OperationError> {
+        if resolved.entry.version.template.method == Method::Manifest {
+            return Ok(Self::given(resolved, Data::None));
+        }
+        let cluster = ctx.cluster().await?;
+        let values_from = values_from::read(cluster, &resolved.wanted).await?;
+        let facts = ctx.template_facts().await?.clone();
+        let overlays = ctx.overlays(&resolved.name.namespace).await?;
+        let template_data_hash = facts::digest(&facts, &overlays);
+        let data = Data::Cluster(Box::new(facts), Box::new(overlays));
+        let mut inputs = Self::given(resolved, data);
+        inputs.values_hash = values_from.hash(&inputs.layers);
+        inputs.layers.values_from = values_from.values;
+        inputs.template_data_hash = template_data_hash;
+        values_from::judge(ctx, &resolved.name, &resolved.entry, &inputs.layers)?;
+        Ok(inputs)
+    }
+
+    /// Without a cluster.
+    pub fn given(resolved: &Resolved, data: Data) -> Self {
+        let layers = Layers::of(&resolved.entry, &resolved.wanted);
+        Self {
+            values_hash: ValuesFrom::default().hash(&layers),
+            layers,
+            data,
+            template_data_hash: String::new(),
+        }
+    }
+
+    /// What hides everything that comes from Secrets in texts that people read: those of `valuesFrom`, and the one beside the
+    /// installation that is part of the data of templates.
+    pub fn mask(&self) -> Mask {
+        let values = self.layers.values_from.iter().map(Values::values);
+        let overlay = match &self.data {
+            Data::Cluster(_, overlays) => overlays.secret.as_ref(),
+            Data::None | Data::Given(_) => None,
+        };
+        Mask::of(values.chain(overlay.map(|secret| &secret.document)))
+    }
+
+    /// Whether a cluster told the data: then it can also tell what it serves.
+    pub fn is_of_cluster(&self) -> bool {
+        !self.template_data_hash.is_empty()
+    }
+
+    /// The values with those of the package below.
+    pub fn with_package(&self, defaults: Values) -> Layers {
+        Layers {
+            package: defaults,
+            ..self.layers.clone()
+        }
+    }
+
+    /// The data of templates with these variables. Variables of a given document lie below the values: they are what KKP had
+    /// instead of them.
+    pub fn document(&self, variables: &Value) -> Value {
+        match &self.data {
+            Data::None => Value::Null,
+            Data::Cluster(facts, overlays) => facts::document(facts, overlays, variables),
+            Data::Given(document) => {
+                let mut document = document.clone();
+                let below = document.get("Variables").unwrap_or(&Value::Null);
+                let layers = [
+                    (merge::Layer::Package, below),
+                    (merge::Layer::Spec, variables),
+                ];
+                let merged = merge::merge(&layers);
+                if let Value::Object(fields) = &mut document {
+                    fields.insert("Variables".to_owned(), merged);
+                }
+                document
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::render::facts::SecretOverlay;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_kinds_of_secrets_are_hidden() {
+        let overlays = Overlays {
+            config_map: Some(json!({"Cluster": {"Name": "public-name"}})),
+            secret: Some(SecretOverlay {
+                document: json!({"Credentials": {"AWS": {"SecretAccessKey": "hunter22"}}}),
+                revision: "u/1".to_owned(),
+            }),
+        };
+        let secret =
+            Values::of_secret("shop", "db", "values", json!({"password": "correct horse"}));
+        let inputs = Inputs {
+            layers: Layers {
+                values_from: vec![secret],
+                ..Layers::default()
+            },
+            data: Data::Cluster(Box::default(), Box::new(overlays)),
+            ..Inputs::default()
+        };
+        assert_eq!(
+            inputs.mask().text("public-name hunter22 correct horse"),
+            "public-name *** ***"
+        );
+        assert!(Inputs::default().mask().is_empty());
+    }
+}

@@ -1,0 +1,28 @@
+//! The entry that a record was installed from, as it stands now.
+
+use common::api::installation::AddonInstallation;
+use common::catalogue::Entry;
+use common::catalogue::select::{ClusterFacts, Request};
+
+use crate::choose::choose;
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::resolve::catalogue_of;
+
+/// The entry of the version that a record names, whether it fits the cluster or not.
+///
+/// # Errors
+/// Its origin cannot be read, or no longer holds it.
+pub async fn entry(ctx: &Context, record: &AddonInstallation) -> Result<Entry, OperationError> {
+    let reference = &record.spec.addon_ref;
+    let catalogue = catalogue_of(ctx, record).await?;
+    let request = Request {
+        addon: &reference.name,
+        version: reference.version.as_deref(),
+        id: reference.id.as_deref(),
+        catalogue: reference.catalogue.as_deref(),
+    };
+    let any = ClusterFacts::default();
+    let (entry, _) = choose(&catalogue, &request, &any, ctx.settings().rules)?;
+    Ok(entry)
+}

@@ -1,0 +1,140 @@
+//! What is to be done, whoever says so: flags, a record, a loop.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use common::api::installation::{AddonInstallation, Conflicts};
+use common::plan::prune::KeptKind;
+use common::plan::prune::limit::PruneLimit;
+use common::values;
+use serde_json::{Value, json};
+
+use crate::error::OperationError;
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub enum Intent {
+    /// Install these add-ons; one that is installed already is upgraded.
+    Install(Vec<NewInstallation>),
+    /// Upgrade these installations; none = all.
+    Upgrade {
+        /// Names of installations, with the version that is asked for.
+        installations: Vec<Target>,
+        /// Changes of their values.
+        edits: Edits,
+    },
+    /// Upgrade what is installed of these names, and install the rest; none = upgrade all.
+    InstallOrUpgrade(Vec<NewInstallation>),
+    /// Install or upgrade every add-on of the index that is on offer.
+    ApplyIndex,
+}
+
+/// An add-on or installation by name, and perhaps a version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    /// Name of an add-on or installation.
+    pub name: String,
+    /// Version, read tolerantly.
+    pub version: Option<String>,
+}
+
+/// An installation that may be new.
+#[derive(Clone, Debug, Default)]
+pub struct NewInstallation {
+    /// The add-on.
+    pub addon: Target,
+    /// Name of the installation; `None` = that of the add-on.
+    pub name: Option<String>,
+    /// Target namespace; `None` = the version's own, else the add-on's name.
+    pub target_namespace: Option<String>,
+    /// Core add-on.
+    pub core: bool,
+    /// Changes of its values.
+    pub edits: Edits,
+}
+
+/// Changes of an installation's values, in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Edits {
+    /// The changes; later ones win.
+    pub values: Vec<Edit>,
+    /// Another private registry; empty text = none.
+    pub registry: Option<String>,
+}
+
+/// One change of values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Edit {
+    /// Merge a map over the values. A null stays: it takes away what the catalogue or the package sets.
+    Merge(Value),
+    /// `PATH=VALUE`.
+    Set(String),
+}
+
+/// What was decided about how plans are made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// Restore what was edited or deleted, even where no other version is due.
+    pub repair: bool,
+    /// Accept a lower version.
+    pub allow_downgrade: bool,
+    /// How much of what is installed may be pruned.
+    pub allow_prune: PruneLimit,
+    /// Kinds that are deleted although they hold data.
+    pub delete: BTreeSet<KeptKind>,
+    /// What happens to fields that others changed; `None` = as recorded.
+    pub conflicts: Option<Conflicts>,
+    /// Objects that may be recreated where a field of them cannot change, as `KIND/NAME`.
+    pub recreate: Vec<String>,
+    /// How long types are waited for that add-ons require; `None` = not at all, for a plan that is only shown. A plan does not
+    /// depend on it.
+    pub wait_for_types: Option<Duration>,
+}
+
+impl Intent {
+    /// What a record asks for: the version that it names, else the newest that fits.
+    #[must_use]
+    pub fn of_record(record: &AddonInstallation) -> Self {
+        Self::Upgrade {
+            installations: vec![Target {
+                name: record.metadata.name.clone().unwrap_or_default(),
+                version: record.spec.addon_ref.version.clone(),
+            }],
+            edits: Edits::default(),
+        }
+    }
+}
+
+impl Target {
+    /// Splits `NAME@VERSION` at the first `@`.
+    #[must_use]
+    pub fn parse(typed: &str) -> Self {
+        match typed.split_once('@') {
+            Some((name, version)) => Self {
+                name: name.to_owned(),
+                version: Some(version.to_owned()),
+            },
+            None => Self {
+                name: typed.to_owned(),
+                version: None,
+            },
+        }
+    }
+}
+
+impl Edits {
+    /// The values with the changes.
+    ///
+    /// # Errors
+    /// A change that cannot be read.
+    pub fn over(&self, values: Option<Value>) -> Result<Value, OperationError> {
+        let mut merged = values.unwrap_or_else(|| json!({}));
+        for edit in &self.values {
+            match edit {
+                Edit::Merge(map) => values::merge::overlay(&mut merged, map),
+                Edit::Set(text) => values::set_from_flag(&mut merged, text)?,
+            }
+        }
+        Ok(merged)
+    }
+}

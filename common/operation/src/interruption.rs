@@ -1,0 +1,70 @@
+//! An operation that is told to end. Where helm has a part in it, helm can first mark its release as failed; the next run
+//! continues in either case.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use tokio::sync::{Notify, OwnedRwLockReadGuard, RwLock};
+
+/// The operation was told to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("interrupted: the same command continues where this ended")]
+pub struct Interrupted;
+
+/// What ends the work of a command. Clones are one and the same.
+#[derive(Clone, Debug, Default)]
+pub struct Interruption {
+    asked: Arc<Notify>,
+    helm: Arc<RwLock<()>>,
+}
+
+impl Interruption {
+    /// Ends the work, as soon as no helm runs; no other helm begins. Helm hears of a Ctrl-C too, and has a bounded time to end.
+    pub fn interrupt(&self) {
+        self.asked.notify_one();
+    }
+
+    /// Held while helm runs; no one gets it any more after [`Interruption::interrupt`].
+    pub(crate) async fn helm_runs(&self) -> OwnedRwLockReadGuard<()> {
+        Arc::clone(&self.helm).read_owned().await
+    }
+
+    /// Does the work, unless it is interrupted.
+    ///
+    /// # Errors
+    /// It was.
+    pub(crate) async fn ends<T>(&self, work: impl Future<Output = T>) -> Result<T, Interrupted> {
+        tokio::select! {
+            biased;
+            () = self.ended() => Err(Interrupted),
+            done = work => Ok(done),
+        }
+    }
+
+    async fn ended(&self) {
+        self.asked.notified().await;
+        drop(self.helm.write().await);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::poll;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_interruption_ends_the_work_once_helm_has_ended() {
+        let interruption = Interruption::default();
+        assert_eq!(interruption.ends(async { 1 }).await, Ok(1));
+        let helm = interruption.helm_runs().await;
+        let mut work = std::pin::pin!(interruption.ends(std::future::pending::<()>()));
+        assert!(poll!(&mut work).is_pending());
+        interruption.interrupt();
+        assert!(poll!(&mut work).is_pending(), "helm still runs");
+        let mut next = std::pin::pin!(interruption.helm_runs());
+        assert!(poll!(&mut next).is_pending(), "no other helm begins");
+        drop(helm);
+        assert_eq!(work.await, Err(Interrupted));
+    }
+}

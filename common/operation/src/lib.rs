@@ -1,0 +1,72 @@
+//! Operations on installations, as a library: a terminal, a controller and a test call the same stages.
+//!
+//! | stage | function | what it yields |
+//! |---|---|---|
+//! | resolve | [`Resolver::resolve`] | entries chosen, records completed and judged: [`Resolved`] |
+//! | fetch | [`fetch::fetch`] | packages of what is due, verified: [`fetch::Fetched`] |
+//! | render | [`render::render`] | objects: [`render::Rendered`] |
+//! | plan | [`plan::plan`], [`plan::plan_uninstall`] | one [`Plan`] for the whole command |
+//! | execute | [`execute::execute`] | an [`Outcome`] with a report for each installation |
+//!
+//! [`Resolver::plan`] does the first four at once. Inputs are explicit: a [`Context`] (the cluster, its sources, helm), an
+//! [`Intent`] and [`Choices`]. Outputs are values: the stages, [`Event`]s while they run, [`Finding`]s, and questions
+//! ([`verdict::Questions`]) in the refusal of an installation that lacks required values: resolve again with the
+//! [`resolve::Answers`]. One failing add-on is a result ([`stage::Failed`]); a caller that wants all or nothing says so with
+//! [`Resolution::whole`] and [`Plan::whole`].
+//!
+//! Nothing here prints, asks, reads the environment or knows flags.
+
+pub mod chart;
+pub mod choose;
+pub mod context;
+pub mod definitions;
+pub mod error;
+pub mod event;
+pub mod execute;
+pub mod fetch;
+pub mod health;
+pub mod inputs;
+pub mod installed;
+pub mod intent;
+pub mod interruption;
+pub mod plan;
+pub mod records;
+pub mod release;
+pub mod render;
+pub mod replay;
+pub mod required_types;
+pub mod requirements;
+pub mod resolve;
+pub mod resolved;
+pub mod stage;
+pub mod values_from;
+pub mod verdict;
+
+pub use context::{Context, Offer, Settings};
+pub use error::OperationError;
+pub use event::{Event, Finding, Work};
+pub use execute::{Outcome, Run};
+pub use intent::{Choices, Edit, Edits, Intent, NewInstallation, Target};
+pub use interruption::Interruption;
+pub use plan::{Plan, Planned};
+pub use records::{Records, name_of};
+pub use resolve::{Resolution, Resolver};
+pub use resolved::Resolved;
+
+impl Resolver<'_> {
+    /// Fetches, renders and plans what was resolved.
+    ///
+    /// # Errors
+    /// Those of [`plan::plan`].
+    pub async fn plan(
+        &self,
+        resolution: Resolution,
+        choices: &Choices,
+    ) -> Result<Plan, OperationError> {
+        let fetched = fetch::fetch(self.ctx, resolution.installations, choices).await;
+        let rendered = render::render(self.ctx, fetched).await;
+        let mut plan = plan::plan(self, rendered, choices).await?;
+        plan.failed.splice(0..0, resolution.failed);
+        Ok(plan)
+    }
+}

@@ -1,0 +1,185 @@
+//! From rendered installations to the plan of the command: what all of them define is known, the live state is read, nothing is
+//! written.
+
+mod assemble;
+mod one;
+mod uninstall;
+
+use std::sync::Arc;
+
+use addons_engine::diff;
+use common::api::installation::AddonInstallation;
+use common::catalogue::Entry;
+use common::manifest::kinds::KindTable;
+use common::plan::changes::ObjectDiff;
+use common::plan::desired::Desired;
+use common::plan::graph::{Graph, Part};
+use common::plan::snapshot::Snapshot;
+use common::plan::{self, InstallationName};
+
+use crate::chart::CompleteChart;
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::resolved::Resolved;
+use crate::stage::Failed;
+
+pub use assemble::plan;
+pub use uninstall::{Removal, plan_uninstall};
+
+/// What a command will do. What is shown, confirmed, saved, compared and executed is this value.
+#[derive(Debug)]
+pub struct Plan {
+    /// The installations that change, in the order of the command.
+    pub installations: Vec<Planned>,
+    /// Installations for which there is nothing to do.
+    pub up_to_date: Vec<Resolved>,
+    /// Installations that cannot be planned.
+    pub failed: Vec<Failed>,
+    /// Which object waits for which, over all installations.
+    pub graph: Graph,
+    /// Namespaces of records that are not part of any add-on, sorted by name.
+    pub namespaces: Vec<RecordNamespace>,
+    /// Whether our own definitions are missing: they are installed first.
+    pub defines: bool,
+}
+
+/// A namespace that has to be there before the first record is written into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordNamespace {
+    /// Its name.
+    pub name: String,
+    /// Whether it is created where it is missing.
+    pub create: bool,
+    /// Whether it gets a first core installation: then its deletion is guarded before the record is there (semantics 14).
+    pub holds_core: bool,
+}
+
+/// What will be done to one installation, and all that it was planned with.
+#[derive(Debug)]
+pub struct Planned {
+    /// What will happen.
+    pub plan: plan::Plan,
+    /// The record as it should be; for an uninstallation, as it is.
+    pub record: AddonInstallation,
+    /// The record as it stands in the cluster.
+    pub existing: Option<AddonInstallation>,
+    /// The chosen entry; `None` for an uninstallation.
+    pub entry: Option<Entry>,
+    /// The wanted objects; none for an uninstallation.
+    pub desired: Desired,
+    /// The chart that helm installs, where it does.
+    pub release: Option<CompleteChart>,
+    /// Installations of the same command that it requires: installed before it, uninstalled after it.
+    pub requires: Vec<InstallationName>,
+    /// What was there.
+    pub snapshot: Snapshot,
+    /// What the cluster served.
+    pub kinds: Arc<KindTable>,
+}
+
+impl Plan {
+    /// Completes it: the order of all objects, and the namespaces of new records.
+    pub(crate) fn new(
+        installations: Vec<Planned>,
+        up_to_date: Vec<Resolved>,
+        failed: Vec<Failed>,
+        defines: bool,
+    ) -> Result<Self, OperationError> {
+        Ok(Self {
+            graph: graph(&installations)?,
+            namespaces: namespaces(&installations),
+            installations,
+            up_to_date,
+            failed,
+            defines,
+        })
+    }
+
+    /// The plan, where every installation of it could be planned.
+    ///
+    /// # Errors
+    /// That of the first installation that could not.
+    pub fn whole(mut self) -> Result<Self, OperationError> {
+        if self.failed.is_empty() {
+            return Ok(self);
+        }
+        Err(self.failed.remove(0).error)
+    }
+
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.installations.is_empty()
+    }
+
+    /// Whether helm itself installs or removes a release of it.
+    #[must_use]
+    pub fn leaves_to_helm(&self) -> bool {
+        let mut installations = self.installations.iter();
+        installations.any(|planned| planned.plan.helm_release.is_some())
+    }
+
+    /// Refuses definitions that break live objects; nothing was written.
+    ///
+    /// # Errors
+    /// What they would break.
+    pub fn check_breakages(&self, accepted: bool) -> Result<(), OperationError> {
+        for planned in &self.installations {
+            planned.plan.check_breakages(accepted)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the server says to a dry run of a plan, field by field; Secrets are masked.
+///
+/// # Errors
+/// The server cannot be reached. What it refuses is part of the answer.
+pub async fn compare(ctx: &Context, planned: &Planned) -> Result<Vec<ObjectDiff>, OperationError> {
+    Ok(diff::diff(ctx.cluster().await?, &planned.plan).await?)
+}
+
+/// The order of all objects of a command.
+fn graph(installations: &[Planned]) -> Result<Graph, OperationError> {
+    let index = |name: &InstallationName| {
+        let mut all = installations.iter();
+        all.position(|planned| planned.plan.installation == *name)
+    };
+    let requires: Vec<Vec<usize>> = installations
+        .iter()
+        .map(|planned| planned.requires.iter().filter_map(index).collect())
+        .collect();
+    let parts: Vec<Part<'_>> = installations
+        .iter()
+        .zip(&requires)
+        .map(|(planned, requires)| Part {
+            name: &planned.plan.installation.name,
+            desired: &planned.desired,
+            requires,
+        })
+        .collect();
+    Ok(Graph::new(&parts)?)
+}
+
+/// Namespaces of first records.
+fn namespaces(installations: &[Planned]) -> Vec<RecordNamespace> {
+    let mut found: Vec<RecordNamespace> = Vec::new();
+    for planned in installations {
+        if planned.record.metadata.resource_version.is_some() {
+            continue;
+        }
+        let name = &planned.plan.installation.namespace;
+        let holds_core = planned.record.spec.core_addon;
+        match found.iter_mut().find(|namespace| namespace.name == *name) {
+            Some(namespace) => namespace.holds_core |= holds_core,
+            None => found.push(RecordNamespace {
+                name: name.clone(),
+                // kube-system is there before anything else is.
+                create: name != "kube-system",
+                holds_core,
+            }),
+        }
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    found
+}

@@ -1,0 +1,134 @@
+//! The plan of a command that installs or upgrades: installations know what the others bring.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::manifest::key::ObjectKey;
+use common::manifest::kinds::KindTable;
+use common::plan::InstallationName;
+use common::plan::order::defined_kind;
+use common::plan::recreate;
+use common::plan::schema::Schemas;
+
+use super::one::one;
+use super::{Plan, Planned};
+use crate::error::OperationError;
+use crate::intent::Choices;
+use crate::render::Rendered;
+use crate::required_types::RequiredTypes;
+use crate::requirements;
+use crate::resolve::Resolver;
+use crate::resolved::Resolved;
+use crate::stage::{Failed, Stage, Staged};
+
+/// What other add-ons of the same command bring.
+#[derive(Debug)]
+pub(super) struct Neighbours {
+    /// Kinds that they define.
+    pub(super) kinds: KindTable,
+    /// Namespaces among their objects.
+    pub(super) namespaces: BTreeSet<String>,
+    /// Objects that they own.
+    pub(super) claims: BTreeMap<ObjectKey, InstallationName>,
+    /// What their definitions, and this add-on's own, say of custom resources.
+    pub(super) schemas: Schemas,
+}
+
+/// Plans what was rendered. The failure of one installation says nothing of the others.
+///
+/// # Errors
+/// What is required and neither there nor part of the command; objects that have no order; an object that was named to be
+/// recreated and cannot be.
+pub async fn plan(
+    resolver: &Resolver<'_>,
+    rendered: Vec<Staged<Rendered>>,
+    choices: &Choices,
+) -> Result<Plan, OperationError> {
+    let (ctx, records) = (resolver.ctx, &resolver.records);
+    let mut up_to_date = Vec::new();
+    let mut failed = Vec::new();
+    let mut due = Vec::new();
+    for Staged { resolved, stage } in rendered {
+        match stage {
+            Stage::Due(rendered) => due.push((resolved, rendered)),
+            Stage::UpToDate => up_to_date.push(resolved),
+            Stage::Failed(error) => failed.push(failure(&resolved, error)),
+        }
+    }
+    let candidates: Vec<&Resolved> = due.iter().map(|(resolved, _)| resolved).collect();
+    let available = resolver.available(&candidates).await?;
+    let order = match requirements::order(ctx, &candidates, records, &available) {
+        Ok(order) => order,
+        // What could not be read is missed by those that require it: the cause is the error, not its consequence.
+        Err(refusal) => return Err(failed.into_iter().next().map_or(refusal, |one| one.error)),
+    };
+    let manifests = due.iter().flat_map(|(_, rendered)| &rendered.manifests);
+    let mut neighbours = Neighbours::of(manifests);
+    let required = RequiredTypes::new(
+        due.iter()
+            .map(|(resolved, rendered)| (&resolved.name, rendered.manifests.as_slice())),
+        choices.wait_for_types,
+    );
+    let mut installations = Vec::new();
+    for ((resolved, rendered), mut first) in due.into_iter().zip(order) {
+        match required.wait_for(ctx, &resolved).await {
+            Ok(bringing) => first.extend(bringing),
+            Err(error) => {
+                failed.push(failure(&resolved, error));
+                continue;
+            }
+        }
+        let is_due = rendered.is_due;
+        match one(resolver, &neighbours, &resolved, rendered, choices).await {
+            Ok(mut planned) => {
+                neighbours.claim(&planned);
+                if is_due || !planned.plan.is_empty() {
+                    planned.requires = first;
+                    installations.push(planned);
+                } else {
+                    up_to_date.push(resolved);
+                }
+            }
+            Err(error) => failed.push(failure(&resolved, error)),
+        }
+    }
+    if !choices.recreate.is_empty() && !installations.is_empty() {
+        let plans = installations.iter_mut().map(|planned| &mut planned.plan);
+        recreate::allow(plans, &choices.recreate)?;
+    }
+    Plan::new(installations, up_to_date, failed, records.uninitialised)
+}
+
+fn failure(resolved: &Resolved, error: OperationError) -> Failed {
+    Failed {
+        name: resolved.name.to_string(),
+        error,
+    }
+}
+
+impl Neighbours {
+    fn of<'a>(manifests: impl Iterator<Item = &'a common::manifest::Manifest> + Clone) -> Self {
+        let mut kinds = KindTable::default();
+        let mut namespaces = BTreeSet::new();
+        for manifest in manifests.clone() {
+            if defined_kind(&manifest.object).is_some() {
+                kinds.insert_crd(&manifest.object);
+            }
+            let key = ObjectKey::of(&manifest.object);
+            let namespace = key.filter(|key| key.group.is_empty() && key.kind == "Namespace");
+            namespaces.extend(namespace.map(|key| key.name));
+        }
+        Self {
+            kinds,
+            namespaces,
+            claims: BTreeMap::new(),
+            schemas: Schemas::of(manifests),
+        }
+    }
+
+    fn claim(&mut self, planned: &Planned) {
+        let keys = planned.plan.exact.objects.keys();
+        let name = &planned.plan.installation;
+        self.claims
+            .extend(keys.map(|key| (key.clone(), name.clone())));
+    }
+}

@@ -1,0 +1,114 @@
+//! The plan of one installation: mark its objects, read the live state, plan.
+
+use common::api::installation::{HelmRelease, Installed};
+use common::plan::desired::{Desired, DesiredContext, needed_kinds};
+use common::plan::inventory::Inventory;
+use common::plan::planner::{self, Goal, PlanInput, Wanted};
+
+use addons_engine::{definitions, snapshot};
+
+use super::Planned;
+use super::assemble::Neighbours;
+use crate::error::OperationError;
+use crate::intent::Choices;
+use crate::release;
+use crate::render::Rendered;
+use crate::resolve::Resolver;
+use crate::resolved::Resolved;
+
+/// Plans an install or upgrade: reads the live state of the wanted and recorded objects, writes nothing.
+///
+/// # Errors
+/// Kinds that are not served, objects that are not ours, a prune that needs a flag; and what the server refuses.
+pub(super) async fn one(
+    resolver: &Resolver<'_>,
+    neighbours: &Neighbours,
+    resolved: &Resolved,
+    rendered: Rendered,
+    choices: &Choices,
+) -> Result<Planned, OperationError> {
+    let cluster = resolver.ctx.cluster().await?;
+    let existing = resolved.existing.as_ref();
+    let status = existing.and_then(|record| record.status.as_ref());
+    let inventory = status
+        .map(|status| Inventory::from_groups(&status.inventory))
+        .unwrap_or_default();
+    let mut needed = needed_kinds(&rendered.manifests);
+    let recorded = inventory.objects.keys();
+    needed.extend(recorded.map(|key| (key.group.clone(), key.kind.clone())));
+    // A kind that another add-on of this command will define is no reason to ask the server for it again.
+    needed.retain(|(group, kind)| neighbours.kinds.preferred(group, kind).is_none());
+    let served = cluster.kinds(&needed).await?;
+    let kinds = served.with(&neighbours.kinds);
+    let mask = rendered.inputs.mask();
+    let hidden = |error: OperationError| error.masked(&mask);
+    let notes = neighbours.schemas.check(&rendered.manifests);
+    let notes = notes.map_err(|error| hidden(error.into()))?;
+    let target_namespace = resolved.target_namespace().to_owned();
+    let context = DesiredContext {
+        installation: &resolved.name,
+        target_namespace: &target_namespace,
+        kinds: &kinds,
+        mask: &mask,
+    };
+    let helm_release = rendered.release.as_ref().map(|chart| HelmRelease {
+        name: chart.release.clone(),
+        namespace: target_namespace.clone(),
+    });
+    release::check_mode(&resolved.name.name, status, helm_release.as_ref())?;
+    let desired = Desired::new(rendered.manifests, &context);
+    let desired = desired.map_err(|error| hidden(error.into()))?;
+    let (keys, mut namespaces) = planner::reads(&desired, &inventory);
+    namespaces.insert(target_namespace.clone());
+    let snapshot = snapshot::read(cluster, &served, &keys, &namespaces).await?;
+    let mut claims = resolver.records.claims(&resolved.name);
+    claims.extend(neighbours.claims.clone());
+
+    let record = resolved.wanted.clone();
+    let to = Installed {
+        manifest_hash: rendered.manifest_hash,
+        resolved: rendered.resolved,
+        helm_release: helm_release.clone(),
+        ..resolved.target(&rendered.inputs)
+    };
+    let mut plan = planner::plan(&PlanInput {
+        installation: &resolved.name,
+        addon: &record.spec.addon_ref.name,
+        from: status.and_then(|status| status.installed.as_ref()),
+        goal: Goal::Install(Wanted {
+            desired: &desired,
+            to: &to,
+            target_namespace: &target_namespace,
+            create_namespace: record.spec.create_namespace,
+            coming: &neighbours.namespaces,
+            conflicts: record.spec.conflicts,
+            reconcile: record.spec.reconcile,
+            due: rendered.is_due,
+            allow_prune: choices.allow_prune,
+        }),
+        inventory: &inventory,
+        snapshot: &snapshot,
+        kinds: &kinds,
+        claims: &claims,
+        delete_kinds: &choices.delete,
+    })?;
+    definitions::check(cluster, &mut plan).await?;
+    plan.helm_release = helm_release.filter(|_| rendered.is_due);
+    plan.warnings.extend(rendered.warnings);
+    plan.warnings.extend(notes);
+    for warning in &mut plan.warnings {
+        *warning = mask.text(warning);
+    }
+    plan.mask = mask;
+    Ok(Planned {
+        plan,
+        record,
+        existing: resolved.existing.clone(),
+        entry: Some(resolved.entry.clone()),
+        desired,
+        release: rendered.release,
+        requires: Vec::new(),
+        snapshot,
+        kinds: served,
+    })
+}

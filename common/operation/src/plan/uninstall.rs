@@ -1,0 +1,98 @@
+//! The plan of an uninstallation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use addons_engine::{definitions, snapshot};
+use common::api::installation::AddonInstallation;
+use common::plan::desired::Desired;
+use common::plan::inventory::Inventory;
+use common::plan::planner::{self, Goal, PlanInput};
+use common::plan::prune::KeptKind;
+
+use super::{Plan, Planned};
+use crate::error::OperationError;
+use crate::records::name_of;
+use crate::resolve::Resolver;
+use crate::{release, requirements, verdict};
+
+/// What is uninstalled, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Removal {
+    /// Names of installations.
+    pub names: Vec<String>,
+    /// Keep the objects and forget the installation.
+    pub keep: bool,
+    /// Kinds that are deleted although they hold data.
+    pub delete: BTreeSet<KeptKind>,
+}
+
+/// Plans an uninstallation; what requires others goes before them.
+///
+/// # Errors
+/// No such installation; the verdict is a denial; installations that stay and require one that goes; and what the server
+/// refuses.
+pub async fn plan_uninstall(
+    resolver: &Resolver<'_>,
+    removal: &Removal,
+) -> Result<Plan, OperationError> {
+    let (ctx, all) = (resolver.ctx, &resolver.records);
+    let namespace = ctx.settings().namespace.as_deref();
+    let mut records = Vec::new();
+    for name in &removal.names {
+        let record = all.find(name, namespace)?;
+        verdict::deletion(ctx, record, &resolver.facts).await?;
+        records.push(record);
+    }
+    let records = requirements::teardown(records, all)?;
+    let mut installations = Vec::new();
+    for record in &records {
+        let mut planned = one(resolver, record.clone(), removal).await?;
+        planned.requires = requirements::required_of(record, &records);
+        installations.push(planned);
+    }
+    Plan::new(installations, Vec::new(), Vec::new(), false)
+}
+
+async fn one(
+    resolver: &Resolver<'_>,
+    record: AddonInstallation,
+    removal: &Removal,
+) -> Result<Planned, OperationError> {
+    let cluster = resolver.ctx.cluster().await?;
+    let name = name_of(&record);
+    let status = record.status.clone().unwrap_or_default();
+    let inventory = Inventory::from_groups(&status.inventory);
+    let recorded = inventory.objects.keys();
+    let needed = recorded
+        .map(|key| (key.group.clone(), key.kind.clone()))
+        .collect();
+    let kinds = cluster.kinds(&needed).await?;
+    let (keys, namespaces) = planner::reads(&Desired::default(), &inventory);
+    let snapshot = snapshot::read(cluster, &kinds, &keys, &namespaces).await?;
+    let mut plan = planner::plan(&PlanInput {
+        installation: &name,
+        addon: &record.spec.addon_ref.name,
+        from: status.installed.as_ref(),
+        goal: Goal::Uninstall { keep: removal.keep },
+        inventory: &inventory,
+        snapshot: &snapshot,
+        kinds: &kinds,
+        claims: &BTreeMap::new(),
+        delete_kinds: &removal.delete,
+    })?;
+    plan.helm_release = release::recorded(&status)
+        .filter(|_| !removal.keep)
+        .cloned();
+    definitions::check(cluster, &mut plan).await?;
+    Ok(Planned {
+        plan,
+        existing: Some(record.clone()),
+        record,
+        entry: None,
+        desired: Desired::default(),
+        release: None,
+        requires: Vec::new(),
+        snapshot,
+        kinds,
+    })
+}

@@ -1,0 +1,217 @@
+//! Releases that helm itself installs and removes (`template.helm.mode: release`), as work that the engine does under the lock
+//! of the record.
+
+use addons_helm::release::{Release, Status, Wanted};
+use addons_helm::{Helm, HelmError};
+use common::api::installation::{AddonInstallationStatus, HelmRelease};
+use common::plan::Verb;
+use futures::future::BoxFuture;
+use kube::Config;
+
+use crate::chart::CompleteChart;
+use crate::context::{Context, Events};
+use crate::error::OperationError;
+use crate::event::{Event, Finding};
+use crate::execute::Run;
+use crate::interruption::Interruption;
+use crate::plan::Planned;
+
+/// What helm does for one installation.
+#[derive(Clone)]
+pub(crate) struct ReleaseWork {
+    events: Events,
+    helm: Helm,
+    config: Config,
+    release: HelmRelease,
+    /// The chart; none where the release goes.
+    chart: Option<CompleteChart>,
+    run: Run,
+    interruption: Interruption,
+}
+
+impl ReleaseWork {
+    /// What helm does for a plan; `None` where it has no part in it.
+    pub(crate) async fn of(
+        ctx: &Context,
+        planned: &Planned,
+        run: &Run,
+        interruption: &Interruption,
+    ) -> Result<Option<Self>, OperationError> {
+        let Some(release) = &planned.plan.helm_release else {
+            return Ok(None);
+        };
+        let chart = planned.release.clone();
+        if chart.is_none() && planned.plan.verb != Verb::Uninstall {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            events: ctx.events(),
+            helm: ctx.helm().await?.clone(),
+            config: config(ctx).await?.clone(),
+            release: release.clone(),
+            chart,
+            run: run.clone(),
+            interruption: interruption.clone(),
+        }))
+    }
+
+    /// Does it; why it failed, in helm's words.
+    pub(crate) fn run(self) -> BoxFuture<'static, Result<(), String>> {
+        Box::pin(async move {
+            let _runs = self.interruption.helm_runs().await;
+            let done = self.done().await;
+            done.map_err(|error| one_line(&error.to_string()))
+        })
+    }
+
+    async fn done(&self) -> Result<(), HelmError> {
+        let HelmRelease { name, namespace } = &self.release;
+        let timeout = self.run.timeout;
+        let release = Release::new(&self.helm, &self.config, name, namespace)?;
+        let Some(chart) = &self.chart else {
+            release.uninstall(self.run.wait, timeout).await?;
+            return Ok(());
+        };
+        // Whoever began it is gone: the lock of the record is ours.
+        if let Some(recovery) = release.recover(timeout).await? {
+            (self.events)(Event::Found(Finding::ReleaseRecovered {
+                release: name.clone(),
+                recovery: recovery.to_string(),
+            }));
+        }
+        let wanted = Wanted {
+            package: &chart.package,
+            values: &chart.values,
+            secrets: &chart.secrets,
+            create_namespace: false,
+            wait: self.run.wait,
+            timeout,
+        };
+        release.upgrade(&wanted).await
+    }
+}
+
+/// The connection that helm gets.
+async fn config(ctx: &Context) -> Result<&Config, OperationError> {
+    let config = ctx.cluster().await?.config();
+    config.ok_or(OperationError::NoCluster)
+}
+
+/// The words of helm, which come in lines, as progress, reports and conditions take them.
+#[must_use]
+pub fn one_line(words: &str) -> String {
+    let lines: Vec<&str> = words.lines().map(str::trim).collect();
+    lines.join("; ")
+}
+
+/// The release that a record stands for: what is installed, what an operation was installing when it was cut off, or what
+/// could not be installed: helm keeps a release that failed.
+#[must_use]
+pub fn recorded(status: &AddonInstallationStatus) -> Option<&HelmRelease> {
+    let operation = status.operation.as_ref();
+    let target = operation.and_then(|operation| operation.target.as_ref());
+    let tried = status.history.first().map(|revision| &revision.installed);
+    let installed = status.installed.as_ref().or(target).or(tried);
+    installed?.helm_release.as_ref()
+}
+
+/// Objects of ours and a release of helm's cannot follow each other: helm refuses objects that it did not make, and what it
+/// made is not ours to prune.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModeError {
+    /// The same mode, another release.
+    #[error("{name} is the Helm release {recorded}, and would become {wanted}")]
+    OtherRelease {
+        /// The installation.
+        name: String,
+        /// `NAMESPACE/NAME` of the release that is there.
+        recorded: String,
+        /// That of the one that is wanted.
+        wanted: String,
+    },
+    /// Another mode.
+    #[error(
+        "the catalogue changed template.helm.mode of {name} to {mode}: neither helm nor this tool takes over what the other one made"
+    )]
+    OtherMode {
+        /// The installation.
+        name: String,
+        /// The mode of the catalogue.
+        mode: &'static str,
+    },
+}
+
+/// Whether the wanted mode follows what is recorded.
+pub(crate) fn check_mode(
+    name: &str,
+    status: Option<&AddonInstallationStatus>,
+    wanted: Option<&HelmRelease>,
+) -> Result<(), ModeError> {
+    let Some(status) = status else { return Ok(()) };
+    let name = name.to_owned();
+    let full = |release: &HelmRelease| format!("{}/{}", release.namespace, release.name);
+    match (recorded(status), wanted) {
+        (Some(_), None) => Err(ModeError::OtherMode {
+            name,
+            mode: "objects",
+        }),
+        (None, Some(_)) if !status.inventory.is_empty() => Err(ModeError::OtherMode {
+            name,
+            mode: "release",
+        }),
+        (Some(recorded), Some(wanted)) if recorded != wanted => Err(ModeError::OtherRelease {
+            name,
+            recorded: full(recorded),
+            wanted: full(wanted),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// How helm says that a release is.
+///
+/// # Errors
+/// There is no helm; it cannot ask the cluster.
+pub async fn status(
+    ctx: &Context,
+    release: &HelmRelease,
+) -> Result<Option<Status>, OperationError> {
+    let config = config(ctx).await?;
+    let release = Release::new(ctx.helm().await?, config, &release.name, &release.namespace)?;
+    Ok(release.status().await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_release_that_failed_is_still_there() {
+        let release = json!({"name": "web", "namespace": "shop"});
+        let is =
+            json!({"version": "1", "manifestHash": "", "valuesHash": "", "helmRelease": release});
+        let objects = json!({"version": "1", "manifestHash": "", "valuesHash": ""});
+        let tried =
+            json!([{"verb": "install", "outcome": "helm upgrade: not ready", "installed": is}]);
+        for (status, expected) in [
+            (json!({}), false),
+            (json!({"installed": is}), true),
+            (json!({"history": tried}), true),
+            (json!({"installed": objects, "history": tried}), false),
+        ] {
+            let read: AddonInstallationStatus = serde_json::from_value(status.clone()).unwrap();
+            assert_eq!(recorded(&read).is_some(), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn helm_is_quoted_in_one_line() {
+        let said = "resource web not ready\n  context deadline exceeded\n";
+        assert_eq!(
+            one_line(said),
+            "resource web not ready; context deadline exceeded"
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! From fetched packages to the objects of the installations: rendered and parsed.
+
+use common::api::catalogue::{HelmMode, Method};
+use common::api::names::installation_name;
+use common::catalogue::Entry;
+use common::catalogue::select::Rules;
+use common::manifest::Manifest;
+use common::manifest::parse::Options;
+use common::plan::InstallationName;
+use common::render::hooks::{self, Occasion};
+use common::render::package::Package;
+use common::render::text::{self, Text};
+use common::render::{gotemplate, images};
+use futures::StreamExt as _;
+use futures::stream;
+
+use crate::chart::{self, CompleteChart};
+use crate::context::Context;
+use crate::error::{OperationError, within};
+use crate::fetch::{self, AT_ONCE, Fetched, Verified};
+use crate::inputs::{Data, Inputs};
+use crate::resolved::Resolved;
+use crate::stage::{Stage, Staged};
+
+/// The objects of an installation.
+#[derive(Debug)]
+pub struct Rendered {
+    /// What they were rendered with.
+    pub inputs: Inputs,
+    /// The objects.
+    pub manifests: Vec<Manifest>,
+    /// The chart that helm itself installs, with its values: then there are no objects.
+    pub release: Option<CompleteChart>,
+    /// The entry's hash, or that of the package where it has none (semantics 11).
+    pub manifest_hash: String,
+    /// The commit, image digest or chart version.
+    pub resolved: Option<String>,
+    /// Where the package was read.
+    pub location: String,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// See [`Fetched::is_due`].
+    pub is_due: bool,
+}
+
+/// Renders what was fetched, several add-ons at the same time: helm is a program of its own.
+pub async fn render(ctx: &Context, fetched: Vec<Staged<Fetched>>) -> Vec<Staged<Rendered>> {
+    let rendering = stream::iter(fetched).map(|Staged { resolved, stage }| async move {
+        let stage = match stage {
+            Stage::Due(fetched) => Stage::of(one(ctx, &resolved, fetched).await.map(Some)),
+            Stage::UpToDate => Stage::UpToDate,
+            Stage::Failed(error) => Stage::Failed(error),
+        };
+        Staged { resolved, stage }
+    });
+    rendering.buffered(AT_ONCE).collect().await
+}
+
+/// What is installed of a package: its objects, or the chart that helm itself installs.
+async fn one(
+    ctx: &Context,
+    resolved: &Resolved,
+    fetched: Fetched,
+) -> Result<Rendered, OperationError> {
+    let template = &resolved.entry.version.template;
+    let helm = template.helm.as_ref();
+    let is_release = helm.is_some_and(|helm| helm.mode == HelmMode::Release);
+    let Fetched {
+        inputs,
+        package: verified,
+        is_due,
+    } = fetched;
+    if template.method != Method::Helm || !is_release {
+        let rendered = objects(ctx, resolved, inputs, verified).await?;
+        return Ok(Rendered { is_due, ..rendered });
+    }
+    let Verified {
+        fetched,
+        manifest_hash,
+        warnings,
+    } = verified;
+    let chart = chart::complete(ctx, resolved, &inputs, fetched.package).await;
+    Ok(Rendered {
+        manifests: Vec::new(),
+        release: Some(within(chart, || resolved.place())?),
+        manifest_hash,
+        resolved: fetched.resolved,
+        location: fetched.location,
+        warnings,
+        inputs,
+        is_due,
+    })
+}
+
+/// Renders and parses a package.
+///
+/// # Errors
+/// A template, a chart or a manifest that fails, with its place.
+pub async fn objects(
+    ctx: &Context,
+    resolved: &Resolved,
+    inputs: Inputs,
+    verified: Verified,
+) -> Result<Rendered, OperationError> {
+    let place = || resolved.place();
+    let (package, location) = (verified.fetched.package, verified.fetched.location);
+    let text = within(text(ctx, resolved, &inputs, package).await, place)?;
+    let options = Options {
+        duplicate_keys: ctx.duplicate_keys(),
+        ..Options::default()
+    };
+    let mask = inputs.mask();
+    let parsed = text.objects(&location, &options);
+    let parsed = within(
+        parsed.map_err(|error| OperationError::from(error).masked(&mask)),
+        place,
+    )?;
+    let (mut manifests, mut warnings) = (parsed.manifests, verified.warnings);
+    warnings.extend(parsed.warnings);
+    if resolved.entry.version.template.method == Method::Helm {
+        let kept = hooks::of_occasion(manifests, resolved.occasion());
+        manifests = kept.manifests;
+        warnings.extend(kept.warnings);
+    }
+    if let Some(registry) = resolved.registry()? {
+        for manifest in &mut manifests {
+            let place = &manifest.place;
+            let doubts = images::rewrite(&mut manifest.object, &registry).doubts;
+            let doubts = doubts.into_iter().map(|doubt| format!("{place}: {doubt}"));
+            warnings.extend(doubts);
+        }
+    }
+    let warnings = warnings.iter().map(|warning| mask.text(warning)).collect();
+    Ok(Rendered {
+        inputs,
+        manifests,
+        release: None,
+        manifest_hash: verified.manifest_hash,
+        resolved: verified.fetched.resolved,
+        location,
+        warnings,
+        is_due: true,
+    })
+}
+
+/// The objects of an entry as they would be installed, without an installation; for a named version of Kubernetes no cluster
+/// is asked.
+///
+/// # Errors
+/// A source, a template or a manifest that fails, with its place.
+pub async fn of_entry(
+    ctx: &Context,
+    entry: &Entry,
+    kubernetes: Option<&str>,
+) -> Result<Rendered, OperationError> {
+    let name = InstallationName {
+        namespace: ctx.settings().system_namespace.clone(),
+        name: installation_name(&entry.addon),
+    };
+    // The rules say nothing about content.
+    let resolved = Resolved::new(name, None, entry.clone(), Rules::Auto);
+    let inputs = match kubernetes {
+        Some(version) => Inputs::given(&resolved, Data::of_version(version)),
+        None => Inputs::read(ctx, &resolved).await?,
+    };
+    let verified = fetch::package(ctx, &resolved).await?;
+    objects(ctx, &resolved, inputs, verified).await
+}
+
+/// The text of a package, rendered.
+///
+/// # Errors
+/// A template or a chart that fails.
+pub async fn text(
+    ctx: &Context,
+    resolved: &Resolved,
+    inputs: &Inputs,
+    package: Package,
+) -> Result<Text, OperationError> {
+    match resolved.entry.version.template.method {
+        Method::Manifest => Ok(Text::plain(package)),
+        Method::GoTemplate => templates(ctx, resolved, inputs, &package),
+        Method::Helm => {
+            let is_upgrade = resolved.occasion() == Occasion::Upgrade;
+            chart::text(ctx, resolved, inputs, package, is_upgrade).await
+        }
+    }
+}
+
+fn templates(
+    ctx: &Context,
+    resolved: &Resolved,
+    inputs: &Inputs,
+    package: &Package,
+) -> Result<Text, OperationError> {
+    let layers = inputs.with_package(text::package_values(package)?);
+    let data = inputs.document(&layers.merged());
+    let options = gotemplate::Options {
+        strict: ctx.settings().strict,
+        registry: resolved.registry()?,
+        ..gotemplate::Options::default()
+    };
+    let text = Text::of_templates(package, &data, &options);
+    text.map_err(|error| OperationError::from(error).masked(&inputs.mask()))
+}

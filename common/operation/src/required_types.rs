@@ -1,0 +1,128 @@
+//! `requiredResourceTypes`: what an add-on needs the cluster to serve before it can be planned.
+
+use std::time::{Duration, Instant};
+
+use addons_engine::required;
+use common::api::catalogue::ResourceType;
+use common::manifest::Manifest;
+use common::plan::InstallationName;
+use common::plan::brought::Brought;
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::event::{Event, Finding, Work};
+use crate::resolved::Resolved;
+
+/// Not served in time: exit 3. Nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[error("{addon}: timed out waiting for {}", named(types))]
+pub struct NotServed {
+    /// The add-on.
+    pub addon: String,
+    /// What is still missing.
+    pub types: Vec<ResourceType>,
+    /// How long it was waited for.
+    pub waited: Duration,
+}
+
+/// What the add-ons of one command bring, and how long they wait for what none of them does.
+#[derive(Debug)]
+pub(crate) struct RequiredTypes {
+    brought: Vec<(InstallationName, Brought)>,
+    /// `None` for a plan that is only shown.
+    timeout: Option<Duration>,
+    begun: Instant,
+}
+
+impl RequiredTypes {
+    /// Of the objects of each add-on.
+    pub(crate) fn new<'a>(
+        addons: impl Iterator<Item = (&'a InstallationName, &'a [Manifest])>,
+        timeout: Option<Duration>,
+    ) -> Self {
+        let brought = addons.map(|(name, manifests)| {
+            let objects = manifests.iter().map(|manifest| &manifest.object);
+            (name.clone(), Brought::of(objects))
+        });
+        Self {
+            brought: brought.collect(),
+            timeout,
+            begun: Instant::now(),
+        }
+    }
+
+    /// Waits until the cluster serves the types that an add-on requires and the command does not bring; which other add-ons
+    /// bring the rest: they go first. For a plan that is only shown nothing is waited for, but it is found, for the plan may
+    /// differ once the types are served.
+    ///
+    /// # Errors
+    /// [`NotServed`]; the server cannot be asked.
+    pub(crate) async fn wait_for(
+        &self,
+        ctx: &Context,
+        resolved: &Resolved,
+    ) -> Result<Vec<InstallationName>, OperationError> {
+        let template = &resolved.entry.version.template;
+        let mut types = template.required_resource_types.clone();
+        let mut first = Vec::new();
+        types.retain(|wanted| {
+            let mut bringing = self
+                .brought
+                .iter()
+                .filter(|(_, brought)| brought.serves(wanted));
+            let Some((name, _)) = bringing.clone().next() else {
+                return true;
+            };
+            // What it brings itself is no reason to wait for others.
+            if !bringing.any(|(name, _)| *name == resolved.name) {
+                first.push(name.clone());
+            }
+            false
+        });
+        // Most add-ons require none; nothing is asked then.
+        if !types.is_empty() {
+            self.wait(ctx, &resolved.name.name, &types).await?;
+        }
+        Ok(first)
+    }
+
+    async fn wait(
+        &self,
+        ctx: &Context,
+        addon: &str,
+        types: &[ResourceType],
+    ) -> Result<(), OperationError> {
+        let cluster = ctx.cluster().await?;
+        let addon = addon.to_owned();
+        let Some(timeout) = self.timeout else {
+            let missing = required::missing(cluster, types).await?;
+            if !missing.is_empty() {
+                ctx.find(Finding::TypesNotServed { addon, missing });
+            }
+            return Ok(());
+        };
+        let work = |missing: &[ResourceType]| Work::Types {
+            addon: addon.clone(),
+            missing: missing.to_vec(),
+        };
+        let tell = |missing: &[ResourceType]| ctx.tell(Event::Began(work(missing)));
+        let left = timeout.saturating_sub(self.begun.elapsed());
+        let missing = required::wait(cluster, types, left, &tell).await;
+        ctx.tell(Event::Ended(work(&[])));
+        match missing? {
+            types if types.is_empty() => Ok(()),
+            types => Err(OperationError::NotServed(NotServed {
+                addon,
+                types,
+                waited: timeout,
+            })),
+        }
+    }
+}
+
+/// Types in a sentence.
+#[must_use]
+pub fn named(types: &[ResourceType]) -> String {
+    let names: Vec<String> = types.iter().map(ToString::to_string).collect();
+    names.join(", ")
+}

@@ -1,0 +1,191 @@
+//! What add-ons require of each other: checked before anything is planned or removed, and an order.
+
+use std::collections::BTreeMap;
+
+use common::api::catalogue::Requirement;
+use common::api::installation::{AddonInstallation, Phase};
+use common::plan::InstallationName;
+use common::plan::requires::{self, Present};
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::event::Finding;
+use crate::records::{Records, name_of};
+use crate::resolved::Resolved;
+
+/// The versions of each add-on that the catalogues have: a refusal names one that would do.
+pub(crate) type Available = BTreeMap<String, Vec<String>>;
+
+/// Installations that stay require one that goes: exit 1.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", lines.join("\n"))]
+pub struct Dependents {
+    /// Who requires what.
+    lines: Vec<String>,
+    /// The installations that would have to go together.
+    pub together: Vec<String>,
+}
+
+/// Which other installations of the command go first, one by one.
+///
+/// # Errors
+/// Everything that is required and neither there nor part of the command.
+pub(crate) fn order(
+    ctx: &Context,
+    installations: &[&Resolved],
+    records: &Records,
+    available: &Available,
+) -> Result<Vec<Vec<InstallationName>>, OperationError> {
+    let names: Vec<String> = installations
+        .iter()
+        .map(|resolved| resolved.name.to_string())
+        .collect();
+    let wanted: Vec<requires::Candidate<'_>> = installations
+        .iter()
+        .zip(&names)
+        .map(|(resolved, installation)| requires::Candidate {
+            installation,
+            addon: &resolved.entry.addon,
+            version: &resolved.entry.version.version,
+            requires: &resolved.entry.version.requires,
+        })
+        .collect();
+    let records = Named::of(&records.all);
+    let order = requires::order(&wanted, &records.present(), available)?;
+    for warning in &order.warnings {
+        ctx.find(Finding::Requirement(warning.clone()));
+    }
+    let named = |first: Vec<usize>| {
+        let first = first
+            .into_iter()
+            .filter_map(|index| installations.get(index));
+        first.map(|resolved| resolved.name.clone()).collect()
+    };
+    Ok(order.first.into_iter().map(named).collect())
+}
+
+/// The records of an uninstallation, each before those that it requires.
+///
+/// # Errors
+/// Installations that stay and require one of them.
+pub(crate) fn teardown(
+    going: Vec<&AddonInstallation>,
+    records: &Records,
+) -> Result<Vec<AddonInstallation>, Dependents> {
+    let goes = |record: &AddonInstallation| {
+        let name = name_of(record);
+        going.iter().any(|gone| name_of(gone) == name)
+    };
+    let staying = records.all.iter().filter(|record| !goes(record));
+    refuse_dependents(&going, staying.collect())?;
+    let mut rest = going;
+    let mut ordered = Vec::with_capacity(rest.len());
+    while !rest.is_empty() {
+        let is_required = |record: &&AddonInstallation| {
+            rest.iter().any(|other| {
+                name_of(other) != name_of(record)
+                    && requirements(other)
+                        .iter()
+                        .any(|needed| needed.name == addon(record))
+            })
+        };
+        // Records that require each other were written by another client: any of them goes first.
+        let next = rest
+            .iter()
+            .position(|record| !is_required(record))
+            .unwrap_or(0);
+        ordered.push(rest.remove(next).clone());
+    }
+    Ok(ordered)
+}
+
+/// Refuses where one of those that stay requires one that goes. What is named includes those that require these: the command
+/// that accepts it is not refused again.
+fn refuse_dependents(
+    records: &[&AddonInstallation],
+    mut staying: Vec<&AddonInstallation>,
+) -> Result<(), Dependents> {
+    let mut gone: Vec<&AddonInstallation> = records.to_vec();
+    let mut lines = Vec::new();
+    loop {
+        let addons: Vec<&str> = gone.iter().map(|record| addon(record)).collect();
+        let dependents = requires::required_by(&addons, &Named::of(staying.clone()).present());
+        if dependents.is_empty() {
+            break;
+        }
+        lines.extend(dependents.iter().map(|dependent| {
+            let constraint = dependent.constraint.as_deref();
+            let constraint = constraint.map_or_else(String::new, |version| format!(" {version}"));
+            format!(
+                "{} requires {}{constraint}",
+                dependent.installation, dependent.requires
+            )
+        }));
+        let is_dependent = |record: &&AddonInstallation| {
+            let name = name_of(record).to_string();
+            dependents.iter().any(|one| one.installation == name)
+        };
+        let (going, rest) = staying.into_iter().partition(is_dependent);
+        gone.extend::<Vec<_>>(going);
+        staying = rest;
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    Err(Dependents {
+        lines,
+        together: gone.iter().map(|record| name_of(record).name).collect(),
+    })
+}
+
+/// The names of an uninstallation's other records that a record requires: they stay where it stays.
+pub(crate) fn required_of(
+    record: &AddonInstallation,
+    gone: &[AddonInstallation],
+) -> Vec<InstallationName> {
+    let needed = |other: &&AddonInstallation| {
+        requirements(record)
+            .iter()
+            .any(|needed| needed.name == addon(other))
+    };
+    gone.iter().filter(needed).map(name_of).collect()
+}
+
+/// Records with their names spelled out.
+struct Named<'a>(Vec<(String, &'a AddonInstallation)>);
+
+impl<'a> Named<'a> {
+    fn of(records: impl IntoIterator<Item = &'a AddonInstallation>) -> Self {
+        let records = records.into_iter();
+        Self(
+            records
+                .map(|record| (name_of(record).to_string(), record))
+                .collect(),
+        )
+    }
+
+    fn present(&self) -> Vec<Present<'_>> {
+        let present = self.0.iter().filter_map(|(installation, record)| {
+            let status = record.status.as_ref()?;
+            let installed = status.installed.as_ref()?;
+            Some(Present {
+                installation,
+                addon: addon(record),
+                version: &installed.version,
+                requires: &installed.requires,
+                ready: status.phase == Some(Phase::Ready),
+            })
+        });
+        present.collect()
+    }
+}
+
+fn addon(record: &AddonInstallation) -> &str {
+    &record.spec.addon_ref.name
+}
+
+fn requirements(record: &AddonInstallation) -> &[Requirement] {
+    let status = record.status.as_ref();
+    let installed = status.and_then(|status| status.installed.as_ref());
+    installed.map_or(&[], |installed| &installed.requires)
+}

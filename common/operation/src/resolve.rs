@@ -1,0 +1,346 @@
+//! From what is to be done to the installations as they should be: entries chosen, records completed and judged.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::admission::Facts;
+use common::api::installation::AddonInstallation;
+use common::api::names;
+use common::catalogue::select::Request;
+use common::catalogue::{Catalogue, Entry, Origin};
+use common::plan::InstallationName;
+use common::values;
+use futures::future::try_join;
+use serde_json::{Value, json};
+
+use crate::choose::{ChooseError, choose};
+use crate::context::{Context, Offer};
+use crate::error::OperationError;
+use crate::event::Finding;
+use crate::intent::{Edits, Intent, NewInstallation, Target};
+use crate::records::{Records, name_of};
+use crate::requirements::Available;
+use crate::resolved::Resolved;
+use crate::stage::Failed;
+use crate::verdict;
+
+/// Everything that installations are resolved with, read once: records, catalogues, version.
+pub struct Resolver<'a> {
+    pub(crate) ctx: &'a Context,
+    offer: Offer,
+    /// The records of the cluster.
+    pub records: Records,
+    pub(crate) facts: Facts,
+}
+
+/// Values that were asked for because a form requires them, by installation.
+pub type Answers = BTreeMap<InstallationName, Value>;
+
+/// What an intent comes to.
+#[derive(Debug, Default)]
+pub struct Resolution {
+    /// The installations as they should be.
+    pub installations: Vec<Resolved>,
+    /// Those that cannot be.
+    pub failed: Vec<Failed>,
+}
+
+impl Resolution {
+    /// The resolution, where every installation could be resolved.
+    ///
+    /// # Errors
+    /// That of the first installation that could not.
+    pub fn whole(mut self) -> Result<Self, OperationError> {
+        if self.failed.is_empty() {
+            return Ok(self);
+        }
+        Err(self.failed.remove(0).error)
+    }
+
+    fn add(&mut self, name: &str, resolved: Result<Resolved, OperationError>) {
+        match resolved {
+            Ok(resolved) => self.installations.push(resolved),
+            Err(error) => self.failed.push(Failed {
+                name: name.to_owned(),
+                error,
+            }),
+        }
+    }
+}
+
+impl<'a> Resolver<'a> {
+    /// Reads records, catalogues and version: three requests at the same time.
+    ///
+    /// # Errors
+    /// One of them fails.
+    pub async fn new(ctx: &'a Context, offer: Offer) -> Result<Self, OperationError> {
+        // With an index the catalogues are of no interest.
+        let asks_catalogues = !matches!(offer, Offer::Index(_));
+        let catalogues = async {
+            if asks_catalogues {
+                ctx.catalogues().await.map(drop)
+            } else {
+                Ok(())
+            }
+        };
+        let records_and_catalogues = try_join(Records::read(ctx), catalogues);
+        let (version, (records, ())) = try_join(ctx.version(), records_and_catalogues).await?;
+        let facts = verdict::facts(ctx, &records, version, asks_catalogues).await?;
+        Ok(Self {
+            ctx,
+            offer,
+            records,
+            facts,
+        })
+    }
+
+    /// The installations that an intent is about, as they should be. The failure of one says nothing of the others.
+    ///
+    /// # Errors
+    /// A name that no installation has; an index that cannot be read.
+    pub async fn resolve(
+        &self,
+        intent: &Intent,
+        answers: &Answers,
+    ) -> Result<Resolution, OperationError> {
+        let mut resolution = Resolution::default();
+        match intent {
+            Intent::Install(new) => {
+                for one in new {
+                    resolution.add(&one.addon.name, self.install(one, answers).await);
+                }
+            }
+            Intent::Upgrade {
+                installations,
+                edits,
+            } => {
+                self.upgrade_all(&mut resolution, installations, edits, answers)
+                    .await?;
+            }
+            Intent::InstallOrUpgrade(named) => {
+                let (new, installed): (Vec<_>, Vec<_>) =
+                    named.iter().partition(|one| self.is_new(one));
+                for one in &new {
+                    resolution.add(&one.addon.name, self.install(one, answers).await);
+                }
+                for one in &installed {
+                    let target = std::slice::from_ref(&one.addon);
+                    self.upgrade_all(&mut resolution, target, &one.edits, answers)
+                        .await?;
+                }
+                if named.is_empty() {
+                    self.upgrade_all(&mut resolution, &[], &Edits::default(), answers)
+                        .await?;
+                }
+            }
+            Intent::ApplyIndex => {
+                let catalogue = self.ctx.catalogue(&self.offer).await?;
+                for name in catalogue.names() {
+                    let new = NewInstallation {
+                        addon: Target {
+                            name: name.to_owned(),
+                            version: None,
+                        },
+                        ..NewInstallation::default()
+                    };
+                    match self.install(&new, answers).await {
+                        // kops passes over what does not fit this cluster.
+                        Err(OperationError::Choose(ChooseError::DoesNotFit { .. })) => {
+                            let addon = name.to_owned();
+                            self.ctx.find(Finding::DoesNotFit { addon });
+                        }
+                        resolved => resolution.add(name, resolved),
+                    }
+                }
+            }
+        }
+        Ok(resolution)
+    }
+
+    /// Whether a name is not that of an installation.
+    fn is_new(&self, named: &NewInstallation) -> bool {
+        let namespace = self.ctx.settings().namespace.as_deref();
+        let mut there = self.records.within(namespace);
+        let name = Some(&named.addon.name);
+        named.name.is_some() || !there.any(|record| record.metadata.name.as_ref() == name)
+    }
+
+    /// Upgrades of the named installations, or of all; not of those that are suspended.
+    async fn upgrade_all(
+        &self,
+        resolution: &mut Resolution,
+        targets: &[Target],
+        edits: &Edits,
+        answers: &Answers,
+    ) -> Result<(), OperationError> {
+        let namespace = self.ctx.settings().namespace.as_deref();
+        let named: Result<Vec<_>, _> = targets
+            .iter()
+            .map(|target| {
+                let record = self.records.find(&target.name, namespace)?;
+                Ok::<_, OperationError>((record, target.version.as_deref()))
+            })
+            .collect();
+        let mut records = named?;
+        if targets.is_empty() {
+            records.extend(self.records.within(namespace).map(|record| (record, None)));
+        }
+        for (record, version) in records {
+            let name = name_of(record);
+            if record.spec.suspend {
+                self.ctx.find(Finding::Suspended(name));
+                continue;
+            }
+            resolution.add(
+                &name.name,
+                self.upgrade(record, version, edits, answers).await,
+            );
+        }
+        Ok(())
+    }
+
+    /// The record for a new installation, or for the one that has its name already.
+    async fn install(
+        &self,
+        new: &NewInstallation,
+        answers: &Answers,
+    ) -> Result<Resolved, OperationError> {
+        let catalogue = self.ctx.catalogue(&self.offer).await?;
+        let request = Request {
+            addon: &new.addon.name,
+            version: new.addon.version.as_deref(),
+            ..Request::default()
+        };
+        let rules = self.ctx.settings().rules;
+        let (entry, selection) = choose(&catalogue, &request, &self.facts.cluster, rules)?;
+        self.warn(&entry, &selection.warnings);
+        let own_name = || names::installation_name(&entry.addon);
+        let name = InstallationName {
+            namespace: self.namespace_of(&entry)?,
+            name: new.name.clone().unwrap_or_else(own_name),
+        };
+        let existing = self.records.get(&name).cloned();
+        let mut resolved = Resolved::new(name, existing, entry, selection.rules);
+        resolved.is_asked_for = new.addon.version.is_some();
+        let spec = &mut resolved.wanted.spec;
+        if let Some(namespace) = &new.target_namespace {
+            spec.target_namespace = Some(namespace.clone());
+        }
+        spec.core_addon |= new.core;
+        self.complete(resolved, &new.edits, answers).await
+    }
+
+    /// The record for an upgrade.
+    async fn upgrade(
+        &self,
+        record: &AddonInstallation,
+        version: Option<&str>,
+        edits: &Edits,
+        answers: &Answers,
+    ) -> Result<Resolved, OperationError> {
+        let reference = &record.spec.addon_ref;
+        let catalogue = match &self.offer {
+            Offer::Catalogues => catalogue_of(self.ctx, record).await?,
+            offer => self.ctx.catalogue(offer).await?,
+        };
+        let request = Request {
+            addon: &reference.name,
+            version,
+            id: None,
+            catalogue: match self.offer {
+                Offer::Index(_) => None,
+                _ => reference.catalogue.as_deref(),
+            },
+        };
+        let rules = self.ctx.settings().rules;
+        let (entry, selection) = choose(&catalogue, &request, &self.facts.cluster, rules)?;
+        self.warn(&entry, &selection.warnings);
+        let existing = Some(record.clone());
+        let mut resolved = Resolved::new(name_of(record), existing, entry, selection.rules);
+        resolved.is_asked_for = version.is_some();
+        self.complete(resolved, edits, answers).await
+    }
+
+    async fn complete(
+        &self,
+        mut resolved: Resolved,
+        edits: &Edits,
+        answers: &Answers,
+    ) -> Result<Resolved, OperationError> {
+        let spec = &mut resolved.wanted.spec;
+        if !edits.values.is_empty() {
+            spec.values = Some(edits.over(spec.values.take())?);
+        }
+        if let Some(answers) = answers.get(&resolved.name) {
+            let values = spec.values.get_or_insert_with(|| json!({}));
+            values::merge::overlay(values, answers);
+        }
+        if let Some(registry) = &edits.registry {
+            spec.registry = (!registry.is_empty()).then(|| registry.clone());
+        }
+        verdict::judge(self.ctx, &mut resolved, &self.facts).await?;
+        Ok(resolved)
+    }
+
+    /// Where the record of an entry lives (semantics 5): beside the system's catalogues, or in the namespace of a kops entry.
+    fn namespace_of(&self, entry: &Entry) -> Result<String, OperationError> {
+        let settings = self.ctx.settings();
+        let own = match &*entry.origin {
+            Origin::Catalogue { .. } => settings.system_namespace.clone(),
+            Origin::Index { .. } => entry
+                .version
+                .default_namespace
+                .clone()
+                .unwrap_or_else(|| "kube-system".to_owned()),
+        };
+        match &settings.namespace {
+            Some(asked) if *asked != own && !self.facts.is_local(asked) => {
+                Err(OperationError::NotLocal {
+                    asked: asked.clone(),
+                    addon: entry.addon.clone(),
+                    own,
+                })
+            }
+            Some(asked) => Ok(asked.clone()),
+            None => Ok(own),
+        }
+    }
+
+    /// Only where something is required: then the catalogues are looked through for a version that would do.
+    pub(crate) async fn available(&self, due: &[&Resolved]) -> Result<Available, OperationError> {
+        let mut available: Available = BTreeMap::new();
+        let mut requirements = due.iter().map(|one| &one.entry.version.requires);
+        if requirements.any(|requires| !requires.is_empty()) {
+            for entry in &self.ctx.catalogue(&self.offer).await?.entries {
+                let versions = available.entry(entry.addon.clone()).or_default();
+                versions.push(entry.version.version.clone());
+            }
+        }
+        Ok(available)
+    }
+
+    fn warn(&self, entry: &Entry, warnings: &[String]) {
+        for warning in warnings {
+            self.ctx.find(Finding::Selection {
+                addon: entry.addon.clone(),
+                warning: warning.clone(),
+            });
+        }
+    }
+}
+
+/// Where the entries of a record come from: what it was installed from.
+pub(crate) async fn catalogue_of(
+    ctx: &Context,
+    record: &AddonInstallation,
+) -> Result<Arc<Catalogue>, OperationError> {
+    let reference = &record.spec.addon_ref;
+    match (&reference.index, &reference.directory) {
+        (Some(index), _) => ctx.index(index).await,
+        (None, Some(directory)) => Err(OperationError::OfDirectory {
+            installation: name_of(record),
+            directory: directory.clone(),
+        }),
+        (None, None) => ctx.catalogue(&Offer::Catalogues).await,
+    }
+}

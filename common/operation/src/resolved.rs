@@ -1,0 +1,210 @@
+//! One installation as it should be: the chosen entry and the record that goes with it.
+
+use std::collections::BTreeSet;
+
+use common::api::installation::{
+    AddonInstallation, AddonInstallationSpec, AddonRef, Installed, ObjectState, Phase, Reconcile,
+};
+use common::catalogue::due::{Due, due};
+use common::catalogue::select::Rules;
+use common::catalogue::{Entry, Origin};
+use common::plan::InstallationName;
+use common::plan::inventory::Inventory;
+use common::plan::prune::KeptKind;
+use common::render::hooks::Occasion;
+use common::render::registry::{Registry, RegistryError};
+
+use crate::inputs::Inputs;
+
+/// One installation as it should be.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// Namespace and name of the record.
+    pub name: InstallationName,
+    /// The record as it stands in the cluster.
+    pub existing: Option<AddonInstallation>,
+    /// The record as it should be: the existing one with the new spec, or a new one.
+    pub wanted: AddonInstallation,
+    /// The chosen entry.
+    pub entry: Entry,
+    /// The rules that chose it.
+    pub rules: Rules,
+    /// Whether this version was named: then a downgrade is an error, and not just passed over.
+    pub is_asked_for: bool,
+}
+
+impl Resolved {
+    /// The record for `entry`: what nothing was said about stays as it is.
+    #[must_use]
+    pub fn new(
+        name: InstallationName,
+        existing: Option<AddonInstallation>,
+        entry: Entry,
+        rules: Rules,
+    ) -> Self {
+        let mut wanted = existing.clone().unwrap_or_else(|| {
+            let mut record = AddonInstallation::new(
+                &name.name,
+                AddonInstallationSpec {
+                    create_namespace: true,
+                    ..Default::default()
+                },
+            );
+            record.metadata.namespace = Some(name.namespace.clone());
+            record
+        });
+        wanted.spec.addon_ref = reference(&entry);
+        Self {
+            name,
+            existing,
+            wanted,
+            entry,
+            rules,
+            is_asked_for: false,
+        }
+    }
+
+    /// Where objects go that name no namespace (semantics 7).
+    #[must_use]
+    pub fn target_namespace(&self) -> &str {
+        let default = self
+            .entry
+            .version
+            .default_namespace
+            .as_deref()
+            .unwrap_or(&self.entry.addon);
+        self.wanted
+            .spec
+            .target_namespace
+            .as_deref()
+            .unwrap_or(default)
+    }
+
+    /// The private registry that its images come from: the installation's, else that of its catalogue.
+    ///
+    /// # Errors
+    /// Text that names none.
+    pub(crate) fn registry(&self) -> Result<Option<Registry>, RegistryError> {
+        let own = self.wanted.spec.registry.as_deref();
+        let registry = own.or(self.entry.registry.as_deref());
+        registry.map(str::parse).transpose()
+    }
+
+    /// `NAME in catalogue C, spec.addons[0].versions[0]`; a folder that is not an entry has no place.
+    pub(crate) fn place(&self) -> String {
+        let entry = &self.entry;
+        if let (Origin::Index { location }, "") = (&*entry.origin, entry.place.as_str()) {
+            return location.clone();
+        }
+        format!("{} in {}, {}", entry.addon, entry.origin, entry.place)
+    }
+
+    /// Whether something is installed already.
+    pub(crate) fn occasion(&self) -> Occasion {
+        let status = self
+            .existing
+            .as_ref()
+            .and_then(|record| record.status.as_ref());
+        match status.and_then(|status| status.installed.as_ref()) {
+            Some(_) => Occasion::Upgrade,
+            None => Occasion::Install,
+        }
+    }
+
+    /// What will be recorded as installed; the manifest's hash is known after it was fetched.
+    #[must_use]
+    pub fn target(&self, inputs: &Inputs) -> Installed {
+        let version = &self.entry.version;
+        Installed {
+            version: version.version.clone(),
+            id: version.id.clone(),
+            manifest_hash: version.manifest_hash.clone().unwrap_or_default(),
+            values_hash: inputs.values_hash.clone(),
+            template_data_hash: inputs.template_data_hash.clone(),
+            rules: match self.rules {
+                Rules::Documented => "documented".to_owned(),
+                Rules::Channels | Rules::Auto => "channels".to_owned(),
+            },
+            requires: version.requires.clone(),
+            ..Installed::default()
+        }
+    }
+
+    /// Whether there is anything to do. `manifest_hash` is the hash of the fetched manifest, where it was fetched;
+    /// without it, an entry that carries no hash is judged by version and id alone.
+    pub(crate) fn due(&self, inputs: &Inputs, manifest_hash: Option<&str>) -> Due {
+        let yes = |reason: &str| Due::Yes {
+            reason: reason.to_owned(),
+        };
+        let Some(existing) = &self.existing else {
+            return yes("not installed");
+        };
+        let Some(status) = &existing.status else {
+            return yes("not installed");
+        };
+        if status.operation.is_some() {
+            return yes("the last operation was cut off");
+        }
+        let Some(installed) = &status.installed else {
+            return yes("not installed");
+        };
+        let verdict = due(
+            installed,
+            &self.entry,
+            self.rules,
+            manifest_hash,
+            &inputs.values_hash,
+        );
+        if verdict != Due::No {
+            return verdict;
+        }
+        if status.phase == Some(Phase::Failed) {
+            return yes("the last operation failed");
+        }
+        if installed.template_data_hash != inputs.template_data_hash {
+            return yes("the data of its templates changed");
+        }
+        if existing.spec != self.wanted.spec {
+            return yes("the installation was changed");
+        }
+        Due::No
+    }
+
+    /// Whether edits are repaired although nothing is due.
+    pub(crate) fn is_ensured(&self) -> bool {
+        self.wanted.spec.reconcile == Reconcile::Ensure
+    }
+
+    /// Whether the record retains an object of these kinds, which are to be deleted now.
+    pub(crate) fn retains(&self, kinds: &BTreeSet<KeptKind>) -> bool {
+        let status = self
+            .existing
+            .as_ref()
+            .and_then(|record| record.status.as_ref());
+        let inventory = status.map(|status| Inventory::from_groups(&status.inventory));
+        inventory
+            .unwrap_or_default()
+            .objects
+            .iter()
+            .any(|(key, item)| {
+                item.object.state == ObjectState::Retained
+                    && KeptKind::of(key).is_some_and(|kind| kinds.contains(&kind))
+            })
+    }
+}
+
+fn reference(entry: &Entry) -> AddonRef {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let (catalogue, index) = match &*entry.origin {
+        Origin::Catalogue { name, .. } => (Some(name.clone()), None),
+        Origin::Index { location } => (None, Some(location.clone())),
+    };
+    AddonRef {
+        name: entry.addon.clone(),
+        version: some(&entry.version.version),
+        id: some(&entry.version.id),
+        catalogue,
+        index,
+        directory: None,
+    }
+}

@@ -1,0 +1,330 @@
+//! What Secrets of `spec.valuesFrom` say: read whenever values are merged, kept nowhere (semantics 9).
+//!
+//! Their content reaches templates only. Records and plans know the state that they were read in; what people read goes
+//! through [`crate::inputs::Inputs::mask`].
+
+use std::collections::BTreeMap;
+
+use addons_engine::{Cluster, secret};
+use common::admission::rules::installation::secret_values;
+use common::admission::verdict::Verdict;
+use common::api::installation::{AddonInstallation, SecretKeyRef};
+use common::catalogue::Entry;
+use common::manifest::digest::digest;
+use common::manifest::yaml::YamlProblem;
+use common::plan::InstallationName;
+use common::values::layers::{Layers, Values};
+use common::values::{self, ValuesError};
+use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::Secret;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::error::{OperationError, within};
+use crate::records::name_of;
+use crate::verdict;
+
+/// The Secrets of an installation as they are now.
+#[derive(Clone, Debug, Default)]
+pub struct ValuesFrom {
+    /// What they say, in their order: [`Layers::values_from`].
+    pub values: Vec<Values>,
+    /// Which state each was read in: uid and resourceVersion.
+    states: Vec<String>,
+}
+
+/// Why values cannot be taken from a Secret. No variant repeats what is in it.
+#[derive(Debug, thiserror::Error)]
+pub enum ValuesFromError {
+    /// No such Secret.
+    #[error(
+        "{installation} takes values from Secret {}/{name}, which is not there",
+        .installation.namespace
+    )]
+    NoSecret {
+        /// Who wants it; the Secret is in its namespace.
+        installation: InstallationName,
+        /// Name of the Secret.
+        name: String,
+        /// Which reference.
+        index: usize,
+    },
+    /// No such key in it.
+    #[error(
+        "{installation} takes values from key {key} of Secret {}/{name}, which has no such key",
+        .installation.namespace
+    )]
+    NoKey {
+        /// Who wants it; the Secret is in its namespace.
+        installation: InstallationName,
+        /// Name of the Secret.
+        name: String,
+        /// The key.
+        key: String,
+        /// Which reference.
+        index: usize,
+    },
+    /// The key holds no values.
+    #[error("{installation} takes values from a Secret that holds none: {why}")]
+    NoValues {
+        /// Who wants them.
+        installation: InstallationName,
+        /// Secret, key and line.
+        why: String,
+    },
+}
+
+/// Reads the Secrets that an installation names, each once: they lie beside its record.
+///
+/// # Errors
+/// [`ValuesFromError`]: one that is not optional and not there, or that holds no values; what the server refuses.
+pub async fn read(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+) -> Result<ValuesFrom, OperationError> {
+    let installation = name_of(record);
+    let references: Vec<&SecretKeyRef> = record
+        .spec
+        .values_from
+        .iter()
+        .map(|from| &from.secret_key_ref)
+        .collect();
+    let namespace = installation.namespace.as_str();
+    let mut names: Vec<&str> = references.iter().map(|it| it.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let requests = names.into_iter().map(async |name| {
+        let secret = within(secret::get(cluster, namespace, name).await, || {
+            format!(
+                "{installation} takes values from Secret {namespace}/{name}, which cannot be read"
+            )
+        })?;
+        Ok::<_, OperationError>((name, secret))
+    });
+    let secrets: BTreeMap<&str, Option<Secret>> =
+        try_join_all(requests).await?.into_iter().collect();
+    let mut found = ValuesFrom::default();
+    for (index, reference) in references.into_iter().enumerate() {
+        let secret = secrets
+            .get(reference.name.as_str())
+            .and_then(Option::as_ref);
+        found.add(&installation, index, reference, secret)?;
+    }
+    Ok(found)
+}
+
+impl ValuesFrom {
+    /// Digest of the values of entry, form and record, and of the state of the Secrets: another one is due (semantics 12).
+    /// Without Secrets it is that of the values alone. What is in Secrets has no part in it, for it could be guessed; the
+    /// package has a hash of its own.
+    pub fn hash(&self, layers: &Layers) -> String {
+        let layers = Layers {
+            values_from: Vec::new(),
+            ..layers.clone()
+        };
+        let values = layers.overrides();
+        if self.states.is_empty() {
+            return digest(&values);
+        }
+        digest(&json!({"values": values, "valuesFrom": self.states}))
+    }
+
+    fn add(
+        &mut self,
+        installation: &InstallationName,
+        index: usize,
+        reference: &SecretKeyRef,
+        secret: Option<&Secret>,
+    ) -> Result<(), ValuesFromError> {
+        let namespace = &installation.namespace;
+        let SecretKeyRef {
+            name,
+            key,
+            optional,
+        } = reference;
+        let data = secret.and_then(|secret| secret.data.as_ref());
+        let Some(bytes) = data.and_then(|data| data.get(key)) else {
+            let (installation, name) = (installation.clone(), name.clone());
+            return match secret {
+                _ if *optional => {
+                    self.states.push("not there".to_owned());
+                    Ok(())
+                }
+                None => Err(ValuesFromError::NoSecret {
+                    installation,
+                    name,
+                    index,
+                }),
+                Some(_) => Err(ValuesFromError::NoKey {
+                    installation,
+                    name,
+                    key: key.clone(),
+                    index,
+                }),
+            };
+        };
+        let place = format!("Secret {namespace}/{name}, key {key}");
+        let values = values::read(&bytes.0, &place).map_err(|error| ValuesFromError::NoValues {
+            installation: installation.clone(),
+            why: words(&error),
+        })?;
+        let values = Values::of_secret(namespace, name, key, values);
+        self.values.push(values);
+        let metadata = secret.map(|secret| &secret.metadata);
+        let text = |text: Option<&String>| text.cloned().unwrap_or_default();
+        self.states.push(format!(
+            "{place} {}/{}",
+            text(metadata.and_then(|metadata| metadata.uid.as_ref())),
+            text(metadata.and_then(|metadata| metadata.resource_version.as_ref())),
+        ));
+        Ok(())
+    }
+}
+
+/// Judges layers after the Secrets were read: what the webhook cannot know, in its words.
+///
+/// # Errors
+/// [`verdict::Refused`].
+pub(crate) fn judge(
+    ctx: &Context,
+    installation: &InstallationName,
+    entry: &Entry,
+    layers: &Layers,
+) -> Result<(), OperationError> {
+    if layers.values_from.is_empty() {
+        return Ok(());
+    }
+    let verdict = Verdict {
+        problems: secret_values(layers, entry),
+        ..Verdict::default()
+    };
+    Ok(verdict::conclude(
+        ctx,
+        &format!("installation {installation}"),
+        &verdict,
+    )?)
+}
+
+/// The error and its reason, where that cannot repeat what the Secret holds.
+fn words(error: &ValuesError) -> String {
+    match error {
+        ValuesError::Yaml { problem, .. } => match problem {
+            YamlProblem::Syntax(_)
+            | YamlProblem::DuplicateKey { .. }
+            | YamlProblem::MergeReplaces { .. } => error.to_string(),
+            problem => format!("{error}: {problem}"),
+        },
+        error => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn secret(data: Value, version: &str) -> Secret {
+        let data: BTreeMap<String, String> = serde_json::from_value(data).unwrap();
+        let data = data
+            .into_iter()
+            .map(|(key, text)| (key, k8s_openapi::ByteString(text.into_bytes())));
+        let mut secret = Secret {
+            data: Some(data.collect()),
+            ..Secret::default()
+        };
+        secret.metadata.uid = Some("u".to_owned());
+        secret.metadata.resource_version = Some(version.to_owned());
+        secret
+    }
+
+    fn found(optional: bool, secret: Option<&Secret>) -> Result<ValuesFrom, String> {
+        let installation = InstallationName {
+            namespace: "shop".to_owned(),
+            name: "web".to_owned(),
+        };
+        let reference = SecretKeyRef {
+            name: "db".to_owned(),
+            key: "values".to_owned(),
+            optional,
+        };
+        let mut found = ValuesFrom::default();
+        match found.add(&installation, 0, &reference, secret) {
+            Ok(()) => Ok(found),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_key_is_a_layer_and_its_state_is_part_of_the_hash() {
+        let layers = Layers {
+            spec: Values::new("spec.values", json!({"a": 1})),
+            ..Layers::default()
+        };
+        let read = |version: &str| {
+            let secret = secret(json!({"values": "db: {password: hunter2}\n"}), version);
+            found(false, Some(&secret)).unwrap()
+        };
+        let first = read("7");
+        assert_eq!(
+            first.values,
+            [Values::of_secret(
+                "shop",
+                "db",
+                "values",
+                json!({"db": {"password": "hunter2"}})
+            )]
+        );
+        assert_eq!(first.hash(&layers), read("7").hash(&layers));
+        assert_ne!(first.hash(&layers), read("8").hash(&layers));
+        assert_ne!(
+            first.hash(&layers),
+            found(true, None).unwrap().hash(&layers)
+        );
+        // As it was recorded before there were Secrets.
+        let alone = |layers: &Layers| ValuesFrom::default().hash(layers);
+        assert_eq!(alone(&layers), digest(&json!({"a": 1})));
+        assert_eq!(alone(&Layers::default()), digest(&json!({})));
+        // What the catalogue says counts, whether it was filled in or not; what the Secrets say does not.
+        let mut changed = layers.clone();
+        changed.values_from = first.values.clone();
+        assert_eq!(alone(&changed), alone(&layers));
+        changed.catalogue = Values::new("catalogue", json!({"b": 2}));
+        assert_eq!(alone(&changed), digest(&json!({"a": 1, "b": 2})));
+        assert!(!format!("{first:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn what_is_missing_or_unreadable_is_named_without_its_content() {
+        assert_eq!(
+            found(false, None).unwrap_err(),
+            "shop/web takes values from Secret shop/db, which is not there"
+        );
+        let other = secret(json!({"other": "a: 1"}), "1");
+        assert_eq!(
+            found(false, Some(&other)).unwrap_err(),
+            "shop/web takes values from key values of Secret shop/db, which has no such key"
+        );
+        assert!(found(true, Some(&other)).unwrap().values.is_empty());
+        for (text, why) in [
+            ("a: 1\nb: *hunter2\n", ":2:4: cannot be read as YAML"),
+            ("hunter2: 1\nhunter2: 2\n", ":2:1: cannot be read as YAML"),
+            ("- hunter2\n", ":1: values are one map, as in `replicas: 3`"),
+            ("hunter2", ":1: values are one map, as in `replicas: 3`"),
+            (
+                "a: \u{7}hunter2",
+                ":1:4: cannot be read as YAML: control characters are not allowed: write U+0007 as an escape in double quotes, or as base64",
+            ),
+        ] {
+            let broken = secret(json!({ "values": text }), "1");
+            // Optional is what may be missing, not what may be broken.
+            let error = found(true, Some(&broken)).unwrap_err();
+            assert_eq!(
+                error,
+                format!(
+                    "shop/web takes values from a Secret that holds none: Secret shop/db, key values{why}"
+                )
+            );
+        }
+    }
+}

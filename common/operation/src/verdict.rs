@@ -1,0 +1,177 @@
+//! Defaults and verdicts as the webhook computes them, so that nothing differs where none is installed (semantics 10).
+
+use std::sync::Arc;
+
+use addons_engine::identity;
+use common::admission::marks::Marks;
+use common::admission::rules;
+use common::admission::verdict::Verdict;
+use common::admission::{Facts, Requester, Settings, mutate, validate};
+use common::api::catalogue::FormField;
+use common::api::installation::AddonInstallation;
+use common::catalogue::Origin;
+use common::catalogue::select::ClusterFacts;
+use common::plan::InstallationName;
+use common::values::form;
+use common::values::layers::Layers;
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::event::Finding;
+use crate::records::Records;
+use crate::resolved::Resolved;
+
+/// The plugin's own denial, in the words of the webhook: exit 6.
+#[derive(Debug, thiserror::Error)]
+#[error("{what} is refused: {message}")]
+pub struct Refused {
+    /// What was judged.
+    pub what: String,
+    /// The denial.
+    pub message: String,
+    /// Values whose lack is part of the denial.
+    pub questions: Option<Box<Questions>>,
+}
+
+/// Values that a form requires and no layer has.
+#[derive(Clone, Debug)]
+pub struct Questions {
+    /// The installation that needs them.
+    pub installation: InstallationName,
+    /// Its add-on.
+    pub addon: String,
+    /// The version.
+    pub version: String,
+    /// The fields; one at least.
+    pub fields: Vec<FormField>,
+    /// Whether answers would end the denial: nothing else is wrong with the values.
+    pub are_all: bool,
+}
+
+/// What verdicts may look at: what was read already, and the catalogues where installations name them.
+///
+/// # Errors
+/// The catalogues cannot be read.
+pub async fn facts(
+    ctx: &Context,
+    records: &Records,
+    cluster: ClusterFacts,
+    catalogues: bool,
+) -> Result<Facts, OperationError> {
+    let catalogues = if catalogues {
+        ctx.catalogues().await?
+    } else {
+        &[]
+    };
+    let installations = records.all.iter().map(|record| {
+        let mut record = record.clone();
+        record.status = None;
+        Arc::new(record)
+    });
+    Ok(Facts {
+        catalogues: catalogues.iter().cloned().map(Arc::new).collect(),
+        installations: installations.collect(),
+        cluster,
+        settings: Settings {
+            system_namespace: ctx.settings().system_namespace.clone(),
+            ..Settings::default()
+        },
+        ..Facts::default()
+    })
+}
+
+/// Fills in what is missing and judges the result.
+pub(crate) async fn judge(
+    ctx: &Context,
+    resolved: &mut Resolved,
+    facts: &Facts,
+) -> Result<(), OperationError> {
+    let questions = questions(resolved);
+    let json = |error: serde_json::Error| OperationError::Defaults(error.into());
+    let mut object = serde_json::to_value(&resolved.wanted).map_err(json)?;
+    let patch = mutate::defaults(&object, Some(&resolved.name.namespace), facts);
+    if !patch.0.is_empty() {
+        json_patch::patch(&mut object, &patch)
+            .map_err(|error| OperationError::Defaults(error.into()))?;
+        resolved.wanted = serde_json::from_value(object).map_err(json)?;
+    }
+    if resolved.wanted.spec.target_namespace.is_none() {
+        resolved.wanted.spec.target_namespace = Some(resolved.target_namespace().to_owned());
+    }
+    let requester = requester(ctx, &resolved.wanted).await?;
+    let existing = resolved.existing.as_ref();
+    let mut verdict = validate::installation(&resolved.wanted, existing, &requester, facts);
+    // The webhook cannot know the entries of an index; here the chosen one is at hand.
+    if matches!(*resolved.entry.origin, Origin::Index { .. }) {
+        let values = rules::installation::values(&resolved.wanted, &resolved.entry);
+        verdict.problems.extend(values);
+    }
+    let what = format!("installation {}", resolved.name);
+    conclude(ctx, &what, &verdict).map_err(|refused| {
+        OperationError::Refused(Refused {
+            questions: questions.map(Box::new),
+            ..refused
+        })
+    })
+}
+
+/// Fields that want a value and have none in any layer. With `valuesFrom` a Secret may hold it: none then (semantics 10).
+fn questions(resolved: &Resolved) -> Option<Questions> {
+    let (entry, wanted) = (&resolved.entry, &resolved.wanted);
+    if !wanted.spec.values_from.is_empty() {
+        return None;
+    }
+    let merged = Layers::of(entry, wanted).merged();
+    let fields = form::missing(&entry.version.template.form_spec, &merged);
+    let fields: Vec<FormField> = fields.into_iter().cloned().collect();
+    let problems = rules::installation::values(wanted, entry).len();
+    (!fields.is_empty()).then(|| Questions {
+        installation: resolved.name.clone(),
+        addon: entry.addon.clone(),
+        version: entry.version.version.clone(),
+        are_all: problems <= fields.len(),
+        fields,
+    })
+}
+
+/// Judges the deletion of an installation.
+pub(crate) async fn deletion(
+    ctx: &Context,
+    record: &AddonInstallation,
+    facts: &Facts,
+) -> Result<(), OperationError> {
+    let marks = Marks::of(record);
+    let requester = requester(ctx, record).await?;
+    let mut verdict = validate::installation_deletion(&marks, &requester, facts);
+    // They say how to do what this operation is about to do.
+    verdict.warnings.clear();
+    let name = record.metadata.name.as_deref().unwrap_or_default();
+    Ok(conclude(ctx, &format!("uninstalling {name}"), &verdict)?)
+}
+
+/// Who asks; only verdicts on core add-ons need to know.
+async fn requester(ctx: &Context, record: &AddonInstallation) -> Result<Requester, OperationError> {
+    if record.spec.core_addon {
+        Ok(identity::whoami(ctx.cluster().await?).await?)
+    } else {
+        Ok(Requester::default())
+    }
+}
+
+/// The denial of a verdict as an error; its warnings are findings.
+///
+/// # Errors
+/// [`Refused`].
+pub fn conclude(ctx: &Context, what: &str, verdict: &Verdict) -> Result<(), Refused> {
+    for warning in &verdict.warnings {
+        ctx.find(Finding::Verdict(warning.clone()));
+    }
+    match verdict.denial() {
+        Some(denial) => Err(Refused {
+            what: what.to_owned(),
+            message: denial.message,
+            questions: None,
+        }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,242 @@
+//! Announces a plan, asks, executes it and reports.
+
+use std::io::BufRead as _;
+use std::sync::Arc;
+
+use addons_engine::{Cause, Report};
+use addons_operation::execute::execute as execute_plan;
+use addons_operation::plan::compare;
+use addons_operation::{Interruption, OperationError, Outcome, Plan};
+use anyhow::Result;
+use common::plan::Verb;
+
+use crate::choices;
+use crate::cli::operation::{Change, DryRun, Run};
+use crate::exit::Exit;
+use crate::output;
+use crate::session::Session;
+use crate::words::plan as words;
+
+/// The user did not agree, or could not be asked: nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Declined {
+    /// No terminal.
+    #[error("there is no terminal to ask on; to change the cluster without being asked, add --yes")]
+    NoTerminal,
+    /// Anything but y.
+    #[error("nothing was changed")]
+    No,
+}
+
+/// Announces what is due, asks and executes it; `--dry-run` only announces.
+///
+/// # Errors
+/// Nothing was written: the user declined, there is no terminal to ask on, or the definitions are missing.
+pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit> {
+    up_to_date(&plan);
+    if plan.is_empty() {
+        return Ok(Exit::Done);
+    }
+    let accepted = change.accept.allow_crd_breakage;
+    if change.dry_run != DryRun::None {
+        let exit = dry_run(session, &plan, change.dry_run).await?;
+        plan.check_breakages(accepted)?;
+        return Ok(exit);
+    }
+    if let Err(refusal) = plan.check_breakages(accepted) {
+        announce(&plan);
+        return Err(refusal.into());
+    }
+    execute(session, plan, &change.run, !change.no_init).await
+}
+
+/// Announces a plan, asks, executes it, and reports. The worst outcome is the exit code (semantics 17); what fails stops only
+/// what comes after it in the order. `define`: our definitions may be installed.
+///
+/// # Errors
+/// Nothing was written: the user declined, there is no terminal to ask on, or the definitions are missing. Or the user pressed
+/// Ctrl-C while helm was at work.
+pub async fn execute(session: &Session, plan: Plan, run: &Run, define: bool) -> Result<Exit> {
+    announce(&plan);
+    if !run.yes {
+        confirm(question(&plan))?;
+    }
+    let plan = Arc::new(plan);
+    let interruption = Interruption::default();
+    // Where helm has no part, Ctrl-C ends the program by itself, and the next run continues.
+    let ctrl_c = plan.leaves_to_helm().then(|| {
+        let interruption = interruption.clone();
+        tokio::spawn(async move {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                interruption.interrupt();
+            }
+        })
+    });
+    session.display.begin(&plan);
+    let how = choices::run(run, define);
+    let outcomes = execute_plan(session.ctx(), &plan, &how, &interruption).await;
+    session.display.end();
+    if let Some(ctrl_c) = ctrl_c {
+        ctrl_c.abort();
+    }
+    Ok(report(&plan, outcomes?, run.wait))
+}
+
+fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> Exit {
+    let mut worst = Exit::Done;
+    let mut skipped = false;
+    for (planned, outcome) in plan.installations.iter().zip(outcomes) {
+        let mask = &planned.plan.mask;
+        let exit = match outcome.result {
+            Ok(report) => {
+                let text = words::report(planned, &report, waited);
+                output::note(&mask.text(text.trim_end()));
+                skipped |= !report.skipped.is_empty();
+                of_report(&report)
+            }
+            Err(error) => {
+                let error = anyhow::Error::from(error);
+                let exit = Exit::of(&error);
+                match error.downcast::<OperationError>() {
+                    Ok(error) => output::failure(&error.masked(mask).into()),
+                    Err(error) => output::failure(&error),
+                };
+                exit
+            }
+        };
+        worst = worst.max(exit);
+    }
+    of_skipped(worst, skipped)
+}
+
+/// Says for which installations there is nothing to do.
+pub fn up_to_date(plan: &Plan) {
+    for resolved in &plan.up_to_date {
+        let label = words::label(&resolved.target(&Default::default()));
+        output::note(&format!("{}  {label}  nothing to do", resolved.name.name));
+    }
+}
+
+fn announce(plan: &Plan) {
+    for text in words::plans(plan) {
+        output::note(text.trim_end());
+    }
+}
+
+async fn dry_run(session: &Session, plan: &Plan, mode: DryRun) -> Result<Exit> {
+    let mut worst = Exit::Done;
+    for (planned, text) in plan.installations.iter().zip(words::plans(plan)) {
+        output::note(text.trim_end());
+        if mode == DryRun::Server {
+            for change in compare(session.ctx(), planned).await? {
+                if let Some(error) = change.error {
+                    output::note(&format!("  refused  {}: {error}", change.key));
+                    worst = worst.max(Exit::Failed);
+                }
+            }
+        }
+    }
+    output::note("dry run: nothing was changed");
+    Ok(worst)
+}
+
+/// The highest code of what happened to the objects (semantics 17), but for what was skipped: [`of_skipped`].
+fn of_report(report: &Report) -> Exit {
+    let failed = report.failed.iter().map(|failure| match failure.cause {
+        Cause::Denied => Exit::Denied,
+        Cause::Conflict => Exit::Conflict,
+        Cause::Other => Exit::Failed,
+    });
+    let not_ready = report.not_ready.iter().map(|_| Exit::TimedOut);
+    failed.chain(not_ready).max().unwrap_or(Exit::Done)
+}
+
+/// The code of a command: what was skipped was so because of something that failed, perhaps in another add-on, or else because
+/// it timed out.
+fn of_skipped(worst: Exit, skipped: bool) -> Exit {
+    if worst == Exit::Done && skipped {
+        Exit::TimedOut
+    } else {
+        worst
+    }
+}
+
+fn question(plan: &Plan) -> &'static str {
+    match plan.installations.as_slice() {
+        [one] if one.plan.verb == Verb::Install => "Install? [y/N] ",
+        [one] if one.plan.verb == Verb::Upgrade => "Upgrade? [y/N] ",
+        [one] if one.plan.verb == Verb::Uninstall => "Uninstall? [y/N] ",
+        _ => "Continue? [y/N] ",
+    }
+}
+
+fn confirm(question: &str) -> Result<(), Declined> {
+    if !output::can_ask() {
+        return Err(Declined::NoTerminal);
+    }
+    output::ask(question);
+    let mut answer = String::new();
+    // An unreadable answer is a no.
+    let _ = std::io::stdin().lock().read_line(&mut answer);
+    if matches!(answer.trim(), "y" | "Y" | "yes") {
+        Ok(())
+    } else {
+        Err(Declined::No)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use addons_engine::Failure;
+    use common::manifest::key::ObjectKey;
+    use common::readiness::{Readiness, Status};
+
+    use super::*;
+
+    #[test]
+    fn the_highest_code_counts() {
+        let report = |causes: &[Cause], is_late: bool| Report {
+            failed: causes
+                .iter()
+                .map(|cause| Failure {
+                    key: ObjectKey::default(),
+                    message: String::new(),
+                    cause: *cause,
+                })
+                .collect(),
+            not_ready: is_late
+                .then(|| {
+                    let readiness = Readiness {
+                        status: Status::InProgress,
+                        message: String::new(),
+                    };
+                    (ObjectKey::default(), readiness)
+                })
+                .into_iter()
+                .collect(),
+            ..Report::default()
+        };
+        for (causes, is_late, exit) in [
+            (&[][..], false, Exit::Done),
+            (&[Cause::Other], false, Exit::Failed),
+            (&[Cause::Other], true, Exit::TimedOut),
+            (&[Cause::Other, Cause::Conflict], true, Exit::Conflict),
+            (&[Cause::Denied, Cause::Conflict], true, Exit::Denied),
+        ] {
+            assert_eq!(of_report(&report(causes, is_late)), exit, "{causes:?}");
+        }
+        let skipped = Report {
+            skipped: vec![(ObjectKey::default(), "the time is over".to_owned())],
+            ..Report::default()
+        };
+        assert_eq!(of_report(&skipped), Exit::Done);
+        for (worst, skipped, exit) in [
+            (Exit::Done, false, Exit::Done),
+            (Exit::Done, true, Exit::TimedOut),
+            (Exit::Failed, true, Exit::Failed),
+            (Exit::Conflict, true, Exit::Conflict),
+        ] {
+            assert_eq!(of_skipped(worst, skipped), exit, "{worst:?}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Shows the events of operations: findings as warnings, work that takes a while, and the progress of a plan.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use addons_operation::{Event, Plan, Work};
+use indicatif::{ProgressBar, ProgressStyle};
+use tokio::task::AbortHandle;
+
+use crate::output;
+use crate::progress::Progress;
+use crate::words;
+
+/// Work that ends sooner is not shown on a terminal, where its line goes away again.
+const TERMINAL: Duration = Duration::from_secs(1);
+/// The same for a log, where the line stays.
+const LOG: Duration = Duration::from_secs(2);
+/// How often the line on a terminal counts.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What is shown while a command runs. Clones are one and the same.
+#[derive(Clone, Default)]
+pub struct Display(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    progress: Option<Progress>,
+    under_way: Vec<UnderWay>,
+    /// Warnings that were shown: each once.
+    warned: BTreeSet<String>,
+}
+
+/// Work that has not ended.
+struct UnderWay {
+    work: Work,
+    /// Shows it once it takes a while.
+    patience: Option<AbortHandle>,
+    bar: Option<ProgressBar>,
+}
+
+impl Display {
+    /// From now on the events of executions are those of this plan.
+    pub fn begin(&self, plan: &Arc<Plan>) {
+        self.state().progress = Some(Progress::new(output::live(), plan));
+    }
+
+    /// Ends what is shown of a plan; the report tells what is unfinished.
+    pub fn end(&self) {
+        if let Some(progress) = self.state().progress.take() {
+            progress.finish();
+        }
+    }
+
+    /// Shows one event.
+    pub fn show(&self, event: &Event) {
+        match event {
+            Event::Began(work) => self.began(work),
+            Event::Ended(work) => self.state().ended(work),
+            Event::Found(finding) => {
+                let text = words::finding::text(finding);
+                if self.state().warned.insert(text.clone()) {
+                    output::note(&text);
+                }
+            }
+            Event::Defined { definition, done } => {
+                output::note(&words::definition(definition, done));
+            }
+            Event::Executing { part, event } => {
+                if let Some(progress) = &mut self.state().progress {
+                    progress.show(*part, event);
+                }
+            }
+        }
+    }
+
+    fn began(&self, work: &Work) {
+        let live = output::live();
+        let mut state = self.state();
+        // What is waited for is said at once, and again whenever it gets less.
+        if let Work::Types { .. } = work {
+            state.waits(work, live);
+            return;
+        }
+        let patience = tokio::spawn(patience(self.clone(), work.clone(), live));
+        state.under_way.push(UnderWay {
+            work: work.clone(),
+            patience: Some(patience.abort_handle()),
+            bar: None,
+        });
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Shows work that takes a while: on a terminal in a line that counts and goes away, elsewhere once.
+async fn patience(display: Display, work: Work, live: bool) {
+    tokio::time::sleep(if live { TERMINAL } else { LOG }).await;
+    let mut state = display.state();
+    let Some(under_way) = state.under_way.iter_mut().find(|it| it.work == work) else {
+        return;
+    };
+    let text = format!("… {}", words::work(&work));
+    if live {
+        let bar = counting().with_elapsed(TERMINAL);
+        bar.set_message(output::plain(&text));
+        under_way.bar = Some(bar);
+    } else {
+        output::note(&format!("  {text}"));
+    }
+}
+
+impl State {
+    fn waits(&mut self, work: &Work, live: bool) {
+        let text = format!("… {}", words::work(work));
+        if !live {
+            output::note(&format!("  {text}"));
+            return;
+        }
+        let same = self.under_way.iter().position(|it| is_same(&it.work, work));
+        let at = same.unwrap_or_else(|| {
+            self.under_way.push(UnderWay {
+                work: work.clone(),
+                patience: None,
+                bar: Some(counting()),
+            });
+            self.under_way.len() - 1
+        });
+        if let Some(bar) = self.under_way.get(at).and_then(|it| it.bar.as_ref()) {
+            bar.set_message(output::plain(&text));
+        }
+    }
+
+    fn ended(&mut self, work: &Work) {
+        let Some(at) = self.under_way.iter().position(|it| is_same(&it.work, work)) else {
+            return;
+        };
+        let ended = self.under_way.swap_remove(at);
+        if let Some(patience) = ended.patience {
+            patience.abort();
+        }
+        if let Some(bar) = ended.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Whether two events are about the same work; types that are waited for get fewer.
+fn is_same(a: &Work, b: &Work) -> bool {
+    match (a, b) {
+        (Work::Types { addon: a, .. }, Work::Types { addon: b, .. }) => a == b,
+        (a, b) => a == b,
+    }
+}
+
+/// A line on a terminal that counts how long it has been there.
+fn counting() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    // It is a constant; a bar in another style says the same.
+    if let Ok(style) = ProgressStyle::with_template("  {msg}  {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(TICK);
+    bar
+}

@@ -1,0 +1,32 @@
+//! From values to sentences: everything that the plugin says about operations.
+
+pub mod finding;
+pub mod hint;
+pub mod plan;
+
+use addons_engine::crds::Installed;
+use addons_operation::Work;
+use addons_operation::required_types::named;
+use common::manifest::key::ObjectKey;
+
+/// What takes a while.
+pub fn work(work: &Work) -> String {
+    match work {
+        Work::Fetch { addon, source } => format!("{addon}  fetching {source}"),
+        Work::Dependencies { addon } => format!("{addon}  helm fetches what the chart depends on"),
+        Work::Render { addon } => format!("{addon}  helm renders the chart"),
+        Work::Types { addon, missing } => format!("{addon}  waiting for {}", named(missing)),
+    }
+}
+
+/// What became of one of our definitions.
+pub fn definition(key: &ObjectKey, done: &Installed) -> String {
+    match done {
+        Installed::Created => format!("{key} created"),
+        Installed::Updated => format!("{key} updated"),
+        Installed::Unchanged => format!("{key} unchanged"),
+        Installed::Newer { version } => {
+            format!("{key} is of the newer version {version} and stays")
+        }
+    }
+}

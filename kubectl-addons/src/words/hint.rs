@@ -1,0 +1,148 @@
+//! The way out of an error: commands to look with, and commands that resolve it.
+
+use addons_operation::OperationError;
+use addons_operation::choose::ChooseError;
+use addons_operation::release::ModeError;
+use addons_operation::values_from::ValuesFromError;
+use common::api::catalogue::FormField;
+
+use crate::progress::seconds;
+
+/// Lines for under an error; empty where there is no better advice than the error itself.
+pub fn lines(error: &OperationError) -> Vec<String> {
+    match error.root() {
+        OperationError::UnknownCatalogue { .. } => look("kubectl addons catalogue list --core"),
+        OperationError::UnknownInstallation { near: None, .. } => look("kubectl addons list"),
+        OperationError::NotLocal { .. } => vec!["fix:    leave --namespace out".to_owned()],
+        OperationError::Ambiguous { .. } => vec!["fix:    add --namespace NAMESPACE".to_owned()],
+        OperationError::Downgrade { addon, .. } => vec![
+            format!("look:   kubectl addons show {addon}"),
+            "accept: --allow-downgrade".to_owned(),
+        ],
+        OperationError::NoKubernetesVersion => vec!["fix:    add --k8s VERSION".to_owned()],
+        OperationError::Choose(error) => of_choice(error),
+        OperationError::Refused(refused) => match &refused.questions {
+            Some(questions) => {
+                let flags: Vec<String> = questions.fields.iter().map(flag).collect();
+                vec![
+                    format!("look:   kubectl addons show {}", questions.addon),
+                    format!("accept: {}", flags.join(" ")),
+                ]
+            }
+            None => Vec::new(),
+        },
+        OperationError::ValuesFrom(error) => of_values(error),
+        OperationError::NotServed(error) => {
+            let mut groups: Vec<&str> = error.types.iter().map(|it| it.group.as_str()).collect();
+            groups.sort_unstable();
+            groups.dedup();
+            let looks = groups.iter();
+            let mut lines: Vec<String> = looks
+                .map(|group| format!("look:   kubectl api-resources --api-group={group}"))
+                .collect();
+            lines.push(format!(
+                "fix:    install the add-on that defines it, or wait longer than {} with --timeout DURATION",
+                seconds(error.waited)
+            ));
+            lines
+        }
+        OperationError::Dependents(error) => {
+            let names = error.together.join(" ");
+            let all = if error.together.len() == 2 {
+                "both"
+            } else {
+                "all of them"
+            };
+            vec![
+                "look:   kubectl addons list".to_owned(),
+                format!("accept: kubectl addons uninstall {names}, which removes {all}"),
+            ]
+        }
+        OperationError::Mode(error) => of_mode(error),
+        _ => Vec::new(),
+    }
+}
+
+fn look(command: &str) -> Vec<String> {
+    vec![format!("look:   {command}")]
+}
+
+fn of_choice(error: &ChooseError) -> Vec<String> {
+    match error {
+        ChooseError::Unknown { near: Some(_), .. } => Vec::new(),
+        ChooseError::Unknown { nothing: true, .. } => vec![
+            "look:   kubectl addons catalogue list".to_owned(),
+            "fix:    kubectl addons catalogue add FILE".to_owned(),
+        ],
+        ChooseError::Unknown { .. } => look("kubectl addons search"),
+        ChooseError::DoesNotFit { name, .. } => look(&format!("kubectl addons show {name}")),
+    }
+}
+
+fn of_values(error: &ValuesFromError) -> Vec<String> {
+    let (looks, index) = match error {
+        ValuesFromError::NoSecret {
+            installation,
+            index,
+            ..
+        } => (
+            format!("look:   kubectl get secrets -n {}", installation.namespace),
+            index,
+        ),
+        ValuesFromError::NoKey {
+            installation,
+            name,
+            index,
+            ..
+        } => (
+            format!(
+                "look:   kubectl describe secret {name} -n {}",
+                installation.namespace
+            ),
+            index,
+        ),
+        ValuesFromError::NoValues { .. } => return Vec::new(),
+    };
+    let accept = format!(
+        "accept: optional: true in spec.valuesFrom[{index}].secretKeyRef of the installation"
+    );
+    vec![looks, accept]
+}
+
+fn of_mode(error: &ModeError) -> Vec<String> {
+    let (ModeError::OtherRelease { name, .. } | ModeError::OtherMode { name, .. }) = error;
+    vec![
+        format!("look:   kubectl addons status {name}"),
+        format!("accept: kubectl addons uninstall {name}, then install it again"),
+    ]
+}
+
+/// `--set spec.host=VALUE`, quoted where a shell would read something else.
+fn flag(field: &FormField) -> String {
+    let name = &field.internal_name;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    if name.chars().all(is_plain) {
+        format!("--set {name}=VALUE")
+    } else {
+        format!("--set '{}=VALUE'", name.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn flags_survive_a_shell() {
+        for (name, expected) in [
+            ("spec.host", "--set spec.host=VALUE"),
+            (r"host\.name", r"--set 'host\.name=VALUE'"),
+            ("it's", r"--set 'it'\''s=VALUE'"),
+        ] {
+            let field = serde_json::from_value(json!({"internalName": name})).unwrap();
+            assert_eq!(flag(&field), expected);
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! The words of an operation: what will happen before, what happened after, with the same counts.
+
+use std::fmt::Write as _;
+
+use addons_engine::{Report, Settled, Settlement};
+use common::api::installation::Installed;
+use common::manifest::key::ObjectKey;
+use common::plan::conflicts::Conflict;
+use common::plan::crd_safety::Breakage;
+use common::plan::graph::Reason;
+use common::plan::prune::KeptKind;
+use common::plan::{Plan, Verb, summary};
+
+use jiff::Timestamp;
+
+use crate::output::age::age;
+use crate::progress::seconds;
+
+use addons_operation::{Plan as CommandPlan, Planned};
+
+/// How many objects are listed one by one before they are counted by kind.
+pub const LISTED: usize = 10;
+
+/// What a plan will do, as the confirmation shows it.
+fn plan(item: &Planned) -> String {
+    let plan = &item.plan;
+    let mut text = headline(item);
+    text.push('\n');
+    if let Some(namespace) = &plan.create_namespace {
+        line(&mut text, "create", &format!("Namespace {namespace}"));
+    }
+    if let Some(release) = &plan.helm_release {
+        let what = match plan.verb {
+            Verb::Uninstall => "helm uninstalls it",
+            Verb::Install | Verb::Upgrade => "helm installs it, waits for it and prunes it",
+        };
+        let named = format!("Release {}/{}: {what}", release.namespace, release.name);
+        line(&mut text, "helm", &named);
+    }
+    for part in summary::lines(plan) {
+        if !matches!(part.word, "prune" | "release" | "retain") {
+            line(
+                &mut text,
+                part.word,
+                &format!("{:<11} {}", objects(part.objects), part.kinds),
+            );
+        }
+    }
+    let pruned: Vec<_> = plan
+        .prune
+        .iter()
+        .flatten()
+        .map(|deletion| &deletion.target.key)
+        .collect();
+    let word = if plan.verb == Verb::Uninstall {
+        "delete"
+    } else {
+        "prune"
+    };
+    each(&mut text, word, pruned, ToString::to_string);
+    let recreatable = plan.steps.iter().filter(|step| step.policy.recreate);
+    let recreatable = recreatable.map(|step| &step.target.key).collect();
+    each(&mut text, "recreate", recreatable, |key| {
+        format!("{key} where a field of it cannot change")
+    });
+    let released = plan.release.iter().map(|target| &target.key).collect();
+    each(&mut text, "release", released, |key| {
+        format!("{key} (it was there before; it stays)")
+    });
+    each(
+        &mut text,
+        "keep",
+        plan.retained.iter().collect(),
+        |key| match KeptKind::of(key) {
+            Some(_) => format!("{key} (ours, but its kind holds data)"),
+            None => format!("{key} (it stays as it is)"),
+        },
+    );
+    if summary::steps_by_rank(plan).len() > 1 {
+        line(&mut text, "order", &summary::order(plan));
+    }
+    for breakage in plan.breakages.iter().flat_map(Breakage::lines) {
+        line(&mut text, "warning", &plan.mask.text(&breakage));
+    }
+    for warning in &plan.warnings {
+        line(&mut text, "warning", warning);
+    }
+    text
+}
+
+/// What the plans of a command will do, one by one, with the others that come before each.
+pub fn plans(all: &CommandPlan) -> impl Iterator<Item = String> + '_ {
+    let prepared = &all.installations;
+    prepared.iter().enumerate().map(|(part, item)| {
+        let mut text = plan(item);
+        for (other, reasons) in all.graph.parts_before(part) {
+            let name = prepared
+                .get(other)
+                .map(|other| &other.plan.installation.name);
+            let reasons: Vec<&str> = reasons.into_iter().map(Reason::word).collect();
+            let after = format!(
+                "{} ({})",
+                name.map_or("", String::as_str),
+                reasons.join(", ")
+            );
+            line(&mut text, "after", &after);
+        }
+        text
+    })
+}
+
+/// What happened.
+pub fn report(item: &Planned, report: &Report, waited: bool) -> String {
+    let plan = &item.plan;
+    let mut counts = Vec::new();
+    for (count, word) in [
+        (report.created.len(), "created"),
+        (report.changed.len(), "changed"),
+        (report.recreated.len(), "recreated"),
+        (report.pruned.len(), deleted(plan)),
+        (report.retained.len(), "kept"),
+        (report.unchanged, "unchanged"),
+        (report.failed.len(), "failed"),
+        (report.skipped.len(), "skipped"),
+        (report.not_ready.len(), "not ready"),
+    ] {
+        if count > 0 {
+            counts.push(format!("{count} {word}"));
+        }
+    }
+    let name = title(plan);
+    let counts = if counts.is_empty() {
+        "nothing to change".to_owned()
+    } else {
+        counts.join(", ")
+    };
+    let elapsed = seconds(report.elapsed);
+    let mut text = if report.is_done() {
+        let (done, after) = match plan.verb {
+            Verb::Install => (
+                "installed",
+                if waited {
+                    format!(", ready in {elapsed}")
+                } else {
+                    String::new()
+                },
+            ),
+            Verb::Upgrade => (
+                "upgraded",
+                if waited {
+                    format!(", ready in {elapsed}")
+                } else {
+                    String::new()
+                },
+            ),
+            Verb::Uninstall => ("uninstalled", format!(" in {elapsed}")),
+        };
+        format!("{name} {done}: {counts}{after}\n")
+    } else {
+        format!("{name} is not done after {elapsed}: {counts}\n")
+    };
+    let settled = report
+        .settled
+        .iter()
+        .map(|settled| settled_line(settled, Timestamp::now()));
+    some(&mut text, settled);
+    some(
+        &mut text,
+        report
+            .recreated
+            .iter()
+            .map(|key| ("recreated", key.to_string())),
+    );
+    let failed = report.failed.iter();
+    some(
+        &mut text,
+        failed.map(|failure| ("failed", format!("{}: {}", failure.key, failure.message))),
+    );
+    let skipped = report.skipped.iter();
+    some(
+        &mut text,
+        skipped.map(|(key, why)| ("skipped", format!("{key}: {why}"))),
+    );
+    let not_ready = report.not_ready.iter();
+    some(
+        &mut text,
+        not_ready.map(|(key, readiness)| ("not ready", format!("{key}: {}", readiness.message))),
+    );
+    if !report.is_done() {
+        line(
+            &mut text,
+            "again",
+            &format!("kubectl addons {} continues where this ended", again(plan)),
+        );
+    }
+    text
+}
+
+/// `taken`, `shop/Deployment web spec.replicas: 5 (kubectl/scale, 3m ago) → 3`.
+fn settled_line(settled: &Settled, now: Timestamp) -> (&'static str, String) {
+    let conflict = &settled.conflict;
+    let since = conflict.time.as_ref().and_then(|time| time.parse().ok());
+    let since = since.map(|since| format!(", {} ago", age(since, now)));
+    let held = format!(
+        "{} {}: {} ({}{})",
+        settled.key,
+        conflict.field,
+        Conflict::value(conflict.live.as_ref()),
+        conflict.manager,
+        since.unwrap_or_default()
+    );
+    let ours = Conflict::value(conflict.ours.as_ref());
+    match &settled.settlement {
+        Settlement::Taken => ("taken", format!("{held} → {ours}")),
+        Settlement::Left { autoscaler: None } => ("left", format!("{held}, wanted {ours}")),
+        Settlement::Left {
+            autoscaler: Some(name),
+        } => (
+            "left",
+            format!("{held}, wanted {ours}: HorizontalPodAutoscaler {name} sets it"),
+        ),
+    }
+}
+
+/// The word for objects that a plan deletes.
+pub fn deleted(plan: &Plan) -> &'static str {
+    match plan.verb {
+        Verb::Install | Verb::Upgrade => "pruned",
+        Verb::Uninstall => "deleted",
+    }
+}
+
+/// `1.2.0`, `1.2.0 (id k8s-1.30)`, or the id or the beginning of the hash where there is no version.
+pub fn label(installed: &Installed) -> String {
+    match (installed.version.as_str(), installed.id.as_str()) {
+        ("", "") => installed.manifest_hash.chars().take(8).collect(),
+        ("", id) => format!("id {id}"),
+        (version, "") => version.to_owned(),
+        (version, id) => format!("{version} (id {id})"),
+    }
+}
+
+fn headline(item: &Planned) -> String {
+    let plan = &item.plan;
+    let name = title(plan);
+    match (plan.verb, &plan.from, &plan.to) {
+        (Verb::Uninstall, ..) => format!("uninstalling {name}"),
+        (_, Some(from), Some(to)) if label(from) != label(to) => {
+            format!(
+                "{}  {} → {}",
+                plan.installation.name,
+                label(from),
+                label(to)
+            )
+        }
+        _ => format!(
+            "{name} into {}",
+            item.record
+                .spec
+                .target_namespace
+                .as_deref()
+                .unwrap_or_default()
+        ),
+    }
+}
+
+fn title(plan: &Plan) -> String {
+    let installed = plan.to.as_ref().or(plan.from.as_ref());
+    let label = installed.map(label).unwrap_or_default();
+    if label.is_empty() {
+        plan.installation.name.clone()
+    } else {
+        format!("{} {label}", plan.installation.name)
+    }
+}
+
+fn again(plan: &Plan) -> String {
+    let verb = match plan.verb {
+        Verb::Install | Verb::Upgrade => "upgrade",
+        Verb::Uninstall => "uninstall",
+    };
+    format!(
+        "{verb} {} -n {}",
+        plan.installation.name, plan.installation.namespace
+    )
+}
+
+fn objects(count: usize) -> String {
+    if count == 1 {
+        "1 object".to_owned()
+    } else {
+        format!("{count} objects")
+    }
+}
+
+/// A line for each object, or one for all where they are many.
+fn each(
+    text: &mut String,
+    word: &str,
+    keys: Vec<&ObjectKey>,
+    words: impl Fn(&ObjectKey) -> String,
+) {
+    if keys.len() > LISTED {
+        let counted = format!("{:<11} {}", objects(keys.len()), summary::kinds(keys));
+        return line(text, word, &counted);
+    }
+    for key in keys {
+        line(text, word, &words(key));
+    }
+}
+
+/// The first lines of a kind, and how many more there are: what failed was told when it did.
+fn some(text: &mut String, lines: impl ExactSizeIterator<Item = (&'static str, String)>) {
+    let more = lines.len().saturating_sub(LISTED);
+    let mut last = "";
+    for (word, rest) in lines.take(LISTED) {
+        line(text, word, &rest);
+        last = word;
+    }
+    if more > 0 {
+        line(text, last, &format!("and {more} more"));
+    }
+}
+
+fn line(text: &mut String, word: &str, rest: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "  {word:<9} {rest}");
+}
+
+#[cfg(test)]
+mod tests {
+    use common::manifest::key::ObjectKey;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_settled_field_is_one_line() {
+        let now: Timestamp = "2026-11-21T12:03:00Z".parse().unwrap();
+        let mut settled = Settled {
+            key: ObjectKey {
+                group: "apps".to_owned(),
+                kind: "Deployment".to_owned(),
+                namespace: Some("shop".to_owned()),
+                name: "web".to_owned(),
+            },
+            conflict: Conflict {
+                field: "spec.replicas".to_owned(),
+                manager: "kubectl/scale".to_owned(),
+                time: Some("2026-11-21T12:00:00Z".to_owned()),
+                live: Some(json!(5)),
+                ours: Some(json!(3)),
+            },
+            settlement: Settlement::Taken,
+        };
+        let held = "shop/Deployment web spec.replicas: 5 (kubectl/scale, 3m ago)";
+        assert_eq!(
+            settled_line(&settled, now),
+            ("taken", format!("{held} → 3"))
+        );
+        settled.settlement = Settlement::Left { autoscaler: None };
+        assert_eq!(
+            settled_line(&settled, now),
+            ("left", format!("{held}, wanted 3"))
+        );
+        settled.conflict.time = None;
+        settled.settlement = Settlement::Left {
+            autoscaler: Some("web".to_owned()),
+        };
+        let line = "shop/Deployment web spec.replicas: 5 (kubectl/scale), wanted 3: HorizontalPodAutoscaler web sets it";
+        assert_eq!(settled_line(&settled, now), ("left", line.to_owned()));
+    }
+}
