@@ -239,7 +239,8 @@ fn every_rule_that_is_cited_is_there() -> Result<()> {
             for number in cited(line) {
                 tally.ran();
                 if !rules.contains(&number) {
-                    let place = format!("{}:{}", path.display(), index + 1);
+                    let name = path.strip_prefix(ROOT).unwrap_or(&path);
+                    let place = format!("{}:{}", name.display(), index + 1);
                     wrong.push(format!("{place}: semantics.md has no rule {number}"));
                 }
             }

@@ -46,17 +46,12 @@ fn typed(page: &Page) -> Vec<(usize, String)> {
             continue;
         }
         let text = line.text.trim();
-        let text = if goes_on {
-            let Some((_, command)) = commands.last_mut() else {
-                continue;
-            };
+        if let Some((_, command)) = commands.last_mut().filter(|_| goes_on) {
             command.push(' ');
             command.push_str(text.trim_end_matches('\\'));
             goes_on = text.ends_with('\\');
             continue;
-        } else {
-            text
-        };
+        }
         let Some(at) = text.find("kubectl addons ") else {
             continue;
         };
