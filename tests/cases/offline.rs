@@ -3,6 +3,7 @@
 mod architecture;
 mod cli;
 mod goldens;
+mod pages;
 mod properties;
 mod rendering;
 mod values;

@@ -1,0 +1,259 @@
+//! The pages of the project: their size, their links, the commands that they name, and the rules that code and pages cite.
+//!
+//! A page is a `*.md` file of the checkout. Code is fenced by three backticks; a code span ends on the line where it begins.
+
+mod commands;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use addons_tests::tally::Tally;
+use anyhow::{Context as _, Result, ensure};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+/// Lines of the README.
+const MOST_LINES: usize = 200;
+/// Characters of a line that is neither code nor a row of a table.
+const WIDEST: usize = 100;
+/// One page.
+struct Page {
+    /// From the root of the checkout.
+    name: String,
+    path: PathBuf,
+    lines: Vec<Line>,
+}
+
+/// One line of a page.
+struct Line {
+    /// From 1.
+    number: usize,
+    text: String,
+    /// Of a line of code: what stands behind the fence of its block, mostly nothing. Fences count as code.
+    language: Option<String>,
+}
+
+impl Page {
+    fn read(path: PathBuf) -> Result<Self> {
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let name = path.strip_prefix(ROOT).unwrap_or(&path);
+        let mut block: Option<String> = None;
+        let lines = text.lines().enumerate().map(|(index, text)| {
+            let fence = text.trim_start().strip_prefix("```");
+            let before = block.clone();
+            if let Some(language) = fence {
+                block = match before {
+                    Some(_) => None,
+                    None => Some(language.to_owned()),
+                };
+            }
+            Line {
+                number: index + 1,
+                text: text.to_owned(),
+                language: before.or_else(|| block.clone()),
+            }
+        });
+        Ok(Self {
+            name: name.display().to_string(),
+            lines: lines.collect(),
+            path,
+        })
+    }
+
+    fn prose(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(|line| line.language.is_none())
+    }
+
+    /// The anchors of its headings, as GitHub makes them.
+    fn anchors(&self) -> BTreeSet<String> {
+        let mut anchors = BTreeSet::new();
+        for line in self.prose().filter(|line| line.text.starts_with('#')) {
+            let title = line.text.trim_start_matches('#').trim().to_lowercase();
+            let kept = title.chars().filter_map(|c| match c {
+                ' ' => Some('-'),
+                c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c),
+                _ => None,
+            });
+            let anchor: String = kept.collect();
+            let mut unique = anchor.clone();
+            let mut count = 0;
+            while !anchors.insert(unique.clone()) {
+                count += 1;
+                unique = format!("{anchor}-{count}");
+            }
+        }
+        anchors
+    }
+
+    /// Code spans of its prose, with the number of their line.
+    fn spans(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.prose().flat_map(|line| {
+            let pieces = line.text.split('`').skip(1).step_by(2);
+            pieces.map(|span| (line.number, span))
+        })
+    }
+}
+
+/// Files of the checkout with one of these endings, sorted; nothing that is built, hidden or ignored.
+fn files(endings: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::from(ROOT)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if path.is_dir() {
+                if !name.starts_with('.') && name != "target" {
+                    folders.push(path);
+                }
+            } else if endings.iter().any(|ending| name.ends_with(ending)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn pages() -> Result<Vec<Page>> {
+    let pages: Result<Vec<Page>> = files(&[".md"])?.into_iter().map(Page::read).collect();
+    let pages = pages?;
+    ensure!(pages.len() > 1, "there are no pages below {ROOT}");
+    Ok(pages)
+}
+
+/// Fails with every line of `wrong`.
+fn none(wrong: &[String]) -> Result<()> {
+    ensure!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn pages_are_narrow_and_the_readme_is_short() -> Result<()> {
+    let mut wrong = Vec::new();
+    for page in pages()? {
+        if page.name == "README.md" && page.lines.len() > MOST_LINES {
+            let count = page.lines.len();
+            wrong.push(format!("README.md: {count} lines, {MOST_LINES} at most"));
+        }
+        for line in page.prose() {
+            let place = format!("{}:{}", page.name, line.number);
+            let width = line.text.chars().count();
+            if width > WIDEST && !line.text.starts_with('|') {
+                wrong.push(format!("{place}: {width} characters, {WIDEST} at most"));
+            }
+            if line.text.matches('`').count() % 2 == 1 {
+                wrong.push(format!("{place}: a code span does not end on its line"));
+            }
+        }
+    }
+    none(&wrong)
+}
+
+/// The targets of the links in a line: `](TARGET)`, outside of code spans.
+fn targets(text: &str) -> Vec<String> {
+    let outside: Vec<&str> = text.split('`').step_by(2).collect();
+    let outside = outside.join("`");
+    let links = outside.split("](").skip(1);
+    let targets = links.filter_map(|rest| Some(rest.split_once(')')?.0.to_owned()));
+    targets.collect()
+}
+
+#[test]
+fn links_lead_somewhere() -> Result<()> {
+    let mut tally = Tally::new("pages::links_lead_somewhere");
+    let mut wrong = Vec::new();
+    for page in pages()? {
+        let folder = page.path.parent().context("a page without a folder")?;
+        for line in page.prose() {
+            for target in targets(&line.text) {
+                tally.ran();
+                if target.contains("://") {
+                    continue;
+                }
+                if let Err(problem) = resolve(&page, folder, &target) {
+                    wrong.push(format!("{}:{}: {problem}", page.name, line.number));
+                }
+            }
+        }
+    }
+    none(&wrong)
+}
+
+/// Looks for the file of a relative link and, in a page, for the heading.
+fn resolve(page: &Page, folder: &Path, target: &str) -> Result<()> {
+    let (file, anchor) = match target.split_once('#') {
+        Some((file, anchor)) => (file, Some(anchor)),
+        None => (target, None),
+    };
+    let path = if file.is_empty() {
+        page.path.clone()
+    } else {
+        folder.join(file)
+    };
+    ensure!(path.exists(), "{target}: there is no such file");
+    if let Some(anchor) = anchor {
+        let anchors = Page::read(path)?.anchors();
+        ensure!(anchors.contains(anchor), "{target}: no such heading");
+    }
+    Ok(())
+}
+
+/// The numbers of the rules that a line cites: `semantics 3`, `semantics 3 and 11`, `semantics 1, 2, 14`.
+fn cited(text: &str) -> Vec<u32> {
+    let mut numbers = Vec::new();
+    for mut rest in text.split("semantics ").skip(1) {
+        loop {
+            let digits = rest.find(|c: char| !c.is_ascii_digit());
+            let (number, tail) = rest.split_at(digits.unwrap_or(rest.len()));
+            let Ok(number) = number.parse() else { break };
+            numbers.push(number);
+            let next = [", and ", ", ", " and "];
+            let Some(tail) = next.iter().find_map(|word| tail.strip_prefix(word)) else {
+                break;
+            };
+            rest = tail;
+        }
+    }
+    numbers
+}
+
+#[test]
+fn every_rule_that_is_cited_is_there() -> Result<()> {
+    let mut tally = Tally::new("pages::every_rule_that_is_cited_is_there");
+    let semantics = Page::read(Path::new(ROOT).join("common/semantics.md"))?;
+    let rules = semantics.prose().filter_map(|line| {
+        let (number, _) = line.text.strip_prefix("## ")?.split_once(". ")?;
+        number.parse().ok()
+    });
+    let rules: Vec<u32> = rules.collect();
+    let numbers = 1..=u32::try_from(rules.len())?;
+    ensure!(
+        rules.len() > 1 && rules.iter().copied().eq(numbers),
+        "the rules are numbered {rules:?}"
+    );
+    let mut wrong = Vec::new();
+    for path in files(&[".rs", ".md"])? {
+        let text = fs::read_to_string(&path)?;
+        for (index, line) in text.lines().enumerate() {
+            for number in cited(line) {
+                tally.ran();
+                if !rules.contains(&number) {
+                    let name = path.strip_prefix(ROOT).unwrap_or(&path);
+                    let place = format!("{}:{}", name.display(), index + 1);
+                    wrong.push(format!("{place}: semantics.md has no rule {number}"));
+                }
+            }
+        }
+    }
+    none(&wrong)
+}
+
+#[test]
+fn what_is_a_citation_and_what_a_link() {
+    assert_eq!(
+        cited("(semantics 9 and 10), semantics 1, 2, then"),
+        [9, 10, 1, 2]
+    );
+    assert_eq!(targets("[a](b.md#c) and `[x](y)`, [d](e)"), ["b.md#c", "e"]);
+}
