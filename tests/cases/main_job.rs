@@ -1,6 +1,7 @@
 //! The main job on a real control plane with the real binary: install, upgrade, prune, uninstall, refusals, waits.
 
 mod bad_input;
+mod library;
 mod lifecycle;
 mod many_addons;
 mod reporting;

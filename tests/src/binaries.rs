@@ -15,7 +15,7 @@ use serde_json::Value;
 /// Where it does not build.
 pub fn plugin() -> Result<PathBuf> {
     static BUILT: Built = Built::new();
-    find(&BUILT, "kubectl-addons")
+    find(&BUILT, "--bin", "kubectl-addons")
 }
 
 /// The admission webhook, `addons-webhook`.
@@ -24,7 +24,7 @@ pub fn plugin() -> Result<PathBuf> {
 /// Where it does not build.
 pub fn webhook() -> Result<PathBuf> {
     static BUILT: Built = Built::new();
-    find(&BUILT, "addons-webhook")
+    find(&BUILT, "--bin", "addons-webhook")
 }
 
 /// The program that runs another one and says what that took.
@@ -33,24 +33,33 @@ pub fn webhook() -> Result<PathBuf> {
 /// Where it does not build.
 pub fn measured() -> Result<PathBuf> {
     static BUILT: Built = Built::new();
-    find(&BUILT, "measured")
+    find(&BUILT, "--bin", "measured")
+}
+
+/// The example of `addons-operation`, which installs an add-on without the plugin.
+///
+/// # Errors
+/// Where it does not build.
+pub fn example() -> Result<PathBuf> {
+    static BUILT: Built = Built::new();
+    find(&BUILT, "--example", "install")
 }
 
 /// A program that was built once in this process, or why it could not be.
 type Built = OnceLock<Result<PathBuf, String>>;
 
-fn find(built: &Built, name: &str) -> Result<PathBuf> {
-    let path = built.get_or_init(|| build(name).map_err(|error| format!("{error:#}")));
+fn find(built: &Built, kind: &str, name: &str) -> Result<PathBuf> {
+    let path = built.get_or_init(|| build(kind, name).map_err(|error| format!("{error:#}")));
     path.clone().map_err(|error| anyhow!("{error}"))
 }
 
 /// Builds a program in the profile of this very process: a test runs what the sources say, and a benchmark the release
 /// build. `--workspace`, for with other features than those of all members everything would be compiled again.
-fn build(name: &str) -> Result<PathBuf> {
+fn build(kind: &str, name: &str) -> Result<PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
     let mut command = Command::new(cargo);
     command
-        .args(["build", "--workspace", "--bin", name])
+        .args(["build", "--workspace", kind, name])
         .args(["--message-format", "json-render-diagnostics", "--profile"])
         .arg(profile(&env::current_exe()?))
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
@@ -58,7 +67,7 @@ fn build(name: &str) -> Result<PathBuf> {
     let output = command.output().context("cannot start cargo build")?;
     if !output.status.success() {
         let _ = std::io::stderr().write_all(&output.stderr);
-        bail!("cargo build --workspace --bin {name} failed; its messages are above");
+        bail!("cargo build --workspace {kind} {name} failed; its messages are above");
     }
     let messages = String::from_utf8(output.stdout)?;
     messages
@@ -69,7 +78,7 @@ fn build(name: &str) -> Result<PathBuf> {
             let path = message.get("executable")?.as_str()?;
             is_named.then(|| PathBuf::from(path))
         })
-        .with_context(|| format!("the workspace has no binary {name}"))
+        .with_context(|| format!("cargo build {kind} {name} made no program"))
 }
 
 /// The profile is known by its folder: `target/debug/deps/cluster-0123`, `target/release/demo`.

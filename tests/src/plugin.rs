@@ -50,6 +50,12 @@ struct Report {
 }
 
 impl Plugin {
+    /// The kubeconfig of the user.
+    #[must_use]
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
     /// For a user with this kubeconfig; on the PATH are `kubectl`, `kubectl-addons`, `kubectl_complete-addons` and what
     /// the caller has on it.
     ///

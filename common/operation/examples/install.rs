@@ -1,0 +1,57 @@
+//! Installs one add-on of a kops index without the plugin: `cargo run -p addons-operation --example install -- INDEX ADDON`.
+//!
+//! The five stages one by one, as a controller would call them.
+
+use std::error::Error;
+use std::time::Duration;
+
+use addons_engine::{Cluster, ClusterOptions};
+use addons_operation::{
+    Choices, Context, Event, Intent, Interruption, NewInstallation, Offer, Resolver, Run, Settings,
+    Target, execute, fetch, plan, render,
+};
+
+#[tokio::main(flavor = "current_thread")]
+#[expect(clippy::print_stdout, reason = "an example talks")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let mut arguments = std::env::args().skip(1);
+    let (Some(index), Some(addon)) = (arguments.next(), arguments.next()) else {
+        return Err("usage: install INDEX ADDON".into());
+    };
+    let options = ClusterOptions {
+        cache_dir: None,
+        request_timeout: Duration::from_secs(30),
+        concurrency: 32,
+    };
+    let cluster = Cluster::new(kube::Config::infer().await?, options).await?;
+    let ctx = Context::new(cluster, Settings::default()).telling(|event| {
+        if let Event::Found(finding) = event {
+            println!("found: {finding:?}");
+        }
+    });
+
+    let resolver = Resolver::new(&ctx, Offer::Index(index)).await?;
+    let intent = Intent::Install(vec![NewInstallation {
+        addon: Target::parse(&addon),
+        ..NewInstallation::default()
+    }]);
+    let choices = Choices::default();
+    let resolution = resolver.resolve(&intent, &Default::default()).await?;
+    let resolved = resolution.whole()?.installations;
+    let fetched = fetch::fetch(&ctx, resolved, &choices).await;
+    let rendered = render::render(&ctx, fetched).await;
+    let plan = plan::plan(&resolver, rendered, &choices).await?.whole()?;
+
+    println!("up to date: {}", plan.up_to_date.len());
+    for planned in &plan.installations {
+        println!("{}: {} objects", planned.plan.addon, planned.plan.steps.len());
+    }
+    let (run, interruption) = (Run::default(), Interruption::default());
+    for outcome in execute::execute(&ctx, &plan, &run, &interruption).await? {
+        let report = outcome.result?;
+        let (created, changed) = (report.created.len(), report.changed.len());
+        println!("{}: {created} created, {changed} changed", outcome.installation);
+    }
+    Ok(())
+}

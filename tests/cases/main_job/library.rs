@@ -1,0 +1,36 @@
+//! Operations without the plugin: the example of `addons-operation` installs an add-on.
+
+use addons_tests::binaries;
+use anyhow::{Result, ensure};
+
+use super::stage::{Stage, config_map};
+
+#[tokio::test]
+async fn an_example_of_sixty_lines_installs() -> Result<()> {
+    let stage = Stage::new("library").await?;
+    let index = stage.index("index.yaml", &[("set", "1.0.0", &config_map("one", "a"))])?;
+    let example = binaries::example()?;
+    let run = || {
+        tokio::process::Command::new(&example)
+            .args([index.as_str(), "set"])
+            .env("KUBECONFIG", stage.plugin.kubeconfig())
+            .output()
+    };
+    let first = run().await?;
+    let (said, errors) = (
+        String::from_utf8_lossy(&first.stdout),
+        String::from_utf8_lossy(&first.stderr),
+    );
+    ensure!(first.status.success(), "{said}{errors}");
+    ensure!(said.contains("set: 1 objects"), "{said}");
+    ensure!(said.contains("1 created, 0 changed"), "{said}");
+    stage
+        .run(&format!("status set -n {}", stage.namespace))
+        .await?
+        .done()?;
+
+    let again = run().await?;
+    let said = String::from_utf8_lossy(&again.stdout);
+    ensure!(said.contains("up to date: 1"), "{said}");
+    Ok(())
+}
