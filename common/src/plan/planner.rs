@@ -10,11 +10,12 @@ use super::inventory::{Inventory, TooLarge};
 use super::prune::limit::PruneLimit;
 use super::prune::{KeptKind, prune};
 use super::snapshot::Snapshot;
-use super::{InstallationName, Plan, Step, Target, Verb, one_a_line, order, recreate, teardown};
+use super::{InstallationName, Plan, Step, Target, Verb, one_a_line, recreate, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
 use crate::api::names::owner_hash;
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::KindTable;
+use crate::manifest::kinds::traits::is_built_in;
 
 /// What a plan is made of.
 #[derive(Clone, Copy, Debug)]
@@ -373,7 +374,7 @@ fn wait_targets(desired: &Desired) -> Vec<Target> {
                 let kind = wanted.object.pointer("/spec/type");
                 kind.and_then(serde_json::Value::as_str) == Some("LoadBalancer")
             }
-            (group, _) => !order::is_built_in(group),
+            (group, _) => !is_built_in(group),
         }
     });
     waits.map(|wanted| wanted.target.clone()).collect()

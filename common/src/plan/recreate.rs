@@ -8,9 +8,9 @@ use super::conflicts::Policy;
 use super::desired::DesiredObject;
 use super::inventory::Item;
 use super::{Action, Plan};
-use crate::admission::nearest::nearest;
 use crate::api::installation::{Conflicts, ObjectState};
 use crate::manifest::key::ObjectKey;
+use crate::nearest::nearest;
 
 /// An object that the user allows to be recreated.
 #[derive(Clone, Debug, PartialEq, Eq)]
