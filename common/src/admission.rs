@@ -6,7 +6,7 @@
 //! | [`mutate`] | which values are filled in, as a minimal patch (semantics 7, 8, 10) |
 //! | [`validate`] | which rules judge which request (semantics 4, 18) |
 //! | [`rules`] | the rules: one function a rule, one module an object kind |
-//! | [`marks`], [`nearest`] | what guards look at; the name that was meant |
+//! | [`marks`] | what guards look at |
 //! | [`verdict`] | problems, warnings, and the one denial made of them |
 //!
 //! Everything is a pure function of the request and [`Facts`]. The API server may send one request several times
@@ -14,7 +14,6 @@
 
 pub mod marks;
 pub mod mutate;
-pub mod nearest;
 pub mod review;
 pub mod rules;
 pub mod validate;
@@ -25,6 +24,8 @@ pub(crate) mod fixtures;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+pub use crate::nearest;
 
 use crate::api::catalogue::AddonCatalogue;
 use crate::api::installation::AddonInstallation;

@@ -4,3 +4,6 @@ pub mod catalogue;
 pub mod conditions;
 pub mod installation;
 pub mod names;
+
+#[cfg(test)]
+pub(crate) mod fixtures;

@@ -16,6 +16,7 @@
 //! | [`plan`] | desired objects, order, conflicts, prune, what definitions break: the plan |
 //! | [`readiness`] | whether an object works, in kstatus' words |
 //! | [`admission`] | defaults and verdicts |
+//! | [`nearest`] | the name that a misspelt one probably means |
 //!
 //! Invariants: outside the engine there is no task, socket, file, clock, environment or randomness; now, cluster
 //! facts and discovery come in as arguments.
@@ -24,6 +25,7 @@ pub mod admission;
 pub mod api;
 pub mod catalogue;
 pub mod manifest;
+pub mod nearest;
 pub mod plan;
 pub mod readiness;
 pub mod render;

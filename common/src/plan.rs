@@ -38,26 +38,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use crate::api::names::InstallationName;
+
 use crate::api::installation::{HelmRelease, Installed};
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::values::mask::Mask;
 use conflicts::Policy;
 use inventory::Inventory;
-
-/// Namespace and name of an installation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct InstallationName {
-    /// Namespace of the record.
-    pub namespace: String,
-    /// Name of the record.
-    pub name: String,
-}
-
-impl std::fmt::Display for InstallationName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// What an operation is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -32,7 +32,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::manifest::key::Gvk;
-use crate::plan::order::is_built_in;
+use crate::manifest::kinds::traits::is_built_in;
 
 /// The verdict on one live object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -2,6 +2,7 @@
 //!
 //! Their digest is [`crate::manifest::digest::digest`]. Errors never repeat a value, for it could be a secret.
 
+pub mod defaulted;
 pub mod form;
 pub mod layers;
 pub mod mask;

@@ -8,6 +8,7 @@ use addons_engine::{Cluster, EngineError, blockers};
 use common::api::installation::{AddonInstallation, Phase};
 use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::ObjectKey;
+use common::manifest::kinds::traits::KindTraits;
 use common::plan::inventory::Inventory;
 use common::readiness::blocker::Blocker;
 use common::readiness::{Readiness, Status};
@@ -37,19 +38,6 @@ pub struct ObjectHealth {
 /// Objects of one installation that it is looked why they are not ready; three requests each.
 const SEARCHED: usize = 10;
 
-/// Kinds whose state says whether an add-on works; all others are there or are not.
-const TELLING: [(&str, &str); 9] = [
-    ("apps", "Deployment"),
-    ("apps", "DaemonSet"),
-    ("apps", "StatefulSet"),
-    ("", "Pod"),
-    ("batch", "Job"),
-    ("", "PersistentVolumeClaim"),
-    ("", "Service"),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"),
-    ("apiregistration.k8s.io", "APIService"),
-];
-
 /// What does not work of each installation, by owner hash: one LIST for each telling kind that any of them has; for the
 /// first object of each installation that does not, also what keeps it.
 ///
@@ -66,7 +54,7 @@ pub async fn troubles(
     let selections: BTreeSet<Selection> = wanted
         .values()
         .flat_map(|inventory| inventory.objects.keys())
-        .filter(|key| TELLING.contains(&(key.group.as_str(), key.kind.as_str())))
+        .filter(|key| KindTraits::of_key(key).tells_health)
         .map(|key| Selection {
             group: key.group.clone(),
             kind: key.kind.clone(),
@@ -87,7 +75,7 @@ pub async fn troubles(
         let telling = inventory
             .objects
             .keys()
-            .filter(|key| TELLING.contains(&(key.group.as_str(), key.kind.as_str())));
+            .filter(|key| KindTraits::of_key(key).tells_health);
         let broken = telling
             .map(|key| health(key, inventory, &seen, owner))
             .filter(|health| !health.is_current());

@@ -1,12 +1,9 @@
 //! Which values are filled in (semantics 7, 8, 10): the same for `/mutate` and for the plugin.
 
-pub mod values;
-
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, Patch, PatchOperation};
 use serde_json::{Map, Value, json};
 
-use self::values::{Filled, Record};
 use super::Facts;
 use super::review::{Operation, Request};
 use super::rules::reference;
@@ -14,6 +11,7 @@ use crate::api::catalogue::Method;
 use crate::api::installation::AddonRef;
 use crate::api::names::{ANNOTATION_DEFAULTED, GROUP};
 use crate::catalogue::Entry;
+use crate::values::defaulted::{self, Filled, Record};
 
 /// The patch for a request: empty unless an installation is created, or its addonRef or values change (semantics 4).
 ///
@@ -128,20 +126,20 @@ fn fill_values(object: &Value, spec: &Map<String, Value>, entry: &Entry) -> Vec<
     // Plain manifests take no values (semantics 10).
     let defaults = match entry.version.template.method {
         Method::Manifest => Map::new(),
-        Method::GoTemplate | Method::Helm => values::defaults(&entry.version),
+        Method::GoTemplate | Method::Helm => defaulted::defaults(&entry.version),
     };
     let empty = Map::new();
     let Some(Filled {
         values,
         record: new,
-    }) = values::fill(current.unwrap_or(&empty), &record, defaults)
+    }) = defaulted::fill(current.unwrap_or(&empty), &record, defaults)
     else {
         return Vec::new();
     };
     let mut operations = Vec::new();
     let path = PointerBuf::from_tokens(["spec", "values"]);
     match current {
-        Some(current) => values::difference(&path, current, &values, &mut operations),
+        Some(current) => defaulted::difference(&path, current, &values, &mut operations),
         None if values.is_empty() => {}
         None => operations.push(add(path, Value::Object(values))),
     }

@@ -2,6 +2,7 @@
 //!
 //! Nothing else in the workspace spells one of these names out.
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// The API group of all our objects.
@@ -75,6 +76,21 @@ pub const CORE_GROUP: &str = "kubectl-addons:core";
 pub const BREAK_GLASS_GROUP: &str = "kubectl-addons:break-glass";
 /// The user agent of the plugin, and the prefix of every field manager.
 pub const CLIENT: &str = "kubectl-addons";
+
+/// Namespace and name of an installation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct InstallationName {
+    /// Namespace of the record.
+    pub namespace: String,
+    /// Name of the record.
+    pub name: String,
+}
+
+impl std::fmt::Display for InstallationName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
 
 /// Hash of the owning installation as it stands in [`LABEL_OWNER`]: 16 hex digits (semantics 5).
 #[must_use]

@@ -1,5 +1,6 @@
 //! The kinds that a cluster serves, as a value: the engine discovers it, the core reads it.
 
+pub mod traits;
 mod types;
 
 use std::collections::BTreeMap;

@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::api::names::{ANNOTATION_INSTALLATION, LABEL_OWNER, owner_hash};
-use crate::plan::InstallationName;
+use crate::api::names::{ANNOTATION_INSTALLATION, InstallationName, LABEL_OWNER, owner_hash};
 
 /// Marks an object as ours: owner label and installation annotation (semantics 5).
 pub fn mark(object: &mut Value, installation: &InstallationName) {

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use super::conflicts::{Policy, PolicyError};
 use super::graph::annotations::{AnnotationError, remarks};
-use super::order::{defined_kind, is_built_in};
+use super::order::defined_kind;
 use super::{InstallationName, Target, one_a_line};
 use crate::api::installation::Conflicts;
 use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::manifest::kinds::KindTable;
+use crate::manifest::kinds::traits::is_built_in;
 use crate::manifest::{Manifest, Place, digest, ownership};
 use crate::values::mask::Mask;
 

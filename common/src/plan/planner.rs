@@ -10,11 +10,12 @@ use super::inventory::{Inventory, TooLarge};
 use super::prune::limit::PruneLimit;
 use super::prune::{KeptKind, prune};
 use super::snapshot::Snapshot;
-use super::{InstallationName, Plan, Step, Target, Verb, one_a_line, order, recreate, teardown};
+use super::{InstallationName, Plan, Step, Target, Verb, one_a_line, recreate, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
 use crate::api::names::owner_hash;
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::KindTable;
+use crate::manifest::kinds::traits::KindTraits;
 
 /// What a plan is made of.
 #[derive(Clone, Copy, Debug)]
@@ -354,27 +355,11 @@ fn namespace_key(name: &str) -> ObjectKey {
     }
 }
 
-/// The wanted objects that can be there without being ready. A Namespace is Active in the answer to its create, and of the
-/// Services only one with a load balancer waits for somebody.
+/// The wanted objects that can exist without being ready.
 fn wait_targets(desired: &Desired) -> Vec<Target> {
     let waits = desired.objects.values().filter(|wanted| {
-        let key = &wanted.target.key;
-        match (key.group.as_str(), key.kind.as_str()) {
-            ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet")
-            | ("batch", "Job")
-            | ("", "Pod" | "PersistentVolumeClaim")
-            | ("apiextensions.k8s.io", "CustomResourceDefinition")
-            | ("apiregistration.k8s.io", "APIService")
-            | (
-                "admissionregistration.k8s.io",
-                "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
-            ) => true,
-            ("", "Service") => {
-                let kind = wanted.object.pointer("/spec/type");
-                kind.and_then(serde_json::Value::as_str) == Some("LoadBalancer")
-            }
-            (group, _) => !order::is_built_in(group),
-        }
+        let traits = KindTraits::of_key(&wanted.target.key);
+        traits.waited.includes(&wanted.object)
     });
     waits.map(|wanted| wanted.target.clone()).collect()
 }

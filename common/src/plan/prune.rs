@@ -9,43 +9,13 @@ pub mod limit;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
 use super::inventory::{Inventory, Item};
 use super::planner::PlanInput;
 use super::snapshot::LiveObject;
 use super::{Deletion, Target};
 use crate::api::installation::ObjectState;
 use crate::manifest::key::{Gvk, ObjectKey};
-
-/// Kinds that hold data of others: their objects are deleted only when asked for by kind (semantics 7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum KeptKind {
-    /// Everything in it would go.
-    Namespace,
-    /// Every object of its kind would go.
-    CustomResourceDefinition,
-    /// Data.
-    PersistentVolumeClaim,
-    /// Data.
-    PersistentVolume,
-}
-
-impl KeptKind {
-    /// The kept kind of an object; `None` where it is deleted without being asked for.
-    #[must_use]
-    pub fn of(key: &ObjectKey) -> Option<Self> {
-        match (key.group.as_str(), key.kind.as_str()) {
-            ("", "Namespace") => Some(Self::Namespace),
-            ("", "PersistentVolumeClaim") => Some(Self::PersistentVolumeClaim),
-            ("", "PersistentVolume") => Some(Self::PersistentVolume),
-            ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-                Some(Self::CustomResourceDefinition)
-            }
-            _ => None,
-        }
-    }
-}
+pub use crate::manifest::kinds::traits::KeptKind;
 
 /// What becomes of them.
 #[derive(Debug, Default)]

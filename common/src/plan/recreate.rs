@@ -8,9 +8,10 @@ use super::conflicts::Policy;
 use super::desired::DesiredObject;
 use super::inventory::Item;
 use super::{Action, Plan};
-use crate::admission::nearest::nearest;
 use crate::api::installation::{Conflicts, ObjectState};
 use crate::manifest::key::ObjectKey;
+use crate::manifest::kinds::traits::KeptKind;
+use crate::nearest::nearest;
 
 /// An object that the user allows to be recreated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,19 +89,6 @@ impl Recreation {
     }
 }
 
-/// Why objects of a kind are never recreated.
-#[must_use]
-pub fn kept(key: &ObjectKey) -> Option<&'static str> {
-    match (key.group.as_str(), key.kind.as_str()) {
-        ("", "PersistentVolumeClaim" | "PersistentVolume") => Some("the data in it would be lost"),
-        ("", "Namespace") => Some("everything in it would be lost"),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-            Some("every object of its kind would be lost")
-        }
-        _ => None,
-    }
-}
-
 /// Allows the objects that the user named to be recreated, in the plans of one command.
 ///
 /// # Errors
@@ -151,15 +139,15 @@ pub(super) fn policy(wanted: &DesiredObject, conflicts: Conflicts, before: &Item
         ..Policy::default()
     });
     policy.recreate &=
-        before.object.state == ObjectState::Owned && kept(&wanted.target.key).is_none();
+        before.object.state == ObjectState::Owned && KeptKind::of(&wanted.target.key).is_none();
     policy
 }
 
 fn refuse(key: &ObjectKey, plan: &Plan) -> Result<(), RecreateError> {
-    if let Some(why) = kept(key) {
+    if let Some(kind) = KeptKind::of(key) {
         return Err(RecreateError::Kept {
             key: key.clone(),
-            why,
+            why: kind.loss(),
         });
     }
     match plan.exact.objects.get(key) {

@@ -7,10 +7,10 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::defaulted::{Record, own};
 use super::form;
 use super::merge::{Layer, merge, overlay};
 use super::path::Path;
-use crate::admission::mutate::values::{Record, own};
 use crate::api::catalogue::Method;
 use crate::api::installation::AddonInstallation;
 use crate::api::names::ANNOTATION_DEFAULTED;

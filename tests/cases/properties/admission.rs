@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use common::admission::mutate::defaults;
-use common::admission::mutate::values::{Record, own};
 use common::admission::review::{Request, Response};
 use common::admission::rules::duplicates;
 use common::admission::{Facts, mutate, validate};
 use common::api::catalogue::{Addon, AddonCatalogue, AddonVersion};
 use common::api::names::{ANNOTATION_DEFAULTED, API_VERSION, SYSTEM_NAMESPACE};
 use common::catalogue::select::ClusterFacts;
+use common::values::defaulted::{Record, own};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

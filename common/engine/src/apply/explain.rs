@@ -4,8 +4,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::Value;
 
+use common::manifest::kinds::traits::KeptKind;
 use common::manifest::ownership;
-use common::plan::{Action, Step, recreate};
+use common::plan::{Action, Step};
 
 use super::super::error::{EngineError, FieldCause};
 
@@ -70,10 +71,11 @@ pub(super) fn ways_out_of_conflict(step: &Step) -> String {
 fn ways_out(step: &Step) -> String {
     let key = &step.target.key;
     let look = command("diff", step);
-    match recreate::kept(key) {
-        Some(why) => format!(
-            "\n    a {} is never recreated: {why}\n    look:   {look}\n    accept: take the change out of the manifest, or make the object anew by hand",
-            key.kind
+    match KeptKind::of(key) {
+        Some(kind) => format!(
+            "\n    a {} is never recreated: {}\n    look:   {look}\n    accept: take the change out of the manifest, or delete and create the object by hand",
+            key.kind,
+            kind.loss()
         ),
         None => format!(
             "\n    look:   {look}\n    accept: {} --recreate {}/{}",

@@ -14,7 +14,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use common::api::names;
-use common::plan::{Step, recreate};
+use common::manifest::kinds::traits::KeptKind;
+use common::plan::Step;
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
@@ -38,8 +39,8 @@ pub(super) async fn recreate(
         key: key.clone(),
         message: message.to_owned(),
     };
-    if let Some(why) = recreate::kept(key) {
-        return Err(conflict(&format!("it is never recreated: {why}")));
+    if let Some(kind) = KeptKind::of(key) {
+        return Err(conflict(&format!("it is never recreated: {}", kind.loss())));
     }
     let call = Call::get(&collection, &key.name, JSON);
     let live: Value = match cluster.send(call).await {

@@ -1,12 +1,12 @@
 //! What an installation refers to, and whether that is there and fits (semantics 4, 18).
 
-use crate::admission::nearest::nearest;
 use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Settings};
 use crate::api::catalogue::{Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion};
 use crate::api::installation::AddonRef;
 use crate::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection, select};
 use crate::catalogue::{Catalogue, Origin};
+use crate::nearest::nearest;
 use addons_versions::tolerant;
 
 /// Versions that a denial lists.

@@ -13,23 +13,13 @@ use crate::catalogue::Entry;
 use crate::manifest::digest::digest;
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::KindTable;
+use crate::manifest::kinds::traits::KindTraits;
 use crate::plan::changes::ObjectDiff;
 use crate::plan::crd_safety::Breakage;
 use crate::plan::desired::digest_of;
 use crate::plan::snapshot::{LiveObject, Snapshot};
 use crate::plan::{Plan, Step};
 use crate::values::mask::Mask;
-
-/// Kinds without a generation whose status a controller writes: their resourceVersion moves by itself.
-const RESTLESS: [(&str, &str); 7] = [
-    ("", "Namespace"),
-    ("", "Node"),
-    ("", "PersistentVolume"),
-    ("", "PersistentVolumeClaim"),
-    ("", "Service"),
-    ("apiregistration.k8s.io", "APIService"),
-    ("autoscaling", "HorizontalPodAutoscaler"),
-];
 
 /// What is known of one installation when its plan stands.
 #[derive(Clone, Copy, Debug)]
@@ -120,8 +110,7 @@ fn facts(built: &Built<'_>) -> Facts {
 }
 
 fn fact(key: &ObjectKey, live: &LiveObject) -> LiveFact {
-    let is_restless = RESTLESS.contains(&(key.group.as_str(), key.kind.as_str()));
-    let counts = live.generation.is_none() && !is_restless;
+    let counts = live.generation.is_none() && !KindTraits::of_key(key).status_moves_version;
     LiveFact {
         key: key.clone(),
         uid: live.uid.clone(),

@@ -8,7 +8,8 @@ use super::selector::{Label, Selector, Verdict};
 use super::template::{Template, list, text};
 use super::weak::Weak;
 use super::{NodeId, Reason, Until};
-use crate::plan::order::{Rank, is_built_in};
+use crate::manifest::kinds::traits::is_built_in;
+use crate::plan::order::Rank;
 
 /// APIService → objects of its group and version.
 pub(super) fn api_services(weak: &mut Weak<'_, '_>) {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 
-use crate::admission::nearest::nearest;
+use crate::nearest::nearest;
 pub(in crate::plan) use scalar::compile;
 
 /// How deep objects are judged: the YAML reader stops before that.

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::Violation;
-use crate::admission::nearest::nearest;
 use crate::api::catalogue::FormField;
 use crate::manifest::parse::type_of;
+use crate::nearest::nearest;
 use crate::values::path::Path;
 
 /// Most unknown paths for which the nearest field is looked up: an edit distance to every field costs time.

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::admission::fixtures::{catalogue, installation, source};
-use crate::admission::mutate::values::{defaults, fill};
+use crate::api::fixtures::{catalogue, installation, source};
 use crate::catalogue::Catalogue;
+use crate::values::defaulted::{defaults, fill};
 
 /// The entry of a catalogue `platform` with these fields.
 fn entry(fields: Value) -> Entry {

@@ -7,9 +7,9 @@ use crate::admission::NamespaceFacts;
 use crate::admission::fixtures::{
     catalogue, core, core_installation, facts, installation, requester, source, texts,
 };
-use crate::admission::mutate::values::{Record, defaults, fill};
 use crate::api::names::{ANNOTATION_DEFAULTED, SYSTEM_NAMESPACE};
 use crate::catalogue::Catalogue;
+use crate::values::defaulted::{Record, defaults, fill};
 use crate::values::layers::Values;
 
 /// Marks of an installation `coredns` in the system namespace with this metadata.

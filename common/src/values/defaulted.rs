@@ -9,10 +9,10 @@ use json_patch::jsonptr::{Pointer, PointerBuf};
 use json_patch::{AddOperation, PatchOperation, RemoveOperation, ReplaceOperation};
 use serde_json::{Map, Number, Value};
 
+use super::form;
+use super::merge::{Layer, merge};
 use crate::api::catalogue::AddonVersion;
 use crate::api::names::hex_prefix;
-use crate::values::form;
-use crate::values::merge::{Layer, merge};
 
 /// Annotations of an object may have 256 KiB together; a larger record is not begun, as rendering merges by itself.
 const MAX_RECORD: usize = 128 << 10;

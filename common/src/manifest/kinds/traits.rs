@@ -1,0 +1,279 @@
+//! What is known of kinds by their names alone: one table, and the groups that Kubernetes brings itself.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::manifest::key::ObjectKey;
+
+/// What is known of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KindTraits {
+    /// Which of its objects an operation waits for until they are ready.
+    pub waited: Waited,
+    /// Whether `list` reads its objects to tell how an installation is. `status` reads every object of an installation.
+    ///
+    /// What is waited for is told as well, with two exceptions that keep `list` at one LIST a kind: webhook configurations,
+    /// whose readiness needs the EndpointSlices of every namespace that they call (their Deployments tell the same), and
+    /// custom resources, whose kinds are unbounded in number.
+    pub tells_health: bool,
+    /// The kept kind that it is, where deleting an object deletes data or other objects with it: then objects are pruned only
+    /// by explicit flag and never recreated (semantics 7).
+    pub kept: Option<KeptKind>,
+    /// Whether its objects have no `metadata.generation` while a controller writes their status: their resourceVersion
+    /// changes although no one edited them.
+    pub status_moves_version: bool,
+}
+
+/// Which objects of a kind an operation waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// None: they are ready once they exist, or become ready for reasons outside the cluster.
+    Never,
+    /// All.
+    Always,
+    /// Services with a load balancer; all other Services are ready once they exist.
+    LoadBalancers,
+}
+
+/// Kinds whose objects take data or other objects with them: deleted only when asked for by kind (semantics 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum KeptKind {
+    /// Every object in it would be deleted.
+    Namespace,
+    /// Every object of its kind would be deleted.
+    CustomResourceDefinition,
+    /// Data.
+    PersistentVolumeClaim,
+    /// Data.
+    PersistentVolume,
+}
+
+const ADMISSION: &str = "admissionregistration.k8s.io";
+const EXTENSIONS: &str = "apiextensions.k8s.io";
+
+/// One row a kind: group, kind, waited for, tells health, kept, status moves the resourceVersion. A built-in kind without
+/// a row has the [`PLAIN`] traits, any other kind the [`CUSTOM`] ones.
+type Row = (
+    &'static str,
+    &'static str,
+    Waited,
+    bool,
+    Option<KeptKind>,
+    bool,
+);
+
+#[rustfmt::skip]
+const TABLE: [Row; 17] = {
+    use KeptKind::{CustomResourceDefinition, Namespace, PersistentVolume, PersistentVolumeClaim};
+    use Waited::{Always, LoadBalancers, Never};
+    [
+        ("apps", "Deployment", Always, true, None, false),
+        ("apps", "StatefulSet", Always, true, None, false),
+        ("apps", "DaemonSet", Always, true, None, false),
+        // Both of these roll out pods as a Deployment does, and are judged by one function.
+        ("apps", "ReplicaSet", Always, true, None, false),
+        ("", "ReplicationController", Always, true, None, false),
+        ("", "Pod", Always, true, None, false),
+        ("batch", "Job", Always, true, None, false),
+        ("", "Service", LoadBalancers, true, None, true),
+        // A Namespace is Active in the answer to its create.
+        ("", "Namespace", Never, false, Some(Namespace), true),
+        ("", "Node", Never, false, None, true),
+        ("", "PersistentVolumeClaim", Always, true, Some(PersistentVolumeClaim), true),
+        // A volume is Available until someone claims it.
+        ("", "PersistentVolume", Never, false, Some(PersistentVolume), true),
+        // An autoscaler needs metrics, which may come with an add-on that is installed later.
+        ("autoscaling", "HorizontalPodAutoscaler", Never, false, None, true),
+        (EXTENSIONS, "CustomResourceDefinition", Always, true, Some(CustomResourceDefinition), false),
+        ("apiregistration.k8s.io", "APIService", Always, true, None, true),
+        (ADMISSION, "ValidatingWebhookConfiguration", Always, false, None, false),
+        (ADMISSION, "MutatingWebhookConfiguration", Always, false, None, false),
+    ]
+};
+
+/// Of built-in kinds without a row: ready once they exist.
+const PLAIN: KindTraits = KindTraits {
+    waited: Waited::Never,
+    tells_health: false,
+    kept: None,
+    status_moves_version: false,
+};
+
+/// Of custom resources: their controllers report readiness in conditions, so they are waited for.
+const CUSTOM: KindTraits = KindTraits {
+    waited: Waited::Always,
+    ..PLAIN
+};
+
+impl KindTraits {
+    /// The traits of a kind.
+    #[must_use]
+    pub fn of(group: &str, kind: &str) -> Self {
+        let mut rows = TABLE.iter();
+        match rows.find(|row| (row.0, row.1) == (group, kind)) {
+            Some(&(_, _, waited, tells_health, kept, status_moves_version)) => Self {
+                waited,
+                tells_health,
+                kept,
+                status_moves_version,
+            },
+            None if is_built_in(group) => PLAIN,
+            None => CUSTOM,
+        }
+    }
+
+    /// The traits of the kind of an object.
+    #[must_use]
+    pub fn of_key(key: &ObjectKey) -> Self {
+        Self::of(&key.group, &key.kind)
+    }
+}
+
+impl Waited {
+    /// Whether an operation waits for `object`, which is of the kind.
+    #[must_use]
+    pub fn includes(self, object: &Value) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Always => true,
+            Self::LoadBalancers => {
+                let kind = object.pointer("/spec/type").and_then(Value::as_str);
+                kind == Some("LoadBalancer")
+            }
+        }
+    }
+}
+
+impl KeptKind {
+    /// The kept kind of an object; `None` where it is deleted without being asked for.
+    #[must_use]
+    pub fn of(key: &ObjectKey) -> Option<Self> {
+        KindTraits::of_key(key).kept
+    }
+
+    /// What deleting an object of this kind loses: why it is never recreated.
+    #[must_use]
+    pub fn loss(self) -> &'static str {
+        match self {
+            Self::Namespace => "everything in it would be lost",
+            Self::CustomResourceDefinition => "every object of its kind would be lost",
+            Self::PersistentVolumeClaim | Self::PersistentVolume => "the data in it would be lost",
+        }
+    }
+}
+
+/// API groups that Kubernetes itself serves. Many CRDs live in groups ending in `k8s.io` as well, so the suffix is no sign.
+const BUILT_IN_GROUPS: [&str; 24] = [
+    "",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "apps",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "extensions",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
+/// Whether Kubernetes itself serves an API group, rather than a definition or an extension API server.
+#[must_use]
+pub fn is_built_in(group: &str) -> bool {
+    BUILT_IN_GROUPS.contains(&group)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_table_names_each_built_in_kind_once() {
+        for (index, row) in TABLE.iter().enumerate() {
+            assert!(is_built_in(row.0), "{}/{}", row.0, row.1);
+            let twice = TABLE[..index]
+                .iter()
+                .any(|it| (it.0, it.1) == (row.0, row.1));
+            assert!(!twice, "{}/{}", row.0, row.1);
+        }
+    }
+
+    /// One letter a trait: Waited, tells Health, Kept, Status moves the version.
+    #[test]
+    fn traits_of_kinds() {
+        for (group, kind, expected) in [
+            ("apps", "Deployment", "wh--"),
+            ("apps", "ReplicaSet", "wh--"),
+            ("", "ReplicationController", "wh--"),
+            ("apps", "ControllerRevision", "----"),
+            ("batch", "Job", "wh--"),
+            ("batch", "CronJob", "----"),
+            ("", "Service", "lh-s"),
+            ("", "Namespace", "--ks"),
+            ("", "PersistentVolumeClaim", "whks"),
+            ("", "PersistentVolume", "--ks"),
+            ("", "ConfigMap", "----"),
+            (EXTENSIONS, "CustomResourceDefinition", "whk-"),
+            ("apiregistration.k8s.io", "APIService", "wh-s"),
+            (ADMISSION, "ValidatingWebhookConfiguration", "w---"),
+            (ADMISSION, "ValidatingAdmissionPolicy", "----"),
+            ("autoscaling", "HorizontalPodAutoscaler", "---s"),
+            // Not of Kubernetes: a kind of the same name in another group, and any custom resource.
+            ("example.com", "Namespace", "w---"),
+            ("gateway.networking.k8s.io", "Gateway", "w---"),
+        ] {
+            let traits = KindTraits::of(group, kind);
+            let waited = match traits.waited {
+                Waited::Always => 'w',
+                Waited::LoadBalancers => 'l',
+                Waited::Never => '-',
+            };
+            let flag = |is: bool, letter: char| if is { letter } else { '-' };
+            let found: String = [
+                waited,
+                flag(traits.tells_health, 'h'),
+                flag(traits.kept.is_some(), 'k'),
+                flag(traits.status_moves_version, 's'),
+            ]
+            .iter()
+            .collect();
+            assert_eq!(found, expected, "{group}/{kind}");
+        }
+    }
+
+    #[test]
+    fn of_the_services_those_with_a_load_balancer_are_waited_for() {
+        let waited = KindTraits::of("", "Service").waited;
+        assert!(waited.includes(&json!({"spec": {"type": "LoadBalancer"}})));
+        assert!(!waited.includes(&json!({"spec": {"type": "NodePort"}})));
+        assert!(!waited.includes(&json!({})));
+    }
+
+    /// [`KindTraits::tells_health`] names the exceptions.
+    #[test]
+    fn what_is_waited_for_tells_health() {
+        for (group, kind, waited, tells, ..) in TABLE {
+            let excepted = group == ADMISSION;
+            assert_eq!(
+                tells,
+                waited != Waited::Never && !excepted,
+                "{group}/{kind}"
+            );
+        }
+    }
+}

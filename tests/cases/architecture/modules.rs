@@ -1,0 +1,159 @@
+//! Which modules of the core may use which: the arrows that its `crate::` paths draw.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+
+/// The modules of `common`, lowest first, each with the modules that it uses. A module uses only modules above it in this
+/// table, so the arrows form no circle.
+const ARROWS: [(&str, &[&str]); 9] = [
+    ("nearest", &[]),
+    ("api", &[]),
+    ("manifest", &["api"]),
+    ("catalogue", &["api", "manifest"]),
+    ("values", &["api", "catalogue", "manifest", "nearest"]),
+    ("render", &["api", "manifest", "values"]),
+    (
+        "plan",
+        &["api", "catalogue", "manifest", "nearest", "values"],
+    ),
+    ("readiness", &["manifest"]),
+    (
+        "admission",
+        &["api", "catalogue", "nearest", "render", "values"],
+    ),
+];
+
+/// Every Rust file below `folder`.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The first names of the `crate::` paths of a source file; links in comments draw no arrow.
+fn used(source: &str) -> BTreeSet<String> {
+    let name = |text: &str| -> String {
+        let letters = text
+            .trim_start()
+            .chars()
+            .take_while(|c| c.is_ascii_alphanumeric() || *c == '_');
+        letters.collect()
+    };
+    let code: Vec<&str> = source
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect();
+    let code = code.join("\n");
+    let mut used = BTreeSet::new();
+    for path in code.split("crate::").skip(1) {
+        match path.strip_prefix('{') {
+            // `use crate::{a::b, c::{d, e}};`: the names at the first level.
+            Some(group) => {
+                let mut depth = 0_usize;
+                let mut first = String::new();
+                for c in group.chars() {
+                    match c {
+                        '}' if depth == 0 => break,
+                        '{' => depth += 1,
+                        '}' => depth -= 1,
+                        c if depth == 0 => first.push(c),
+                        _ => {}
+                    }
+                }
+                used.extend(first.split(',').map(name));
+            }
+            None => {
+                used.insert(name(path));
+            }
+        }
+    }
+    used.remove("");
+    used
+}
+
+#[test]
+fn the_modules_of_the_core_form_no_circle() -> Result<()> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("../common/src");
+    let mut sources = Vec::new();
+    files(&src, &mut sources)?;
+    ensure!(sources.len() > 50, "common/src was not read");
+    let table: BTreeMap<&str, &[&str]> = ARROWS.into();
+    let mut drawn: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut undeclared = Vec::new();
+    for path in &sources {
+        let relative = path.strip_prefix(&src)?;
+        let module = match relative.components().next() {
+            Some(first) => Path::new(&first).with_extension(""),
+            None => continue,
+        };
+        let module = module.to_string_lossy().into_owned();
+        if module == "lib" {
+            continue;
+        }
+        let allowed = table
+            .get(module.as_str())
+            .with_context(|| format!("module {module} is not in the table"))?;
+        for other in used(&std::fs::read_to_string(path)?) {
+            if other == module {
+                continue;
+            }
+            if !allowed.contains(&other.as_str()) {
+                undeclared.push(format!("{module} -> {other} ({})", relative.display()));
+            }
+            drawn.entry(module.clone()).or_default().insert(other);
+        }
+    }
+    assert!(
+        undeclared.is_empty(),
+        "arrows that the table does not have:\n{}",
+        undeclared.join("\n")
+    );
+    for (module, allowed) in ARROWS {
+        for other in allowed {
+            assert!(
+                drawn.get(module).is_some_and(|it| it.contains(*other)),
+                "the table has an arrow that no code draws: {module} -> {other}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_table_itself_is_sorted_by_layer() {
+    let mut above = BTreeSet::new();
+    for (module, used) in ARROWS {
+        for other in used {
+            assert!(above.contains(other), "{module} -> {other} points down");
+        }
+        above.insert(module);
+    }
+}
+
+#[test]
+fn paths_are_found_as_rust_writes_them() {
+    let source = "
+        //! See [`crate::plan`].
+        use crate::api::{names, catalogue::{Method}};
+        pub use crate::nearest;
+        use crate::{values::{self, merge}, manifest};
+        fn f() -> crate::readiness::Status { crate::readiness::assess(&x) } // crate::comment
+    ";
+    let expected = [
+        "api",
+        "comment",
+        "manifest",
+        "nearest",
+        "readiness",
+        "values",
+    ];
+    assert_eq!(used(source), expected.map(str::to_owned).into());
+}
