@@ -6,8 +6,6 @@ use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError}
 use flate2::read::GzDecoder;
 use tar::{Archive, EntryType};
 
-/// Bytes of a compressed archive.
-pub const MAX_ARCHIVE: usize = 64 << 20;
 /// Headers and padding beside the bytes of the files.
 const OVERHEAD: u64 = (MAX_FILES as u64) * 2048;
 

@@ -13,7 +13,8 @@ use common::render::chart::{Chart, ChartError as ContentError};
 use common::render::package::Package;
 use url::Url;
 
-use crate::archive::{self, ArchiveError, MAX_ARCHIVE};
+use crate::archive::{self, ArchiveError};
+use crate::http::bound;
 
 use super::cache::Note;
 use super::url::{UrlError, get, shown, without_credentials};
@@ -21,8 +22,6 @@ use super::{Access, Fetched};
 use choose::{choose, is_exact};
 use index::{Entry, IndexProblem};
 
-/// Bytes of an index; that of a large public repository has 20 MB.
-const MAX_INDEX: u64 = 64 << 20;
 /// Kind of the notes in the cache: which archive a version is.
 const VERSIONS: &str = "chart";
 /// Behind `resolved` where nothing vouches for an archive.
@@ -144,7 +143,7 @@ impl<'a> Repository<'a> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}index.yaml", self.base.path()));
         let location = shown(&url);
-        let document = get(url, MAX_INDEX, self.access).await?;
+        let document = get(url, bound::ARCHIVE, self.access).await?;
         Ok((document.bytes, location))
     }
 
@@ -169,7 +168,7 @@ impl<'a> Repository<'a> {
             credentials: self.access.credentials.filter(|_| is_own),
             ..*self.access
         };
-        let bytes = get(url, MAX_ARCHIVE as u64, &access).await?.bytes;
+        let bytes = get(url, bound::ARCHIVE, &access).await?.bytes;
         let digest = sha256(&bytes);
         if let Some(expected) = entry.digest.clone().filter(|expected| *expected != digest) {
             return Err(ChartError::Digest {

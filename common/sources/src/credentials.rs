@@ -101,6 +101,16 @@ pub enum CredentialsError {
         /// What its annotation says.
         why: String,
     },
+    /// Everybody on the way could read them.
+    #[error(
+        "Secret {secret} is not sent to {host} over plain HTTP; use https://, and for a registry leave out plainHTTP"
+    )]
+    Plain {
+        /// The Secret.
+        secret: String,
+        /// The host.
+        host: String,
+    },
     /// The wrong type for a source.
     #[error("Secret {secret} is of a type that does not go with {source_kind}; it takes {wanted}")]
     Mismatch {
@@ -191,18 +201,20 @@ impl Credentials {
     }
 
     /// Whether they may be sent to `host` (`HOST` or `HOST:PORT`, of a store `s3://BUCKET`); a name in the annotation without
-    /// a port stands for all of its ports.
+    /// a port stands for all of its ports. Without `tls` only to this machine.
     ///
     /// # Errors
-    /// [`CredentialsError::Host`].
-    pub fn check_host(&self, host: &str) -> Result<(), CredentialsError> {
+    /// [`CredentialsError::Plain`], [`CredentialsError::Host`].
+    pub fn check(&self, host: &str, tls: bool) -> Result<(), CredentialsError> {
         let wanted = host.to_ascii_lowercase();
         let name = host::without_port(&wanted);
-        if self
-            .hosts
-            .iter()
-            .any(|allowed| *allowed == wanted || allowed == name)
-        {
+        if !tls && !host::is_loopback(name) {
+            return Err(CredentialsError::Plain {
+                secret: self.secret.clone(),
+                host: host.to_owned(),
+            });
+        }
+        if self.hosts.contains(&wanted) || self.hosts.iter().any(|allowed| allowed == name) {
             return Ok(());
         }
         let (namespace, secret_name) = self.secret.split_once('/').unwrap_or_default();
@@ -219,5 +231,14 @@ impl Credentials {
                 ),
             },
         })
+    }
+
+    /// The error where their type does not go with a source: `source_kind` takes `wanted`.
+    pub fn mismatch(&self, source_kind: &'static str, wanted: &'static str) -> CredentialsError {
+        CredentialsError::Mismatch {
+            secret: self.secret.clone(),
+            source_kind,
+            wanted,
+        }
     }
 }

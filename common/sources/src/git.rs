@@ -27,7 +27,6 @@ mod wire;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use common::admission::nearest::nearest;
 use common::api::catalogue::GitSource;
@@ -37,9 +36,11 @@ use gix::objs::Exists as _;
 
 pub use error::GitError;
 
-use super::cache::{Cache, Note};
-use super::credentials::Credentials;
-use super::{Access, Fetched};
+use crate::cache::{Cache, Note};
+use crate::credentials::Credentials;
+use crate::http::Redirects;
+use crate::http::bound::TIME;
+use crate::{Access, Fetched};
 use http::Advertisement;
 use remote::{Remote, Way};
 use session::Session;
@@ -47,8 +48,6 @@ use tree::Tree;
 use wanted::Wanted;
 use wire::Wire;
 
-/// How long one fetch may take.
-const TIME: Duration = Duration::from_secs(120);
 /// Bytes that a server may send for one commit.
 const MAX_RECEIVED: u64 = 256 << 20;
 /// Bytes of the names of its refs.
@@ -228,7 +227,7 @@ impl Task {
             url.to_bstring().to_string().parse().ok()?,
             base.parse().ok()?,
         );
-        if http::leads_away(&from, &to, "").is_some() {
+        if Redirects::SameHost.refusal(&from, &to).is_some() {
             return None;
         }
         Some(Advertisement {

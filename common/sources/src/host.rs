@@ -34,3 +34,18 @@ pub fn is_loopback(name: &str) -> bool {
             .parse()
             .is_ok_and(|address: IpAddr| address.is_loopback())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback() {
+        for host in ["localhost", "127.0.0.1", "127.8.8.8", "[::1]"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["127.0.0.1.example.com", "localhost.example.com", "10.0.0.1"] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+}

@@ -11,7 +11,6 @@ pub mod layer;
 mod tree;
 
 use std::io::{self, Read};
-use std::time::Duration;
 
 use common::api::catalogue::DockerSource;
 use common::render::package::{Package, normal_path};
@@ -21,21 +20,18 @@ use oci_client::manifest::{
 };
 use tokio::sync::mpsc;
 
-use super::cache::Note;
-use super::registry::{self, Blob, Found, Registry, RegistryError};
-use super::{Access, Fetched};
+use crate::cache::Note;
+use crate::http::bound::{DOCUMENT, IMAGE_TIME};
+use crate::registry::{self, Blob, Found, Registry, RegistryError};
+use crate::{Access, Fetched};
 
 use layer::{Budget, Compression, Layer, LayerError, Node};
 use tree::{Tree, TreeError};
 
-/// How long the whole of it may take.
-const TIMEOUT: Duration = Duration::from_secs(600);
 /// Bytes of all layers, compressed.
 const MAX_COMPRESSED: u64 = 512 << 20;
 /// Layers; docker makes 127 at the most.
 const MAX_LAYERS: usize = 256;
-/// Bytes of a file that is a layer by itself.
-const MAX_FILE: u64 = 16 << 20;
 /// Chunks between the network and the decompressor.
 const CHUNKS: usize = 16;
 /// The kind of the notes in the cache.
@@ -101,8 +97,8 @@ pub enum ImageError {
         #[source]
         source: TreeError,
     },
-    /// Longer than `TIMEOUT`.
-    #[error("{image}: not there after {} minutes", TIMEOUT.as_secs() / 60)]
+    /// Longer than [`IMAGE_TIME`].
+    #[error("{image}: timed out after {} s", IMAGE_TIME.as_secs())]
     TimedOut {
         /// The image.
         image: String,
@@ -151,7 +147,7 @@ pub async fn fetch(source: &DockerSource, access: &Access<'_>) -> Result<Fetched
         seen: registry::seen_by(source.plain_http, access),
     };
     let fetching = wanted.fetch(source.plain_http, access);
-    match tokio::time::timeout(TIMEOUT, fetching).await {
+    match tokio::time::timeout(IMAGE_TIME, fetching).await {
         Ok(fetched) => fetched,
         Err(_) => Err(ImageError::TimedOut {
             image: wanted.image,
@@ -238,7 +234,7 @@ impl Wanted {
                 Content::Nothing => continue,
                 Content::File(title) => {
                     let blob = registry.blob(descriptor).await?;
-                    let bytes = blob.read("a file", MAX_FILE).await?;
+                    let bytes = blob.read(DOCUMENT).await?;
                     Layer {
                         entries: vec![(title, Node::File(bytes.into()))],
                         ..Layer::default()

@@ -10,10 +10,10 @@ pub mod credentials;
 pub mod folder;
 pub mod git;
 mod host;
+mod http;
 pub mod image;
 pub mod location;
 pub mod registry;
-mod retry;
 mod title;
 pub mod url;
 

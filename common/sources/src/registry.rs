@@ -7,16 +7,15 @@
 //! token, two more once in a run (its refusal, and the token: tokens are not kept on disk); one that wants the password of
 //! `docker login`, one more.
 
+mod answers;
 mod blob;
 mod challenge;
 pub mod chart;
 pub mod docker_config;
 mod error;
-mod headers;
 mod login;
 pub mod manifest;
 mod reference;
-mod transport;
 
 use std::time::Duration;
 
@@ -24,14 +23,14 @@ use common::manifest::digest;
 use oci_client::Reference;
 use oci_client::manifest::{OciDescriptor, OciImageManifest};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::redirect::Policy;
-use reqwest::{Client, Method, RequestBuilder, Response};
+use reqwest::{Method, Request, Response};
 use serde::Deserialize;
 use url::Url;
 
-use super::Access;
-use super::cache::Cache;
-use super::retry::Tries;
+use crate::Access;
+use crate::cache::Cache;
+use crate::http::retry::Tries;
+use crate::http::{Http, HttpError, Redirects, bound};
 
 pub use blob::Blob;
 use blob::{Remote, Rest};
@@ -42,12 +41,8 @@ use manifest::Manifest;
 pub use reference::{reference, repository, short};
 use reference::{sha256, shown};
 
-/// Bytes of a manifest, as registries limit them.
-const MAX_MANIFEST: u64 = 4 << 20;
 /// Bytes of a blob that is kept in the cache, so that what lies beside in one image is not fetched again.
 const MAX_KEPT: u64 = 32 << 20;
-/// Bytes of a page of tags.
-const MAX_PAGE: u64 = 4 << 20;
 /// Pages of tags, each of [`PAGE`] or of what the registry gives at the most.
 const MAX_PAGES: usize = 50;
 /// Tags asked for at once.
@@ -61,9 +56,7 @@ pub struct Registry<'a> {
     origin: String,
     offline: bool,
     cache: &'a Cache,
-    client: Client,
-    /// For tokens: no redirects, which could lead a password or a refresh token to another host.
-    tokens: Client,
+    http: Http,
     login: Login<'a>,
     authorization: Option<HeaderValue>,
     /// Whether it was looked up what the registry wanted the last time.
@@ -80,9 +73,6 @@ pub struct Found {
     /// The manifest.
     pub manifest: OciImageManifest,
 }
-
-/// What a small answer is, and its bytes at the most.
-struct Small(&'static str, u64);
 
 #[derive(Deserialize)]
 struct Tags {
@@ -111,23 +101,16 @@ impl<'a> Registry<'a> {
         plain_http: bool,
         access: &Access<'a>,
     ) -> Result<Self, RegistryError> {
-        let guarded = !access.ambient;
-        let ca = access.credentials.and_then(|credentials| {
-            let ca = credentials.ca.as_deref()?;
-            Some((ca, &credentials.secret))
-        });
-        let client = |redirects| transport::client(ca, redirects, guarded);
         let login = Login::new(reference, plain_http, access)?;
         let scheme = if plain_http { "http" } else { "https" };
-        let origin = format!("{scheme}://{}", reference.resolve_registry());
-        transport::check_address(&origin, guarded)?;
+        // Digests stand for the bytes as they are stored, so nothing is unpacked on the way.
+        let http = Http::new(access.credentials, !access.ambient, false);
         Ok(Self {
-            origin,
+            origin: format!("{scheme}://{}", reference.resolve_registry()),
             reference: reference.clone(),
             offline: access.offline,
             cache: access.cache,
-            client: client(transport::redirects(guarded))?,
-            tokens: client(Policy::none())?,
+            http: http.map_err(|source| wrong(&repository(reference), source))?,
             authorization: login.first(),
             login,
             recalled: false,
@@ -142,8 +125,10 @@ impl<'a> Registry<'a> {
         let location = self.location(tag);
         let path = format!("manifests/{tag}");
         let accept = manifest::MEDIA_TYPES.join(", ");
-        let response = self.send(Method::HEAD, &path, &accept, &location).await?;
-        match headers::digest(response.headers()) {
+        let mut tries = Tries::default();
+        let response = self.send(&mut tries, Method::HEAD, &path, &accept, &location);
+        let response = response.await?;
+        match answers::digest(response.headers()) {
             Some(digest) => Ok(digest),
             None => Ok(self.manifest(tag).await?.0),
         }
@@ -194,10 +179,14 @@ impl<'a> Registry<'a> {
             Some(bytes) => (Rest::Cached(bytes), None),
             None => {
                 let path = format!("blobs/{}", descriptor.digest);
-                let response = self.send(Method::GET, &path, "*/*", &location).await?;
-                let again = self.request(Method::GET, &path, "*/*");
+                let mut tries = Tries::default();
+                let response = self.send(&mut tries, Method::GET, &path, "*/*", &location);
+                let response = response.await?;
+                let request = self.request(Method::GET, &path, "*/*");
+                let request = request.map_err(|source| wrong(&location, source))?;
                 let kept = (size <= MAX_KEPT).then(Vec::new);
-                (Rest::Remote(Box::new(Remote::new(response, again))), kept)
+                let remote = Remote::new(self.http.clone(), response, request);
+                (Rest::Remote(Box::new(remote)), kept)
             }
         };
         Ok(Blob::new(location, wanted, size, rest, kept, self.cache))
@@ -216,11 +205,9 @@ impl<'a> Registry<'a> {
         let mut tags = Vec::new();
         let mut path = format!("tags/list?n={PAGE}");
         for _ in 0..MAX_PAGES {
-            let page = Small("a page of tags", MAX_PAGE);
-            let (headers, bytes) = self
-                .read(&path, "application/json", &location, page)
-                .await?;
-            let next = headers::next_page(&headers);
+            let read = self.read(&path, "application/json", &location);
+            let (headers, bytes) = read.await?;
+            let next = answers::next_page(&headers);
             let page: Tags =
                 serde_json::from_slice(&bytes).map_err(|_| wrong("is no JSON with tags"))?;
             tags.extend(page.tags.unwrap_or_default());
@@ -245,9 +232,8 @@ impl<'a> Registry<'a> {
             None => {
                 let path = format!("manifests/{name}");
                 let accept = manifest::MEDIA_TYPES.join(", ");
-                let manifest = Small("the manifest", MAX_MANIFEST);
-                let (headers, bytes) = self.read(&path, &accept, &location, manifest).await?;
-                let claimed = headers::digest(&headers);
+                let (headers, bytes) = self.read(&path, &accept, &location).await?;
+                let claimed = answers::digest(&headers);
                 let found = digest::sha256(&bytes);
                 let claimed = claimed
                     .as_deref()
@@ -272,6 +258,7 @@ impl<'a> Registry<'a> {
     /// Sends a request for something of this repository, and answers what the registry wants to know.
     async fn send(
         &mut self,
+        tries: &mut Tries,
         method: Method,
         path: &str,
         accept: &str,
@@ -284,8 +271,13 @@ impl<'a> Registry<'a> {
         self.recall().await?;
         let mut answered = 0;
         loop {
-            let request = self.request(method.clone(), path, accept);
-            let response = transport::send(request, location).await?;
+            let failed = |source| wrong(location, source);
+            let request = self.request(method.clone(), path, accept).map_err(failed)?;
+            let sent = self
+                .http
+                .send(tries, &request, Redirects::Anywhere, None)
+                .await;
+            let response = sent.map_err(failed)?;
             let status = response.status();
             let is_refusal = matches!(status.as_u16(), 401 | 403) && self.is_ours(response.url());
             if is_refusal && answered < MAX_ANSWERS {
@@ -294,7 +286,7 @@ impl<'a> Registry<'a> {
                 let next = match Challenge::read(response.headers()) {
                     Some(challenge) => {
                         challenge.remember(self.cache, &self.origin);
-                        let answer = self.login.answer(&self.tokens, &challenge, sent.as_ref());
+                        let answer = self.login.answer(&self.http, &challenge, sent.as_ref());
                         answer.await?
                     }
                     None => None,
@@ -315,30 +307,32 @@ impl<'a> Registry<'a> {
     }
 
     /// A request with what is known to be wanted.
-    fn request(&self, method: Method, path: &str, accept: &str) -> RequestBuilder {
+    fn request(&self, method: Method, path: &str, accept: &str) -> Result<Request, HttpError> {
         let url = format!("{}/v2/{}/{path}", self.origin, self.reference.repository());
-        let request = self.client.request(method, &url).header(ACCEPT, accept);
-        match &self.authorization {
-            Some(authorization) => request.header(AUTHORIZATION, authorization.clone()),
-            None => request,
+        let mut request = self.http.client.request(method, &url);
+        request = request.header(ACCEPT, accept);
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization.clone());
         }
+        Ok(request.build()?)
     }
 
-    /// Gets the whole of a small answer; one that breaks off is asked for again.
+    /// Gets the whole of a manifest or a page of tags; an answer that breaks off is asked for again.
     async fn read(
         &mut self,
         path: &str,
         accept: &str,
         location: &str,
-        Small(what, limit): Small,
     ) -> Result<(HeaderMap, Vec<u8>), RegistryError> {
         let mut tries = Tries::default();
         loop {
-            let response = self.send(Method::GET, path, accept, location).await?;
+            let response = self
+                .send(&mut tries, Method::GET, path, accept, location)
+                .await?;
             let headers = response.headers().clone();
-            match transport::body(response, location, what, limit).await {
-                Err(RegistryError::Http { .. }) if tries.again(Duration::ZERO).await => {}
-                read => return Ok((headers, read?)),
+            match bound::body(response, bound::MANIFEST).await {
+                Err(error) if error.is_passing() && tries.again(Duration::ZERO).await => {}
+                read => return Ok((headers, read.map_err(|source| wrong(location, source))?)),
             }
         }
     }
@@ -351,7 +345,7 @@ impl<'a> Registry<'a> {
         let Some(challenge) = Challenge::recall(self.cache, &self.origin) else {
             return Ok(());
         };
-        match self.login.answer(&self.tokens, &challenge, None).await {
+        match self.login.answer(&self.http, &challenge, None).await {
             Ok(token) => self.authorization = token,
             Err(error @ RegistryError::Unauthorized { .. }) => return Err(error),
             // The place may have moved: the registry will say where it is now.
@@ -363,7 +357,8 @@ impl<'a> Registry<'a> {
     async fn refusal(&self, response: Response, location: String) -> RegistryError {
         let status = response.status();
         let is_ours = self.is_ours(response.url());
-        let detail = transport::detail(response).await;
+        let bytes = bound::body(response, bound::SMALL).await;
+        let detail = answers::detail(&bytes.unwrap_or_default());
         match status.as_u16() {
             401 | 403 if is_ours => {
                 let (who, accept) = self.login.refused();
@@ -395,5 +390,12 @@ impl<'a> Registry<'a> {
     fn location(&self, name: &str) -> String {
         let separator = if name.contains(':') { '@' } else { ':' };
         format!("{}{separator}{name}", repository(&self.reference))
+    }
+}
+
+fn wrong(location: &str, source: HttpError) -> RegistryError {
+    RegistryError::Http {
+        location: location.to_owned(),
+        source,
     }
 }

@@ -3,7 +3,6 @@
 //! The same function reads indexes, catalogue files and the manifests that these name. A server is asked once whether the
 //! content that the cache holds has moved.
 
-pub(super) mod client;
 mod error;
 mod file;
 mod http;
@@ -15,12 +14,8 @@ use url::Url;
 
 pub use error::UrlError;
 
-use super::{Access, Fetched};
-
-/// Bytes of a document.
-pub const MAX_BYTES: u64 = 16 << 20;
-/// Bytes of an archive, which is told by its ending: `.tgz`, `.tar.gz`.
-pub const MAX_ARCHIVE_BYTES: u64 = 64 << 20;
+use crate::http::bound;
+use crate::{Access, Fetched};
 
 /// What was read at a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +58,7 @@ pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Document, UrlE
             }),
         },
         "http" | "https" => {
-            let limit = limit(&url);
+            let limit = limit(url.path());
             http::get(url, limit, access).await
         }
         scheme => match object_store::Kind::of(scheme) {
@@ -128,17 +123,17 @@ fn has_credentials(url: &Url) -> bool {
     url.password().is_some() || !url.username().is_empty()
 }
 
-/// What may come from there at the most.
-fn limit(url: &Url) -> u64 {
-    if is_archive(url) {
-        MAX_ARCHIVE_BYTES
+/// The most bytes that are read from a path: an archive is told by its ending.
+fn limit(path: &str) -> u64 {
+    if is_archive(path) {
+        bound::ARCHIVE
     } else {
-        MAX_BYTES
+        bound::DOCUMENT
     }
 }
 
-fn is_archive(url: &Url) -> bool {
-    url.path().ends_with(".tgz") || url.path().ends_with(".tar.gz")
+fn is_archive(path: &str) -> bool {
+    path.ends_with(".tgz") || path.ends_with(".tar.gz")
 }
 
 /// A location of any source as it may be shown and recorded.

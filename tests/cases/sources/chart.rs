@@ -175,7 +175,7 @@ async fn the_password_is_for_the_repository_alone() -> Result<()> {
     let error = rig
         .error_at("http://charts.example", "web", None, Some(&far))
         .await?;
-    ensure!(error.contains("is not sent without TLS"), "{error}");
+    ensure!(error.contains("over plain HTTP"), "{error}");
     let inside = format!("http://reader:correct-horse@{}", charts.host());
     let error = rig.error_at(&inside, "web", None, None).await?;
     ensure!(

@@ -2,8 +2,10 @@
 
 use common::render::package::PackageError;
 
-use super::{COMMIT_DEPTH, MAX_OBJECT, MAX_RECEIVED, TIME};
+use super::{COMMIT_DEPTH, MAX_OBJECT, MAX_RECEIVED};
 use crate::credentials::CredentialsError;
+use crate::http::HttpError;
+use crate::http::bound::TIME;
 use crate::url::UrlError;
 
 /// Why a repository, a ref or a path in it cannot be read. Every message names the remote; none holds credentials.
@@ -22,14 +24,6 @@ pub enum GitError {
         remote: String,
         /// What is wrong with it, and what goes.
         why: &'static str,
-    },
-    /// Credentials that anybody on the way could read.
-    #[error(
-        "{remote}: credentials are not sent over http, where all on the way can read them; use https://"
-    )]
-    Plain {
-        /// As given.
-        remote: String,
     },
     /// A ref with none or more than one of its fields, or one that can be none.
     #[error("{remote}: {why}")]
@@ -72,18 +66,6 @@ pub enum GitError {
         remote: String,
         /// `500 Internal Server Error`.
         status: String,
-    },
-    /// A redirect to a place that the remote does not name.
-    #[error(
-        "{remote}: the redirect to {to} is not followed: it leads {why}; if it is right, make it the remote"
-    )]
-    Redirect {
-        /// As given.
-        remote: String,
-        /// Where to, without credentials.
-        to: String,
-        /// `to another host`, …
-        why: &'static str,
     },
     /// The server is not the one that `known_hosts` names.
     #[error(
@@ -218,7 +200,16 @@ pub enum GitError {
         /// As given.
         remote: String,
     },
-    /// No connection, or one that broke.
+    /// No usable answer over http.
+    #[error("{remote} cannot be fetched")]
+    Http {
+        /// As given.
+        remote: String,
+        /// Why.
+        #[source]
+        source: HttpError,
+    },
+    /// No connection over ssh, or one that broke.
     #[error("{remote}: the connection fails")]
     Connection {
         /// As given.
@@ -271,13 +262,5 @@ pub enum GitError {
         /// Why.
         #[source]
         source: std::io::Error,
-    },
-    /// The certificate authorities of the Secret.
-    #[error("{remote}: key ca.crt of Secret {secret} holds no certificate in PEM")]
-    Authority {
-        /// As given.
-        remote: String,
-        /// The Secret.
-        secret: String,
     },
 }

@@ -6,8 +6,7 @@ use gix::bstr::{BString, ByteSlice as _};
 use gix::url::Scheme;
 
 use super::GitError;
-use crate::credentials::{Credentials, CredentialsError, Proof};
-use crate::url::client::{Refused, check_address};
+use crate::credentials::{Credentials, Proof};
 use crate::url::{UrlError, without_credentials};
 use crate::{Access, host};
 
@@ -110,42 +109,26 @@ impl Remote {
             Way::Ssh(ssh) => Some(host::with_port(&ssh.host, ssh.port)),
             Way::Http(url) => url.host().map(|host| host::with_port(host, url.port)),
         };
-        if let Way::Http(_) = &self.way
-            && !access.ambient
-            && let Ok(url) = url::Url::parse(&self.name)
-            && let Err(Refused(address)) = check_address(&url)
-        {
-            return Err(GitError::Url(UrlError::Address {
-                location: self.name.clone(),
-                address,
-            }));
-        }
         let Some(credentials) = access.credentials else {
             return Ok(());
         };
-        let mismatch = |source_kind, wanted| {
-            GitError::Credentials(CredentialsError::Mismatch {
-                secret: credentials.secret.clone(),
-                source_kind,
-                wanted,
-            })
-        };
+        let is_plain = matches!(&self.way, Way::Http(url) if url.scheme == Scheme::Http);
         match (&self.way, &credentials.proof) {
-            (Way::Http(url), Proof::Basic { .. }) => {
-                if url.scheme == Scheme::Http && !url.host().is_some_and(is_loopback) {
-                    return Err(GitError::Plain {
-                        remote: self.name.clone(),
-                    });
-                }
-            }
+            (Way::Http(_), Proof::Basic { .. }) | (Way::Ssh(_), Proof::Ssh { .. }) => {}
             (Way::Http(_), _) => {
-                return Err(mismatch("git over https", "kubernetes.io/basic-auth"));
+                let wanted = "kubernetes.io/basic-auth";
+                return Err(credentials.mismatch("git over https", wanted).into());
             }
-            (Way::Ssh(_), Proof::Ssh { .. }) => {}
-            (Way::Ssh(_), _) => return Err(mismatch("git over ssh", "kubernetes.io/ssh-auth")),
-            (Way::Local(_), _) => return Err(mismatch("a folder of this machine", "none")),
+            (Way::Ssh(_), _) => {
+                let wanted = "kubernetes.io/ssh-auth";
+                return Err(credentials.mismatch("git over ssh", wanted).into());
+            }
+            (Way::Local(_), _) => {
+                let mismatch = credentials.mismatch("a folder of this machine", "none");
+                return Err(mismatch.into());
+            }
         }
-        host.map_or(Ok(()), |host| credentials.check_host(&host))?;
+        host.map_or(Ok(()), |host| credentials.check(&host, !is_plain))?;
         Ok(())
     }
 
@@ -195,11 +178,6 @@ impl Ssh {
             path: path.map_or_else(|| url.path.clone(), BString::from),
         })
     }
-}
-
-/// Whether what is sent to that host stays on this machine.
-fn is_loopback(host: &str) -> bool {
-    host::is_loopback(&host.to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -257,36 +235,6 @@ mod tests {
             let error = Remote::parse(remote).unwrap_err().to_string();
             assert!(error.contains(want), "{remote}: {error}");
             assert!(!error.contains("pw"), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_catalogue_in_a_cluster_does_not_ask_this_machines_own_services() {
-        let cache = crate::cache::Cache::new(None);
-        for (ambient, remote, refused) in [
-            (false, "http://169.254.169.254/latest", true),
-            (false, "https://[::ffff:a9fe:a9fe]/latest", true),
-            (false, "https://10.0.0.1/latest", false),
-            (true, "http://169.254.169.254/latest", false),
-        ] {
-            let access = Access {
-                cache: &cache,
-                offline: false,
-                ambient,
-                credentials: None,
-            };
-            let checked = Remote::parse(remote).unwrap().check(&access);
-            assert_eq!(checked.is_err(), refused, "{remote}: {checked:?}");
-        }
-    }
-
-    #[test]
-    fn loopback() {
-        for host in ["localhost", "127.0.0.1", "127.8.8.8", "[::1]", "LOCALHOST"] {
-            assert!(is_loopback(host), "{host}");
-        }
-        for host in ["127.0.0.1.example.com", "localhost.example.com", "10.0.0.1"] {
-            assert!(!is_loopback(host), "{host}");
         }
     }
 }

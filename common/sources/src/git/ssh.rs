@@ -120,7 +120,7 @@ impl Session {
         // With the connection ssh ends, and with ssh its words.
         drop(self.transport);
         let words = self.words;
-        let _ = wire.run(async { words.await.map_err(io::Error::other) });
+        let _ = wire.run(words);
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         judge(
             &wire.remote,
@@ -255,7 +255,7 @@ struct Incoming {
 
 impl Read for Incoming {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.wire.run(self.stdout.read(buffer))?;
+        let count = self.wire.run(self.stdout.read(buffer))??;
         self.wire.received(count)?;
         Ok(count)
     }
@@ -269,10 +269,10 @@ struct Outgoing {
 
 impl Write for Outgoing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.wire.run(self.stdin.write(bytes))
+        self.wire.run(self.stdin.write(bytes))?
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.wire.run(self.stdin.flush())
+        self.wire.run(self.stdin.flush())?
     }
 }

@@ -62,11 +62,8 @@ impl Wire {
     /// Runs a future to its end, or until nobody waits.
     ///
     /// # Errors
-    /// Its own, or that nobody waits.
-    pub fn run<T, E>(&self, future: impl Future<Output = Result<T, E>>) -> io::Result<T>
-    where
-        E: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
+    /// That nobody waits.
+    pub fn run<T>(&self, future: impl Future<Output = T>) -> io::Result<T> {
         let mut alive = self.alive.clone();
         let ended = self.runtime.block_on(async {
             tokio::select! {
@@ -75,10 +72,10 @@ impl Wire {
                 ended = future => Some(ended),
             }
         });
-        match ended {
-            None => Err(self.timeout()),
-            Some(ended) => ended.map_err(io::Error::other),
-        }
+        ended.ok_or_else(|| {
+            let remote = self.remote.clone();
+            self.fail(GitError::Timeout { remote })
+        })
     }
 
     /// Counts what was received.
@@ -119,11 +116,6 @@ impl Wire {
     /// Enters the runtime, which processes need.
     pub fn enter(&self) -> tokio::runtime::EnterGuard<'_> {
         self.runtime.enter()
-    }
-
-    fn timeout(&self) -> io::Error {
-        let remote = self.remote.clone();
-        self.fail(GitError::Timeout { remote })
     }
 }
 

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use reqwest::header::RANGE;
-use reqwest::{RequestBuilder, Response, StatusCode};
+use reqwest::{Request, Response, StatusCode};
 use sha2::{Digest as _, Sha256};
 
 use crate::cache::Cache;
-use crate::retry::Tries;
+use crate::http::bound::TooLarge;
+use crate::http::retry::Tries;
+use crate::http::{Http, HttpError, Redirects};
 
-use super::{RegistryError, transport};
+use super::{RegistryError, wrong};
 
 /// The bytes of a blob as they come; its size and digest are verified before the last call returns.
 pub struct Blob<'a> {
@@ -37,8 +39,9 @@ pub enum Rest {
 
 /// An answer, and what to ask where it breaks off.
 pub struct Remote {
+    http: Http,
     response: Response,
-    request: RequestBuilder,
+    request: Request,
     tries: Tries,
     /// Bytes that were seen before, of an answer that begins anew.
     skip: u64,
@@ -46,8 +49,9 @@ pub struct Remote {
 
 impl Remote {
     /// The answer to that request.
-    pub(super) fn new(response: Response, request: RequestBuilder) -> Self {
+    pub(super) fn new(http: Http, response: Response, request: Request) -> Self {
         Self {
+            http,
             response,
             request,
             tries: Tries::default(),
@@ -56,7 +60,7 @@ impl Remote {
     }
 
     /// The next bytes behind the first `seen`; where the answer breaks off, the rest is asked for.
-    async fn next(&mut self, seen: u64) -> reqwest::Result<Option<Vec<u8>>> {
+    async fn next(&mut self, seen: u64) -> Result<Option<Vec<u8>>, HttpError> {
         loop {
             match self.response.chunk().await {
                 Ok(None) => return Ok(None),
@@ -69,31 +73,26 @@ impl Remote {
                     }
                 }
                 Err(error) => {
-                    self.response = loop {
-                        if !self.tries.again(Duration::ZERO).await {
-                            return Err(error);
-                        }
-                        if let Some(response) = self.ask(seen).await {
-                            break response;
-                        }
+                    let range = format!("bytes={seen}-").parse();
+                    if let (Ok(range), true) = (range, self.tries.again(Duration::ZERO).await) {
+                        self.request.headers_mut().insert(RANGE, range);
+                    } else {
+                        return Err(error.into());
+                    }
+                    let (tries, redirects) = (&mut self.tries, Redirects::Anywhere);
+                    let response = self
+                        .http
+                        .send(tries, &self.request, redirects, None)
+                        .await?;
+                    self.skip = match response.status() {
+                        StatusCode::PARTIAL_CONTENT => 0,
+                        StatusCode::OK => seen,
+                        _ => return Err(error.into()),
                     };
-                    let is_rest = self.response.status() == StatusCode::PARTIAL_CONTENT;
-                    self.skip = if is_rest { 0 } else { seen };
+                    self.response = response;
                 }
             }
         }
-    }
-
-    /// Asks for what comes behind `seen` bytes.
-    async fn ask(&self, seen: u64) -> Option<Response> {
-        let request = self.request.try_clone()?;
-        let answer = request.header(RANGE, format!("bytes={seen}-")).send().await;
-        answer.ok().filter(|response| {
-            matches!(
-                response.status(),
-                StatusCode::OK | StatusCode::PARTIAL_CONTENT
-            )
-        })
     }
 }
 
@@ -128,7 +127,7 @@ impl<'a> Blob<'a> {
             Rest::Cached(bytes) => Some(bytes).filter(|bytes| !bytes.is_empty()),
             Rest::Remote(mut remote) => {
                 let chunk = remote.next(self.seen).await;
-                let chunk = chunk.map_err(|error| transport::wrong(&self.location, error))?;
+                let chunk = chunk.map_err(|source| wrong(&self.location, source))?;
                 self.rest = Rest::Remote(remote);
                 chunk
             }
@@ -153,14 +152,10 @@ impl<'a> Blob<'a> {
     /// All of it, `limit` bytes at the most.
     ///
     /// # Errors
-    /// As [`Blob::next`], and [`RegistryError::TooLarge`].
-    pub async fn read(mut self, what: &'static str, limit: u64) -> Result<Vec<u8>, RegistryError> {
+    /// As [`Blob::next`], and [`TooLarge`].
+    pub async fn read(mut self, limit: u64) -> Result<Vec<u8>, RegistryError> {
         if self.size > limit {
-            return Err(RegistryError::TooLarge {
-                location: self.location,
-                what,
-                limit,
-            });
+            return Err(wrong(&self.location, TooLarge(limit).into()));
         }
         let mut bytes = Vec::new();
         while let Some(chunk) = self.next().await? {

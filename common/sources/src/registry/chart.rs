@@ -1,7 +1,5 @@
 //! Charts in registries: `oci://HOST/PATH` and the name of a chart.
 
-use std::time::Duration;
-
 use addons_versions::RangeError;
 use addons_versions::constraint::{self, Constraint};
 use common::api::catalogue::HelmSource;
@@ -10,13 +8,11 @@ use oci_client::Reference;
 use oci_client::manifest::OciDescriptor;
 
 use crate::cache::Note;
-use crate::url::MAX_ARCHIVE_BYTES;
+use crate::http::bound::{ARCHIVE, TIME};
 use crate::{Access, Fetched};
 
 use super::{Registry, RegistryError, repository, short};
 
-/// How long the whole of it may take.
-const TIMEOUT: Duration = Duration::from_secs(300);
 /// The kind of the notes in the cache.
 const NOTES: &str = "oci-chart";
 /// The configuration of a chart.
@@ -72,8 +68,8 @@ pub enum ChartError {
         /// What it is.
         found: String,
     },
-    /// Longer than `TIMEOUT`.
-    #[error("chart {chart}: not there after {} minutes", TIMEOUT.as_secs() / 60)]
+    /// Longer than [`TIME`].
+    #[error("chart {chart}: timed out after {} s", TIME.as_secs())]
     TimedOut {
         /// The chart.
         chart: String,
@@ -106,7 +102,7 @@ pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, 
         reference,
         seen,
     };
-    match tokio::time::timeout(TIMEOUT, wanted.fetch(access)).await {
+    match tokio::time::timeout(TIME, wanted.fetch(access)).await {
         Ok(fetched) => fetched,
         Err(_) => Err(ChartError::TimedOut {
             chart: wanted.name(),
@@ -185,7 +181,7 @@ impl Wanted<'_> {
         let layer = found.manifest.layers.iter().find(is_content);
         let layer = layer.ok_or_else(|| no_chart("a chart without content".to_owned()))?;
         let blob = registry.blob(layer).await?;
-        let bytes = blob.read("the chart", MAX_ARCHIVE_BYTES).await?;
+        let bytes = blob.read(ARCHIVE).await?;
         let note = Note {
             digest: access.cache.put(&bytes),
             resolved: Some(found.digest.clone()),

@@ -1,7 +1,7 @@
 //! What can go wrong at a registry.
 
 use crate::credentials::CredentialsError;
-use crate::url::client::Refused;
+use crate::http::HttpError;
 
 use super::docker_config::DockerConfigError;
 use super::manifest::ManifestError;
@@ -19,15 +19,6 @@ pub enum RegistryError {
         /// What is wrong.
         why: String,
     },
-    /// Credentials would be readable on the way.
-    #[error(
-        "{host} is asked over plain HTTP, where credentials are sent to this machine alone: take out plainHTTP, or the \
-         reference to the Secret"
-    )]
-    PlainCredentials {
-        /// The registry.
-        host: String,
-    },
     /// The Secret may not be used there.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
@@ -39,21 +30,6 @@ pub enum RegistryError {
         /// Why.
         #[source]
         source: DockerConfigError,
-    },
-    /// `ca.crt` cannot be read.
-    #[error("Secret {secret}: key ca.crt holds no certificates in PEM")]
-    Certificate {
-        /// The Secret.
-        secret: String,
-    },
-    /// An address that a catalogue in a cluster may not name.
-    #[error("{host} may not be asked")]
-    Address {
-        /// The address.
-        host: String,
-        /// Why.
-        #[source]
-        source: Refused,
     },
     /// The registry names a place for tokens that may not see the password.
     #[error("{host} sends for a token to {realm}, which may not see the credentials: {why}")]
@@ -112,19 +88,9 @@ pub enum RegistryError {
     Http {
         /// What was asked for.
         location: String,
-        /// Why, without its URL, which may hold a signature.
+        /// Why.
         #[source]
-        source: reqwest::Error,
-    },
-    /// More than is read.
-    #[error("{location}: {what} is larger than {limit} bytes, and nothing larger is read")]
-    TooLarge {
-        /// What was asked for.
-        location: String,
-        /// `the manifest`, `a layer`, …
-        what: &'static str,
-        /// The limit.
-        limit: u64,
+        source: HttpError,
     },
     /// Another size than the manifest says.
     #[error(

@@ -1,8 +1,7 @@
 //! Why a URL cannot be read.
 
-use std::net::IpAddr;
-
 use crate::credentials::CredentialsError;
+use crate::http::HttpError;
 
 /// Why a fetch failed. The location is part of every message; what may be secret in it is not.
 #[derive(Debug, thiserror::Error)]
@@ -52,14 +51,6 @@ pub enum UrlError {
         #[source]
         source: std::io::Error,
     },
-    /// More than a document or an archive may have, also once it is unpacked.
-    #[error("{location} is larger than {} MiB", limit >> 20)]
-    TooLarge {
-        /// As given.
-        location: String,
-        /// Bytes.
-        limit: u64,
-    },
     /// The server answered with an error.
     #[error("{location}: the server answers {status}")]
     Status {
@@ -80,54 +71,6 @@ pub enum UrlError {
         /// The type of Secret that it could get.
         wanted: &'static str,
     },
-    /// It wants to be left alone for longer than anybody waits.
-    #[error(
-        "{location}: the server answers {status} and asks to come back in {seconds} s; run this again then"
-    )]
-    Later {
-        /// URL.
-        location: String,
-        /// `429 Too Many Requests`.
-        status: String,
-        /// What it asks for.
-        seconds: u64,
-    },
-    /// Redirects without an end.
-    #[error("{location}: too many redirects (more than {limit})")]
-    Redirects {
-        /// URL.
-        location: String,
-        /// How many are followed.
-        limit: usize,
-    },
-    /// A redirect that is not followed.
-    #[error(
-        "{location}: a redirect to another scheme is not followed: to {to}; where it can be trusted, give that location itself"
-    )]
-    Redirect {
-        /// URL.
-        location: String,
-        /// Where it leads.
-        to: String,
-    },
-    /// Where clouds serve the credentials of the machine.
-    #[error(
-        "{location} leads to {address}, a link-local address, which a catalogue in the cluster may not name; put it on a web server"
-    )]
-    Address {
-        /// URL.
-        location: String,
-        /// The address.
-        address: IpAddr,
-    },
-    /// Credentials would be sent for everybody to read.
-    #[error("{location}: Secret {secret} is not sent without TLS; use https://")]
-    Plain {
-        /// URL.
-        location: String,
-        /// The Secret.
-        secret: String,
-    },
     /// A Secret that does not go with it.
     #[error("{location}")]
     Secret {
@@ -137,40 +80,14 @@ pub enum UrlError {
         #[source]
         source: Box<CredentialsError>,
     },
-    /// Certificate authorities that are none.
-    #[error("Secret {secret}: its key ca.crt holds no certificate in PEM")]
-    Authority {
-        /// The Secret.
-        secret: String,
-    },
-    /// A certificate that nobody vouches for.
-    #[error(
-        "{location}: the certificate of the server cannot be trusted; an authority of its own can stand in key ca.crt of the \
-         Secret that auth.secretRef names"
-    )]
-    Certificate {
-        /// URL.
-        location: String,
-        /// Why; without its URL.
-        #[source]
-        source: reqwest::Error,
-    },
     /// No usable answer.
     #[error("{location} cannot be fetched")]
     Http {
         /// URL.
         location: String,
-        /// Why; its URL was taken out, which may hold credentials.
+        /// Why.
         #[source]
-        source: reqwest::Error,
-    },
-    /// An answer that does not end.
-    #[error("{location}: no whole answer within {seconds} s")]
-    Timeout {
-        /// URL.
-        location: String,
-        /// The bound.
-        seconds: u64,
+        source: HttpError,
     },
     /// Not in the cache, and nobody may be asked.
     #[error(

@@ -1,7 +1,10 @@
 //! What is known of a URL since the last time: its content, and what the server called it.
 
+use reqwest::header::{IF_MODIFIED_SINCE, IF_NONE_MATCH};
+
 use crate::Access;
 use crate::cache::{Cache, Note};
+use crate::http::Condition;
 
 use super::{Document, UrlError};
 
@@ -27,20 +30,26 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether the last answer came from there.
-    pub fn is_at(&self, location: &str) -> bool {
-        let last = self.last.as_ref();
-        last.is_some_and(|(note, _)| note.location.as_deref() == Some(location))
-    }
-
     /// The `ETag` of the last answer.
     pub fn etag(&self) -> Option<&str> {
         self.last.as_ref()?.0.etag.as_deref()
     }
 
-    /// The `Last-Modified` of the last answer.
-    pub fn last_modified(&self) -> Option<&str> {
-        self.last.as_ref()?.0.last_modified.as_deref()
+    /// What a request asks: whether the last answer has changed. Behind another redirect than the last time lies another
+    /// document, whatever its date.
+    pub fn condition(&self) -> Option<Condition> {
+        let (note, _) = self.last.as_ref()?;
+        let headers = [
+            (IF_NONE_MATCH, &note.etag),
+            (IF_MODIFIED_SINCE, &note.last_modified),
+        ];
+        let headers = headers
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_ref()?.parse().ok()?)));
+        Some(Condition {
+            location: note.location.clone()?,
+            headers: headers.collect(),
+        })
     }
 
     /// The last answer, where there is one.

@@ -48,12 +48,12 @@ async fn what_a_server_can_do_wrong() -> Result<()> {
         (
             index,
             Fault::Redirect("ftp://127.0.0.1/index.yaml".to_owned()),
-            "redirect to another scheme",
+            "it leads to another scheme",
         ),
         (
             index,
             Fault::Redirect("file:///etc/passwd".to_owned()),
-            "redirect to another scheme",
+            "it leads to another scheme",
         ),
         (
             index,

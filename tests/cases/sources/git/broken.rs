@@ -62,9 +62,9 @@ async fn nobody_listens() -> Result<()> {
         .port();
     let remote = format!("http://127.0.0.1:{port}/repo.git");
     let error = Client::new()?
-        .refused(&remote, At::Head, "", &["the connection fails"])
+        .refused(&remote, At::Head, "", &["cannot be fetched"])
         .await?;
-    assert!(matches!(error, GitError::Connection { .. }), "{error:?}");
+    assert!(matches!(error, GitError::Http { .. }), "{error:?}");
     Ok(())
 }
 

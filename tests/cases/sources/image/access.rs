@@ -255,7 +255,7 @@ async fn tls() -> Result<()> {
             "no authority",
             Some(with("nonsense")?),
             false,
-            "key ca.crt holds no certificates",
+            "holds no certificate in PEM",
         ),
         ("plain HTTP", None, true, "400 Bad Request"),
     ] {

@@ -80,7 +80,7 @@ async fn on_the_way() -> Result<()> {
             "a manifest has no end",
             manifest,
             Fault::Endless,
-            "the manifest is larger than 4194304 bytes",
+            "it is larger than 4 MiB",
         ),
         (
             "no manifest",
@@ -98,7 +98,7 @@ async fn on_the_way() -> Result<()> {
             "another scheme",
             blob,
             Fault::Redirect(nowhere),
-            "a redirect to another scheme",
+            "it leads to another scheme",
         ),
         (
             "round and round",

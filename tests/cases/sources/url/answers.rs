@@ -179,7 +179,7 @@ async fn certificates() -> Result<()> {
         ),
         (
             with("no PEM")?,
-            "Secret addons/token: its key ca.crt holds no certificate in PEM",
+            "key ca.crt of Secret addons/token holds no certificate in PEM",
         ),
     ] {
         let refusal = reader.refusal(&url).await?;

@@ -85,8 +85,8 @@ async fn with_without_and_with_wrong_ones() -> Result<()> {
 async fn never_without_tls_but_on_this_machine() -> Result<()> {
     let reader = Reader::with(&ours(PASSWORD, "example.test"))?;
     let refusal = reader.refusal("http://example.test/a.yaml").await?;
-    let expected =
-        "http://example.test/a.yaml: Secret addons/token is not sent without TLS; use https://";
+    let expected = "http://example.test/a.yaml: Secret addons/token is not sent to example.test over plain HTTP; \
+         use https://, and for a registry leave out plainHTTP";
     ensure!(refusal == expected, "{refusal}");
     Ok(())
 }

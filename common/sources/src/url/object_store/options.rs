@@ -134,15 +134,12 @@ impl Options {
                     source: Box::new(source),
                 };
                 let Proof::ObjectStore { options } = &credentials.proof else {
-                    return Err(wrong(CredentialsError::Mismatch {
-                        secret: credentials.secret.clone(),
-                        source_kind: "an object store",
-                        wanted: common::api::names::SECRET_TYPE_OBJECT_STORE,
-                    }));
+                    let wanted = common::api::names::SECRET_TYPE_OBJECT_STORE;
+                    return Err(wrong(credentials.mismatch("an object store", wanted)));
                 };
                 let bucket = url.host_str().unwrap_or_default();
                 let bucket = format!("{}://{bucket}", url.scheme());
-                credentials.check_host(&bucket).map_err(wrong)?;
+                credentials.check(&bucket, true).map_err(wrong)?;
                 let identity = format!("Secret {}", credentials.secret);
                 of_secret(kind, options).map_err(|why| setting(format!("{identity}: {why}")))?;
                 (options.clone(), identity)
