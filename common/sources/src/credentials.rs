@@ -1,6 +1,6 @@
 //! Credentials of sources: typed Secrets in the catalogue's namespace, each for the hosts that it names (semantics 16).
 //!
-//! They are never printed (Debug shows the Secret's name), never cached, never sent to a host that the Secret does not name.
+//! They are never printed (Debug shows the Secret's name), never cached, and sent only to hosts that the Secret names.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,16 +13,16 @@ use super::host;
 /// What one Secret holds.
 #[derive(Clone)]
 pub struct Credentials {
-    /// What proves who we are.
+    /// The credentials themselves.
     pub proof: Proof,
-    /// Certificate authorities of the hosts, as PEM (key `ca.crt`), where they are not those of the machine.
+    /// Certificate authorities of the hosts, as PEM (key `ca.crt`), instead of those of the machine.
     pub ca: Option<Vec<u8>>,
     /// `NAMESPACE/NAME` of the Secret.
     pub secret: String,
     hosts: Vec<String>,
 }
 
-/// What proves who we are, by the type of the Secret.
+/// The credentials, by the type of the Secret.
 #[derive(Clone)]
 pub enum Proof {
     /// `kubernetes.io/basic-auth`: also a token, as the password of any user name.
@@ -55,7 +55,7 @@ pub enum Proof {
 /// Why a Secret cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
-    /// A type that no source knows.
+    /// A type that no source supports.
     #[error(
         "Secret {secret} is of type {found}; credentials are kubernetes.io/basic-auth, kubernetes.io/ssh-auth, \
          kubernetes.io/dockerconfigjson or {SECRET_TYPE_OBJECT_STORE}"
@@ -66,7 +66,7 @@ pub enum CredentialsError {
         /// Its type.
         found: String,
     },
-    /// A key that its type asks for.
+    /// A key that its type requires is missing.
     #[error("Secret {secret} has no key {key}, which {kind} needs")]
     Missing {
         /// The Secret.
@@ -76,8 +76,8 @@ pub enum CredentialsError {
         /// The type.
         kind: &'static str,
     },
-    /// A key that holds no text.
-    #[error("Secret {secret}: key {key} holds no text")]
+    /// A key that must be text is not.
+    #[error("Secret {secret}: key {key} is not UTF-8 text")]
     NotText {
         /// The Secret.
         secret: String,
@@ -101,7 +101,7 @@ pub enum CredentialsError {
         /// What its annotation says.
         why: String,
     },
-    /// Everybody on the way could read them.
+    /// Without TLS others on the network could read them.
     #[error(
         "Secret {secret} is not sent to {host} over plain HTTP; use https://, and for a registry leave out plainHTTP"
     )]
@@ -112,7 +112,7 @@ pub enum CredentialsError {
         host: String,
     },
     /// The wrong type for a source.
-    #[error("Secret {secret} is of a type that does not go with {source_kind}; it takes {wanted}")]
+    #[error("Secret {secret} has the wrong type for {source_kind}, which takes {wanted}")]
     Mismatch {
         /// The Secret.
         secret: String,

@@ -1,4 +1,4 @@
-//! Hosts as credentials know them: `HOST` or `HOST:PORT`.
+//! Hosts as Secrets name them: `HOST` or `HOST:PORT`.
 
 use std::net::IpAddr;
 

@@ -3,9 +3,9 @@
 //! References and manifests are oci-client's. The requests are our own, for oci-client asks `/v2/` before everything, sends
 //! passwords wherever a registry sends for tokens, reads answers of any size and follows redirects to plain HTTP.
 //!
-//! Requests: a manifest by name is one. A registry that takes the Secret's password as it is costs none more; one that wants a
-//! token, two more once in a run (its refusal, and the token: tokens are not kept on disk); one that wants the password of
-//! `docker login`, one more.
+//! Requests: one for a manifest by name. A registry that takes the Secret's password directly needs no other; one that wants a
+//! token needs two more per run (its refusal, and the token: tokens are not kept on disk); one that wants the password of
+//! `docker login` needs one more.
 
 mod answers;
 mod blob;
@@ -41,13 +41,13 @@ use manifest::Manifest;
 pub use reference::{reference, repository, short};
 use reference::{sha256, shown};
 
-/// Bytes of a blob that is kept in the cache, so that what lies beside in one image is not fetched again.
+/// Bytes of a blob that is kept in the cache, so that a second folder of the same image is not fetched again.
 const MAX_KEPT: u64 = 32 << 20;
-/// Pages of tags, each of [`PAGE`] or of what the registry gives at the most.
+/// Pages of tags, each of [`PAGE`] tags or of the registry's own limit.
 const MAX_PAGES: usize = 50;
 /// Tags asked for at once.
 const PAGE: &str = "1000";
-/// Refusals of one request that are answered: of a password that was not asked for, and of nothing at all.
+/// Refusals of one request that are answered: of a password that the registry did not ask for, then of no credentials.
 const MAX_ANSWERS: usize = 2;
 
 /// One repository of a registry.
@@ -59,14 +59,14 @@ pub struct Registry<'a> {
     http: Http,
     login: Login<'a>,
     authorization: Option<HeaderValue>,
-    /// Whether it was looked up what the registry wanted the last time.
+    /// Whether the token server of the last run was looked up.
     recalled: bool,
 }
 
-/// An image, found.
+/// An image that a name stands for.
 #[derive(Debug)]
 pub struct Found {
-    /// `sha256:…` of what the name stands for: of the index, where it is one.
+    /// `sha256:…` of the named manifest, which may be an index.
     pub named: String,
     /// `sha256:…` of the image's manifest.
     pub digest: String,
@@ -76,12 +76,12 @@ pub struct Found {
 
 #[derive(Deserialize)]
 struct Tags {
-    // Null where there is none.
+    // Null if there are none.
     tags: Option<Vec<String>>,
 }
 
-/// Of notes on what a name stands for: what was heard over plain HTTP, or with the credentials of a Secret, is not believed
-/// elsewhere.
+/// Part of the keys of notes: what a name stood for over plain HTTP, or with the credentials of a Secret, is not used for other
+/// requests.
 #[must_use]
 pub fn seen_by(plain_http: bool, access: &Access<'_>) -> String {
     let scheme = if plain_http { "http" } else { "https" };
@@ -173,7 +173,7 @@ impl<'a> Registry<'a> {
     pub async fn blob(&mut self, descriptor: &OciDescriptor) -> Result<Blob<'a>, RegistryError> {
         let location = self.location(&descriptor.digest);
         let wanted = sha256(&descriptor.digest, &location)?.to_owned();
-        // A size below zero is none.
+        // A negative size counts as 0.
         let size = u64::try_from(descriptor.size).unwrap_or_default();
         let (rest, kept) = match self.cache.get(&wanted) {
             Some(bytes) => (Rest::Cached(bytes), None),
@@ -209,10 +209,10 @@ impl<'a> Registry<'a> {
             let (headers, bytes) = read.await?;
             let next = answers::next_page(&headers);
             let page: Tags =
-                serde_json::from_slice(&bytes).map_err(|_| wrong("is no JSON with tags"))?;
+                serde_json::from_slice(&bytes).map_err(|_| wrong("is not valid JSON"))?;
             tags.extend(page.tags.unwrap_or_default());
             match next {
-                // Only the query is taken over: it cannot lead elsewhere.
+                // Only the query is used, so that the link cannot lead to another host.
                 Some(query) => path = format!("tags/list?{query}"),
                 None => return Ok(tags),
             }
@@ -255,7 +255,7 @@ impl<'a> Registry<'a> {
         Ok((digest, read))
     }
 
-    /// Sends a request for something of this repository, and answers what the registry wants to know.
+    /// Sends a request for this repository, and authenticates when the registry asks for it.
     async fn send(
         &mut self,
         tries: &mut Tries,
@@ -292,7 +292,7 @@ impl<'a> Registry<'a> {
                     None => None,
                 };
                 let has_new = next.is_some() && next != sent;
-                // A registry that minds a password which it did not ask for says what it wants when asked without.
+                // A registry that rejects an unexpected password says what it wants when it gets none.
                 let unasked = status.as_u16() == 403 && sent.is_some();
                 if has_new || unasked {
                     self.authorization = next;
@@ -306,7 +306,7 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// A request with what is known to be wanted.
+    /// A request with the credentials so far.
     fn request(&self, method: Method, path: &str, accept: &str) -> Result<Request, HttpError> {
         let url = format!("{}/v2/{}/{path}", self.origin, self.reference.repository());
         let mut request = self.http.client.request(method, &url);
@@ -337,7 +337,7 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// Gets a token before the registry has to ask for one, where it did so the last time.
+    /// Gets a token before the registry asks for one, if it did so in the last run.
     async fn recall(&mut self) -> Result<(), RegistryError> {
         if std::mem::replace(&mut self.recalled, true) {
             return Ok(());
@@ -348,7 +348,7 @@ impl<'a> Registry<'a> {
         match self.login.answer(&self.http, &challenge, None).await {
             Ok(token) => self.authorization = token,
             Err(error @ RegistryError::Unauthorized { .. }) => return Err(error),
-            // The place may have moved: the registry will say where it is now.
+            // The token server may have moved: the registry will name the new one.
             Err(_) => {}
         }
         Ok(())
@@ -382,7 +382,7 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// Whether an answer is the registry's own, and not of a host to which it sent us on.
+    /// Whether an answer comes from the registry itself, not from the target of a redirect.
     fn is_ours(&self, url: &Url) -> bool {
         Url::parse(&self.origin).is_ok_and(|origin| origin.origin() == url.origin())
     }

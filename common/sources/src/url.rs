@@ -1,7 +1,7 @@
 //! Documents and archives by URL: files of this machine, http(s), and objects in the stores of S3, Google and Azure.
 //!
-//! The same function reads indexes, catalogue files and the manifests that these name. A server is asked once whether the
-//! content that the cache holds has moved.
+//! The same function reads indexes, catalogue files and the manifests that they name. One request asks a server whether the
+//! cached content has changed.
 
 mod error;
 mod file;
@@ -22,16 +22,15 @@ use crate::{Access, Fetched};
 pub struct Document {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Where they lie, after redirects, without credentials and without a query, which may sign the request: for people and
-    /// for places in errors.
+    /// Where they came from, after redirects, without credentials and without the query, which may hold a signature.
     pub location: String,
 }
 
 /// Fetches a location: a path, `file://`, `http://`, `https://`, `s3://BUCKET/KEY`, `gs://BUCKET/KEY` or
 /// `az://CONTAINER/BLOB`.
 ///
-/// Credentials are for the host of an `http(s)` URL. A bucket is no host: for an object in a store, the Secret's annotation
-/// names the bucket with its scheme, `s3://BUCKET`; the endpoint that its requests go to stands in the Secret itself.
+/// Credentials are for the host of an `http(s)` URL. For an object in a store, the Secret's annotation names the bucket with
+/// its scheme, `s3://BUCKET`; the endpoint of the store is an option in the Secret itself.
 ///
 /// # Errors
 /// [`UrlError`].
@@ -83,7 +82,7 @@ pub(super) async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Doc
     http::get(url, limit, access).await
 }
 
-/// The location as it is recorded: paths become absolute `file://` URLs, so that a later upgrade finds them from anywhere.
+/// The location as it is recorded: a path becomes an absolute `file://` URL, so that a later upgrade works from any folder.
 ///
 /// # Errors
 /// A relative path where the working directory is gone; a URL that holds credentials.
@@ -144,10 +143,10 @@ pub(super) fn without_credentials(location: &str) -> String {
     }
 }
 
-/// The URL as it may be shown and recorded: of a signed URL, the query is what opens it.
+/// The URL as it may be shown and recorded: without credentials and without the query, which may hold a signature.
 pub(super) fn shown(url: &Url) -> String {
     let mut url = url.clone();
-    // Both fail only where there can be none.
+    // Both fail only for URLs that cannot have credentials.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_fragment(None);
@@ -157,7 +156,7 @@ pub(super) fn shown(url: &Url) -> String {
     url.into()
 }
 
-/// As [`shown`], for what is no URL.
+/// As [`shown`], for text that is not a URL.
 fn unread(location: &str) -> String {
     let location = location.split(['?', '#']).next().unwrap_or_default();
     match (location.split_once("://"), location.rsplit_once('@')) {
@@ -171,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_opens_a_url_is_not_shown() {
+    fn secrets_of_a_url_are_not_shown() {
         for (url, expected) in [
             ("https://h/a.yaml", "https://h/a.yaml"),
             ("https://u:p@h:8443/a.yaml#x", "https://h:8443/a.yaml"),

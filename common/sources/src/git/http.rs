@@ -22,25 +22,25 @@ use crate::http::retry::Tries;
 use crate::http::{Http as Client, HttpError, Redirects};
 use crate::url::shown;
 
-/// GitHub wants this name for the tokens of its apps, and takes any for other tokens, as GitLab, Gitea and Azure do.
+/// GitHub requires this user name for the tokens of its apps. For other tokens GitHub, GitLab, Gitea and Azure accept any.
 const USER_OF_TOKENS: &str = "x-access-token";
 
-/// The header of what is replayed.
+/// The header of a replayed advertisement.
 const ADVERTISEMENT_TYPE: &[u8] = b"content-type:application/x-git-upload-pack-advertisement\n";
 
-/// What a server said of itself, in protocol v2, where it names no ref and so does not change: with it a later run needs no
-/// request to learn it.
+/// The capabilities of a server in protocol v2. They name no refs and rarely change, so a later run replays them instead of
+/// asking.
 #[derive(Clone, Debug, Default)]
 pub struct Advertisement {
-    /// As it was sent.
+    /// As sent.
     pub bytes: Vec<u8>,
     /// The URL of the repository after redirects.
     pub base: String,
-    /// It was too long to be kept whole.
+    /// Whether it was too long to be kept whole.
     pub is_cut: bool,
 }
 
-/// What [`Connection`] tells who holds it.
+/// The advertisement of a [`Connection`], for its owner.
 pub type Learned = Arc<Mutex<Advertisement>>;
 
 /// The requests of one fetch.
@@ -55,10 +55,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A client with these credentials. With what is `known` of the server it is not asked for it again.
+    /// A client with these credentials. With a `known` advertisement the server is not asked for it.
     ///
     /// # Errors
-    /// A CA that is none.
+    /// Certificate authorities that cannot be read.
     pub fn new(
         wire: Arc<Wire>,
         credentials: Option<&Credentials>,
@@ -75,7 +75,7 @@ impl Connection {
         })
     }
 
-    /// What it learns of the server.
+    /// The advertisement of the server, filled while it is read.
     pub fn learned(&self) -> Learned {
         Arc::clone(&self.learned)
     }
@@ -102,7 +102,7 @@ impl Connection {
         request.map_err(|error| self.wire.fail(failed(&self.wire, error.into())))
     }
 
-    /// Gets a URL below `base`; redirects move the base.
+    /// Gets a URL below `base`; a redirect moves the base.
     fn follow(
         &mut self,
         url: &str,
@@ -151,7 +151,7 @@ fn send(
     response.map_err(|source| wire.fail(failed(wire, source)))
 }
 
-/// An answer that is no success ends the fetch.
+/// Any answer but a success ends the fetch.
 fn judge(wire: &Wire, with_credentials: bool, response: Response) -> io::Result<Response> {
     let (remote, status) = (wire.remote.clone(), response.status().to_string());
     let error = match response.status() {

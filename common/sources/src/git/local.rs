@@ -1,4 +1,4 @@
-//! A repository of this machine, read where it lies.
+//! A repository on this machine, read in place.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub fn open(
     }
 }
 
-/// The names that there are.
+/// The names that exist.
 fn near(repository: &gix::Repository, prefix: &str, name: &str) -> String {
     let names = repository.references().ok().map(|all| {
         let all = all.prefixed(prefix).into_iter().flatten().flatten();

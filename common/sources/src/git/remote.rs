@@ -1,4 +1,4 @@
-//! Where a repository lies.
+//! The remote of a repository.
 
 use std::path::PathBuf;
 
@@ -10,16 +10,16 @@ use crate::credentials::{Credentials, Proof};
 use crate::url::{UrlError, without_credentials};
 use crate::{Access, host};
 
-/// A remote that may be asked.
+/// A checked remote.
 #[derive(Clone, Debug)]
 pub struct Remote {
-    /// As given: for people, for places in errors, and for the cache.
+    /// As given, for messages and for the cache.
     pub name: String,
-    /// Which way leads there.
+    /// How to reach it.
     pub way: Way,
 }
 
-/// The ways to a repository.
+/// How to reach a repository.
 #[derive(Clone, Debug)]
 pub enum Way {
     /// `https://` or `http://`.
@@ -30,10 +30,10 @@ pub enum Way {
     Local(PathBuf),
 }
 
-/// What ssh is called with.
+/// The arguments of ssh.
 #[derive(Clone, Debug)]
 pub struct Ssh {
-    /// Who logs in; that of ssh's own configuration where there is none.
+    /// The user; `None` leaves it to the configuration of ssh.
     pub user: Option<String>,
     /// The host, without brackets.
     pub host: String,
@@ -47,14 +47,14 @@ impl Remote {
     /// Reads a remote.
     ///
     /// # Errors
-    /// Another scheme, credentials in it, and what a program could take for an option.
+    /// Another scheme, credentials in the URL, or parts that ssh could take for an option.
     pub fn parse(remote: &str) -> Result<Self, GitError> {
         let wrong = |why| GitError::Remote {
             remote: without_credentials(remote),
             why,
         };
         let url = gix::url::parse(remote).map_err(|_| {
-            wrong("no URL of a git repository; give https://HOST/PATH or ssh://USER@HOST/PATH")
+            wrong("not the URL of a git repository; use https://HOST/PATH or ssh://USER@HOST/PATH")
         })?;
         let is_http = matches!(url.scheme, Scheme::Http | Scheme::Https);
         if url.password().is_some() || (is_http && url.user().is_some()) {
@@ -67,7 +67,7 @@ impl Remote {
                 return Err(wrong("it names no host"));
             }
             Scheme::Http | Scheme::Https if url.path.find_byteset(b"?#").is_some() => {
-                return Err(wrong("a query or fragment has no place in a remote"));
+                return Err(wrong("a remote cannot have a query or fragment"));
             }
             Scheme::Http | Scheme::Https => Way::Http(url),
             Scheme::Ssh => Way::Ssh(Ssh::new(&url).map_err(wrong)?),
@@ -77,12 +77,11 @@ impl Remote {
                 ));
             }
             Scheme::File => Way::Local(
-                gix::path::from_bstring(url.path).map_err(|_| wrong("no path of this machine"))?,
+                gix::path::from_bstring(url.path)
+                    .map_err(|_| wrong("not a path of this machine"))?,
             ),
             _ => {
-                return Err(wrong(
-                    "git is read over https://, http:// and ssh://, or from a folder",
-                ));
+                return Err(wrong("git supports https://, http://, ssh:// and folders"));
             }
         };
         Ok(Self {
@@ -91,14 +90,14 @@ impl Remote {
         })
     }
 
-    /// Whether it may be asked with this access: nothing is sent before.
+    /// Checks the access before anything is sent.
     ///
     /// # Errors
-    /// What is of this machine without `ambient`; credentials of another type, for another host, or in the clear.
+    /// A remote on this machine without `ambient`; credentials of another type, for another host, or without TLS.
     pub fn check(&self, access: &Access<'_>) -> Result<(), GitError> {
         let host = match &self.way {
             Way::Local(_) if !access.ambient => {
-                return Err(self.wrong("a catalogue in a cluster reads no files of this machine; use https:// or ssh://"));
+                return Err(self.wrong("a catalogue in the cluster cannot name files of this machine; use https:// or ssh://"));
             }
             Way::Ssh(_) if !access.ambient && access.credentials.is_none() => {
                 return Err(self.wrong(
@@ -132,8 +131,7 @@ impl Remote {
         Ok(())
     }
 
-    /// What stands for this remote, as these credentials see it, in the keys of the cache: what one Secret may read is not
-    /// what another one, or none, gets to see.
+    /// The remote with the credentials, for the keys of the cache: what one Secret may read is not shown to others.
     pub fn key(&self, credentials: Option<&Credentials>) -> String {
         let secret = credentials.map_or("", |credentials| credentials.secret.as_str());
         format!("{}\n{secret}", self.name)
@@ -164,9 +162,11 @@ impl Ssh {
             );
         }
         if host.is_empty() || url.path.is_empty() || parts.iter().any(|part| is_odd(part)) {
-            return Err("no remote of ssh; give ssh://USER@HOST[:PORT]/PATH or USER@HOST:PATH");
+            return Err(
+                "not a valid ssh remote; use ssh://USER@HOST[:PORT]/PATH or USER@HOST:PATH",
+            );
         }
-        // As git does: /~user is a home there.
+        // As in git, /~user is a home folder.
         let path = url
             .path
             .strip_prefix(b"/")
@@ -217,8 +217,8 @@ mod tests {
     #[test]
     fn what_is_no_remote() {
         for (remote, want) in [
-            ("ext::sh -c true", "git is read over"),
-            ("git://example.com/a", "git is read over"),
+            ("ext::sh -c true", "git supports"),
+            ("git://example.com/a", "git supports"),
             ("https:///a", ""),
             ("https://example.com/a?token=x", "query"),
             ("https://me@example.com/a", "user name or password"),
@@ -228,7 +228,7 @@ mod tests {
             ("ssh://-l@example.com/a", "option"),
             ("git@example.com:-a", "option"),
             ("git@-oProxyCommand=id:a", "option"),
-            ("ssh://example.com/a%0ab", "no remote of ssh"),
+            ("ssh://example.com/a%0ab", "not a valid ssh remote"),
             ("file://host/a", "no host"),
             ("", ""),
         ] {

@@ -1,4 +1,4 @@
-//! The files of an image: its layers, one over another.
+//! The files of an image: its layers, merged.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::layer::{Layer, Node, join};
 const MAX_NAMES: usize = 10;
 /// Links on the way to one file.
 const MAX_LINKS: usize = 16;
-/// Names that are looked at for one package: links to folders can multiply them.
+/// Entries that are visited for one package: links to folders can multiply them.
 const MAX_STEPS: usize = 20 * MAX_FILES;
 
-/// What the layers so far made, by path, without `/` at its ends. The root is not in it.
+/// The entries of the layers so far, by path, without `/` at its ends and without the root.
 #[derive(Debug, Default)]
 pub struct Tree {
     nodes: BTreeMap<String, Node>,
@@ -22,7 +22,7 @@ pub struct Tree {
 /// Why an image has no package at a path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("there is no /{path} in the image; /{folder} holds {names}")]
     Missing {
         /// The wanted path.
@@ -32,22 +32,22 @@ pub enum TreeError {
         /// What it holds.
         names: String,
     },
-    /// A link where the path leads.
-    #[error("/{link} is a link to {target}: name the path that is meant")]
+    /// The path is a link, or leads through one.
+    #[error("/{link} is a link to {target}; give the path that it leads to")]
     IsLink {
         /// The link.
         link: String,
-        /// Where it leads, as it is written.
+        /// Its target, as written.
         target: String,
     },
-    /// A link that leads away.
+    /// A link that leads out of the wanted path.
     #[error(
         "/{link} is a link to {target}, which leads out of the wanted path; name a folder that holds both"
     )]
     Outside {
         /// The link.
         link: String,
-        /// As it is written.
+        /// Its target, as written.
         target: String,
     },
     /// A link to nothing.
@@ -55,7 +55,7 @@ pub enum TreeError {
     Dangling {
         /// The link.
         link: String,
-        /// As it is written.
+        /// Its target, as written.
         target: String,
     },
     /// A link to a link to it, or to a folder around it.
@@ -64,15 +64,15 @@ pub enum TreeError {
         /// The link.
         link: String,
     },
-    /// Something below what is no folder.
-    #[error("/{path} lies below /{parent}, which is no folder in the image")]
+    /// An entry below something that is not a folder.
+    #[error("/{path} is below /{parent}, which is not a folder in the image")]
     Parent {
         /// The entry.
         path: String,
-        /// What is no folder.
+        /// What is not a folder.
         parent: String,
     },
-    /// No package.
+    /// The files cannot be a package.
     #[error("/{path}: {error}")]
     Package {
         /// The wanted path.
@@ -82,7 +82,7 @@ pub enum TreeError {
     },
 }
 
-/// A package in the making.
+/// The files of a package so far.
 struct Collected {
     files: Vec<File>,
     bytes: usize,
@@ -90,7 +90,7 @@ struct Collected {
 }
 
 impl Tree {
-    /// Puts a layer over those before it: what it hides goes first, for it hides nothing of its own.
+    /// Applies a layer: first what it hides, because that never means its own entries.
     ///
     /// # Errors
     /// [`TreeError::Parent`], and hard links that lead away or to nothing.
@@ -165,7 +165,7 @@ impl Tree {
         Ok(())
     }
 
-    /// What a hard link stands for. Its target is a path of the image.
+    /// The entry that a hard link names. Its target is a path of the image.
     fn hard_link(&self, link: &str, target: &str, wanted: &str) -> Result<Node, TreeError> {
         let found = normal_path(target).and_then(|target| {
             let node = self.nodes.get(&target).cloned();
@@ -196,7 +196,7 @@ impl Tree {
         }
     }
 
-    /// The files below `folder`, as files below `shown` of the package; links are what they lead to.
+    /// Collects the files below `folder` as files below `shown` in the package, following links.
     fn collect(
         &self,
         wanted: &str,
@@ -233,7 +233,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Where a link leads in the end: something at or below `wanted` that is no link.
+    /// The final target of a link: an entry at or below `wanted` that is not a link.
     fn follow(&self, link: &str, target: &str, wanted: &str) -> Result<String, TreeError> {
         let (mut at, mut next) = (link.to_owned(), target.to_owned());
         for _ in 0..MAX_LINKS {
@@ -251,7 +251,7 @@ impl Tree {
             if !is_within(&path, wanted) {
                 return Err(outside());
             }
-            // The first link on the way, and what comes behind it.
+            // The first link on the path, and the rest of the path.
             let ends = path.match_indices('/').map(|(end, _)| end);
             let on_the_way = ends.chain([path.len()]).find_map(|end| {
                 let (way, rest) = path.split_at_checked(end)?;
@@ -312,7 +312,7 @@ impl Collected {
             path: wanted.to_owned(),
             error,
         };
-        // Before the copy: many links may lead to one large file.
+        // Before copying: many links may lead to one large file.
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > MAX_BYTES {
             return Err(wrong(PackageError::TooLarge));

@@ -1,4 +1,4 @@
-//! What a registry's answers say beside their content.
+//! Headers and errors in a registry's answers.
 
 use reqwest::header::{HeaderMap, LINK};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::sha256;
 /// Characters of an error that are shown.
 const MAX_DETAIL: usize = 200;
 
-/// The digest that the registry says its answer has.
+/// The digest that the registry claims for its answer.
 pub fn digest(headers: &HeaderMap) -> Option<String> {
     let header = headers.get("Docker-Content-Digest")?;
     let digest = header.to_str().ok()?;
@@ -23,7 +23,7 @@ pub fn next_page(headers: &HeaderMap) -> Option<String> {
     parameters.contains("next").then(|| query.to_owned())
 }
 
-/// What the registry says about an error, as `: TEXT`, in one line; nothing where it says nothing.
+/// The message of an error answer as `: TEXT` in one line; empty if there is none.
 pub fn detail(bytes: &[u8]) -> String {
     let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let of = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);

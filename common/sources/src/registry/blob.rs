@@ -1,4 +1,4 @@
-//! Blobs: their bytes as they come, verified.
+//! Blobs, verified while they are read.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::http::{Http, HttpError, Redirects};
 
 use super::{RegistryError, wrong};
 
-/// The bytes of a blob as they come; its size and digest are verified before the last call returns.
+/// The bytes of a blob as they arrive; its size and digest are verified before the last call returns.
 pub struct Blob<'a> {
     location: String,
     /// Hex.
@@ -29,21 +29,21 @@ pub struct Blob<'a> {
 
 /// Where the next bytes come from.
 pub enum Rest {
-    /// All of them are here.
+    /// The cache has all of them.
     Cached(Vec<u8>),
-    /// The registry, or where it sent us to.
+    /// An answer of a server.
     Remote(Box<Remote>),
-    /// There are none.
+    /// Nothing is left.
     End,
 }
 
-/// An answer, and what to ask where it breaks off.
+/// An answer, and the request to repeat if it breaks off.
 pub struct Remote {
     http: Http,
     response: Response,
     request: Request,
     tries: Tries,
-    /// Bytes that were seen before, of an answer that begins anew.
+    /// Bytes to skip of an answer that starts again from the beginning.
     skip: u64,
 }
 
@@ -59,7 +59,7 @@ impl Remote {
         }
     }
 
-    /// The next bytes behind the first `seen`; where the answer breaks off, the rest is asked for.
+    /// The bytes after the first `seen`; if the answer breaks off, the rest is requested.
     async fn next(&mut self, seen: u64) -> Result<Option<Vec<u8>>, HttpError> {
         loop {
             match self.response.chunk().await {
@@ -118,7 +118,7 @@ impl<'a> Blob<'a> {
         }
     }
 
-    /// The next bytes; `None` at the end, when all that came before is known to be right.
+    /// The next bytes; `None` at the end, after the whole blob was verified.
     ///
     /// # Errors
     /// [`RegistryError::Size`], [`RegistryError::Digest`], or what goes wrong on the way.
@@ -149,7 +149,7 @@ impl<'a> Blob<'a> {
         }
     }
 
-    /// All of it, `limit` bytes at the most.
+    /// The whole blob, at most `limit` bytes.
     ///
     /// # Errors
     /// As [`Blob::next`], and [`TooLarge`].

@@ -1,4 +1,4 @@
-//! `.dockerconfigjson` of a Secret: who we are at which registry. Programs that it names are never run.
+//! `.dockerconfigjson` of a Secret: credentials by registry. Programs that it names are never run.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use serde::Deserialize;
 
 use super::login::Identity;
 
-/// The names under which Docker Hub is known.
+/// The names of Docker Hub.
 const DOCKER_HUB: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
 
-/// Why a configuration cannot be used. Never with what it holds.
+/// Why a configuration cannot be used. The messages never hold its content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DockerConfigError {
     /// Not JSON of this shape.
     #[error(
-        "key .dockerconfigjson is no JSON with \"auths\", as kubectl create secret docker-registry makes it"
+        "key .dockerconfigjson is not JSON with \"auths\"; make it with kubectl create secret docker-registry"
     )]
     Malformed,
     /// `auth` that cannot be decoded.
@@ -27,7 +27,7 @@ pub enum DockerConfigError {
         key: String,
     },
     /// No entry for the registry.
-    #[error("key .dockerconfigjson has nothing for {host}; it names {known}")]
+    #[error("key .dockerconfigjson has no entry for {host}; it names {known}")]
     Missing {
         /// The registry.
         host: String,
@@ -49,7 +49,7 @@ struct Entry {
     identitytoken: Option<String>,
 }
 
-/// Who we are at `host` (`HOST` or `HOST:PORT`) for `repository`: the entry with the longest path that is a beginning of it.
+/// The credentials at `host` (`HOST` or `HOST:PORT`) for `repository`: the entry with the longest path that is a prefix of it.
 ///
 /// # Errors
 /// [`DockerConfigError`].
@@ -68,7 +68,7 @@ pub fn identity(
             entry,
         ))
     });
-    // Of two spellings of one place the first counts.
+    // Of two spellings of one registry the first is used.
     let best = fitting.reduce(|best, next| if next.0 > best.0 { next } else { best });
     let Some((_, key, entry)) = best else {
         let known: Vec<&str> = config.auths.keys().map(String::as_str).collect();
@@ -93,7 +93,7 @@ pub fn identity(
     })
 }
 
-/// Whether both stand for one registry.
+/// Whether both name the same registry.
 pub fn same_host(a: &str, b: &str) -> bool {
     let known = |host: &str| DOCKER_HUB.contains(&host);
     a.eq_ignore_ascii_case(b) || (known(a) && known(b))
@@ -103,7 +103,7 @@ pub fn same_host(a: &str, b: &str) -> bool {
 fn split(key: &str) -> (&str, &str) {
     let key = key.split_once("://").map_or(key, |(_, rest)| rest);
     let (host, path) = key.split_once('/').unwrap_or((key, ""));
-    // Both stand for the whole registry, as in the kubelet.
+    // Both mean the whole registry, as in the kubelet.
     match path.trim_end_matches('/') {
         "v1" | "v2" => (host, ""),
         path => (host, path),
@@ -129,7 +129,7 @@ fn decode(auth: &str) -> Option<Identity> {
     let (username, password) = text.split_once(':')?;
     Some(Identity::Password {
         username: username.to_owned(),
-        // Old versions of docker login fill it up.
+        // Old versions of docker login pad it.
         password: password.trim_end_matches('\0').to_owned(),
     })
 }

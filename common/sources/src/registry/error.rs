@@ -1,4 +1,4 @@
-//! What can go wrong at a registry.
+//! Why a registry cannot be read.
 
 use crate::credentials::CredentialsError;
 use crate::http::HttpError;
@@ -11,7 +11,7 @@ use super::manifest::ManifestError;
 pub enum RegistryError {
     /// Not a reference.
     #[error(
-        "{image:?} is no image reference ({why}): write HOST/PATH:TAG or HOST/PATH@sha256:DIGEST"
+        "{image:?} is not a valid image reference ({why}); write HOST/PATH:TAG or HOST/PATH@sha256:DIGEST"
     )]
     Reference {
         /// As given.
@@ -19,7 +19,7 @@ pub enum RegistryError {
         /// What is wrong.
         why: String,
     },
-    /// The Secret may not be used there.
+    /// The Secret cannot be used for this registry.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
     /// `.dockerconfigjson` cannot be read.
@@ -31,27 +31,27 @@ pub enum RegistryError {
         #[source]
         source: DockerConfigError,
     },
-    /// The registry names a place for tokens that may not see the password.
-    #[error("{host} sends for a token to {realm}, which may not see the credentials: {why}")]
+    /// The registry names a token server that may not get the credentials.
+    #[error("{host}: the credentials are not sent to its token server {realm}: {why}")]
     Realm {
         /// The registry.
         host: String,
-        /// The host of the tokens.
+        /// The token server.
         realm: String,
         /// Why not.
         why: String,
     },
-    /// A token was asked for and did not come.
-    #[error("{host}: {realm} gives no token: {why}")]
+    /// The token server gave no token.
+    #[error("{host}: no token from {realm}: {why}")]
     Token {
         /// The registry.
         host: String,
-        /// The host of the tokens.
+        /// The token server.
         realm: String,
         /// What it answers.
         why: String,
     },
-    /// Wrong credentials, or none where some are needed.
+    /// Wrong or missing credentials.
     #[error("{location}: the registry refuses {who}{detail}\n  accept: {accept}")]
     Unauthorized {
         /// What was asked for.
@@ -64,7 +64,7 @@ pub enum RegistryError {
         accept: String,
     },
     /// No such repository, tag or digest.
-    #[error("{location} is not there{detail}\n  look:   skopeo list-tags docker://{repository}")]
+    #[error("{location} was not found{detail}\n  look:   skopeo list-tags docker://{repository}")]
     NotFound {
         /// What was asked for.
         location: String,
@@ -94,8 +94,8 @@ pub enum RegistryError {
     },
     /// Another size than the manifest says.
     #[error(
-        "{location} has {found} bytes and not the {size} that the manifest says: it was cut off on the way, or the \
-         registry is damaged"
+        "{location} has {found} bytes, but its manifest says {size}: the transfer was cut off, or the registry is \
+         damaged; try again"
     )]
     Size {
         /// What was asked for.
@@ -105,18 +105,18 @@ pub enum RegistryError {
         /// `only 3`, `more than 17`.
         found: String,
     },
-    /// Other bytes than the digest stands for.
+    /// Content with another digest.
     #[error(
-        "{location} has digest {found}: what came is not what was asked for; ask again, or tell who runs the registry"
+        "{location} has digest {found}: this is not the content that was asked for; try again, then ask the owner of the registry"
     )]
     Digest {
         /// What was asked for.
         location: String,
-        /// Of what came.
+        /// Of the received content.
         found: String,
     },
     /// A digest that is not sha256.
-    #[error("{location}: {digest} is no sha256 digest, and others are not read")]
+    #[error("{location}: {digest} is not a valid sha256 digest, the only kind supported")]
     DigestKind {
         /// What was asked for.
         location: String,
@@ -142,7 +142,7 @@ pub enum RegistryError {
     },
     /// Not in the cache.
     #[error(
-        "{location} is not in the cache, and nothing is fetched with --offline: run it once without"
+        "{location} is not in the cache, and --offline asks no server; run this once without --offline"
     )]
     Offline {
         /// What was asked for.

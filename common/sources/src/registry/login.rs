@@ -1,4 +1,4 @@
-//! Who we are at a registry: from the source's Secret, or from this machine's `docker login`, and the answers to challenges.
+//! Credentials at a registry: from the source's Secret or from this machine's `docker login`; and the answers to challenges.
 
 use std::time::Duration;
 
@@ -20,12 +20,12 @@ use super::{RegistryError, answers, wrong};
 
 /// How long a helper of `docker login` may take.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Where Docker Hub's registry sends for tokens.
+/// The token server of Docker Hub.
 const DOCKER_HUB_TOKENS: &str = "auth.docker.io";
 
-/// Who we are at one registry. Without Debug: it is never printed.
+/// The credentials at one registry. Without Debug: they are never printed.
 pub enum Identity {
-    /// Nobody.
+    /// None.
     Anonymous,
     /// A user.
     Password {
@@ -38,20 +38,20 @@ pub enum Identity {
     Refresh(String),
 }
 
-/// What is sent with requests for one repository.
+/// The credentials for requests to one repository.
 pub struct Login<'a> {
-    /// As the registry is asked: `HOST` or `HOST:PORT`.
+    /// The registry: `HOST` or `HOST:PORT`.
     host: String,
     repository: String,
     plain: bool,
     credentials: Option<&'a Credentials>,
-    /// `None`: this machine was not asked yet.
+    /// `None` before this machine's `docker login` was read.
     identity: Option<Identity>,
-    /// Why this machine has none.
+    /// Why `docker login` has none.
     helper: Option<String>,
 }
 
-/// What a token server answers.
+/// The answer of a token server.
 #[derive(Deserialize)]
 struct Token {
     token: Option<String>,
@@ -59,7 +59,7 @@ struct Token {
 }
 
 impl<'a> Login<'a> {
-    /// Nothing is sent yet, and this machine is not asked before a registry wants to know.
+    /// Sends nothing yet, and reads `docker login` only when the registry asks for credentials.
     ///
     /// # Errors
     /// Credentials that may not be sent there, or are of the wrong kind.
@@ -85,7 +85,7 @@ impl<'a> Login<'a> {
         })
     }
 
-    /// What is sent with the first request: a password from the Secret, which saves a request where the registry takes it so.
+    /// The header for the first request: a password from the Secret, which saves a request if the registry accepts it directly.
     pub fn first(&self) -> Option<HeaderValue> {
         match self.identity.as_ref()? {
             Identity::Password { username, password } => basic(username, password),
@@ -93,10 +93,10 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// What to send instead of `sent` after a refusal; nothing where there is nothing better.
+    /// The header to send instead of `sent` after a refusal; `None` if there is no other.
     ///
     /// # Errors
-    /// No token, or a place for tokens that may not see the credentials.
+    /// No token, or a token server that may not get the credentials.
     pub async fn answer(
         &mut self,
         http: &Http,
@@ -190,12 +190,12 @@ impl<'a> Login<'a> {
         if !status.is_success() {
             return Err(no_token(format!("{status}{detail}")));
         }
-        // What serde says may quote the token.
+        // An error of serde may quote the token.
         let token: Token = serde_json::from_slice(&received.bytes)
-            .map_err(|_| no_token("its answer is no JSON with a token".to_owned()))?;
+            .map_err(|_| no_token("its answer is not JSON with a token".to_owned()))?;
         let token = token.token.or(token.access_token);
         let header = token.and_then(|token| secret(&format!("Bearer {token}")));
-        header.ok_or_else(|| no_token("its answer holds none".to_owned()))
+        header.ok_or_else(|| no_token("its answer holds no token".to_owned()))
     }
 
     /// Asks for a token. A redirect could lead a password or a refresh token to another host, so none is followed.
@@ -234,17 +234,18 @@ impl<'a> Login<'a> {
         received.await
     }
 
-    /// Where to ask for a token, if what we have may be seen there: by the registry itself, port included, by hosts that the Secret names,
-    /// and with this machine's own credentials as docker does it.
+    /// The token server, if it may get the credentials: the registry itself with its port, or a host that the Secret names. With
+    /// the credentials of `docker login` any token server may, as for docker.
     fn realm(&self, realm: &str) -> Result<Url, RegistryError> {
         let wrong = |realm: String, why: &str| RegistryError::Realm {
             host: self.host.clone(),
             realm,
             why: why.to_owned(),
         };
-        let mut url = Url::parse(realm).map_err(|_| wrong(format!("{realm:?}"), "it is no URL"))?;
+        let mut url =
+            Url::parse(realm).map_err(|_| wrong(format!("{realm:?}"), "it is not a valid URL"))?;
         let host = host::of(&url);
-        // Both fail only where there can be none.
+        // Both fail only for URLs that cannot have credentials.
         let _ = url.set_username("");
         let _ = url.set_password(None);
         let name = url.host_str().unwrap_or_default();
@@ -252,7 +253,7 @@ impl<'a> Login<'a> {
         match url.scheme() {
             "https" => {}
             "http" if self.plain && (anonymous || host::is_loopback(name)) => {}
-            _ => return Err(wrong(host, "it is asked without TLS")),
+            _ => return Err(wrong(host, "it does not use TLS")),
         }
         let own = host::without_port(&self.host);
         let is_hub = same_host(own, "docker.io") && name == DOCKER_HUB_TOKENS;
@@ -292,7 +293,7 @@ fn of_secret(
     }
 }
 
-/// What is worth to be said when the registry then refuses us. What a helper printed may hold anything.
+/// The part of the error that is shown if the registry then refuses. The output of a helper may hold secrets.
 fn failure(error: CredentialRetrievalError) -> Option<String> {
     match error {
         CredentialRetrievalError::HelperFailure { helper, .. } => Some(format!("{helper} fails")),

@@ -1,4 +1,4 @@
-//! What images are called.
+//! References to images.
 
 use oci_client::Reference;
 use sha2::{Digest as _, Sha256};
@@ -23,7 +23,7 @@ pub fn reference(image: &str) -> Result<Reference, RegistryError> {
     Ok(reference)
 }
 
-/// As it is shown: without what may be a user and a password.
+/// As it is shown: without user name and password.
 pub(super) fn shown(image: &str) -> String {
     let (name, digest) = match image.rsplit_once('@') {
         Some((name, digest)) if digest.starts_with("sha") => (name, format!("@{digest}")),

@@ -8,7 +8,7 @@ use crate::http::HttpError;
 pub enum UrlError {
     /// A scheme that cannot be read.
     #[error(
-        "{location}: {scheme}:// cannot be read; use a file, file://, http://, https://, s3://, gs:// or az://"
+        "{location}: {scheme}:// is not supported; use a file, file://, http://, https://, s3://, gs:// or az://"
     )]
     Scheme {
         /// As given.
@@ -16,8 +16,8 @@ pub enum UrlError {
         /// The scheme.
         scheme: String,
     },
-    /// No URL.
-    #[error("{location} is no URL")]
+    /// Not a URL.
+    #[error("{location} is not a valid URL")]
     Malformed {
         /// As given.
         location: String,
@@ -27,15 +27,15 @@ pub enum UrlError {
     },
     /// User name or password in a URL.
     #[error(
-        "{location}: a user name or password in a URL would be recorded and shown; take it out, or give a file"
+        "{location}: a user name or password in a URL would be recorded and shown; remove it, or download the file and give its path"
     )]
     Credentials {
         /// Without them.
         location: String,
     },
-    /// A file of this machine, named by a catalogue in a cluster.
+    /// A catalogue in a cluster names a file of this machine.
     #[error(
-        "{location}: a catalogue in the cluster names no files of this machine; put it on a web server or in an object store, \
+        "{location}: a catalogue in the cluster cannot name files of this machine; put it on a web server or in an object store, \
          or write it into the catalogue as source.inline"
     )]
     Local {
@@ -59,19 +59,19 @@ pub enum UrlError {
         /// `404 Not Found`.
         status: String,
     },
-    /// The server wants other credentials, or some.
+    /// The server wants credentials, or other ones.
     #[error("{location}: the server answers {status} {}", whose(identity.as_deref(), wanted))]
     Denied {
         /// URL.
         location: String,
         /// `401 Unauthorized`.
         status: String,
-        /// Whose credentials it got.
+        /// Whose credentials were sent.
         identity: Option<String>,
-        /// The type of Secret that it could get.
+        /// The type of Secret that it takes.
         wanted: &'static str,
     },
-    /// A Secret that does not go with it.
+    /// A Secret that cannot be used for it.
     #[error("{location}")]
     Secret {
         /// URL.
@@ -89,9 +89,9 @@ pub enum UrlError {
         #[source]
         source: HttpError,
     },
-    /// Not in the cache, and nobody may be asked.
+    /// Not in the cache, and no server may be asked.
     #[error(
-        "{location} is not in the cache, and with --offline nobody is asked; run this once without --offline"
+        "{location} is not in the cache, and --offline asks no server; run this once without --offline"
     )]
     Offline {
         /// URL.
@@ -102,7 +102,7 @@ pub enum UrlError {
     Setting {
         /// URL.
         location: String,
-        /// Which setting, where it stands, and what would do.
+        /// Which setting, where it is, and what to write.
         why: String,
     },
     /// No usable answer of an object store.
@@ -110,14 +110,14 @@ pub enum UrlError {
     Store {
         /// URL.
         location: String,
-        /// In the words of the client, without what may be secret.
+        /// The words of the client, without secrets.
         why: String,
     },
 }
 
 fn whose(identity: Option<&str>, wanted: &str) -> String {
     match identity {
-        Some(identity) => format!("to the credentials of {identity}; it takes other ones"),
+        Some(identity) => format!("to the credentials of {identity}; correct them"),
         None => format!(
             "without credentials; the source's auth.secretRef can name a Secret of type {wanted}"
         ),

@@ -36,7 +36,7 @@ pub async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Document, 
     })?;
     let status = received.status.to_string();
     match received.status {
-        // The server answers so only to what is known.
+        // An answer only to requests with a condition.
         StatusCode::NOT_MODIFIED => known
             .document(&location)
             .ok_or(UrlError::Status { location, status }),
@@ -82,7 +82,7 @@ async fn receive(
     received.unwrap_or(Err(HttpError::Timeout))
 }
 
-/// User name and password for that URL; a Secret that holds neither, but an authority, proves nothing.
+/// User name and password for that URL; `None` for a Secret that holds only a certificate authority.
 fn basic<'a>(
     url: &Url,
     credentials: &'a Credentials,

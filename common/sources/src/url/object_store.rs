@@ -22,7 +22,7 @@ pub use options::Kind;
 use options::Options;
 use service::Connector;
 
-/// Gets an object, where it has another `ETag` than the last time.
+/// Gets an object, if its `ETag` has changed since the last fetch.
 pub async fn get(kind: Kind, url: &Url, access: &Access<'_>) -> Result<Document, UrlError> {
     let location = shown(url);
     let options = Options::of(kind, url, access)?;
@@ -54,7 +54,7 @@ pub async fn get(kind: Kind, url: &Url, access: &Access<'_>) -> Result<Document,
         Ok(Err(Failure::Http(source))) => Err(UrlError::Http { location, source }),
         Ok(Err(Failure::Short { size, read })) => Err(UrlError::Store {
             location,
-            why: format!("it has {size} bytes and {read} came"),
+            why: format!("the store announced {size} bytes and sent {read}"),
         }),
         Err(_) => Err(UrlError::Http {
             location,
@@ -172,8 +172,8 @@ fn build(
     })
 }
 
-/// The error in words of ours where there are some, else the innermost of its own: the outer ones repeat the URL, which may
-/// be signed.
+/// Our own error where there is one for the cause, else the innermost message of the client: the outer ones repeat the URL,
+/// which may hold a signature.
 fn told(error: object_store::Error, location: String, options: &Options) -> UrlError {
     let status = match &error {
         object_store::Error::NotFound { .. } => {

@@ -25,9 +25,9 @@ async fn answers() -> Result<()> {
     let remote = server.remote();
     for (fault, words) in [
         (Fault::Status(500), "the server answers 500"),
-        (Fault::Status(403), "the server refuses"),
-        (Fault::Status(404), "is no git repository"),
-        (Fault::Page, "no git protocol"),
+        (Fault::Status(403), "the server denies access"),
+        (Fault::Status(404), "is not a git repository"),
+        (Fault::Page, "does not speak the git protocol"),
     ] {
         server.breaks(fault);
         Client::new()?

@@ -63,7 +63,7 @@ async fn credentials() -> Result<()> {
             &remote,
             At::Head,
             "",
-            &["does not go with git over https", "basic-auth"],
+            &["the wrong type for git over https", "basic-auth"],
         )
         .await?;
     let in_url = server.remote().replace("http://", "http://me:hunter2@");

@@ -38,7 +38,7 @@ async fn on_the_way() -> Result<()> {
             "answers 429 Too Many Requests",
         ),
         ("500 for a layer", blob, Fault::Status(500), "answers 500"),
-        ("a layer is gone", blob, Fault::Status(404), "is not there"),
+        ("a layer is gone", blob, Fault::Status(404), "was not found"),
         (
             "a layer is cut",
             blob,

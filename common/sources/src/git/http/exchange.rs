@@ -11,7 +11,7 @@ use crate::http::{Http, Redirects};
 
 /// Bytes of a request: it names commits.
 const MAX_REQUEST: usize = 1 << 20;
-/// Bytes of what a server says of itself that are kept.
+/// Bytes of an advertisement that are kept.
 const MAX_ADVERTISEMENT: usize = 64 << 10;
 
 /// A request that is sent when its answer is first read.
@@ -103,7 +103,7 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// Those that are there already.
+    /// Headers that are known already.
     pub fn known(lines: Vec<u8>) -> Self {
         Self {
             exchange: None,
@@ -111,7 +111,7 @@ impl Headers {
         }
     }
 
-    /// Those of an exchange, which is sent when they are read.
+    /// The headers of an exchange, which is sent when they are read.
     pub fn of(exchange: Exchange) -> Self {
         Self {
             exchange: Some(exchange),
@@ -140,7 +140,7 @@ impl Read for Headers {
     }
 }
 
-/// The body of an answer: counted as it comes.
+/// The body of an answer, counted while it is read.
 pub struct Body {
     wire: Arc<Wire>,
     exchange: Option<Exchange>,
@@ -150,7 +150,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// What is there already.
+    /// A body that is known already.
     pub fn known(wire: &Arc<Wire>, bytes: Vec<u8>) -> Self {
         Self {
             wire: Arc::clone(wire),
@@ -161,7 +161,7 @@ impl Body {
         }
     }
 
-    /// That of a response, which is kept for later runs.
+    /// The body of a response, which is kept for later runs.
     pub fn kept(wire: &Arc<Wire>, response: Response, learned: Learned) -> Self {
         Self {
             response: Some(response),
@@ -170,7 +170,7 @@ impl Body {
         }
     }
 
-    /// That of an exchange.
+    /// The body of an exchange.
     pub fn of(wire: &Arc<Wire>, exchange: Exchange) -> Self {
         Self {
             exchange: Some(exchange),

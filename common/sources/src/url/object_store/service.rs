@@ -1,4 +1,4 @@
-//! The HTTP client under an object store: ours, which follows no redirect, with a look at every request before it goes.
+//! Gives the clients of object stores our HTTP client, which follows no redirect, and judges every request before it is sent.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::http::Http;
 /// Makes services.
 #[derive(Clone, Debug)]
 pub struct Connector {
-    /// What sends.
+    /// The client.
     pub http: Http,
 }
 
@@ -43,7 +43,7 @@ struct Service {
 }
 
 impl Service {
-    /// Errors are of a kind that is not tried again.
+    /// Judges a request; its errors are of a kind that is not tried again.
     fn check(&self, request: &HttpRequest) -> Result<(), HttpError> {
         let uri = request.uri();
         if uri.scheme_str() != Some("https") && !self.allow_http {
