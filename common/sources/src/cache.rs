@@ -138,7 +138,8 @@ impl Cache {
     }
 }
 
-fn is_digest(name: &str) -> bool {
+/// Whether this is a sha256 in lower-case hex.
+pub fn is_digest(name: &str) -> bool {
     let is_hex = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
     name.len() == DIGITS && name.bytes().all(is_hex)
 }

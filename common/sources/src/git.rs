@@ -40,6 +40,7 @@ use crate::cache::{Cache, Note};
 use crate::credentials::Credentials;
 use crate::http::Redirects;
 use crate::http::bound::TIME;
+use crate::names::listed;
 use crate::{Access, Fetched};
 use http::Advertisement;
 use remote::{Remote, Way};
@@ -330,15 +331,8 @@ fn near(name: &str, names: &[&str]) -> String {
     if let Some(near) = nearest(name, names.iter().copied()) {
         return format!("did you mean {near:?}?");
     }
-    let listed = names
-        .iter()
-        .take(MAX_NAMES)
-        .copied()
-        .collect::<Vec<_>>()
-        .join(", ");
-    match names.len() {
-        0 => "there are none".to_owned(),
-        count if count > MAX_NAMES => format!("there are {count}, among them {listed}"),
-        _ => format!("there are: {listed}"),
+    match names {
+        [] => "there are none".to_owned(),
+        names => format!("there are: {}", listed(names.iter(), MAX_NAMES, "")),
     }
 }

@@ -13,6 +13,7 @@ mod host;
 mod http;
 pub mod image;
 pub mod location;
+mod names;
 pub mod registry;
 mod title;
 pub mod url;

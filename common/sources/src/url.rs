@@ -42,10 +42,7 @@ pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Document, UrlE
         location: unread(location),
         source,
     })?;
-    if has_credentials(&url) {
-        let location = shown(&url);
-        return Err(UrlError::Credentials { location });
-    }
+    refuse_credentials(&url)?;
     match url.scheme() {
         "file" => match url.to_file_path() {
             Ok(path) => file::read(path, location, access),
@@ -75,10 +72,7 @@ pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Document, UrlE
 /// # Errors
 /// [`UrlError`].
 pub(super) async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Document, UrlError> {
-    if has_credentials(&url) {
-        let location = shown(&url);
-        return Err(UrlError::Credentials { location });
-    }
+    refuse_credentials(&url)?;
     http::get(url, limit, access).await
 }
 
@@ -88,12 +82,10 @@ pub(super) async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Doc
 /// A relative path where the working directory is gone; a URL that holds credentials.
 pub fn absolute(location: &str) -> Result<String, UrlError> {
     if location.contains("://") {
-        return match Url::parse(location) {
-            Ok(url) if has_credentials(&url) => Err(UrlError::Credentials {
-                location: shown(&url),
-            }),
-            _ => Ok(location.to_owned()),
-        };
+        if let Ok(url) = Url::parse(location) {
+            refuse_credentials(&url)?;
+        }
+        return Ok(location.to_owned());
     }
     let wrong = |source| UrlError::File {
         location: location.to_owned(),
@@ -118,8 +110,12 @@ impl From<Document> for Fetched {
     }
 }
 
-fn has_credentials(url: &Url) -> bool {
-    url.password().is_some() || !url.username().is_empty()
+fn refuse_credentials(url: &Url) -> Result<(), UrlError> {
+    if url.password().is_none() && url.username().is_empty() {
+        return Ok(());
+    }
+    let location = shown(url);
+    Err(UrlError::Credentials { location })
 }
 
 /// The most bytes that are read from a path: an archive is told by its ending.

@@ -226,12 +226,7 @@ async fn tags_without_end_and_other_bytes() -> Result<()> {
     let registry = Registry::start(Door::Open).await?;
     push(&registry, "charts/app", "1.0.0").await?;
     for (name, part, fault, expected) in [
-        (
-            "tags",
-            "/tags/",
-            Fault::Endless,
-            "it is larger than 4 MiB",
-        ),
+        ("tags", "/tags/", Fault::Endless, "it is larger than 4 MiB"),
         (
             "no tags",
             "/tags/",

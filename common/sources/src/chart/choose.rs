@@ -4,6 +4,7 @@ use addons_versions::constraint::{self, Constraint};
 
 use super::ChartError;
 use super::index::Entry;
+use crate::names::listed;
 
 /// Versions in an error.
 const NAMED: usize = 5;
@@ -52,18 +53,8 @@ pub(crate) fn newest<'t, T>(
     {
         return Ok(sorted.swap_remove(at).2);
     }
-    let mut known: Vec<&str> = sorted
-        .iter()
-        .take(NAMED)
-        .map(|(_, text, _)| *text)
-        .collect();
-    if sorted.len() > NAMED {
-        known.push("…");
-    }
-    match known.as_slice() {
-        [] => Err("none".to_owned()),
-        known => Err(known.join(", ")),
-    }
+    let known = sorted.iter().map(|(_, text, _)| text);
+    Err(listed(known, NAMED, "none"))
 }
 
 /// Whether this is a version with three numbers, not a range.

@@ -83,11 +83,11 @@ impl Session {
             with_credentials: credentials.is_some(),
         };
         let handshake = session.with(|transport, _| {
-            let nobody = |_| Ok(None);
+            let no_credentials = |_| Ok(None);
             gix::protocol::handshake(
                 transport,
                 Service::UploadPack,
-                nobody,
+                no_credentials,
                 Vec::new(),
                 &mut Discard,
             )
@@ -123,7 +123,9 @@ impl Session {
             .into_iter()
             .find(|found| found.unpack().0 == name.as_bytes());
         match found {
-            Some(Ref::Unborn { .. }) => Err(self.unborn()),
+            Some(Ref::Unborn { .. }) => Err(GitError::Unborn {
+                remote: self.wire.remote.clone(),
+            }),
             Some(
                 Ref::Peeled {
                     tag: want, object, ..
@@ -142,21 +144,14 @@ impl Session {
                 want: object,
             }),
             None => {
-                let Some((kind, prefix, name)) = wanted.parts() else {
-                    return Err(self.unborn());
-                };
-                let all = self.refs(&[prefix])?;
-                let names = all.iter().filter_map(|found| {
+                let prefix = wanted.parts().map(|(_, prefix, _)| prefix);
+                let all = prefix.map(|prefix| self.refs(&[prefix])).transpose()?;
+                let names = all.iter().flatten().filter_map(|found| {
                     let full = std::str::from_utf8(found.unpack().0).ok()?;
-                    full.strip_prefix(prefix)
+                    full.strip_prefix(prefix?)
                 });
                 let names: Vec<&str> = names.collect();
-                Err(GitError::Ref {
-                    remote: self.wire.remote.clone(),
-                    kind,
-                    name: name.to_owned(),
-                    near: super::near(name, &names),
-                })
+                Err(wanted.missing(&self.wire.remote, &names))
             }
         }
     }
@@ -286,12 +281,6 @@ impl Session {
             _ => None,
         };
         said.unwrap_or(GitError::Protocol { remote, source })
-    }
-
-    fn unborn(&self) -> GitError {
-        GitError::Unborn {
-            remote: self.wire.remote.clone(),
-        }
     }
 }
 

@@ -196,8 +196,7 @@ impl<'a> Tree<'a> {
 
     /// The entries of a folder.
     fn list(&mut self, path: &str, id: ObjectId) -> Result<Vec<Entry>, GitError> {
-        let header = self.objects.header(id).map_err(|_| self.damaged(id))?;
-        if header.size() > MAX_TREE {
+        if self.size(id)? > MAX_TREE {
             return Err(self.too_much(path, PackageError::TooMany));
         }
         let mut buffer = Vec::new();
@@ -222,8 +221,7 @@ impl<'a> Tree<'a> {
 
     /// The bytes of a file.
     fn file(&mut self, path: &str, id: ObjectId) -> Result<Vec<u8>, GitError> {
-        let header = self.objects.header(id).map_err(|_| self.damaged(id))?;
-        self.bytes = self.bytes.saturating_add(header.size());
+        self.bytes = self.bytes.saturating_add(self.size(id)?);
         if self.bytes > package::MAX_BYTES as u64 {
             return Err(self.too_much(path, PackageError::TooLarge));
         }
@@ -238,11 +236,16 @@ impl<'a> Tree<'a> {
 
     /// The target of a symlink; empty if it is too long.
     fn target(&self, id: ObjectId) -> Result<String, GitError> {
-        let header = self.objects.header(id).map_err(|_| self.damaged(id))?;
-        if header.size() > MAX_TARGET {
+        if self.size(id)? > MAX_TARGET {
             return Ok(String::new());
         }
         Ok(String::from_utf8(self.blob(id)?).unwrap_or_default())
+    }
+
+    /// The size of an object, before it is read.
+    fn size(&self, id: ObjectId) -> Result<u64, GitError> {
+        let header = self.objects.header(id).map_err(|_| self.damaged(id))?;
+        Ok(header.size())
     }
 
     fn blob(&self, id: ObjectId) -> Result<Vec<u8>, GitError> {

@@ -74,6 +74,20 @@ impl Wanted {
             Self::Tag(name) => Some(("tag", "refs/tags/", name)),
         }
     }
+
+    /// The error for a ref that does not exist, with the names that do.
+    pub fn missing(&self, remote: &str, names: &[&str]) -> GitError {
+        let remote = remote.to_owned();
+        match self.parts() {
+            None => GitError::Unborn { remote },
+            Some((kind, _, name)) => GitError::Ref {
+                remote,
+                kind,
+                name: name.to_owned(),
+                near: super::near(name, names),
+            },
+        }
+    }
 }
 
 /// The parts of a path in the tree; empty for the whole tree.

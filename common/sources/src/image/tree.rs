@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError, normal_path};
 
 use super::layer::{Layer, Node, join};
+use crate::names::{is_within, listed};
 
 /// Names in an error.
 const MAX_NAMES: usize = 10;
@@ -179,18 +180,19 @@ impl Tree {
         }
     }
 
-    fn below(&self, folder: &str) -> impl Iterator<Item = (&String, &Node)> {
-        let prefix = match folder {
-            "" => String::new(),
-            folder => format!("{folder}/"),
-        };
+    /// The entries below a folder: their paths below it, their paths, and what they are.
+    fn below(&self, folder: &str) -> impl Iterator<Item = (&str, &String, &Node)> {
+        let prefix = join(folder, "");
         self.nodes
             .range(prefix.clone()..)
-            .take_while(move |(path, _)| path.starts_with(&prefix))
+            .map_while(move |(path, node)| Some((path.strip_prefix(&prefix)?, path, node)))
     }
 
     fn remove_below(&mut self, folder: &str) {
-        let below: Vec<String> = self.below(folder).map(|(path, _)| path.clone()).collect();
+        let below: Vec<String> = self
+            .below(folder)
+            .map(|(_, path, _)| path.clone())
+            .collect();
         for path in below {
             self.nodes.remove(&path);
         }
@@ -205,14 +207,9 @@ impl Tree {
         links: usize,
         collected: &mut Collected,
     ) -> Result<(), TreeError> {
-        let cut = if folder.is_empty() {
-            0
-        } else {
-            folder.len() + 1
-        };
-        for (path, node) in self.below(folder) {
+        for (relative, path, node) in self.below(folder) {
             collected.steps += 1;
-            let name = join(shown, path.get(cut..).unwrap_or_default());
+            let name = join(shown, relative);
             match node {
                 Node::File(bytes) => collected.push(wanted, name, bytes)?,
                 Node::Link(target) => {
@@ -282,26 +279,15 @@ impl Tree {
         while !folder.is_empty() && self.below(folder).next().is_none() {
             folder = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
         }
-        let cut = if folder.is_empty() {
-            0
-        } else {
-            folder.len() + 1
-        };
-        let mut names: Vec<&str> = self
-            .below(folder)
-            .filter_map(|(path, _)| path.get(cut..)?.split('/').next())
+        let names = self.below(folder);
+        let mut names: Vec<&str> = names
+            .filter_map(|(relative, ..)| relative.split('/').next())
             .collect();
         names.dedup();
-        let more = names.len().saturating_sub(MAX_NAMES);
-        names.truncate(MAX_NAMES);
         TreeError::Missing {
             path: wanted.to_owned(),
             folder: folder.to_owned(),
-            names: match (names.as_slice(), more) {
-                ([], _) => "nothing".to_owned(),
-                (names, 0) => names.join(", "),
-                (names, more) => format!("{} and {more} more", names.join(", ")),
-            },
+            names: listed(names.iter(), MAX_NAMES, "nothing"),
         }
     }
 }
@@ -323,14 +309,6 @@ impl Collected {
         let bytes = bytes.to_vec();
         self.files.push(File { path, bytes });
         Ok(())
-    }
-}
-
-/// Whether `path` is `folder`, or lies below it.
-fn is_within(path: &str, folder: &str) -> bool {
-    match path.strip_prefix(folder) {
-        Some(rest) => folder.is_empty() || rest.is_empty() || rest.starts_with('/'),
-        None => false,
     }
 }
 

@@ -8,6 +8,10 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
 use super::login::Identity;
+use crate::names::{is_within, listed};
+
+/// Registries in an error.
+const MAX_NAMES: usize = 10;
 
 /// The names of Docker Hub.
 const DOCKER_HUB: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
@@ -62,7 +66,7 @@ pub fn identity(
         serde_json::from_slice(config).map_err(|_| DockerConfigError::Malformed)?;
     let fitting = config.auths.iter().filter_map(|(key, entry)| {
         let (key_host, path) = split(key);
-        (same_host(key_host, host) && is_beginning(path, repository)).then_some((
+        (same_host(key_host, host) && is_within(repository, path)).then_some((
             path.len(),
             key,
             entry,
@@ -71,13 +75,9 @@ pub fn identity(
     // Of two spellings of one registry the first is used.
     let best = fitting.reduce(|best, next| if next.0 > best.0 { next } else { best });
     let Some((_, key, entry)) = best else {
-        let known: Vec<&str> = config.auths.keys().map(String::as_str).collect();
         return Err(DockerConfigError::Missing {
             host: host.to_owned(),
-            known: match known.as_slice() {
-                [] => "nothing".to_owned(),
-                known => known.join(", "),
-            },
+            known: listed(config.auths.keys(), MAX_NAMES, "nothing"),
         });
     };
     if let Some(token) = filled(entry.identitytoken.as_ref()) {
@@ -107,13 +107,6 @@ fn split(key: &str) -> (&str, &str) {
     match path.trim_end_matches('/') {
         "v1" | "v2" => (host, ""),
         path => (host, path),
-    }
-}
-
-fn is_beginning(path: &str, repository: &str) -> bool {
-    match repository.strip_prefix(path) {
-        Some(rest) => path.is_empty() || rest.is_empty() || rest.starts_with('/'),
-        None => false,
     }
 }
 

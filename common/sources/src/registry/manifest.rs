@@ -6,6 +6,11 @@ use oci_client::manifest::{
 };
 use serde_json::Value;
 
+use crate::names::listed;
+
+/// Platforms in an error.
+const MAX_PLATFORMS: usize = 10;
+
 /// The manifests that are read, for `Accept`.
 pub const MEDIA_TYPES: [&str; 4] = [
     OCI_IMAGE_MEDIA_TYPE,
@@ -82,15 +87,11 @@ pub fn read(bytes: &[u8]) -> Result<Manifest, ManifestError> {
         (true, true) => return Err(ManifestError::Ambiguous),
         (_, is_index) => is_index,
     };
-    if is_index {
-        serde_json::from_value(value)
-            .map(Manifest::Index)
-            .map_err(malformed)
+    Ok(if is_index {
+        Manifest::Index(serde_json::from_value(value).map_err(malformed)?)
     } else {
-        serde_json::from_value(value)
-            .map(|image| Manifest::Image(Box::new(image)))
-            .map_err(malformed)
-    }
+        Manifest::Image(serde_json::from_value(value).map_err(malformed)?)
+    })
 }
 
 /// Chooses the image of an index: for linux/amd64, else for `architecture` (in Go's spelling), else the first for linux, else
@@ -127,12 +128,8 @@ pub fn choose<'a>(
                 let (os, architecture) = platform(entry).unwrap_or_default();
                 format!("{os}/{architecture}")
             });
-            let platforms: Vec<String> = platforms.take(10).collect();
             ManifestError::Platform {
-                platforms: match platforms.as_slice() {
-                    [] => "nothing".to_owned(),
-                    platforms => platforms.join(", "),
-                },
+                platforms: listed(platforms, MAX_PLATFORMS, "nothing"),
             }
         })
 }

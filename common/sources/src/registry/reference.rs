@@ -1,9 +1,9 @@
 //! References to images.
 
 use oci_client::Reference;
-use sha2::{Digest as _, Sha256};
 
 use super::RegistryError;
+use crate::cache::is_digest;
 
 /// Reads a reference.
 ///
@@ -49,12 +49,7 @@ pub fn short(digest: &str) -> &str {
 
 /// The hex digits of a sha256 digest.
 pub(super) fn sha256<'a>(digest: &'a str, location: &str) -> Result<&'a str, RegistryError> {
-    let hex = digest.strip_prefix("sha256:").filter(|hex| {
-        hex.len() == Sha256::output_size() * 2
-            && hex
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    });
+    let hex = digest.strip_prefix("sha256:").filter(|hex| is_digest(hex));
     hex.ok_or_else(|| RegistryError::DigestKind {
         location: location.to_owned(),
         digest: digest.to_owned(),

@@ -149,7 +149,7 @@ impl Options {
                 let values = of_machine(kind, &variable).map_err(setting)?;
                 (values, "this machine".to_owned())
             }
-            None => (BTreeMap::new(), "nobody".to_owned()),
+            None => (BTreeMap::new(), "no credentials".to_owned()),
         };
         let options = Self::read(kind, values, identity);
         if kind == Kind::Azure && !options.values.contains_key("AZURE_STORAGE_ACCOUNT_NAME") {
