@@ -1,4 +1,4 @@
-//! Charts as archives: read in memory and nowhere else, as far as our own questions go. Helm reads the archive itself.
+//! Chart archives, read in memory. Helm reads the same archive by itself when it renders.
 
 use std::io::{self, Read as _};
 
@@ -6,33 +6,31 @@ use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError}
 use flate2::read::GzDecoder;
 use tar::{Archive, EntryType};
 
-/// Bytes of a compressed archive.
-pub const MAX_ARCHIVE: usize = 64 << 20;
 /// Headers and padding beside the bytes of the files.
 const OVERHEAD: u64 = (MAX_FILES as u64) * 2048;
 
-/// Why bytes are no chart archive.
+/// Why a chart archive cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// No gzip, no tar, or cut off.
-    #[error("it is no .tgz, or it is cut off")]
+    /// Not gzip, not tar, or cut off.
+    #[error("it is not a .tgz archive, or it is cut off")]
     Unreadable(#[source] io::Error),
-    /// A bomb.
+    /// A decompression bomb.
     #[error("it is larger than {} MiB unpacked", MAX_BYTES >> 20)]
     TooLarge,
     /// A link, a device.
-    #[error("{path} is no regular file: charts hold files only")]
+    #[error("{path} is not a regular file; a chart may hold only files")]
     Kind {
         /// Its path.
         path: String,
     },
     /// A path outside of its one folder.
-    #[error("{path} lies outside of the chart's folder")]
+    #[error("{path} is outside the chart's folder")]
     Outside {
         /// Its path.
         path: String,
     },
-    /// Files that are no package.
+    /// Files that cannot be a package.
     #[error(transparent)]
     Package(#[from] PackageError),
 }
@@ -69,7 +67,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Package, ArchiveError> {
             .map_err(ArchiveError::Unreadable)?;
         files.push(File { path: inner, bytes });
     }
-    // To the end, where the checksum stands: what was cut off behind the last file is cut off.
+    // Read to the end, where the checksum is, to notice an archive that was cut off behind its last file.
     let mut rest = archive.into_inner();
     io::copy(&mut rest, &mut io::sink()).map_err(ArchiveError::Unreadable)?;
     if rest.limit() == 0 {
@@ -139,24 +137,27 @@ mod tests {
         for (entries, words) in [
             (
                 &[("../Chart.yaml", EntryType::Regular, &b""[..])][..],
-                "lies outside",
+                "is outside",
             ),
-            (&[("/etc/passwd", EntryType::Regular, b"")], "lies outside"),
-            (&[("Chart.yaml", EntryType::Regular, b"")], "lies outside"),
-            (
-                &[CHART, ("other/a", EntryType::Regular, b"")],
-                "lies outside",
-            ),
+            (&[("/etc/passwd", EntryType::Regular, b"")], "is outside"),
+            (&[("Chart.yaml", EntryType::Regular, b"")], "is outside"),
+            (&[CHART, ("other/a", EntryType::Regular, b"")], "is outside"),
             (
                 &[("web/../../a", EntryType::Regular, b"")],
                 "leads out of the package",
             ),
             (
                 &[CHART, ("web/a", EntryType::Symlink, b"")],
-                "no regular file",
+                "not a regular file",
             ),
-            (&[CHART, ("web/a", EntryType::Link, b"")], "no regular file"),
-            (&[CHART, ("web/a", EntryType::Char, b"")], "no regular file"),
+            (
+                &[CHART, ("web/a", EntryType::Link, b"")],
+                "not a regular file",
+            ),
+            (
+                &[CHART, ("web/a", EntryType::Char, b"")],
+                "not a regular file",
+            ),
             (&[CHART, CHART], "is there twice"),
             (&[], "holds no file"),
         ] {

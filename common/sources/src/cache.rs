@@ -1,9 +1,9 @@
-//! What was fetched, on disk, by the sha256 of its content; and, for what can move (a URL, a branch, a tag), a note on what it
-//! was the last time.
+//! Fetched content on disk, by its sha256; and for names whose content can change (a URL, a branch, a tag) a note with the
+//! content of the last fetch.
 //!
-//! Many runs may share it: files are written beside and renamed, and what is read is verified, so that a run that was killed,
-//! or a disk that forgot, costs one fetch. Whatever cannot be read or written is as if it were not there. Only the user can
-//! read it; links in it are not followed. Credentials never get here. See `cache/sweep.rs` for how it stays small.
+//! Several processes may share it: files are written to a temporary name and renamed, and content is verified when it is read,
+//! so a killed process or a damaged disk costs one more fetch. What cannot be read or written counts as absent. Only the user
+//! can read the cache; links in it are not followed. It never holds credentials. See `cache/sweep.rs` for how it stays small.
 
 mod sweep;
 
@@ -23,7 +23,7 @@ const DIGITS: usize = 64;
 const MAX_CONTENT: u64 = 128 << 20;
 /// Bytes of one note.
 const MAX_NOTE: u64 = 64 << 10;
-/// How exactly it is known when a content was used: most runs that read do not write.
+/// The precision of the time of last use, so that most reads write nothing.
 const HOUR: Duration = Duration::from_secs(3600);
 /// The folder of contents.
 const CONTENTS: &str = "sha256";
@@ -38,7 +38,7 @@ pub struct Cache {
     usable: OnceLock<bool>,
 }
 
-/// What something that can move was the last time.
+/// What a name that can change stood for at the last fetch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Note {
@@ -106,6 +106,13 @@ impl Cache {
         serde_json::from_slice(&found.bytes).ok()
     }
 
+    /// The note on `key` and its content, if the cache has both.
+    pub fn noted(&self, kind: &str, key: &str) -> Option<(Note, Vec<u8>)> {
+        let note = self.note(kind, key)?;
+        let bytes = self.get(&note.digest)?;
+        Some((note, bytes))
+    }
+
     /// Notes what `key` is now. The key holds no credentials; only its hash gets on disk.
     pub fn set_note(&self, kind: &str, key: &str, note: &Note) {
         if let (Some(path), Ok(bytes)) = (self.note_path(kind, key), serde_json::to_vec(note)) {
@@ -123,7 +130,7 @@ impl Cache {
         Some(self.folder()?.join(NOTES).join(name))
     }
 
-    /// The folder, where it is nobody else's: a note says which content an answer of a server stands for.
+    /// The folder, if no other user can write to it: a note decides which content is used for a name.
     fn folder(&self) -> Option<&Path> {
         let folder = self.folder.as_deref()?;
         let usable = self.usable.get_or_init(|| is_our_own(folder));
@@ -131,12 +138,13 @@ impl Cache {
     }
 }
 
-fn is_digest(name: &str) -> bool {
+/// Whether this is a sha256 in lower-case hex.
+pub fn is_digest(name: &str) -> bool {
     let is_hex = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
     name.len() == DIGITS && name.bytes().all(is_hex)
 }
 
-/// Makes what is missing, for the user alone, and takes from others what they could do with it, which only its owner can.
+/// Creates the missing folders for the user alone, and removes the permissions of others, which only the owner can do.
 fn is_our_own(folder: &Path) -> bool {
     [folder.to_owned(), folder.join(CONTENTS), folder.join(NOTES)]
         .iter()
@@ -171,7 +179,7 @@ struct Found {
     file: File,
 }
 
-/// A file of the cache; a link, a pipe or a folder in its place is none and goes away.
+/// A file of the cache; a link or a pipe in its place is removed.
 fn read(path: &Path, limit: u64) -> Option<Found> {
     let found = fs::symlink_metadata(path).ok()?;
     if !found.is_file() || found.len() > limit {
@@ -188,7 +196,7 @@ fn read(path: &Path, limit: u64) -> Option<Found> {
     })
 }
 
-/// Writes beside and renames. What goes wrong is no error: the next run fetches again.
+/// Writes to a temporary file and renames it. A failure is ignored: the next run fetches again.
 fn write(path: &Path, bytes: &[u8]) {
     let Some(folder) = path.parent() else { return };
     // Made for the user alone, with a name of its own.

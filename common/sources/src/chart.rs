@@ -1,7 +1,7 @@
-//! Charts in chart repositories: `index.yaml`, which can move, and archives that it names with their digests.
+//! Charts in chart repositories: `index.yaml`, which can change, and archives that it names with their digests.
 //!
-//! An exact version that is in the cache is taken from there; otherwise the index is asked for once, and what it names is
-//! fetched where the cache does not hold it. Credentials go to the repository's own host and to no other.
+//! An exact version that is in the cache is taken from there; otherwise the index is fetched once, and then the archive if the
+//! cache does not have it. Credentials are sent only to the repository's own host.
 
 mod choose;
 mod index;
@@ -13,19 +13,19 @@ use common::render::chart::{Chart, ChartError as ContentError};
 use common::render::package::Package;
 use url::Url;
 
-use crate::archive::{self, ArchiveError, MAX_ARCHIVE};
+use crate::archive::{self, ArchiveError};
+use crate::http::bound;
 
 use super::cache::Note;
 use super::url::{UrlError, get, shown, without_credentials};
 use super::{Access, Fetched};
+pub(crate) use choose::newest;
 use choose::{choose, is_exact};
 use index::{Entry, IndexProblem};
 
-/// Bytes of an index; that of a large public repository has 20 MB.
-const MAX_INDEX: u64 = 64 << 20;
-/// Kind of the notes in the cache: which archive a version is.
+/// Kind of the notes in the cache: the archive of a version.
 const VERSIONS: &str = "chart";
-/// Behind `resolved` where nothing vouches for an archive.
+/// Appended to `resolved` if no digest vouches for the archive.
 const UNVERIFIED: &str = " (the index names no digest)";
 
 /// Why a chart cannot be fetched. Every message names the repository or the file.
@@ -36,21 +36,21 @@ pub enum ChartError {
     Url {
         /// Without user and password.
         url: String,
-        /// What is wrong, and what may stand there.
+        /// What is wrong, and what to write.
         problem: &'static str,
     },
     /// The index or the archive cannot be fetched.
     #[error(transparent)]
     Fetch(#[from] UrlError),
-    /// An index that is none.
+    /// An index that cannot be read.
     #[error("{url}: {problem}")]
     Index {
-        /// Of the index.
+        /// URL of the index.
         url: String,
         /// What is wrong.
         problem: IndexProblem,
     },
-    /// A version that is no version and no range.
+    /// Neither a version nor a range.
     #[error("version of chart {chart}: {problem}")]
     Range {
         /// The chart.
@@ -61,28 +61,28 @@ pub enum ChartError {
     /// No version that fits.
     #[error("{url}: chart {chart} has no version {wanted}; it has {known}")]
     Version {
-        /// Of the index.
+        /// URL of the index.
         url: String,
         /// The chart.
         chart: String,
         /// As asked for.
         wanted: String,
-        /// Some that there are.
+        /// Some that exist.
         known: String,
     },
-    /// The archive is not the one that the index names.
+    /// The archive has another digest than the index says.
     #[error(
-        "{url}: the index says sha256:{expected}, but it is sha256:{actual}: somebody exchanged it, or the index is old"
+        "{url}: the index says sha256:{expected}, but it is sha256:{actual}: the archive was replaced, or the index is out of date"
     )]
     Digest {
-        /// Of the archive.
+        /// URL of the archive.
         url: String,
-        /// Of the index.
+        /// From the index.
         expected: String,
-        /// What came.
+        /// Of the archive.
         actual: String,
     },
-    /// An archive that is none.
+    /// An archive that cannot be read.
     #[error("{url}: {problem}")]
     Archive {
         /// Its URL.
@@ -91,7 +91,7 @@ pub enum ChartError {
         #[source]
         problem: ArchiveError,
     },
-    /// An archive of no chart.
+    /// An archive without a chart.
     #[error("{url}: {problem}")]
     Content {
         /// Its URL.
@@ -101,7 +101,7 @@ pub enum ChartError {
     },
 }
 
-/// Fetches a chart as the archive that it is. An absent version is the newest release; pre-releases only where asked for.
+/// Fetches a chart as an archive. Without a version it is the newest release; pre-releases only if the range names one.
 ///
 /// # Errors
 /// [`ChartError`].
@@ -123,9 +123,9 @@ pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, 
     repository.archive(chart, entry).await
 }
 
-/// A chart repository, and how it may be asked.
+/// A chart repository.
 struct Repository<'a> {
-    /// With a slash at its end.
+    /// Ends with a slash.
     base: Url,
     access: &'a Access<'a>,
 }
@@ -139,16 +139,16 @@ impl<'a> Repository<'a> {
         Ok(Self { base, access })
     }
 
-    /// The index, as it is now, or offline as it was; and where it is.
+    /// The index and its URL.
     async fn index(&self) -> Result<(Vec<u8>, String), ChartError> {
         let mut url = self.base.clone();
         url.set_path(&format!("{}index.yaml", self.base.path()));
         let location = shown(&url);
-        let document = get(url, MAX_INDEX, self.access).await?;
+        let document = get(url, bound::ARCHIVE, self.access).await?;
         Ok((document.bytes, location))
     }
 
-    /// The archive of an entry: out of the cache where its digest, or its version, is known there.
+    /// The archive of an entry: from the cache, if it has its digest or version.
     async fn archive(&self, chart: &str, entry: &Entry) -> Result<Fetched, ChartError> {
         let url = self.archive_url(entry)?;
         let location = shown(&url);
@@ -169,7 +169,7 @@ impl<'a> Repository<'a> {
             credentials: self.access.credentials.filter(|_| is_own),
             ..*self.access
         };
-        let bytes = get(url, MAX_ARCHIVE as u64, &access).await?.bytes;
+        let bytes = get(url, bound::ARCHIVE, &access).await?.bytes;
         let digest = sha256(&bytes);
         if let Some(expected) = entry.digest.clone().filter(|expected| *expected != digest) {
             return Err(ChartError::Digest {
@@ -190,7 +190,7 @@ impl<'a> Repository<'a> {
         Ok(self.keep(chart, entry, package, &digest, location))
     }
 
-    /// Notes which archive a version is.
+    /// Notes the archive of a version.
     fn keep(
         &self,
         chart: &str,
@@ -220,13 +220,10 @@ impl<'a> Repository<'a> {
         }
     }
 
-    /// A version that was fetched before: it is what it was.
+    /// A version that was fetched before: versions do not change.
     fn cached(&self, chart: &str, version: &str) -> Option<Fetched> {
-        let note = self
-            .access
-            .cache
-            .note(VERSIONS, &self.key(chart, version))?;
-        let bytes = self.access.cache.get(&note.digest)?;
+        let key = self.key(chart, version);
+        let (note, bytes) = self.access.cache.noted(VERSIONS, &key)?;
         Some(Fetched {
             package: Package::file(file_name(chart, version), bytes),
             location: note.location?,
@@ -234,7 +231,7 @@ impl<'a> Repository<'a> {
         })
     }
 
-    /// What a Secret opens is not for those who do not have it.
+    /// The key of a note. What one Secret may read is not shown to others.
     fn key(&self, chart: &str, version: &str) -> String {
         let identity = self.access.credentials.map(|secret| secret.secret.as_str());
         let identity = identity.unwrap_or_default();
@@ -247,12 +244,11 @@ impl<'a> Repository<'a> {
             problem,
         };
         let url = self.base.join(&entry.url);
-        let url =
-            url.map_err(|_| wrong("the index names an archive by something that is no URL"))?;
+        let url = url.map_err(|_| wrong("the index names an archive by an invalid URL"))?;
         let url = http_url(url.as_str())?;
         if url.scheme() == "http" && self.base.scheme() == "https" && entry.digest.is_none() {
             return Err(wrong(
-                "the index names an archive over plain HTTP, and no digest that would show whether somebody changed it",
+                "the index names an archive over plain HTTP without a digest that would reveal a change; rebuild the index with helm repo index",
             ));
         }
         Ok(url)
@@ -263,16 +259,16 @@ fn file_name(chart: &str, version: &str) -> String {
     format!("{chart}-{version}.tgz")
 }
 
-/// A URL that charts can be fetched from.
+/// Checks the URL of a repository or an archive.
 fn http_url(text: &str) -> Result<Url, ChartError> {
     let url = Url::parse(text).map_err(|_| ChartError::Url {
         url: "url of the chart's repository".to_owned(),
-        problem: "it is no URL: https://HOST/PATH",
+        problem: "it is not a valid URL; use https://HOST/PATH",
     })?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
         return Err(ChartError::Url {
             url: shown(&url),
-            problem: "charts are fetched by https://, http:// or oci://",
+            problem: "charts are fetched over https://, http:// or oci://",
         });
     }
     Ok(url)
@@ -286,9 +282,9 @@ mod tests {
     fn urls_are_those_of_repositories() {
         for (url, words) in [
             ("https://a.example/charts", None),
-            ("file:///tmp/charts", Some("charts are fetched by")),
-            ("s3://bucket/charts", Some("charts are fetched by")),
-            ("a.example/charts", Some("it is no URL")),
+            ("file:///tmp/charts", Some("charts are fetched over")),
+            ("s3://bucket/charts", Some("charts are fetched over")),
+            ("a.example/charts", Some("it is not a valid URL")),
         ] {
             match (http_url(url), words) {
                 (Ok(_), None) => {}

@@ -1,6 +1,6 @@
 //! Credentials of sources: typed Secrets in the catalogue's namespace, each for the hosts that it names (semantics 16).
 //!
-//! They are never printed (Debug shows the Secret's name), never cached, never sent to a host that the Secret does not name.
+//! They are never printed (Debug shows the Secret's name), never cached, and sent only to hosts that the Secret names.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,16 +13,16 @@ use super::host;
 /// What one Secret holds.
 #[derive(Clone)]
 pub struct Credentials {
-    /// What proves who we are.
+    /// The credentials themselves.
     pub proof: Proof,
-    /// Certificate authorities of the hosts, as PEM (key `ca.crt`), where they are not those of the machine.
+    /// Certificate authorities of the hosts, as PEM (key `ca.crt`), instead of those of the machine.
     pub ca: Option<Vec<u8>>,
     /// `NAMESPACE/NAME` of the Secret.
     pub secret: String,
     hosts: Vec<String>,
 }
 
-/// What proves who we are, by the type of the Secret.
+/// The credentials, by the type of the Secret.
 #[derive(Clone)]
 pub enum Proof {
     /// `kubernetes.io/basic-auth`: also a token, as the password of any user name.
@@ -55,7 +55,7 @@ pub enum Proof {
 /// Why a Secret cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
-    /// A type that no source knows.
+    /// A type that no source supports.
     #[error(
         "Secret {secret} is of type {found}; credentials are kubernetes.io/basic-auth, kubernetes.io/ssh-auth, \
          kubernetes.io/dockerconfigjson or {SECRET_TYPE_OBJECT_STORE}"
@@ -66,7 +66,7 @@ pub enum CredentialsError {
         /// Its type.
         found: String,
     },
-    /// A key that its type asks for.
+    /// A key that its type requires is missing.
     #[error("Secret {secret} has no key {key}, which {kind} needs")]
     Missing {
         /// The Secret.
@@ -76,8 +76,8 @@ pub enum CredentialsError {
         /// The type.
         kind: &'static str,
     },
-    /// A key that holds no text.
-    #[error("Secret {secret}: key {key} holds no text")]
+    /// A key that must be text is not.
+    #[error("Secret {secret}: key {key} is not UTF-8 text")]
     NotText {
         /// The Secret.
         secret: String,
@@ -101,8 +101,18 @@ pub enum CredentialsError {
         /// What its annotation says.
         why: String,
     },
+    /// Without TLS others on the network could read them.
+    #[error(
+        "Secret {secret} is not sent to {host} over plain HTTP; use https://, and for a registry leave out plainHTTP"
+    )]
+    Plain {
+        /// The Secret.
+        secret: String,
+        /// The host.
+        host: String,
+    },
     /// The wrong type for a source.
-    #[error("Secret {secret} is of a type that does not go with {source_kind}; it takes {wanted}")]
+    #[error("Secret {secret} has the wrong type for {source_kind}, which takes {wanted}")]
     Mismatch {
         /// The Secret.
         secret: String,
@@ -191,18 +201,20 @@ impl Credentials {
     }
 
     /// Whether they may be sent to `host` (`HOST` or `HOST:PORT`, of a store `s3://BUCKET`); a name in the annotation without
-    /// a port stands for all of its ports.
+    /// a port stands for all of its ports. Without `tls` only to this machine.
     ///
     /// # Errors
-    /// [`CredentialsError::Host`].
-    pub fn check_host(&self, host: &str) -> Result<(), CredentialsError> {
+    /// [`CredentialsError::Plain`], [`CredentialsError::Host`].
+    pub fn check(&self, host: &str, tls: bool) -> Result<(), CredentialsError> {
         let wanted = host.to_ascii_lowercase();
         let name = host::without_port(&wanted);
-        if self
-            .hosts
-            .iter()
-            .any(|allowed| *allowed == wanted || allowed == name)
-        {
+        if !tls && !host::is_loopback(name) {
+            return Err(CredentialsError::Plain {
+                secret: self.secret.clone(),
+                host: host.to_owned(),
+            });
+        }
+        if self.hosts.contains(&wanted) || self.hosts.iter().any(|allowed| allowed == name) {
             return Ok(());
         }
         let (namespace, secret_name) = self.secret.split_once('/').unwrap_or_default();
@@ -219,5 +231,14 @@ impl Credentials {
                 ),
             },
         })
+    }
+
+    /// The error where their type does not go with a source: `source_kind` takes `wanted`.
+    pub fn mismatch(&self, source_kind: &'static str, wanted: &'static str) -> CredentialsError {
+        CredentialsError::Mismatch {
+            secret: self.secret.clone(),
+            source_kind,
+            wanted,
+        }
     }
 }

@@ -8,7 +8,7 @@ use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError}
 /// Folders inside of each other.
 const MAX_DEPTH: usize = 32;
 
-/// Why a folder is no package.
+/// Why a folder cannot be read as a package.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// It cannot be read.
@@ -21,19 +21,19 @@ pub enum FolderError {
         source: std::io::Error,
     },
     /// A symbolic link to something outside.
-    #[error("{} leads out of the folder: copy what it points to", path.display())]
+    #[error("{}: the link leads out of the folder; copy its target into the folder", path.display())]
     Outside {
         /// The link.
         path: PathBuf,
     },
     /// A pipe, a socket, a device.
-    #[error("{} is neither a file nor a folder: take it out", path.display())]
+    #[error("{} is neither a file nor a folder; remove it", path.display())]
     NoFile {
-        /// What it is.
+        /// The pipe, socket or device.
         path: PathBuf,
     },
-    /// A name that is no UTF-8.
-    #[error("{}: the name is no UTF-8 text", path.display())]
+    /// A name that is not UTF-8.
+    #[error("{}: the name is not valid UTF-8; rename it", path.display())]
     Name {
         /// The file.
         path: PathBuf,
@@ -136,9 +136,9 @@ mod tests {
         assert!(read(&folder.path().join("none")).is_err());
     }
 
-    /// To open a pipe is to wait for somebody who writes.
+    /// Opening a pipe would wait until another process writes.
     #[test]
-    fn a_pipe_is_no_file() {
+    fn a_pipe_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("a.yaml");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();

@@ -1,18 +1,18 @@
 //! A file or folder of a git repository, over https, ssh or from a folder of this machine.
 //!
-//! | module | what it holds |
+//! | module | purpose |
 //! |---|---|
-//! | `remote`, `wanted` | what may be asked, and for what: judged before anything is sent |
+//! | `remote`, `wanted` | the remote, ref and path, checked before anything is sent |
 //! | `session` | the protocol: refs, and the objects of one commit |
-//! | `http`, `ssh`, `wire` | the ways there: bounded, and ended when nobody waits |
-//! | `local` | a repository where it lies |
-//! | `tree` | the package that a commit holds at a path |
+//! | `http`, `ssh`, `wire` | the transports: with limits, and cancelled with the caller |
+//! | `local` | a repository on this machine |
+//! | `tree` | the package at a path of a commit |
 //!
-//! gix speaks the protocol and reads the objects; nothing of git is started, configured or checked out, and no credentials
-//! but those of the Secret are used. What arrives lies in a private folder until the package is read.
+//! gix speaks the protocol and reads the objects. The program git and its configuration are not used, nothing is checked out,
+//! and the only credentials are those of the Secret. Received objects stay in a private folder until the package is read.
 //!
-//! A branch or tag is asked for with one request (`ls-refs`; what the server said of itself is remembered), and nothing more
-//! is fetched where the cache has its commit. A commit that the cache has needs no request.
+//! A branch or tag needs one request (`ls-refs`; the capabilities of the server are remembered), and no more if the cache has
+//! its commit. A commit that the cache has needs no request.
 
 mod error;
 mod http;
@@ -27,7 +27,6 @@ mod wire;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use common::admission::nearest::nearest;
 use common::api::catalogue::GitSource;
@@ -37,9 +36,12 @@ use gix::objs::Exists as _;
 
 pub use error::GitError;
 
-use super::cache::{Cache, Note};
-use super::credentials::Credentials;
-use super::{Access, Fetched};
+use crate::cache::{Cache, Note};
+use crate::credentials::Credentials;
+use crate::http::Redirects;
+use crate::http::bound::TIME;
+use crate::names::listed;
+use crate::{Access, Fetched};
 use http::Advertisement;
 use remote::{Remote, Way};
 use session::Session;
@@ -47,21 +49,19 @@ use tree::Tree;
 use wanted::Wanted;
 use wire::Wire;
 
-/// How long one fetch may take.
-const TIME: Duration = Duration::from_secs(120);
 /// Bytes that a server may send for one commit.
 const MAX_RECEIVED: u64 = 256 << 20;
-/// Bytes of the names of its refs.
+/// Bytes of the list of refs.
 const MAX_REFS: u64 = 32 << 20;
-/// Bytes of one object of the commit, wherever it lies; GitHub takes 100 MB.
+/// Bytes of one object of the commit, at any path; GitHub allows 100 MB.
 const MAX_OBJECT: usize = 128 << 20;
-/// How deep a commit is searched below branches and tags, where the server does not hand it out by itself.
+/// How deep a commit is searched below branches and tags, if the server does not send it by its id.
 const COMMIT_DEPTH: u32 = 1000;
 /// Names that an error lists.
 const MAX_NAMES: usize = 8;
 /// Digits of a commit in a location.
 const SHORT: usize = 12;
-/// The kinds of our notes in the cache: what a ref or commit is at a path, and what a server said of itself.
+/// The kinds of the notes in the cache: the package of a ref or commit at a path, and the capabilities of a server.
 const NOTES: &str = "git";
 const SERVERS: &str = "git-server";
 
@@ -103,14 +103,14 @@ pub async fn fetch(source: &GitSource, access: &Access<'_>) -> Result<Fetched, G
     }
 }
 
-/// One fetch, on a thread of its own.
+/// One fetch, run on its own thread.
 struct Task {
     remote: Remote,
     wanted: Wanted,
     path: Vec<String>,
     cache: Cache,
     credentials: Option<Credentials>,
-    /// What stands for the remote in the cache.
+    /// The remote in the keys of the cache.
     key: String,
 }
 
@@ -149,7 +149,7 @@ impl Task {
         Ok(self.fetched(commit, package))
     }
 
-    /// Asks which commit a ref names: with what is known of the server in one request.
+    /// Asks which commit a ref names; with the remembered capabilities of the server this is one request.
     fn find(&self, wire: &Arc<Wire>, folder: &Path) -> Result<(Session, session::Named), GitError> {
         if let Some(known) = self.known_server() {
             let asked = self
@@ -159,7 +159,7 @@ impl Task {
                     Ok((session, named))
                 });
             match asked {
-                // The server may speak otherwise by now, or elsewhere.
+                // The server may have changed or moved since then.
                 Err(
                     GitError::Protocol { .. } | GitError::Status { .. } | GitError::Missing { .. },
                 ) => {}
@@ -179,7 +179,7 @@ impl Task {
         Ok((session, named))
     }
 
-    /// Receives one commit: by itself where the server allows, else with those that lead to it from branches and tags.
+    /// Receives one commit: by its id if the server allows that, else with the history of branches and tags.
     fn receive_commit(
         &self,
         wire: &Arc<Wire>,
@@ -216,38 +216,37 @@ impl Task {
         Session::open(wire, &self.remote, self.credentials.as_ref(), known, folder)
     }
 
-    /// What the server said of itself the last time.
+    /// The capabilities of the server from an earlier run.
     fn known_server(&self) -> Option<Advertisement> {
-        let note = self.cache.note(SERVERS, &self.key)?;
+        let (note, bytes) = self.cache.noted(SERVERS, &self.key)?;
         let base = note.location?;
         let Way::Http(url) = &self.remote.way else {
             return None;
         };
-        // What was written once is judged as a redirect is now.
+        // The stored location is judged like a redirect.
         let (from, to) = (
             url.to_bstring().to_string().parse().ok()?,
             base.parse().ok()?,
         );
-        if http::leads_away(&from, &to, "").is_some() {
+        if Redirects::SameHost.refusal(&from, &to).is_some() {
             return None;
         }
         Some(Advertisement {
-            bytes: self.cache.get(&note.digest)?,
+            bytes,
             base,
             is_cut: false,
         })
     }
 
-    /// The package of a commit, where the cache has it.
+    /// The package of a commit, if the cache has it.
     fn cached(&self, commit: ObjectId) -> Option<Fetched> {
-        let note = self
-            .cache
-            .note(NOTES, &self.note_key(&commit.to_string()))?;
-        let package = Package::from_bytes(&self.cache.get(&note.digest)?).ok()?;
+        let key = self.note_key(&commit.to_string());
+        let (_, bytes) = self.cache.noted(NOTES, &key)?;
+        let package = Package::from_bytes(&bytes).ok()?;
         Some(self.fetched(commit, package))
     }
 
-    /// What the ref was the last time that the server was asked.
+    /// The package of the ref at the last fetch.
     fn offline(&self) -> Result<Fetched, GitError> {
         let commit = match self.wanted {
             Wanted::Commit(commit) => Some(commit),
@@ -285,7 +284,7 @@ impl Task {
         };
         self.cache
             .set_note(NOTES, &self.note_key(&commit.to_string()), &note);
-        // What the ref is now, for --offline.
+        // For --offline.
         if !matches!(self.wanted, Wanted::Commit(_)) {
             self.cache
                 .set_note(NOTES, &self.note_key(&self.wanted.full_name()), &note);
@@ -327,20 +326,13 @@ fn objects(folder: &Path) -> std::io::Result<gix::odb::Handle> {
     gix::odb::at_opts(folder, gix::hash::Kind::Sha1, None, options)
 }
 
-/// What there is instead of `name`.
+/// The names that exist instead of `name`.
 fn near(name: &str, names: &[&str]) -> String {
     if let Some(near) = nearest(name, names.iter().copied()) {
-        return format!("is it {near:?}?");
+        return format!("did you mean {near:?}?");
     }
-    let listed = names
-        .iter()
-        .take(MAX_NAMES)
-        .copied()
-        .collect::<Vec<_>>()
-        .join(", ");
-    match names.len() {
-        0 => "there is none".to_owned(),
-        count if count > MAX_NAMES => format!("there are {count}, among them {listed}"),
-        _ => format!("there are: {listed}"),
+    match names {
+        [] => "there are none".to_owned(),
+        names => format!("there are: {}", listed(names.iter(), MAX_NAMES, "")),
     }
 }

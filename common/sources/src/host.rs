@@ -1,4 +1,4 @@
-//! Hosts as credentials know them: `HOST` or `HOST:PORT`.
+//! Hosts as Secrets name them: `HOST` or `HOST:PORT`.
 
 use std::net::IpAddr;
 
@@ -33,4 +33,19 @@ pub fn is_loopback(name: &str) -> bool {
         || address
             .parse()
             .is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback() {
+        for host in ["localhost", "127.0.0.1", "127.8.8.8", "[::1]"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["127.0.0.1.example.com", "localhost.example.com", "10.0.0.1"] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
 }

@@ -1,9 +1,9 @@
 //! Images that hold manifests, and artifacts as `oras push` makes them.
 //!
-//! `resolved` is always the digest of the image's own manifest, also where the name stands for an index: it is what says which
-//! bytes were read, and `IMAGE@resolved` reads them again.
+//! `resolved` is always the digest of the image's own manifest, even if the name stands for an index: `IMAGE@resolved` reads
+//! the same bytes again.
 //!
-//! Layers are decompressed and read as they come, in memory; only what lies at the wanted path is kept. Requests: see
+//! Layers are decompressed in memory while they arrive; only the content at the wanted path is kept. Requests: see
 //! [`super::registry`]; with a warm cache a tag is one (`HEAD`), a digest none. Small layers stay in the cache too, so that
 //! the second folder of one image costs none either.
 
@@ -11,7 +11,6 @@ pub mod layer;
 mod tree;
 
 use std::io::{self, Read};
-use std::time::Duration;
 
 use common::api::catalogue::DockerSource;
 use common::render::package::{Package, normal_path};
@@ -21,21 +20,18 @@ use oci_client::manifest::{
 };
 use tokio::sync::mpsc;
 
-use super::cache::Note;
-use super::registry::{self, Blob, Found, Registry, RegistryError};
-use super::{Access, Fetched};
+use crate::cache::Note;
+use crate::http::bound::{DOCUMENT, IMAGE_TIME};
+use crate::registry::{self, Blob, Found, Registry, RegistryError};
+use crate::{Access, Fetched};
 
 use layer::{Budget, Compression, Layer, LayerError, Node};
 use tree::{Tree, TreeError};
 
-/// How long the whole of it may take.
-const TIMEOUT: Duration = Duration::from_secs(600);
 /// Bytes of all layers, compressed.
 const MAX_COMPRESSED: u64 = 512 << 20;
-/// Layers; docker makes 127 at the most.
+/// Layers; docker makes at most 127.
 const MAX_LAYERS: usize = 256;
-/// Bytes of a file that is a layer by itself.
-const MAX_FILE: u64 = 16 << 20;
 /// Chunks between the network and the decompressor.
 const CHUNKS: usize = 16;
 /// The kind of the notes in the cache.
@@ -44,13 +40,13 @@ const NOTES: &str = "image";
 const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 /// The name of the file that a layer holds, or was packed from.
 const TITLE: &str = "org.opencontainers.image.title";
-/// oras: the layer is a folder that was packed.
+/// Set by oras: the layer is a packed folder.
 const UNPACK: &str = "io.deis.oras.content.unpack";
 
 /// Why an image could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// The registry.
+    /// An error of the registry.
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// A path that leads out of the image.
@@ -61,19 +57,19 @@ pub enum ImageError {
         /// As given.
         path: String,
     },
-    /// A layer that is not read.
+    /// A layer of a type that is not supported.
     #[error(
-        "{image}: a layer of type {media_type} is not read{why}; layers are tar, tar+gzip or tar+zstd"
+        "{image}: a layer of type {media_type} is not supported{why}; use tar, tar+gzip or tar+zstd"
     )]
     LayerType {
         /// The image.
         image: String,
         /// Its media type.
         media_type: String,
-        /// Why, where there is something to say.
+        /// Why, if there is a reason to name.
         why: &'static str,
     },
-    /// Too much.
+    /// More than the limits.
     #[error("{image}: its layers {why}; put the manifests in an image of their own")]
     TooLarge {
         /// The image.
@@ -92,7 +88,7 @@ pub enum ImageError {
         #[source]
         source: LayerError,
     },
-    /// Not what was hoped for at the path.
+    /// The path has no usable content.
     #[error("{image}")]
     Tree {
         /// The image.
@@ -101,15 +97,15 @@ pub enum ImageError {
         #[source]
         source: TreeError,
     },
-    /// Longer than `TIMEOUT`.
-    #[error("{image}: not there after {} minutes", TIMEOUT.as_secs() / 60)]
+    /// Longer than [`IMAGE_TIME`].
+    #[error("{image}: timed out after {} s", IMAGE_TIME.as_secs())]
     TimedOut {
         /// The image.
         image: String,
     },
 }
 
-/// What is wanted.
+/// What is read from an image.
 struct Wanted {
     image: String,
     reference: Reference,
@@ -119,7 +115,7 @@ struct Wanted {
     seen: String,
 }
 
-/// What the bytes of a layer are.
+/// The content of a layer.
 #[derive(Debug, PartialEq, Eq)]
 enum Content {
     Archive(Compression),
@@ -151,7 +147,7 @@ pub async fn fetch(source: &DockerSource, access: &Access<'_>) -> Result<Fetched
         seen: registry::seen_by(source.plain_http, access),
     };
     let fetching = wanted.fetch(source.plain_http, access);
-    match tokio::time::timeout(TIMEOUT, fetching).await {
+    match tokio::time::timeout(IMAGE_TIME, fetching).await {
         Ok(fetched) => fetched,
         Err(_) => Err(ImageError::TimedOut {
             image: wanted.image,
@@ -223,7 +219,7 @@ impl Wanted {
         }
         let is_image = [IMAGE_CONFIG_MEDIA_TYPE, IMAGE_DOCKER_CONFIG_MEDIA_TYPE]
             .contains(&manifest.config.media_type.as_str());
-        // Of what is not read, nothing is fetched.
+        // All types are checked before anything is fetched.
         let contents = manifest.layers.iter().map(|layer| {
             content(layer, is_image).map_err(|why| ImageError::LayerType {
                 image: self.image.clone(),
@@ -238,7 +234,7 @@ impl Wanted {
                 Content::Nothing => continue,
                 Content::File(title) => {
                     let blob = registry.blob(descriptor).await?;
-                    let bytes = blob.read("a file", MAX_FILE).await?;
+                    let bytes = blob.read(DOCUMENT).await?;
                     Layer {
                         entries: vec![(title, Node::File(bytes.into()))],
                         ..Layer::default()
@@ -261,7 +257,7 @@ impl Wanted {
         tree.package(&self.path).map_err(wrong)
     }
 
-    /// What a tag stands for now, for runs without the network.
+    /// Notes what a tag stands for now, for `--offline`.
     fn note(&self, access: &Access<'_>, note: &Note) {
         if let (None, Some(tag)) = (self.reference.digest(), self.reference.tag()) {
             access.cache.set_note(NOTES, &self.key(tag), note);
@@ -283,17 +279,17 @@ impl Wanted {
         }
     }
 
-    /// Of the note on the wanted path of a tag or digest. Of a digest of an index each architecture has its own image.
+    /// The key of the note on the wanted path of a tag or digest. In an index each architecture has its own image.
     fn key(&self, name: &str) -> String {
         let repository = registry::repository(&self.reference);
         let architecture = registry::manifest::architecture();
-        // What a digest stands for is the same for everybody.
+        // A digest means the same content for everyone.
         let seen = if name.contains(':') { "" } else { &self.seen };
         format!("{repository} {name}{seen} {architecture} /{}", self.path)
     }
 }
 
-/// What a layer is, or why it is not read. Of an image it is what docker and OCI say; artifacts have types of their own.
+/// The content of a layer by its media type, or why it is not supported. Artifacts have media types of their own.
 fn content(layer: &OciDescriptor, is_image: bool) -> Result<Content, &'static str> {
     let media_type = layer.media_type.as_str();
     if media_type.contains("nondistributable") || media_type.contains("foreign") {
@@ -317,7 +313,7 @@ fn content(layer: &OciDescriptor, is_image: bool) -> Result<Content, &'static st
     ];
     let known = known.into_iter().find(|(end, _)| media_type.ends_with(end));
     match known {
-        // What oras makes of a file for which no type is given.
+        // oras uses this type for a file without a given type.
         Some((_, Compression::None)) if !is_image && annotation(UNPACK) != Some("true") => {
             match annotation(TITLE).and_then(normal_path) {
                 Some(title) if !title.is_empty() && !title.ends_with(".tar") => {
@@ -331,8 +327,8 @@ fn content(layer: &OciDescriptor, is_image: bool) -> Result<Content, &'static st
     }
 }
 
-/// Reads a layer on a thread of its own while its bytes come. What is wrong with the bytes that came is told before what is
-/// wrong with the archive: of other bytes nothing else can be expected.
+/// Reads a layer on its own thread while its bytes arrive. An error of the transfer is reported before an error of the archive,
+/// because it explains that one.
 async fn read(
     mut blob: Blob<'_>,
     compression: Compression,
@@ -358,7 +354,7 @@ async fn read(
         if sender.send(chunk).await.is_ok() {
             continue;
         }
-        // It stopped: at the end of the archive, or at something wrong.
+        // The reader stopped: at the end of the archive or at an error.
         let read = (&mut reading).await.unwrap_or_else(ended);
         if !read.0.as_ref().is_err_and(LayerError::is_limit) {
             while blob.next().await?.is_some() {}

@@ -1,7 +1,7 @@
-//! Where indexes, catalogues and packages are read: a file a kind of source, every error with its location.
+//! Reads indexes, catalogues and packages: one module for each kind of source, and every error names its location.
 //!
-//! Every source ends in a [`Package`] in memory and in the digest of its content; what was fetched is kept in one [`cache`].
-//! With a warm cache a source is asked once at most: whether what can move has moved.
+//! Every source yields a [`Package`] in memory and the digest of its content; what was fetched is kept in one [`cache`].
+//! With a warm cache at most one request is sent: whether something that can change has changed.
 
 pub mod archive;
 pub mod cache;
@@ -10,10 +10,11 @@ pub mod credentials;
 pub mod folder;
 pub mod git;
 mod host;
+mod http;
 pub mod image;
 pub mod location;
+mod names;
 pub mod registry;
-mod retry;
 mod title;
 pub mod url;
 
@@ -26,16 +27,16 @@ use credentials::Credentials;
 
 pub use title::title;
 
-/// What every source is read with.
+/// The inputs that every source shares.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {
-    /// What was fetched before.
+    /// Content of earlier fetches.
     pub cache: &'a Cache,
-    /// Only the cache is asked (`--offline`).
+    /// Use only the cache (`--offline`).
     pub offline: bool,
     /// Whether files, credentials and settings of this machine may be used: not for catalogues in a cluster (semantics 16).
     pub ambient: bool,
-    /// Those of the source's Secret.
+    /// The credentials from the source's Secret.
     pub credentials: Option<&'a Credentials>,
 }
 
@@ -50,16 +51,16 @@ pub struct Fetched {
     pub resolved: Option<String>,
 }
 
-/// Why a source cannot be read: each kind of source says it in its own words, with the way out.
+/// Why a source cannot be read, with what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// None of the kinds that are known, or several.
-    #[error("a source is one of git, docker, helm, url and inline")]
+    /// No known kind of source, or several.
+    #[error("a source needs exactly one of git, docker, helm, url and inline")]
     Kind,
     /// A relative location that cannot be resolved.
     #[error(transparent)]
     Location(#[from] LocationError),
-    /// A file, an answer of a web server, an object in a store.
+    /// A file, a URL or an object in a store.
     #[error(transparent)]
     Url(#[from] url::UrlError),
     /// A repository.

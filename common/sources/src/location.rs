@@ -1,31 +1,93 @@
-//! Catalogues by location: AddonCatalogue manifests or a kops index, told apart by their content.
+//! Catalogues by location: AddonCatalogue manifests or a kops index, distinguished by their content.
 
-use anyhow::{Context as _, Result, bail};
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::names;
+use common::catalogue::channel::ChannelError;
 use common::catalogue::{Catalogue, Origin, channel};
-use common::manifest::yaml::{YamlOptions, documents};
+use common::manifest::yaml::{YamlError, YamlOptions, documents};
 use serde_json::Value;
 
-use crate::{Access, url};
+use crate::Access;
+use crate::url::{self, UrlError};
 
-/// One catalogue, or the index, that stands at a location.
+/// A catalogue or an index at a location.
 #[derive(Debug)]
 pub struct Located {
-    /// The catalogue as it would be added: name, labels and annotations of the file (of an index the name alone), and the
-    /// location as base of relative manifests where the file gives none.
+    /// The catalogue as it would be added: with the name, labels and annotations of the file (of an index only its name), and
+    /// with the location as the base of relative manifests if the file sets none.
     pub object: AddonCatalogue,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
     /// The absolute location.
     pub location: String,
 }
 
+/// Why a location holds neither catalogues nor an index.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogueError {
+    /// It cannot be fetched.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// The index cannot be read.
+    #[error(transparent)]
+    Index(#[from] ChannelError),
+    /// Not YAML.
+    #[error("{location}")]
+    Yaml {
+        /// Of the file.
+        location: String,
+        /// Why.
+        #[source]
+        source: YamlError,
+    },
+    /// A document of another kind beside a catalogue.
+    #[error("{place}: not an AddonCatalogue; a file holds only catalogues, or one index")]
+    Kind {
+        /// `LOCATION:LINE`.
+        place: String,
+    },
+    /// A catalogue that would not be what the file says.
+    #[error("{place}")]
+    Document {
+        /// `LOCATION:LINE`.
+        place: String,
+        /// Why.
+        #[source]
+        source: DocumentError,
+    },
+}
+
+/// Why a document is not a catalogue that this client can use.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// Another version of the API.
+    #[error("apiVersion {found} is not supported; use {}", names::API_VERSION)]
+    Version {
+        /// As given.
+        found: String,
+    },
+    /// A value of the wrong type.
+    #[error("{field}")]
+    Malformed {
+        /// `spec` or `metadata`.
+        field: &'static str,
+        /// Why.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Fields that would be lost.
+    #[error("unknown field {fields}; remove it or correct its name")]
+    Unknown {
+        /// Their paths.
+        fields: String,
+    },
+}
+
 /// Fetches and reads everything at a location: one index, or one AddonCatalogue a document.
 ///
 /// # Errors
-/// It cannot be fetched, or is neither; with its place. A field that no AddonCatalogue has is an error: it would be lost.
-pub async fn read(location: &str, access: &Access<'_>) -> Result<Vec<Located>> {
+/// [`CatalogueError`]. A field that no AddonCatalogue has is an error: it would be lost.
+pub async fn read(location: &str, access: &Access<'_>) -> Result<Vec<Located>, CatalogueError> {
     let location = url::absolute(location)?;
     let fetched = url::fetch(&location, access).await?;
     let mut documents = documents(&fetched.bytes, &YamlOptions::default()).peekable();
@@ -37,25 +99,32 @@ pub async fn read(location: &str, access: &Access<'_>) -> Result<Vec<Located>> {
     }
     let mut found = Vec::new();
     for document in documents {
-        let document = document.with_context(|| location.clone())?;
+        let document = document.map_err(|source| CatalogueError::Yaml {
+            location: location.clone(),
+            source,
+        })?;
         let place = format!("{location}:{}", document.line);
         if document.value.is_null() {
             continue;
         }
         if !is_catalogue(&document.value) {
-            bail!("{place}: not an AddonCatalogue; a file holds catalogues only, or one index");
+            return Err(CatalogueError::Kind { place });
         }
-        let object = typed(document.value).with_context(|| place)?;
+        let object = typed(document.value);
+        let object = object.map_err(|source| CatalogueError::Document { place, source })?;
         found.push(located(object, Vec::new(), location.clone()));
     }
     Ok(found)
 }
 
-/// All entries at a location, for commands that need no catalogue in a cluster; and what the user should know.
+/// All entries at a location, for commands that need no catalogue in a cluster; and warnings for the user.
 ///
 /// # Errors
 /// See [`read`].
-pub async fn entries(location: &str, access: &Access<'_>) -> Result<(Catalogue, Vec<String>)> {
+pub async fn entries(
+    location: &str,
+    access: &Access<'_>,
+) -> Result<(Catalogue, Vec<String>), CatalogueError> {
     let (mut catalogue, mut warnings) = (Catalogue::default(), Vec::new());
     for one in read(location, access).await? {
         let origin = Origin::Index {
@@ -84,26 +153,27 @@ fn is_catalogue(document: &Value) -> bool {
         && text("kind") == Some("AddonCatalogue")
 }
 
-fn typed(document: Value) -> Result<AddonCatalogue> {
+fn typed(document: Value) -> Result<AddonCatalogue, DocumentError> {
     let version = document.get("apiVersion").and_then(Value::as_str);
     if version != Some(names::API_VERSION) {
-        bail!(
-            "apiVersion {} is not known here; this client knows {}",
-            version.unwrap_or_default(),
-            names::API_VERSION
-        );
+        let found = version.unwrap_or_default().to_owned();
+        return Err(DocumentError::Version { found });
     }
+    let malformed = |field| move |source| DocumentError::Malformed { field, source };
     let spec = document.get("spec").cloned().unwrap_or_default();
-    let read: AddonCatalogueSpec = serde_json::from_value(spec.clone()).context("spec")?;
+    let read: AddonCatalogueSpec =
+        serde_json::from_value(spec.clone()).map_err(malformed("spec"))?;
+    let kept = serde_json::to_value(&read).map_err(malformed("spec"))?;
     let mut unknown = Vec::new();
-    lost(&spec, &serde_json::to_value(&read)?, "spec", &mut unknown);
+    lost(&spec, &kept, "spec", &mut unknown);
     if !unknown.is_empty() {
-        bail!("unknown field {}", unknown.join(", "));
+        let fields = unknown.join(", ");
+        return Err(DocumentError::Unknown { fields });
     }
     let metadata = document.get("metadata").cloned().unwrap_or_default();
     let mut object = AddonCatalogue::new("", read);
-    object.metadata = serde_json::from_value(metadata).context("metadata")?;
-    // Those of the cluster that the file was copied from.
+    object.metadata = serde_json::from_value(metadata).map_err(malformed("metadata"))?;
+    // A file that was copied from a cluster holds these.
     object.metadata.resource_version = None;
     object.metadata.uid = None;
     object.metadata.creation_timestamp = None;
@@ -111,7 +181,7 @@ fn typed(document: Value) -> Result<AddonCatalogue> {
     Ok(object)
 }
 
-/// Paths of fields that were written and not read; an empty value loses nothing.
+/// Collects the paths of fields that were not read; an empty value loses nothing.
 fn lost(written: &Value, read: &Value, path: &str, found: &mut Vec<String>) {
     match (written, read) {
         (Value::Object(written), Value::Object(read)) => {
@@ -172,7 +242,8 @@ mod tests {
             (
                 json!({"source": {"url": {"manifest": "a", "sha": "1"}}, "hash": "2"}),
                 Some(
-                    "unknown field spec.addons[0].versions[0].hash, spec.addons[0].versions[0].source.url.sha",
+                    "unknown field spec.addons[0].versions[0].hash, spec.addons[0].versions[0].source.url.sha; \
+                     remove it or correct its name",
                 ),
             ),
         ] {

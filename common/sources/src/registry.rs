@@ -3,20 +3,19 @@
 //! References and manifests are oci-client's. The requests are our own, for oci-client asks `/v2/` before everything, sends
 //! passwords wherever a registry sends for tokens, reads answers of any size and follows redirects to plain HTTP.
 //!
-//! Requests: a manifest by name is one. A registry that takes the Secret's password as it is costs none more; one that wants a
-//! token, two more once in a run (its refusal, and the token: tokens are not kept on disk); one that wants the password of
-//! `docker login`, one more.
+//! Requests: one for a manifest by name. A registry that takes the Secret's password directly needs no other; one that wants a
+//! token needs two more per run (its refusal, and the token: tokens are not kept on disk); one that wants the password of
+//! `docker login` needs one more.
 
+mod answers;
 mod blob;
 mod challenge;
 pub mod chart;
 pub mod docker_config;
 mod error;
-mod headers;
 mod login;
 pub mod manifest;
 mod reference;
-mod transport;
 
 use std::time::Duration;
 
@@ -24,14 +23,14 @@ use common::manifest::digest;
 use oci_client::Reference;
 use oci_client::manifest::{OciDescriptor, OciImageManifest};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::redirect::Policy;
-use reqwest::{Client, Method, RequestBuilder, Response};
+use reqwest::{Method, Request, Response};
 use serde::Deserialize;
 use url::Url;
 
-use super::Access;
-use super::cache::Cache;
-use super::retry::Tries;
+use crate::Access;
+use crate::cache::Cache;
+use crate::http::retry::Tries;
+use crate::http::{Http, HttpError, Redirects, bound};
 
 pub use blob::Blob;
 use blob::{Remote, Rest};
@@ -42,17 +41,13 @@ use manifest::Manifest;
 pub use reference::{reference, repository, short};
 use reference::{sha256, shown};
 
-/// Bytes of a manifest, as registries limit them.
-const MAX_MANIFEST: u64 = 4 << 20;
-/// Bytes of a blob that is kept in the cache, so that what lies beside in one image is not fetched again.
+/// Bytes of a blob that is kept in the cache, so that a second folder of the same image is not fetched again.
 const MAX_KEPT: u64 = 32 << 20;
-/// Bytes of a page of tags.
-const MAX_PAGE: u64 = 4 << 20;
-/// Pages of tags, each of [`PAGE`] or of what the registry gives at the most.
+/// Pages of tags, each of [`PAGE`] tags or of the registry's own limit.
 const MAX_PAGES: usize = 50;
 /// Tags asked for at once.
 const PAGE: &str = "1000";
-/// Refusals of one request that are answered: of a password that was not asked for, and of nothing at all.
+/// Refusals of one request that are answered: of a password that the registry did not ask for, then of no credentials.
 const MAX_ANSWERS: usize = 2;
 
 /// One repository of a registry.
@@ -61,19 +56,17 @@ pub struct Registry<'a> {
     origin: String,
     offline: bool,
     cache: &'a Cache,
-    client: Client,
-    /// For tokens: no redirects, which could lead a password or a refresh token to another host.
-    tokens: Client,
+    http: Http,
     login: Login<'a>,
     authorization: Option<HeaderValue>,
-    /// Whether it was looked up what the registry wanted the last time.
+    /// Whether the token server of the last run was looked up.
     recalled: bool,
 }
 
-/// An image, found.
+/// An image that a name stands for.
 #[derive(Debug)]
 pub struct Found {
-    /// `sha256:…` of what the name stands for: of the index, where it is one.
+    /// `sha256:…` of the named manifest, which may be an index.
     pub named: String,
     /// `sha256:…` of the image's manifest.
     pub digest: String,
@@ -81,17 +74,14 @@ pub struct Found {
     pub manifest: OciImageManifest,
 }
 
-/// What a small answer is, and its bytes at the most.
-struct Small(&'static str, u64);
-
 #[derive(Deserialize)]
 struct Tags {
-    // Null where there is none.
+    // Null if there are none.
     tags: Option<Vec<String>>,
 }
 
-/// Of notes on what a name stands for: what was heard over plain HTTP, or with the credentials of a Secret, is not believed
-/// elsewhere.
+/// Part of the keys of notes: what a name stood for over plain HTTP, or with the credentials of a Secret, is not used for other
+/// requests.
 #[must_use]
 pub fn seen_by(plain_http: bool, access: &Access<'_>) -> String {
     let scheme = if plain_http { "http" } else { "https" };
@@ -111,23 +101,16 @@ impl<'a> Registry<'a> {
         plain_http: bool,
         access: &Access<'a>,
     ) -> Result<Self, RegistryError> {
-        let guarded = !access.ambient;
-        let ca = access.credentials.and_then(|credentials| {
-            let ca = credentials.ca.as_deref()?;
-            Some((ca, &credentials.secret))
-        });
-        let client = |redirects| transport::client(ca, redirects, guarded);
         let login = Login::new(reference, plain_http, access)?;
         let scheme = if plain_http { "http" } else { "https" };
-        let origin = format!("{scheme}://{}", reference.resolve_registry());
-        transport::check_address(&origin, guarded)?;
+        // Digests stand for the bytes as they are stored, so nothing is unpacked on the way.
+        let http = Http::new(access.credentials, !access.ambient, false);
         Ok(Self {
-            origin,
+            origin: format!("{scheme}://{}", reference.resolve_registry()),
             reference: reference.clone(),
             offline: access.offline,
             cache: access.cache,
-            client: client(transport::redirects(guarded))?,
-            tokens: client(Policy::none())?,
+            http: http.map_err(|source| wrong(&repository(reference), source))?,
             authorization: login.first(),
             login,
             recalled: false,
@@ -142,8 +125,10 @@ impl<'a> Registry<'a> {
         let location = self.location(tag);
         let path = format!("manifests/{tag}");
         let accept = manifest::MEDIA_TYPES.join(", ");
-        let response = self.send(Method::HEAD, &path, &accept, &location).await?;
-        match headers::digest(response.headers()) {
+        let mut tries = Tries::default();
+        let response = self.send(&mut tries, Method::HEAD, &path, &accept, &location);
+        let response = response.await?;
+        match answers::digest(response.headers()) {
             Some(digest) => Ok(digest),
             None => Ok(self.manifest(tag).await?.0),
         }
@@ -188,16 +173,20 @@ impl<'a> Registry<'a> {
     pub async fn blob(&mut self, descriptor: &OciDescriptor) -> Result<Blob<'a>, RegistryError> {
         let location = self.location(&descriptor.digest);
         let wanted = sha256(&descriptor.digest, &location)?.to_owned();
-        // A size below zero is none.
+        // A negative size counts as 0.
         let size = u64::try_from(descriptor.size).unwrap_or_default();
         let (rest, kept) = match self.cache.get(&wanted) {
             Some(bytes) => (Rest::Cached(bytes), None),
             None => {
                 let path = format!("blobs/{}", descriptor.digest);
-                let response = self.send(Method::GET, &path, "*/*", &location).await?;
-                let again = self.request(Method::GET, &path, "*/*");
+                let mut tries = Tries::default();
+                let response = self.send(&mut tries, Method::GET, &path, "*/*", &location);
+                let response = response.await?;
+                let request = self.request(Method::GET, &path, "*/*");
+                let request = request.map_err(|source| wrong(&location, source))?;
                 let kept = (size <= MAX_KEPT).then(Vec::new);
-                (Rest::Remote(Box::new(Remote::new(response, again))), kept)
+                let remote = Remote::new(self.http.clone(), response, request);
+                (Rest::Remote(Box::new(remote)), kept)
             }
         };
         Ok(Blob::new(location, wanted, size, rest, kept, self.cache))
@@ -216,16 +205,14 @@ impl<'a> Registry<'a> {
         let mut tags = Vec::new();
         let mut path = format!("tags/list?n={PAGE}");
         for _ in 0..MAX_PAGES {
-            let page = Small("a page of tags", MAX_PAGE);
-            let (headers, bytes) = self
-                .read(&path, "application/json", &location, page)
-                .await?;
-            let next = headers::next_page(&headers);
+            let read = self.read(&path, "application/json", &location);
+            let (headers, bytes) = read.await?;
+            let next = answers::next_page(&headers);
             let page: Tags =
-                serde_json::from_slice(&bytes).map_err(|_| wrong("is no JSON with tags"))?;
+                serde_json::from_slice(&bytes).map_err(|_| wrong("is not valid JSON"))?;
             tags.extend(page.tags.unwrap_or_default());
             match next {
-                // Only the query is taken over: it cannot lead elsewhere.
+                // Only the query is used, so that the link cannot lead to another host.
                 Some(query) => path = format!("tags/list?{query}"),
                 None => return Ok(tags),
             }
@@ -245,9 +232,8 @@ impl<'a> Registry<'a> {
             None => {
                 let path = format!("manifests/{name}");
                 let accept = manifest::MEDIA_TYPES.join(", ");
-                let manifest = Small("the manifest", MAX_MANIFEST);
-                let (headers, bytes) = self.read(&path, &accept, &location, manifest).await?;
-                let claimed = headers::digest(&headers);
+                let (headers, bytes) = self.read(&path, &accept, &location).await?;
+                let claimed = answers::digest(&headers);
                 let found = digest::sha256(&bytes);
                 let claimed = claimed
                     .as_deref()
@@ -269,9 +255,10 @@ impl<'a> Registry<'a> {
         Ok((digest, read))
     }
 
-    /// Sends a request for something of this repository, and answers what the registry wants to know.
+    /// Sends a request for this repository, and authenticates when the registry asks for it.
     async fn send(
         &mut self,
+        tries: &mut Tries,
         method: Method,
         path: &str,
         accept: &str,
@@ -284,8 +271,13 @@ impl<'a> Registry<'a> {
         self.recall().await?;
         let mut answered = 0;
         loop {
-            let request = self.request(method.clone(), path, accept);
-            let response = transport::send(request, location).await?;
+            let failed = |source| wrong(location, source);
+            let request = self.request(method.clone(), path, accept).map_err(failed)?;
+            let sent = self
+                .http
+                .send(tries, &request, Redirects::Anywhere, None)
+                .await;
+            let response = sent.map_err(failed)?;
             let status = response.status();
             let is_refusal = matches!(status.as_u16(), 401 | 403) && self.is_ours(response.url());
             if is_refusal && answered < MAX_ANSWERS {
@@ -294,13 +286,13 @@ impl<'a> Registry<'a> {
                 let next = match Challenge::read(response.headers()) {
                     Some(challenge) => {
                         challenge.remember(self.cache, &self.origin);
-                        let answer = self.login.answer(&self.tokens, &challenge, sent.as_ref());
+                        let answer = self.login.answer(&self.http, &challenge, sent.as_ref());
                         answer.await?
                     }
                     None => None,
                 };
                 let has_new = next.is_some() && next != sent;
-                // A registry that minds a password which it did not ask for says what it wants when asked without.
+                // A registry that rejects an unexpected password says what it wants when it gets none.
                 let unasked = status.as_u16() == 403 && sent.is_some();
                 if has_new || unasked {
                     self.authorization = next;
@@ -314,36 +306,38 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// A request with what is known to be wanted.
-    fn request(&self, method: Method, path: &str, accept: &str) -> RequestBuilder {
+    /// A request with the credentials so far.
+    fn request(&self, method: Method, path: &str, accept: &str) -> Result<Request, HttpError> {
         let url = format!("{}/v2/{}/{path}", self.origin, self.reference.repository());
-        let request = self.client.request(method, &url).header(ACCEPT, accept);
-        match &self.authorization {
-            Some(authorization) => request.header(AUTHORIZATION, authorization.clone()),
-            None => request,
+        let mut request = self.http.client.request(method, &url);
+        request = request.header(ACCEPT, accept);
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization.clone());
         }
+        Ok(request.build()?)
     }
 
-    /// Gets the whole of a small answer; one that breaks off is asked for again.
+    /// Gets the whole of a manifest or a page of tags; an answer that breaks off is asked for again.
     async fn read(
         &mut self,
         path: &str,
         accept: &str,
         location: &str,
-        Small(what, limit): Small,
     ) -> Result<(HeaderMap, Vec<u8>), RegistryError> {
         let mut tries = Tries::default();
         loop {
-            let response = self.send(Method::GET, path, accept, location).await?;
+            let response = self
+                .send(&mut tries, Method::GET, path, accept, location)
+                .await?;
             let headers = response.headers().clone();
-            match transport::body(response, location, what, limit).await {
-                Err(RegistryError::Http { .. }) if tries.again(Duration::ZERO).await => {}
-                read => return Ok((headers, read?)),
+            match bound::body(response, bound::MANIFEST).await {
+                Err(error) if error.is_passing() && tries.again(Duration::ZERO).await => {}
+                read => return Ok((headers, read.map_err(|source| wrong(location, source))?)),
             }
         }
     }
 
-    /// Gets a token before the registry has to ask for one, where it did so the last time.
+    /// Gets a token before the registry asks for one, if it did so in the last run.
     async fn recall(&mut self) -> Result<(), RegistryError> {
         if std::mem::replace(&mut self.recalled, true) {
             return Ok(());
@@ -351,10 +345,10 @@ impl<'a> Registry<'a> {
         let Some(challenge) = Challenge::recall(self.cache, &self.origin) else {
             return Ok(());
         };
-        match self.login.answer(&self.tokens, &challenge, None).await {
+        match self.login.answer(&self.http, &challenge, None).await {
             Ok(token) => self.authorization = token,
             Err(error @ RegistryError::Unauthorized { .. }) => return Err(error),
-            // The place may have moved: the registry will say where it is now.
+            // The token server may have moved: the registry will name the new one.
             Err(_) => {}
         }
         Ok(())
@@ -363,7 +357,8 @@ impl<'a> Registry<'a> {
     async fn refusal(&self, response: Response, location: String) -> RegistryError {
         let status = response.status();
         let is_ours = self.is_ours(response.url());
-        let detail = transport::detail(response).await;
+        let bytes = bound::body(response, bound::SMALL).await;
+        let detail = answers::detail(&bytes.unwrap_or_default());
         match status.as_u16() {
             401 | 403 if is_ours => {
                 let (who, accept) = self.login.refused();
@@ -387,7 +382,7 @@ impl<'a> Registry<'a> {
         }
     }
 
-    /// Whether an answer is the registry's own, and not of a host to which it sent us on.
+    /// Whether an answer comes from the registry itself, not from the target of a redirect.
     fn is_ours(&self, url: &Url) -> bool {
         Url::parse(&self.origin).is_ok_and(|origin| origin.origin() == url.origin())
     }
@@ -395,5 +390,12 @@ impl<'a> Registry<'a> {
     fn location(&self, name: &str) -> String {
         let separator = if name.contains(':') { '@' } else { ':' };
         format!("{}{separator}{name}", repository(&self.reference))
+    }
+}
+
+fn wrong(location: &str, source: HttpError) -> RegistryError {
+    RegistryError::Http {
+        location: location.to_owned(),
+        source,
     }
 }

@@ -1,4 +1,4 @@
-//! How a source is called where it was not read.
+//! The name of a source in messages.
 
 use common::api::catalogue::{GitRef, Source};
 

@@ -1,9 +1,8 @@
 //! Documents and archives by URL: files of this machine, http(s), and objects in the stores of S3, Google and Azure.
 //!
-//! The same function reads indexes, catalogue files and the manifests that these name. A server is asked once whether the
-//! content that the cache holds has moved.
+//! The same function reads indexes, catalogue files and the manifests that they name. One request asks a server whether the
+//! cached content has changed.
 
-pub(super) mod client;
 mod error;
 mod file;
 mod http;
@@ -15,28 +14,23 @@ use url::Url;
 
 pub use error::UrlError;
 
-use super::{Access, Fetched};
-
-/// Bytes of a document.
-pub const MAX_BYTES: u64 = 16 << 20;
-/// Bytes of an archive, which is told by its ending: `.tgz`, `.tar.gz`.
-pub const MAX_ARCHIVE_BYTES: u64 = 64 << 20;
+use crate::http::bound;
+use crate::{Access, Fetched};
 
 /// What was read at a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Where they lie, after redirects, without credentials and without a query, which may sign the request: for people and
-    /// for places in errors.
+    /// Where they came from, after redirects, without credentials and without the query, which may hold a signature.
     pub location: String,
 }
 
 /// Fetches a location: a path, `file://`, `http://`, `https://`, `s3://BUCKET/KEY`, `gs://BUCKET/KEY` or
 /// `az://CONTAINER/BLOB`.
 ///
-/// Credentials are for the host of an `http(s)` URL. A bucket is no host: for an object in a store, the Secret's annotation
-/// names the bucket with its scheme, `s3://BUCKET`; the endpoint that its requests go to stands in the Secret itself.
+/// Credentials are for the host of an `http(s)` URL. For an object in a store, the Secret's annotation names the bucket with
+/// its scheme, `s3://BUCKET`; the endpoint of the store is an option in the Secret itself.
 ///
 /// # Errors
 /// [`UrlError`].
@@ -48,10 +42,7 @@ pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Document, UrlE
         location: unread(location),
         source,
     })?;
-    if has_credentials(&url) {
-        let location = shown(&url);
-        return Err(UrlError::Credentials { location });
-    }
+    refuse_credentials(&url)?;
     match url.scheme() {
         "file" => match url.to_file_path() {
             Ok(path) => file::read(path, location, access),
@@ -63,7 +54,7 @@ pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Document, UrlE
             }),
         },
         "http" | "https" => {
-            let limit = limit(&url);
+            let limit = limit(url.path());
             http::get(url, limit, access).await
         }
         scheme => match object_store::Kind::of(scheme) {
@@ -81,25 +72,20 @@ pub async fn fetch(location: &str, access: &Access<'_>) -> Result<Document, UrlE
 /// # Errors
 /// [`UrlError`].
 pub(super) async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Document, UrlError> {
-    if has_credentials(&url) {
-        let location = shown(&url);
-        return Err(UrlError::Credentials { location });
-    }
+    refuse_credentials(&url)?;
     http::get(url, limit, access).await
 }
 
-/// The location as it is recorded: paths become absolute `file://` URLs, so that a later upgrade finds them from anywhere.
+/// The location as it is recorded: a path becomes an absolute `file://` URL, so that a later upgrade works from any folder.
 ///
 /// # Errors
 /// A relative path where the working directory is gone; a URL that holds credentials.
 pub fn absolute(location: &str) -> Result<String, UrlError> {
     if location.contains("://") {
-        return match Url::parse(location) {
-            Ok(url) if has_credentials(&url) => Err(UrlError::Credentials {
-                location: shown(&url),
-            }),
-            _ => Ok(location.to_owned()),
-        };
+        if let Ok(url) = Url::parse(location) {
+            refuse_credentials(&url)?;
+        }
+        return Ok(location.to_owned());
     }
     let wrong = |source| UrlError::File {
         location: location.to_owned(),
@@ -124,21 +110,25 @@ impl From<Document> for Fetched {
     }
 }
 
-fn has_credentials(url: &Url) -> bool {
-    url.password().is_some() || !url.username().is_empty()
+fn refuse_credentials(url: &Url) -> Result<(), UrlError> {
+    if url.password().is_none() && url.username().is_empty() {
+        return Ok(());
+    }
+    let location = shown(url);
+    Err(UrlError::Credentials { location })
 }
 
-/// What may come from there at the most.
-fn limit(url: &Url) -> u64 {
-    if is_archive(url) {
-        MAX_ARCHIVE_BYTES
+/// The most bytes that are read from a path: an archive is told by its ending.
+fn limit(path: &str) -> u64 {
+    if is_archive(path) {
+        bound::ARCHIVE
     } else {
-        MAX_BYTES
+        bound::DOCUMENT
     }
 }
 
-fn is_archive(url: &Url) -> bool {
-    url.path().ends_with(".tgz") || url.path().ends_with(".tar.gz")
+fn is_archive(path: &str) -> bool {
+    path.ends_with(".tgz") || path.ends_with(".tar.gz")
 }
 
 /// A location of any source as it may be shown and recorded.
@@ -149,10 +139,10 @@ pub(super) fn without_credentials(location: &str) -> String {
     }
 }
 
-/// The URL as it may be shown and recorded: of a signed URL, the query is what opens it.
+/// The URL as it may be shown and recorded: without credentials and without the query, which may hold a signature.
 pub(super) fn shown(url: &Url) -> String {
     let mut url = url.clone();
-    // Both fail only where there can be none.
+    // Both fail only for URLs that cannot have credentials.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_fragment(None);
@@ -162,7 +152,7 @@ pub(super) fn shown(url: &Url) -> String {
     url.into()
 }
 
-/// As [`shown`], for what is no URL.
+/// As [`shown`], for text that is not a URL.
 fn unread(location: &str) -> String {
     let location = location.split(['?', '#']).next().unwrap_or_default();
     match (location.split_once("://"), location.rsplit_once('@')) {
@@ -176,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_opens_a_url_is_not_shown() {
+    fn secrets_of_a_url_are_not_shown() {
         for (url, expected) in [
             ("https://h/a.yaml", "https://h/a.yaml"),
             ("https://u:p@h:8443/a.yaml#x", "https://h:8443/a.yaml"),

@@ -136,7 +136,7 @@ fn what_is_refused() -> Result<()> {
         ("/loop", "too many redirects", 6),
         (
             "/elsewhere",
-            "a redirect to another scheme is not followed: to file:///etc/passwd",
+            "the redirect to file:///etc/passwd is not followed: it leads to another scheme",
             1,
         ),
         ("/large", "is larger than 16 MiB", 1),

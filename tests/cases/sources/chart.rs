@@ -47,7 +47,7 @@ async fn versions_and_how_often_is_asked() -> Result<()> {
         tally.ran();
     }
     let miss = offline.error(&charts, "web", Some("1.9.0"), None).await?;
-    let words = "/web-1.9.0.tgz is not in the cache, and with --offline nobody is asked";
+    let words = "/web-1.9.0.tgz is not in the cache, and --offline asks no server";
     ensure!(miss.contains(words), "{miss}");
     let miss = Rig::new()?
         .offline()
@@ -142,7 +142,7 @@ async fn the_password_is_for_the_repository_alone() -> Result<()> {
         ),
         (
             Some(secret("kubernetes.io/dockerconfigjson", hosts, USER, None)),
-            "it takes kubernetes.io/basic-auth",
+            "which takes kubernetes.io/basic-auth",
             0,
         ),
     ] {
@@ -175,7 +175,7 @@ async fn the_password_is_for_the_repository_alone() -> Result<()> {
     let error = rig
         .error_at("http://charts.example", "web", None, Some(&far))
         .await?;
-    ensure!(error.contains("is not sent without TLS"), "{error}");
+    ensure!(error.contains("over plain HTTP"), "{error}");
     let inside = format!("http://reader:correct-horse@{}", charts.host());
     let error = rig.error_at(&inside, "web", None, None).await?;
     ensure!(
@@ -244,7 +244,10 @@ async fn an_authority_of_its_own() -> Result<()> {
     let error = rig
         .error(&charts, "web", Some("1.0.0"), Some(&secret))
         .await?;
-    ensure!(error.contains("over plain HTTP, and no digest"), "{error}");
+    ensure!(
+        error.contains("over plain HTTP without a digest"),
+        "{error}"
+    );
     tally.ran();
     Ok(())
 }

@@ -85,7 +85,7 @@ async fn versions_and_ranges() -> Result<()> {
         (Some("~1.9.0"), "app-1.9.1+build.5.tgz 1.9.1+build.5"),
         (Some("1.8.x"), "app-v1.8.0.tgz v1.8.0"),
         (Some(">=1.0.0-0"), "app-2.0.0-rc.1.tgz 2.0.0-rc.1"),
-        (Some("9.9.9"), "charts/app:9.9.9 is not there"),
+        (Some("9.9.9"), "charts/app:9.9.9 was not found"),
         (
             Some(">3"),
             "has no version in \">3\"; it has 2.0.0-rc.1, 1.10.0, 1.9.1+build.5",
@@ -103,9 +103,9 @@ async fn versions_and_ranges() -> Result<()> {
         (
             format!("oci://{host}/charts"),
             "image",
-            "is no Helm chart, but something of type application/vnd.oci.image",
+            "is not a Helm chart but something of type application/vnd.oci.image",
         ),
-        (format!("oci://{host}/charts"), "none", "is not there"),
+        (format!("oci://{host}/charts"), "none", "was not found"),
         (
             format!("oci://{host}/charts/app:1.2.3"),
             "app",
@@ -117,7 +117,11 @@ async fn versions_and_ranges() -> Result<()> {
             "without the chart, a tag or a user",
         ),
         (format!("oci://user:pw@{host}/charts"), "app", "oci://"),
-        (format!("https://{host}/charts"), "app", "is no oci:// URL"),
+        (
+            format!("https://{host}/charts"),
+            "app",
+            "is not a valid oci:// URL",
+        ),
     ] {
         let source = HelmSource {
             url,
@@ -222,17 +226,12 @@ async fn tags_without_end_and_other_bytes() -> Result<()> {
     let registry = Registry::start(Door::Open).await?;
     push(&registry, "charts/app", "1.0.0").await?;
     for (name, part, fault, expected) in [
-        (
-            "tags",
-            "/tags/",
-            Fault::Endless,
-            "a page of tags is larger than",
-        ),
+        ("tags", "/tags/", Fault::Endless, "it is larger than 4 MiB"),
         (
             "no tags",
             "/tags/",
             Fault::Bytes(b"<html>".to_vec()),
-            "is no JSON with tags",
+            "is not valid JSON",
         ),
         ("a chart", "/blobs/", Fault::Bytes(b"x".to_vec()), "only 1"),
         (

@@ -1,8 +1,8 @@
-//! How the cache stays small: after something was written, at most once an hour, its contents are counted, and those that were
-//! used longest ago go until it holds three quarters of [`MAX_BYTES`].
+//! Keeps the cache small: after a write, at most once an hour, the contents that were used longest ago are deleted until the
+//! cache holds three quarters of [`MAX_BYTES`].
 //!
-//! What was used in the last hour stays: another run may be about to read it. So the cache may grow beyond its bound by what
-//! one hour brings. Notes go with the content that they speak of, and so does what a killed run left half written.
+//! Content that was used in the last hour stays, because another process may be about to read it; so the cache can exceed its
+//! bound by what one hour brings. Notes without content and files of killed processes are deleted too.
 
 use std::fs;
 use std::path::Path;

@@ -1,14 +1,15 @@
-//! Which version of a chart is taken.
+//! The choice of a version of a chart.
 
-use addons_versions::constraint;
+use addons_versions::constraint::{self, Constraint};
 
 use super::ChartError;
 use super::index::Entry;
+use crate::names::listed;
 
-/// Versions that an error names.
+/// Versions in an error.
 const NAMED: usize = 5;
 
-/// The entry that is asked for: the exact text before any range, as helm does.
+/// Chooses an entry: the exact text before any range, as helm does.
 pub(super) fn choose<'e>(
     entries: &'e [Entry],
     chart: &str,
@@ -18,33 +19,14 @@ pub(super) fn choose<'e>(
     if let Some(entry) = wanted.and_then(|wanted| entries.iter().find(|e| e.version == wanted)) {
         return Ok(entry);
     }
-    let range = constraint::Constraint::parse(wanted.unwrap_or("*"));
+    let range = Constraint::parse(wanted.unwrap_or("*"));
     let range = range.map_err(|problem| ChartError::Range {
         chart: chart.to_owned(),
         problem,
     })?;
-    let mut sorted: Vec<_> = entries
-        .iter()
-        .filter_map(|entry| Some((constraint::version(&entry.version).ok()?, entry)))
-        .collect();
-    sorted.sort_by(|(a, _), (b, _)| b.cmp_precedence(a));
-    let mut fitting = sorted.iter().filter(|(version, _)| range.matches(version));
-    if let Some((_, entry)) = fitting.next() {
-        return Ok(entry);
-    }
-    let mut known: Vec<&str> = sorted
-        .iter()
-        .take(NAMED)
-        .map(|(_, entry)| entry.version.as_str())
-        .collect();
-    if sorted.len() > NAMED {
-        known.push("…");
-    }
-    let known = match known.as_slice() {
-        [] => "none".to_owned(),
-        known => known.join(", "),
-    };
-    Err(ChartError::Version {
+    let versions = entries.iter();
+    let versions = versions.map(|entry| (entry.version.as_str(), entry));
+    newest(versions, &range).map_err(|known| ChartError::Version {
         url: url.to_owned(),
         chart: chart.to_owned(),
         wanted: wanted.map_or_else(
@@ -55,7 +37,27 @@ pub(super) fn choose<'e>(
     })
 }
 
-/// Whether a version names one, and no range: three numbers.
+/// What belongs to the newest version in a range; if there is none, the newest versions for an error. Texts that are not
+/// versions are ignored, as in helm.
+pub(crate) fn newest<'t, T>(
+    versions: impl Iterator<Item = (&'t str, T)>,
+    range: &Constraint,
+) -> Result<T, String> {
+    let mut sorted: Vec<_> = versions
+        .filter_map(|(text, of)| Some((constraint::version(text).ok()?, text, of)))
+        .collect();
+    sorted.sort_by(|(a, ..), (b, ..)| b.cmp_precedence(a));
+    if let Some(at) = sorted
+        .iter()
+        .position(|(version, ..)| range.matches(version))
+    {
+        return Ok(sorted.swap_remove(at).2);
+    }
+    let known = sorted.iter().map(|(_, text, _)| text);
+    Err(listed(known, NAMED, "none"))
+}
+
+/// Whether this is a version with three numbers, not a range.
 pub(super) fn is_exact(version: &str) -> bool {
     semver(version.strip_prefix('v').unwrap_or(version))
 }

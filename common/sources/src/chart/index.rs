@@ -1,7 +1,7 @@
-//! `index.yaml` of a chart repository, of which one chart is read: it may be 20 MB long.
+//! `index.yaml` of a chart repository, of which one chart is read: the file may have 20 MB.
 //!
-//! `helm repo index` writes every chart as a key at one depth below `entries:`. The lines of the wanted one are cut out and
-//! parsed; an index of any other shape is parsed as a whole.
+//! `helm repo index` writes every chart as a key at one depth below `entries:`. Only the lines of the wanted chart are parsed;
+//! an index of any other shape is parsed as a whole.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,16 +28,16 @@ pub(super) struct Entry {
 pub enum IndexProblem {
     /// It cannot be read.
     Unreadable {
-        /// Where; 0 where that is not known.
+        /// The line; 0 if it is not known.
         line: usize,
     },
-    /// Something else.
+    /// Not an index.
     NoIndex,
     /// It does not have the chart.
     Unknown {
         /// The chart.
         chart: String,
-        /// The one that was probably meant.
+        /// The one that was probably meant, if any.
         near: Option<String>,
         /// How many it has.
         count: usize,
@@ -52,7 +52,7 @@ impl fmt::Display for IndexProblem {
                 write!(f, "the index cannot be read as YAML, line {line}")
             }
             Self::NoIndex => f.write_str(
-                "this is no index of a chart repository, which has a map `entries`; is the URL that of a repository?",
+                "this is not the index of a chart repository: it has no map `entries`; check the URL",
             ),
             Self::Unknown { chart, near, count } => {
                 write!(f, "there is no chart named {chart} among {count}")?;
@@ -72,7 +72,7 @@ pub(super) fn entries(bytes: &[u8], chart: &str) -> Result<Vec<Entry>, IndexProb
     }
     match cut(bytes, chart) {
         Some(Cut::Chart(lines)) => {
-            // Aliases of what stands elsewhere, for example.
+            // This fails for aliases of other parts of the file, for example.
             if let Ok(value) = yaml(lines)
                 && let Some(list) = value.get(chart)
             {
@@ -122,7 +122,7 @@ fn unknown(chart: &str, names: &[&str]) -> IndexProblem {
     }
 }
 
-/// Entries that name no version or archive are as if they were not there, as for helm.
+/// Entries without a version or archive are ignored, as in helm.
 fn read(list: &Value) -> Vec<Entry> {
     let entries = list.as_array().into_iter().flatten();
     let entry = |entry: &Value| {
@@ -150,15 +150,15 @@ fn yaml(bytes: &[u8]) -> Result<Value, IndexProblem> {
     }
 }
 
-/// What the lines of an index show.
+/// A chart in the lines of an index.
 enum Cut<'a> {
-    /// Those of the chart, its name first.
+    /// The lines of the chart, beginning with its name.
     Chart(&'a [u8]),
-    /// The names of all charts, where the wanted one is not among them.
+    /// The wanted chart does not exist: the names of all charts.
     Others(Vec<&'a str>),
 }
 
-/// Cuts the lines of a chart out; `None` where the index is not written as `helm repo index` does it.
+/// Cuts out the lines of a chart; `None` if the index does not have the layout of `helm repo index`.
 fn cut<'a>(bytes: &'a [u8], chart: &str) -> Option<Cut<'a>> {
     let mut lines = Lines { bytes, start: 0 };
     loop {
@@ -192,7 +192,7 @@ fn cut<'a>(bytes: &'a [u8], chart: &str) -> Option<Cut<'a>> {
         if let Some(begin) = begin {
             return bytes.get(begin..start).map(Cut::Chart);
         }
-        // Names of charts need no quotes; whoever writes some is parsed as a whole.
+        // Names of charts need no quotes; an index with quotes is parsed as a whole.
         let name = std::str::from_utf8(rest).ok()?.strip_suffix(':')?;
         if name.contains(['"', '\'', ' ', ':', '&', '*', '{', '[', '?', '!']) {
             return None;
@@ -208,7 +208,7 @@ fn cut<'a>(bytes: &'a [u8], chart: &str) -> Option<Cut<'a>> {
     }
 }
 
-/// Lines, and where they begin.
+/// Lines with their offsets.
 struct Lines<'a> {
     bytes: &'a [u8],
     start: usize,
@@ -301,7 +301,7 @@ generated: "2026-01-01T00:00:00Z"
     }
 
     #[test]
-    fn what_stands_elsewhere_is_found() {
+    fn aliases_are_followed() {
         let index = "entries:\n  a:\n  - &x\n    version: 1.0.0\n    urls: [a.tgz]\n  b:\n  - *x\n";
         assert_eq!(
             entries(index.as_bytes(), "b"),
@@ -310,7 +310,7 @@ generated: "2026-01-01T00:00:00Z"
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn problems_are_named() {
         for (index, expected) in [
             (
                 INDEX,
@@ -323,7 +323,7 @@ generated: "2026-01-01T00:00:00Z"
             ("a: [\n", "the index cannot be read as YAML, line 1"),
             (
                 "<html></html>",
-                "this is no index of a chart repository, which has a map `entries`; is the URL that of a repository?",
+                "this is not the index of a chart repository: it has no map `entries`; check the URL",
             ),
         ] {
             let problem = entries(index.as_bytes(), "webb").unwrap_err();

@@ -2,8 +2,10 @@
 
 use common::render::package::PackageError;
 
-use super::{COMMIT_DEPTH, MAX_OBJECT, MAX_RECEIVED, TIME};
+use super::{COMMIT_DEPTH, MAX_OBJECT, MAX_RECEIVED};
 use crate::credentials::CredentialsError;
+use crate::http::HttpError;
+use crate::http::bound::TIME;
 use crate::url::UrlError;
 
 /// Why a repository, a ref or a path in it cannot be read. Every message names the remote; none holds credentials.
@@ -15,23 +17,15 @@ pub enum GitError {
     /// A Secret of the wrong type, or not for this host.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
-    /// What is no remote.
+    /// Not a remote.
     #[error("{remote}: {why}")]
     Remote {
         /// As given.
         remote: String,
-        /// What is wrong with it, and what goes.
+        /// What is wrong, and what to write.
         why: &'static str,
     },
-    /// Credentials that anybody on the way could read.
-    #[error(
-        "{remote}: credentials are not sent over http, where all on the way can read them; use https://"
-    )]
-    Plain {
-        /// As given.
-        remote: String,
-    },
-    /// A ref with none or more than one of its fields, or one that can be none.
+    /// A ref with none or more than one of its fields, or with an invalid name.
     #[error("{remote}: {why}")]
     BadRef {
         /// As given.
@@ -39,33 +33,35 @@ pub enum GitError {
         /// What is wrong with it.
         why: String,
     },
-    /// Only the cache is asked, and it does not have it.
-    #[error("{remote}: {what} is not in the cache, and --offline asks nobody; run once without it")]
+    /// Not in the cache, and no server may be asked.
+    #[error(
+        "{remote}: {what} is not in the cache, and --offline asks no server; run this once without --offline"
+    )]
     Offline {
         /// As given.
         remote: String,
         /// The ref and path.
         what: String,
     },
-    /// The server wants to know who asks, or does not let them.
-    #[error("{remote}: the server refuses to answer ({status}): {way_out}")]
+    /// The server wants credentials, or rejects them.
+    #[error("{remote}: the server denies access ({status}): {way_out}")]
     Denied {
         /// As given.
         remote: String,
-        /// `401 Unauthorized`, or what ssh says.
+        /// `401 Unauthorized`, or the message of ssh.
         status: String,
-        /// What to look at.
+        /// What to do.
         way_out: String,
     },
-    /// Nothing there.
-    #[error("{remote} is no git repository ({status}), or one that these credentials may not see")]
+    /// Not a repository.
+    #[error("{remote} is not a git repository ({status}), or these credentials may not read it")]
     Missing {
         /// As given.
         remote: String,
-        /// What the server says.
+        /// The answer of the server.
         status: String,
     },
-    /// Any other answer than wanted.
+    /// Any other error status.
     #[error("{remote}: the server answers {status}")]
     Status {
         /// As given.
@@ -73,30 +69,18 @@ pub enum GitError {
         /// `500 Internal Server Error`.
         status: String,
     },
-    /// A redirect to a place that the remote does not name.
-    #[error(
-        "{remote}: the redirect to {to} is not followed: it leads {why}; if it is right, make it the remote"
-    )]
-    Redirect {
-        /// As given.
-        remote: String,
-        /// Where to, without credentials.
-        to: String,
-        /// `to another host`, …
-        why: &'static str,
-    },
     /// The server is not the one that `known_hosts` names.
     #[error(
-        "{remote}: the key of the host is not in known_hosts, or is another one ({text}); ask its owner for the right \
-         one (ssh-keyscan shows what it offers)"
+        "{remote}: the key of the host is not in known_hosts, or differs from it ({text}); ask the owner of the host \
+         for its key (ssh-keyscan shows the one that it offers)"
     )]
     HostKey {
         /// As given.
         remote: String,
-        /// What ssh says.
+        /// The message of ssh.
         text: String,
     },
-    /// A program of this machine.
+    /// A program cannot be started.
     #[error(
         "{remote}: the program {program} cannot be started; install OpenSSH's client, or use https://"
     )]
@@ -109,7 +93,7 @@ pub enum GitError {
         #[source]
         source: std::io::Error,
     },
-    /// A branch or tag that is not there.
+    /// A branch or tag that does not exist.
     #[error("{remote} has no {kind} {name:?}; {near}")]
     Ref {
         /// As given.
@@ -118,18 +102,18 @@ pub enum GitError {
         kind: &'static str,
         /// Its name.
         name: String,
-        /// Those that there are.
+        /// Names that exist.
         near: String,
     },
-    /// HEAD leads nowhere.
+    /// HEAD names no commit.
     #[error(
-        "{remote} has no commit yet, or its HEAD names a branch that is not there; give a branch"
+        "{remote} has no commit yet, or its HEAD names a branch that does not exist; name a branch"
     )]
     Unborn {
         /// As given.
         remote: String,
     },
-    /// A commit that is not there.
+    /// A commit that cannot be fetched.
     #[error(
         "{remote} does not hand out commit {commit}, and none of its branches and tags has it among the last {COMMIT_DEPTH}"
     )]
@@ -138,19 +122,19 @@ pub enum GitError {
         remote: String,
         /// Its full id.
         commit: String,
-        /// What the server said when it was asked for that commit alone.
+        /// The error when the commit was asked for by its id.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// What a ref names is no commit.
-    #[error("{remote}: {id} is no commit")]
+    /// A ref names something other than a commit.
+    #[error("{remote}: {id} is not a commit")]
     NoCommit {
         /// As given.
         remote: String,
         /// The object.
         id: String,
     },
-    /// A path that leads out of the tree, or can be none.
+    /// A path that leads out of the tree, or is invalid.
     #[error(
         "path {path:?} leads out of the repository {remote}; give a file or folder in its tree"
     )]
@@ -160,22 +144,22 @@ pub enum GitError {
         /// The path.
         path: String,
     },
-    /// A path that is not in the tree.
-    #[error("{location}: nothing is there; {near}")]
+    /// A path that does not exist.
+    #[error("{location} does not exist; {near}")]
     Path {
         /// `REMOTE@COMMIT:PATH`.
         location: String,
-        /// What there is.
+        /// Names that exist.
         near: String,
     },
     /// A symlink that is not followed.
     #[error(
-        "{location} is a symlink to {target:?}, which is no file in the same repository; put the file there"
+        "{location} is a symlink to {target:?}, which is not a file in the same repository; commit the file itself"
     )]
     Symlink {
         /// `REMOTE@COMMIT:PATH`.
         location: String,
-        /// Where it leads.
+        /// Its target.
         target: String,
     },
     /// A submodule.
@@ -186,40 +170,49 @@ pub enum GitError {
         /// `REMOTE@COMMIT:PATH`.
         location: String,
     },
-    /// A file that is kept elsewhere.
+    /// A file in Git LFS.
     #[error("{location} is kept in Git LFS, which is not fetched; commit the file itself")]
     Lfs {
         /// `REMOTE@COMMIT:PATH`.
         location: String,
     },
-    /// A name that is no text.
+    /// A file name that is not UTF-8.
     #[error("{location}: a file name in it is not UTF-8")]
     Name {
         /// `REMOTE@COMMIT:PATH`.
         location: String,
     },
-    /// What a package cannot hold.
+    /// The files cannot be a package.
     #[error("{location}: {source}; name a smaller folder as path")]
     Package {
         /// `REMOTE@COMMIT:PATH`.
         location: String,
-        /// Which rule.
+        /// Why.
         source: PackageError,
     },
-    /// The server sends too much.
+    /// More bytes than `MAX_RECEIVED`.
     #[error("{remote} sends more than {} MiB; the source of an add-on needs a smaller repository", MAX_RECEIVED >> 20)]
     TooLarge {
         /// As given.
         remote: String,
     },
     /// No end within `TIME`.
-    #[error("{remote} is not read after {} s", TIME.as_secs())]
+    #[error("{remote}: timed out after {} s", TIME.as_secs())]
     Timeout {
         /// As given.
         remote: String,
     },
-    /// No connection, or one that broke.
-    #[error("{remote}: the connection fails")]
+    /// No usable answer over http.
+    #[error("{remote} cannot be fetched")]
+    Http {
+        /// As given.
+        remote: String,
+        /// Why.
+        #[source]
+        source: HttpError,
+    },
+    /// No connection over ssh, or one that broke off.
+    #[error("{remote}: the connection failed")]
     Connection {
         /// As given.
         remote: String,
@@ -227,12 +220,12 @@ pub enum GitError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// What is no git protocol, or is cut short.
-    #[error("{remote}: what the server sends is no git protocol, or breaks off")]
+    /// Not the git protocol, or cut off.
+    #[error("{remote}: the server does not speak the git protocol, or the connection broke off")]
     Protocol {
         /// As given.
         remote: String,
-        /// gix' words.
+        /// The error of gix.
         #[source]
         source: gix::Error,
     },
@@ -263,21 +256,13 @@ pub enum GitError {
         #[source]
         source: gix::Error,
     },
-    /// The folder for what is received.
-    #[error("{remote}: no temporary folder for it")]
+    /// The temporary folder for objects.
+    #[error("{remote}: cannot create a temporary folder")]
     Folder {
         /// As given.
         remote: String,
         /// Why.
         #[source]
         source: std::io::Error,
-    },
-    /// The certificate authorities of the Secret.
-    #[error("{remote}: key ca.crt of Secret {secret} holds no certificate in PEM")]
-    Authority {
-        /// As given.
-        remote: String,
-        /// The Secret.
-        secret: String,
     },
 }

@@ -1,4 +1,4 @@
-//! git over http and https with our own client: what it sends and receives is bounded, it shows who asks at the first
+//! git over http and https with our own client: what it sends and receives is bounded, it sends credentials with the first
 //! request, and no redirect leads it to another host.
 
 mod exchange;
@@ -6,50 +6,47 @@ mod exchange;
 use std::any::Any;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use gix::protocol::transport::client::blocking_io::http::{
     GetResponse, Http, PostBodyDataKind, PostResponse,
 };
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::redirect::Policy;
-use reqwest::{Certificate, Client, IntoUrl, Method, RequestBuilder, Response, StatusCode, Url};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{IntoUrl, Method, Request, Response, StatusCode};
 
 use exchange::{Body, Exchange, Headers, Outgoing, header_lines};
 
 use super::GitError;
 use super::wire::Wire;
 use crate::credentials::{Credentials, Proof};
-use crate::url::client::Guarded;
-use crate::url::without_credentials;
+use crate::http::retry::Tries;
+use crate::http::{Http as Client, HttpError, Redirects};
+use crate::url::shown;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const REDIRECTS: usize = 5;
-/// GitHub wants this name for the tokens of its apps, and takes any for other tokens, as GitLab, Gitea and Azure do.
+/// GitHub requires this user name for the tokens of its apps. For other tokens GitHub, GitLab, Gitea and Azure accept any.
 const USER_OF_TOKENS: &str = "x-access-token";
 
-/// The header of what is replayed.
+/// The header of a replayed advertisement.
 const ADVERTISEMENT_TYPE: &[u8] = b"content-type:application/x-git-upload-pack-advertisement\n";
 
-/// What a server said of itself, in protocol v2, where it names no ref and so does not change: with it a later run needs no
-/// request to learn it.
+/// The capabilities of a server in protocol v2. They name no refs and rarely change, so a later run replays them instead of
+/// asking.
 #[derive(Clone, Debug, Default)]
 pub struct Advertisement {
-    /// As it was sent.
+    /// As sent.
     pub bytes: Vec<u8>,
     /// The URL of the repository after redirects.
     pub base: String,
-    /// It was too long to be kept whole.
+    /// Whether it was too long to be kept whole.
     pub is_cut: bool,
 }
 
-/// What [`Connection`] tells who holds it.
+/// The advertisement of a [`Connection`], for its owner.
 pub type Learned = Arc<Mutex<Advertisement>>;
 
 /// The requests of one fetch.
 pub struct Connection {
     wire: Arc<Wire>,
-    client: Client,
+    http: Client,
     /// User name and password.
     account: Option<(String, String)>,
     known: Option<Advertisement>,
@@ -58,37 +55,19 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A client with these credentials. With what is `known` of the server it is not asked for it again.
+    /// A client with these credentials. With a `known` advertisement the server is not asked for it.
     ///
     /// # Errors
-    /// A CA that is none.
+    /// Certificate authorities that cannot be read.
     pub fn new(
         wire: Arc<Wire>,
         credentials: Option<&Credentials>,
         known: Option<Advertisement>,
     ) -> Result<Self, GitError> {
-        let mut builder = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .redirect(Policy::none());
-        if wire.guarded {
-            builder = builder.dns_resolver(Guarded);
-        }
-        if let Some((credentials, ca)) = credentials.and_then(|all| Some((all, all.ca.as_ref()?))) {
-            let certificates = Certificate::from_pem_bundle(ca).unwrap_or_default();
-            if certificates.is_empty() {
-                return Err(GitError::Authority {
-                    remote: wire.remote.clone(),
-                    secret: credentials.secret.clone(),
-                });
-            }
-            builder = builder.tls_certs_only(certificates);
-        }
-        let client = builder
-            .build()
-            .map_err(|source| connection(&wire, source))?;
+        let http = Client::new(credentials, wire.guarded, true);
         Ok(Self {
+            http: http.map_err(|source| failed(&wire, source))?,
             account: credentials.and_then(account),
-            client,
             known,
             base: None,
             learned: Learned::default(),
@@ -96,7 +75,7 @@ impl Connection {
         })
     }
 
-    /// What it learns of the server.
+    /// The advertisement of the server, filled while it is read.
     pub fn learned(&self) -> Learned {
         Arc::clone(&self.learned)
     }
@@ -106,7 +85,7 @@ impl Connection {
         method: Method,
         url: impl IntoUrl,
         lines: impl IntoIterator<Item = impl AsRef<str>>,
-    ) -> RequestBuilder {
+    ) -> io::Result<Request> {
         let mut headers = HeaderMap::new();
         for line in lines {
             let header = line.as_ref().split_once(':').and_then(|(name, value)| {
@@ -115,58 +94,32 @@ impl Connection {
             });
             headers.extend(header);
         }
-        let request = self.client.request(method, url).headers(headers);
-        match &self.account {
-            Some((user, password)) => request.basic_auth(user, Some(password)),
-            None => request,
+        let mut request = self.http.client.request(method, url).headers(headers);
+        if let Some((user, password)) = &self.account {
+            request = request.basic_auth(user, Some(password));
         }
+        let request = request.build();
+        request.map_err(|error| self.wire.fail(failed(&self.wire, error.into())))
     }
 
-    /// Gets a URL below `base`; redirects stay on the host, and move the base.
-    fn follow(&mut self, url: &str, base: &str, headers: &[String]) -> io::Result<Response> {
-        let parse = |url: &str| url.parse::<Url>().map_err(io::Error::other);
-        let (mut now, tail) = (parse(url)?, url.strip_prefix(base).unwrap_or_default());
-        for _ in 0..=REDIRECTS {
-            let request = self.request(Method::GET, now.clone(), headers);
-            let response = send(&self.wire, request)?;
-            if !response.status().is_redirection() {
-                self.base = now.as_str().strip_suffix(tail).map(str::to_owned);
-                return judge(&self.wire, self.account.is_some(), response);
-            }
-            let to = response.headers().get(LOCATION);
-            let to = to.and_then(|to| now.join(to.to_str().ok()?).ok());
-            let refused = |to: &str, why| {
-                let remote = self.wire.remote.clone();
-                let to = without_credentials(to);
-                self.wire.fail(GitError::Redirect { remote, to, why })
-            };
-            let Some(to) = to else {
-                return Err(refused("nowhere", "nowhere"));
-            };
-            if let Some(why) = leads_away(&now, &to, tail) {
-                return Err(refused(to.as_str(), why));
-            }
-            now = to;
-        }
-        let remote = self.wire.remote.clone();
-        let (to, why) = (without_credentials(now.as_str()), "to ever more redirects");
-        Err(self.wire.fail(GitError::Redirect { remote, to, why }))
-    }
-}
-
-/// Why a redirect is not followed: a policy that names hosts must not be led around it, and a password not to others.
-pub fn leads_away(from: &Url, to: &Url, tail: &str) -> Option<&'static str> {
-    let upgraded = from.scheme() == "http" && to.scheme() == "https";
-    if from.scheme() != to.scheme() && !upgraded {
-        Some("to another scheme")
-    } else if from.host() != to.host() {
-        Some("to another host")
-    } else if from.port_or_known_default() != to.port_or_known_default() && !upgraded {
-        Some("to another port")
-    } else if !to.username().is_empty() || to.password().is_some() || !to.as_str().ends_with(tail) {
-        Some("to something else than a repository")
-    } else {
-        None
+    /// Gets a URL below `base`; a redirect moves the base.
+    fn follow(
+        &mut self,
+        url: &str,
+        base: &str,
+        headers: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> io::Result<Response> {
+        let request = self.request(Method::GET, url, headers)?;
+        let response = send(&self.wire, &self.http, &request, Redirects::SameHost)?;
+        let response = judge(&self.wire, self.account.is_some(), response)?;
+        let tail = url.strip_prefix(base).unwrap_or_default();
+        let moved = response.url().as_str().strip_suffix(tail);
+        self.base = Some(moved.map(str::to_owned).ok_or_else(|| {
+            let (to, why) = (shown(response.url()), "to something else than a repository");
+            let source = HttpError::Redirect { to, why };
+            self.wire.fail(failed(&self.wire, source))
+        })?);
+        Ok(response)
     }
 }
 
@@ -180,19 +133,25 @@ fn account(credentials: &Credentials) -> Option<(String, String)> {
     }
 }
 
-fn connection(wire: &Wire, source: reqwest::Error) -> GitError {
-    GitError::Connection {
+fn failed(wire: &Wire, source: HttpError) -> GitError {
+    GitError::Http {
         remote: wire.remote.clone(),
-        source: Box::new(source.without_url()),
+        source,
     }
 }
 
-fn send(wire: &Wire, request: RequestBuilder) -> io::Result<Response> {
-    let answer = wire.run(async { Ok::<_, io::Error>(request.send().await) })?;
-    answer.map_err(|error| wire.fail(connection(wire, error)))
+fn send(
+    wire: &Wire,
+    http: &Client,
+    request: &Request,
+    redirects: Redirects,
+) -> io::Result<Response> {
+    let mut tries = Tries::default();
+    let response = wire.run(http.send(&mut tries, request, redirects, None))?;
+    response.map_err(|source| wire.fail(failed(wire, source)))
 }
 
-/// An answer that is no success ends the fetch.
+/// Any answer but a success ends the fetch.
 fn judge(wire: &Wire, with_credentials: bool, response: Response) -> io::Result<Response> {
     let (remote, status) = (wire.remote.clone(), response.status().to_string());
     let error = match response.status() {
@@ -231,13 +190,8 @@ impl Http for Connection {
                 body: Body::known(&self.wire, known.bytes),
             });
         }
-        let headers: Vec<String> = headers
-            .into_iter()
-            .map(|line| line.as_ref().to_owned())
-            .collect();
-        let response = self
-            .follow(url, base_url, &headers)
-            .map_err(gix::Error::from_error)?;
+        let response = self.follow(url, base_url, headers);
+        let response = response.map_err(gix::Error::from_error)?;
         self.learned
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -256,7 +210,10 @@ impl Http for Connection {
         _kind: PostBodyDataKind,
     ) -> gix::Result<PostResponse<Headers, Body, Outgoing>> {
         let request = self.request(Method::POST, url, headers);
-        let exchange = Exchange::new(Arc::clone(&self.wire), self.account.is_some(), request);
+        let request = request.map_err(gix::Error::from_error)?;
+        let with_credentials = self.account.is_some();
+        let (wire, http) = (Arc::clone(&self.wire), self.http.clone());
+        let exchange = Exchange::new(wire, http, with_credentials, request);
         Ok(PostResponse {
             post_body: Outgoing(exchange.clone()),
             headers: Headers::of(exchange.clone()),

@@ -1,4 +1,4 @@
-//! A repository of this machine, read where it lies.
+//! A repository on this machine, read in place.
 
 use std::path::Path;
 
@@ -30,31 +30,26 @@ pub fn open(
         .try_find_reference(&wanted.full_name())
         .map_err(wrong)?;
     let commit = found.and_then(|mut found| found.peel_to_id().ok());
-    match (commit, wanted.parts()) {
-        (Some(commit), _) => Ok((objects, commit.detach())),
-        (None, None) => Err(GitError::Unborn {
-            remote: remote.to_owned(),
-        }),
-        (None, Some((kind, prefix, name))) => Err(GitError::Ref {
-            remote: remote.to_owned(),
-            kind,
-            name: name.to_owned(),
-            near: near(&repository, prefix, name),
-        }),
+    match commit {
+        Some(commit) => Ok((objects, commit.detach())),
+        None => {
+            let names = names(&repository, wanted);
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            Err(wanted.missing(remote, &names))
+        }
     }
 }
 
-/// The names that there are.
-fn near(repository: &gix::Repository, prefix: &str, name: &str) -> String {
-    let names = repository.references().ok().map(|all| {
+/// The names of the wanted kind.
+fn names(repository: &gix::Repository, wanted: &Wanted) -> Vec<String> {
+    let names = wanted.parts().and_then(|(_, prefix, _)| {
+        let all = repository.references().ok()?;
         let all = all.prefixed(prefix).into_iter().flatten().flatten();
         let names = all.filter_map(|found| {
             let full = found.name().as_bstr().to_string();
             full.strip_prefix(prefix).map(str::to_owned)
         });
-        names.collect::<Vec<String>>()
+        Some(names.collect())
     });
-    let names = names.unwrap_or_default();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    super::near(name, &names)
+    names.unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Where a repository lies.
+//! The remote of a repository.
 
 use std::path::PathBuf;
 
@@ -6,21 +6,20 @@ use gix::bstr::{BString, ByteSlice as _};
 use gix::url::Scheme;
 
 use super::GitError;
-use crate::credentials::{Credentials, CredentialsError, Proof};
-use crate::url::client::{Refused, check_address};
+use crate::credentials::{Credentials, Proof};
 use crate::url::{UrlError, without_credentials};
 use crate::{Access, host};
 
-/// A remote that may be asked.
+/// A checked remote.
 #[derive(Clone, Debug)]
 pub struct Remote {
-    /// As given: for people, for places in errors, and for the cache.
+    /// As given, for messages and for the cache.
     pub name: String,
-    /// Which way leads there.
+    /// How to reach it.
     pub way: Way,
 }
 
-/// The ways to a repository.
+/// How to reach a repository.
 #[derive(Clone, Debug)]
 pub enum Way {
     /// `https://` or `http://`.
@@ -31,10 +30,10 @@ pub enum Way {
     Local(PathBuf),
 }
 
-/// What ssh is called with.
+/// The arguments of ssh.
 #[derive(Clone, Debug)]
 pub struct Ssh {
-    /// Who logs in; that of ssh's own configuration where there is none.
+    /// The user; `None` leaves it to the configuration of ssh.
     pub user: Option<String>,
     /// The host, without brackets.
     pub host: String,
@@ -48,14 +47,14 @@ impl Remote {
     /// Reads a remote.
     ///
     /// # Errors
-    /// Another scheme, credentials in it, and what a program could take for an option.
+    /// Another scheme, credentials in the URL, or parts that ssh could take for an option.
     pub fn parse(remote: &str) -> Result<Self, GitError> {
         let wrong = |why| GitError::Remote {
             remote: without_credentials(remote),
             why,
         };
         let url = gix::url::parse(remote).map_err(|_| {
-            wrong("no URL of a git repository; give https://HOST/PATH or ssh://USER@HOST/PATH")
+            wrong("not the URL of a git repository; use https://HOST/PATH or ssh://USER@HOST/PATH")
         })?;
         let is_http = matches!(url.scheme, Scheme::Http | Scheme::Https);
         if url.password().is_some() || (is_http && url.user().is_some()) {
@@ -68,7 +67,7 @@ impl Remote {
                 return Err(wrong("it names no host"));
             }
             Scheme::Http | Scheme::Https if url.path.find_byteset(b"?#").is_some() => {
-                return Err(wrong("a query or fragment has no place in a remote"));
+                return Err(wrong("a remote cannot have a query or fragment"));
             }
             Scheme::Http | Scheme::Https => Way::Http(url),
             Scheme::Ssh => Way::Ssh(Ssh::new(&url).map_err(wrong)?),
@@ -78,12 +77,11 @@ impl Remote {
                 ));
             }
             Scheme::File => Way::Local(
-                gix::path::from_bstring(url.path).map_err(|_| wrong("no path of this machine"))?,
+                gix::path::from_bstring(url.path)
+                    .map_err(|_| wrong("not a path of this machine"))?,
             ),
             _ => {
-                return Err(wrong(
-                    "git is read over https://, http:// and ssh://, or from a folder",
-                ));
+                return Err(wrong("git supports https://, http://, ssh:// and folders"));
             }
         };
         Ok(Self {
@@ -92,14 +90,14 @@ impl Remote {
         })
     }
 
-    /// Whether it may be asked with this access: nothing is sent before.
+    /// Checks the access before anything is sent.
     ///
     /// # Errors
-    /// What is of this machine without `ambient`; credentials of another type, for another host, or in the clear.
+    /// A remote on this machine without `ambient`; credentials of another type, for another host, or without TLS.
     pub fn check(&self, access: &Access<'_>) -> Result<(), GitError> {
         let host = match &self.way {
             Way::Local(_) if !access.ambient => {
-                return Err(self.wrong("a catalogue in a cluster reads no files of this machine; use https:// or ssh://"));
+                return Err(self.wrong("a catalogue in the cluster cannot name files of this machine; use https:// or ssh://"));
             }
             Way::Ssh(_) if !access.ambient && access.credentials.is_none() => {
                 return Err(self.wrong(
@@ -110,47 +108,30 @@ impl Remote {
             Way::Ssh(ssh) => Some(host::with_port(&ssh.host, ssh.port)),
             Way::Http(url) => url.host().map(|host| host::with_port(host, url.port)),
         };
-        if let Way::Http(_) = &self.way
-            && !access.ambient
-            && let Ok(url) = url::Url::parse(&self.name)
-            && let Err(Refused(address)) = check_address(&url)
-        {
-            return Err(GitError::Url(UrlError::Address {
-                location: self.name.clone(),
-                address,
-            }));
-        }
         let Some(credentials) = access.credentials else {
             return Ok(());
         };
-        let mismatch = |source_kind, wanted| {
-            GitError::Credentials(CredentialsError::Mismatch {
-                secret: credentials.secret.clone(),
-                source_kind,
-                wanted,
-            })
-        };
+        let is_plain = matches!(&self.way, Way::Http(url) if url.scheme == Scheme::Http);
         match (&self.way, &credentials.proof) {
-            (Way::Http(url), Proof::Basic { .. }) => {
-                if url.scheme == Scheme::Http && !url.host().is_some_and(is_loopback) {
-                    return Err(GitError::Plain {
-                        remote: self.name.clone(),
-                    });
-                }
-            }
+            (Way::Http(_), Proof::Basic { .. }) | (Way::Ssh(_), Proof::Ssh { .. }) => {}
             (Way::Http(_), _) => {
-                return Err(mismatch("git over https", "kubernetes.io/basic-auth"));
+                let wanted = "kubernetes.io/basic-auth";
+                return Err(credentials.mismatch("git over https", wanted).into());
             }
-            (Way::Ssh(_), Proof::Ssh { .. }) => {}
-            (Way::Ssh(_), _) => return Err(mismatch("git over ssh", "kubernetes.io/ssh-auth")),
-            (Way::Local(_), _) => return Err(mismatch("a folder of this machine", "none")),
+            (Way::Ssh(_), _) => {
+                let wanted = "kubernetes.io/ssh-auth";
+                return Err(credentials.mismatch("git over ssh", wanted).into());
+            }
+            (Way::Local(_), _) => {
+                let mismatch = credentials.mismatch("a folder of this machine", "none");
+                return Err(mismatch.into());
+            }
         }
-        host.map_or(Ok(()), |host| credentials.check_host(&host))?;
+        host.map_or(Ok(()), |host| credentials.check(&host, !is_plain))?;
         Ok(())
     }
 
-    /// What stands for this remote, as these credentials see it, in the keys of the cache: what one Secret may read is not
-    /// what another one, or none, gets to see.
+    /// The remote with the credentials, for the keys of the cache: what one Secret may read is not shown to others.
     pub fn key(&self, credentials: Option<&Credentials>) -> String {
         let secret = credentials.map_or("", |credentials| credentials.secret.as_str());
         format!("{}\n{secret}", self.name)
@@ -181,9 +162,11 @@ impl Ssh {
             );
         }
         if host.is_empty() || url.path.is_empty() || parts.iter().any(|part| is_odd(part)) {
-            return Err("no remote of ssh; give ssh://USER@HOST[:PORT]/PATH or USER@HOST:PATH");
+            return Err(
+                "not a valid ssh remote; use ssh://USER@HOST[:PORT]/PATH or USER@HOST:PATH",
+            );
         }
-        // As git does: /~user is a home there.
+        // As in git, /~user is a home folder.
         let path = url
             .path
             .strip_prefix(b"/")
@@ -195,11 +178,6 @@ impl Ssh {
             path: path.map_or_else(|| url.path.clone(), BString::from),
         })
     }
-}
-
-/// Whether what is sent to that host stays on this machine.
-fn is_loopback(host: &str) -> bool {
-    host::is_loopback(&host.to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -239,8 +217,8 @@ mod tests {
     #[test]
     fn what_is_no_remote() {
         for (remote, want) in [
-            ("ext::sh -c true", "git is read over"),
-            ("git://example.com/a", "git is read over"),
+            ("ext::sh -c true", "git supports"),
+            ("git://example.com/a", "git supports"),
             ("https:///a", ""),
             ("https://example.com/a?token=x", "query"),
             ("https://me@example.com/a", "user name or password"),
@@ -250,43 +228,13 @@ mod tests {
             ("ssh://-l@example.com/a", "option"),
             ("git@example.com:-a", "option"),
             ("git@-oProxyCommand=id:a", "option"),
-            ("ssh://example.com/a%0ab", "no remote of ssh"),
+            ("ssh://example.com/a%0ab", "not a valid ssh remote"),
             ("file://host/a", "no host"),
             ("", ""),
         ] {
             let error = Remote::parse(remote).unwrap_err().to_string();
             assert!(error.contains(want), "{remote}: {error}");
             assert!(!error.contains("pw"), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_catalogue_in_a_cluster_does_not_ask_this_machines_own_services() {
-        let cache = crate::cache::Cache::new(None);
-        for (ambient, remote, refused) in [
-            (false, "http://169.254.169.254/latest", true),
-            (false, "https://[::ffff:a9fe:a9fe]/latest", true),
-            (false, "https://10.0.0.1/latest", false),
-            (true, "http://169.254.169.254/latest", false),
-        ] {
-            let access = Access {
-                cache: &cache,
-                offline: false,
-                ambient,
-                credentials: None,
-            };
-            let checked = Remote::parse(remote).unwrap().check(&access);
-            assert_eq!(checked.is_err(), refused, "{remote}: {checked:?}");
-        }
-    }
-
-    #[test]
-    fn loopback() {
-        for host in ["localhost", "127.0.0.1", "127.8.8.8", "[::1]", "LOCALHOST"] {
-            assert!(is_loopback(host), "{host}");
-        }
-        for host in ["127.0.0.1.example.com", "localhost.example.com", "10.0.0.1"] {
-            assert!(!is_loopback(host), "{host}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The git protocol with one server: which commit a name stands for, and the objects of a commit.
+//! The git protocol with one server: the commit of a ref, and the objects of a commit.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -23,10 +23,10 @@ use super::wire::Wire;
 use super::{GitError, MAX_OBJECT, MAX_RECEIVED, MAX_REFS, ssh};
 use crate::credentials::Credentials;
 
-/// Branches and tags that are searched for a commit at the most.
+/// The most branches and tags that are searched for a commit.
 const MAX_TIPS: usize = 1000;
 
-/// A connection whose server has said who it is.
+/// A connection after the handshake.
 pub struct Session {
     wire: Arc<Wire>,
     transport: Option<Connected>,
@@ -44,15 +44,15 @@ enum Connected {
 pub struct Named {
     /// The commit.
     pub commit: ObjectId,
-    /// What is asked for to get it: the tag, where it is an annotated one.
+    /// The object to ask for: the commit, or its annotated tag.
     pub want: ObjectId,
 }
 
 impl Session {
-    /// Connects to a remote. With what is `known` of the server it is not asked for it.
+    /// Connects to a remote. With a `known` advertisement the server is not asked for it.
     ///
     /// # Errors
-    /// No connection, no git, no right.
+    /// No connection, no repository, no access.
     pub fn open(
         wire: &Arc<Wire>,
         remote: &Remote,
@@ -83,11 +83,11 @@ impl Session {
             with_credentials: credentials.is_some(),
         };
         let handshake = session.with(|transport, _| {
-            let nobody = |_| Ok(None);
+            let no_credentials = |_| Ok(None);
             gix::protocol::handshake(
                 transport,
                 Service::UploadPack,
-                nobody,
+                no_credentials,
                 Vec::new(),
                 &mut Discard,
             )
@@ -96,7 +96,7 @@ impl Session {
         Ok(session)
     }
 
-    /// What the server said of itself, where that can be replayed: in protocol v2, which names no refs there.
+    /// The advertisement of the server, if it can be replayed: in protocol v2 it names no refs.
     pub fn advertisement(&self) -> Option<Advertisement> {
         let Some(Connected::Http(_, learned)) = &self.transport else {
             return None;
@@ -115,7 +115,7 @@ impl Session {
     /// The commit that a branch, a tag or HEAD names now.
     ///
     /// # Errors
-    /// Where there is no such ref: with the names that there are.
+    /// The ref does not exist; the error lists names that do.
     pub fn find(&mut self, wanted: &Wanted) -> Result<Named, GitError> {
         let name = wanted.full_name();
         let refs = self.refs(&[&name])?;
@@ -123,7 +123,9 @@ impl Session {
             .into_iter()
             .find(|found| found.unpack().0 == name.as_bytes());
         match found {
-            Some(Ref::Unborn { .. }) => Err(self.unborn()),
+            Some(Ref::Unborn { .. }) => Err(GitError::Unborn {
+                remote: self.wire.remote.clone(),
+            }),
             Some(
                 Ref::Peeled {
                     tag: want, object, ..
@@ -142,21 +144,14 @@ impl Session {
                 want: object,
             }),
             None => {
-                let Some((kind, prefix, name)) = wanted.parts() else {
-                    return Err(self.unborn());
-                };
-                let all = self.refs(&[prefix])?;
-                let names = all.iter().filter_map(|found| {
+                let prefix = wanted.parts().map(|(_, prefix, _)| prefix);
+                let all = prefix.map(|prefix| self.refs(&[prefix])).transpose()?;
+                let names = all.iter().flatten().filter_map(|found| {
                     let full = std::str::from_utf8(found.unpack().0).ok()?;
-                    full.strip_prefix(prefix)
+                    full.strip_prefix(prefix?)
                 });
                 let names: Vec<&str> = names.collect();
-                Err(GitError::Ref {
-                    remote: self.wire.remote.clone(),
-                    kind,
-                    name: name.to_owned(),
-                    near: super::near(name, &names),
-                })
+                Err(wanted.missing(&self.wire.remote, &names))
             }
         }
     }
@@ -164,7 +159,7 @@ impl Session {
     /// The tips of all branches and tags.
     ///
     /// # Errors
-    /// Of the connection.
+    /// Those of the connection.
     pub fn tips(&mut self) -> Result<Vec<ObjectId>, GitError> {
         let refs = self.refs(&["refs/heads/", "refs/tags/"])?;
         let wanted = refs.iter().filter(|found| {
@@ -183,7 +178,7 @@ impl Session {
     /// Receives commits, `depth` of each line, into `folder/objects`.
     ///
     /// # Errors
-    /// Of the connection; more bytes than [`MAX_RECEIVED`].
+    /// Those of the connection; more bytes than [`MAX_RECEIVED`].
     pub fn receive(
         &mut self,
         wants: &[ObjectId],
@@ -254,7 +249,7 @@ impl Session {
         })
     }
 
-    /// Does something with the connection; an error says what really went wrong.
+    /// Runs `act` with the connection and finds the cause of its error.
     fn with<T>(
         &mut self,
         act: impl FnOnce(&mut dyn Transport, &mut Handshake) -> gix::Result<T>,
@@ -272,7 +267,7 @@ impl Session {
         ended.map_err(|source| self.why(source))
     }
 
-    /// The reason for an error: ours, that of ssh, or the words of gix. The connection is of no use any more.
+    /// The cause of an error: our own, else the message of ssh, else the error of gix. The connection cannot be used any more.
     fn why(&mut self, source: gix::Error) -> GitError {
         let remote = self.wire.remote.clone();
         if let Some(failure) = self.wire.failure() {
@@ -287,21 +282,15 @@ impl Session {
         };
         said.unwrap_or(GitError::Protocol { remote, source })
     }
-
-    fn unborn(&self) -> GitError {
-        GitError::Unborn {
-            remote: self.wire.remote.clone(),
-        }
-    }
 }
 
-/// Who we are, for servers.
+/// The user agent.
 fn agent() -> (&'static str, Option<String>) {
     let agent = concat!("git/kubectl-addons-", env!("CARGO_PKG_VERSION"));
     ("agent", Some(agent.into()))
 }
 
-/// Asks for objects, and has none.
+/// Asks for objects and offers none.
 struct Wants<'a>(&'a [ObjectId]);
 
 impl Negotiate for Wants<'_> {

@@ -1,4 +1,4 @@
-//! git over ssh, by the program `ssh`: with the key and the hosts of a Secret, or as the user's own configuration says.
+//! git over ssh, with the program `ssh`: with the key and the hosts of a Secret, or with the user's own configuration.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -21,10 +21,10 @@ use crate::credentials::{Credentials, Proof};
 
 /// Seconds until a host has answered.
 const CONNECT_TIMEOUT: u8 = 10;
-/// Bytes of what ssh and the server have to say.
+/// Bytes of messages of ssh and the server.
 const MAX_WORDS: usize = 4 << 10;
 
-/// A connection and what it says beside the protocol.
+/// A connection, and the messages of ssh.
 pub struct Session {
     /// For gix.
     pub transport: Box<dyn Transport + Send>,
@@ -32,10 +32,10 @@ pub struct Session {
     said: Arc<Mutex<Vec<u8>>>,
 }
 
-/// Connects. What is secret is written into `folder`, which is private and goes with the fetch.
+/// Connects. The key is written into `folder`, which is private and deleted after the fetch.
 ///
 /// # Errors
-/// Where ssh is missing; everything else is seen by what is read.
+/// ssh cannot be started; other errors appear when the connection is read.
 pub fn connect(
     wire: &Arc<Wire>,
     ssh: &Ssh,
@@ -52,7 +52,7 @@ pub fn connect(
         command.arg("-p").arg(port.to_string());
     }
     if credentials.is_some() {
-        // Nothing of this machine decides how: no agent, no settings, no home.
+        // Without the agent, the settings and the home folder of this machine.
         command.env_clear();
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     }
@@ -115,12 +115,12 @@ pub fn connect(
 }
 
 impl Session {
-    /// What ssh said when the connection failed, as an error; `None` where it said nothing.
+    /// The message of ssh as an error; `None` if there is none.
     pub fn failure(self, wire: &Wire, with_credentials: bool) -> Option<GitError> {
-        // With the connection ssh ends, and with ssh its words.
+        // ssh ends with the connection, and then its messages are complete.
         drop(self.transport);
         let words = self.words;
-        let _ = wire.run(async { words.await.map_err(io::Error::other) });
+        let _ = wire.run(words);
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         judge(
             &wire.remote,
@@ -165,7 +165,7 @@ fn arguments(credentials: Option<&Credentials>, folder: &Path) -> io::Result<Vec
     Ok(arguments)
 }
 
-/// A path as a value of an option of ssh, which splits at blanks and replaces what follows `%` and `${`.
+/// A path as the value of an ssh option: ssh splits values at blanks and expands `%` and `${`.
 fn quoted(path: &Path) -> io::Result<String> {
     match path.to_str() {
         Some(text) if !text.contains(['"', '\\', '$', '\n']) => {
@@ -177,7 +177,7 @@ fn quoted(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Writes what only the user may read.
+/// Writes a file that only the user may read.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if path.exists() {
         fs::remove_file(path)?;
@@ -188,14 +188,14 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path)?;
     file.write_all(bytes)?;
-    // ssh refuses a key without its last line break, which many editors of Secrets take away.
+    // ssh rejects a key without a final line break, which many editors of Secrets remove.
     if !bytes.ends_with(b"\n") {
         file.write_all(b"\n")?;
     }
     Ok(())
 }
 
-/// The error in the words of ssh, or of git over there.
+/// The error that the messages of ssh or of the remote git describe.
 fn judge(remote: &str, said: &str, with_credentials: bool) -> Option<GitError> {
     let remote = remote.to_owned();
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -245,7 +245,7 @@ fn judge(remote: &str, said: &str, with_credentials: bool) -> Option<GitError> {
     })
 }
 
-/// What ssh writes.
+/// The output of ssh.
 struct Incoming {
     wire: Arc<Wire>,
     stdout: ChildStdout,
@@ -255,13 +255,13 @@ struct Incoming {
 
 impl Read for Incoming {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.wire.run(self.stdout.read(buffer))?;
+        let count = self.wire.run(self.stdout.read(buffer))??;
         self.wire.received(count)?;
         Ok(count)
     }
 }
 
-/// What ssh reads.
+/// The input of ssh.
 struct Outgoing {
     wire: Arc<Wire>,
     stdin: ChildStdin,
@@ -269,10 +269,10 @@ struct Outgoing {
 
 impl Write for Outgoing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.wire.run(self.stdin.write(bytes))
+        self.wire.run(self.stdin.write(bytes))?
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.wire.run(self.stdin.flush())
+        self.wire.run(self.stdin.flush())?
     }
 }

@@ -1,4 +1,4 @@
-//! What a commit holds at a path, as a package: read from the object database, never checked out.
+//! The package at a path of a commit, read from the object database without a checkout.
 
 use common::render::package::{self, File, Package, PackageError};
 use gix::ObjectId;
@@ -9,17 +9,17 @@ use gix::odb::HeaderExt as _;
 
 use super::GitError;
 
-/// Entries of folders that are looked at: one small tree can name itself a billion times.
+/// Folder entries that are visited: a small tree can contain itself a billion times.
 const MAX_ENTRIES: usize = 20 * package::MAX_FILES;
-/// Symlinks behind symlinks.
+/// Symlinks on the way to one file.
 const MAX_LINKS: usize = 16;
 /// Folders inside folders.
 const MAX_DEPTH: usize = 100;
 /// Bytes of one folder's list.
 const MAX_TREE: u64 = 16 << 20;
-/// Bytes of where a symlink leads.
+/// Bytes of the target of a symlink.
 const MAX_TARGET: u64 = 4096;
-/// How a file begins that only points to its content.
+/// The start of a Git LFS pointer.
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// The tree of one commit.
@@ -46,7 +46,7 @@ impl<'a> Tree<'a> {
     /// The tree of a commit.
     ///
     /// # Errors
-    /// Where the object is no commit, or damaged.
+    /// The object is not a commit, or damaged.
     pub fn of(
         objects: &'a gix::odb::Handle,
         remote: &'a str,
@@ -74,10 +74,10 @@ impl<'a> Tree<'a> {
         Ok(tree)
     }
 
-    /// The file or folder at `path`, whose parts were checked; no part is the whole tree.
+    /// The file or folder at `path`; without parts, the whole tree.
     ///
     /// # Errors
-    /// What is not there, is no part of the tree, or too much.
+    /// The path does not exist, leads out of the tree, or holds too much.
     pub fn package(mut self, path: &[String]) -> Result<Package, GitError> {
         let whole = path.join("/");
         let Some(entry) = self.resolve(path)? else {
@@ -138,15 +138,15 @@ impl<'a> Tree<'a> {
         Package::folder(files).map_err(|error| self.too_much(&path.join("/"), error))
     }
 
-    /// What a path leads to, through symlinks that stay in the tree. `None` where nothing is there; a symlink that leads out,
-    /// nowhere or in a circle stays one.
+    /// The entry at a path, through symlinks that stay in the tree. `None` if it does not exist; a symlink that leads out of the
+    /// tree, nowhere or in a circle is returned itself.
     fn resolve(&mut self, path: &[String]) -> Result<Option<Entry>, GitError> {
         let root = Entry {
             name: String::new(),
             kind: EntryKind::Tree,
             id: self.root,
         };
-        // The folders from the root to where we are, and what is still to be walked, last first.
+        // The entries from the root to the current one, and the remaining parts of the path in reverse.
         let mut walked = vec![root];
         let mut rest: Vec<String> = path.iter().rev().cloned().collect();
         let mut link: Option<Entry> = None;
@@ -196,8 +196,7 @@ impl<'a> Tree<'a> {
 
     /// The entries of a folder.
     fn list(&mut self, path: &str, id: ObjectId) -> Result<Vec<Entry>, GitError> {
-        let header = self.objects.header(id).map_err(|_| self.damaged(id))?;
-        if header.size() > MAX_TREE {
+        if self.size(id)? > MAX_TREE {
             return Err(self.too_much(path, PackageError::TooMany));
         }
         let mut buffer = Vec::new();
@@ -222,8 +221,7 @@ impl<'a> Tree<'a> {
 
     /// The bytes of a file.
     fn file(&mut self, path: &str, id: ObjectId) -> Result<Vec<u8>, GitError> {
-        let header = self.objects.header(id).map_err(|_| self.damaged(id))?;
-        self.bytes = self.bytes.saturating_add(header.size());
+        self.bytes = self.bytes.saturating_add(self.size(id)?);
         if self.bytes > package::MAX_BYTES as u64 {
             return Err(self.too_much(path, PackageError::TooLarge));
         }
@@ -236,13 +234,18 @@ impl<'a> Tree<'a> {
         Ok(bytes)
     }
 
-    /// Where a symlink leads; of one that is too long, nothing.
+    /// The target of a symlink; empty if it is too long.
     fn target(&self, id: ObjectId) -> Result<String, GitError> {
-        let header = self.objects.header(id).map_err(|_| self.damaged(id))?;
-        if header.size() > MAX_TARGET {
+        if self.size(id)? > MAX_TARGET {
             return Ok(String::new());
         }
         Ok(String::from_utf8(self.blob(id)?).unwrap_or_default())
+    }
+
+    /// The size of an object, before it is read.
+    fn size(&self, id: ObjectId) -> Result<u64, GitError> {
+        let header = self.objects.header(id).map_err(|_| self.damaged(id))?;
+        Ok(header.size())
     }
 
     fn blob(&self, id: ObjectId) -> Result<Vec<u8>, GitError> {
@@ -281,7 +284,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Nothing is at a path: what there is in the last folder that is there.
+    /// The error for a path that does not exist, with the names in the last folder that does.
     fn nothing(&mut self, path: &[String]) -> GitError {
         let mut near = String::from("the repository is empty");
         for (length, missing) in path.iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! Which commit and which path of it a source wants.
+//! The commit and the path that a source names.
 
 use common::api::catalogue::{GitRef, GitSource};
 use gix::ObjectId;
@@ -9,7 +9,7 @@ use super::GitError;
 /// What the ref of a source names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// The branch that the server takes for the main one.
+    /// The main branch of the server.
     Head,
     /// A branch: followed.
     Branch(String),
@@ -23,7 +23,7 @@ impl Wanted {
     /// Reads the ref of a source.
     ///
     /// # Errors
-    /// More than one field, none, an abbreviated commit, a name that git does not allow.
+    /// Several fields or none, an abbreviated commit, or a name that git does not allow.
     pub fn of(source: &GitSource) -> Result<Self, GitError> {
         let bad = |why: String| GitError::BadRef {
             remote: crate::url::without_credentials(&source.remote),
@@ -33,36 +33,31 @@ impl Wanted {
             let is_name = gix::validate::reference::name_partial(name.as_bytes().as_bstr()).is_ok();
             is_name
                 .then(|| name.clone())
-                .ok_or_else(|| bad(format!("{name:?} is no name of a branch or tag")))
+                .ok_or_else(|| bad(format!("{name:?} is not a valid name of a branch or tag")))
         };
-        match source.r#ref.as_ref() {
-            None => Ok(Self::Head),
-            Some(GitRef {
-                branch: Some(name),
-                tag: None,
-                commit: None,
-            }) => checked(name).map(Self::Branch),
-            Some(GitRef {
-                branch: None,
-                tag: Some(name),
-                commit: None,
-            }) => checked(name).map(Self::Tag),
-            Some(GitRef {
-                branch: None,
-                tag: None,
-                commit: Some(id),
-            }) => ObjectId::from_hex(id.as_bytes())
+        let Some(GitRef {
+            branch,
+            tag,
+            commit,
+        }) = &source.r#ref
+        else {
+            return Ok(Self::Head);
+        };
+        match (branch, tag, commit) {
+            (Some(name), None, None) => checked(name).map(Self::Branch),
+            (None, Some(name), None) => checked(name).map(Self::Tag),
+            (None, None, Some(id)) => ObjectId::from_hex(id.as_bytes())
                 .map(Self::Commit)
                 .map_err(|_| {
                     bad(format!(
-                        "commit {id:?} is none; give all 40 digits, as git rev-parse prints them"
+                        "commit {id:?} is not a full commit id; give all 40 digits, as git rev-parse prints them"
                     ))
                 }),
-            Some(_) => Err(bad("a ref has one of branch, tag and commit".to_owned())),
+            _ => Err(bad("give exactly one of branch, tag and commit".to_owned())),
         }
     }
 
-    /// The full name of the ref; that of a commit is none.
+    /// The full name of the ref; for a commit `HEAD`.
     pub fn full_name(&self) -> String {
         match self {
             Self::Head | Self::Commit(_) => "HEAD".to_owned(),
@@ -71,7 +66,7 @@ impl Wanted {
         }
     }
 
-    /// Its kind for people, what all names of its kind begin with, and its name.
+    /// The kind for messages, the prefix of its full names, and the name.
     pub fn parts(&self) -> Option<(&'static str, &'static str, &str)> {
         match self {
             Self::Head | Self::Commit(_) => None,
@@ -79,9 +74,23 @@ impl Wanted {
             Self::Tag(name) => Some(("tag", "refs/tags/", name)),
         }
     }
+
+    /// The error for a ref that does not exist, with the names that do.
+    pub fn missing(&self, remote: &str, names: &[&str]) -> GitError {
+        let remote = remote.to_owned();
+        match self.parts() {
+            None => GitError::Unborn { remote },
+            Some((kind, _, name)) => GitError::Ref {
+                remote,
+                kind,
+                name: name.to_owned(),
+                near: super::near(name, names),
+            },
+        }
+    }
 }
 
-/// The parts of a path in the tree; none for the whole tree.
+/// The parts of a path in the tree; empty for the whole tree.
 ///
 /// # Errors
 /// A path that leads out of it.

@@ -1,5 +1,5 @@
-//! What all transports share: gix reads and writes on a thread of its own, and every byte goes through here, where it is
-//! counted and where the thread stops as soon as nobody waits for the answer any more.
+//! Shared by all transports: gix reads and writes on its own thread, and every byte passes here, where it is counted and where
+//! the thread stops as soon as the caller no longer waits.
 
 use std::future::Future;
 use std::io;
@@ -17,9 +17,9 @@ use super::GitError;
 pub struct Wire {
     /// The remote, for errors.
     pub remote: String,
-    /// Set when nobody waits any more: gix looks at it between objects.
+    /// Set when the caller no longer waits; gix checks it between objects.
     pub stopped: AtomicBool,
-    /// Whether no name may lead to the machine's own services.
+    /// Whether addresses of this machine's own services are refused.
     pub guarded: bool,
     runtime: Handle,
     alive: watch::Receiver<()>,
@@ -27,7 +27,7 @@ pub struct Wire {
     failure: Mutex<Option<GitError>>,
 }
 
-/// Held by who waits; when it is dropped the transfer ends.
+/// Held by the caller; dropping it ends the transfer.
 #[derive(Debug)]
 pub struct Waiting {
     wire: std::sync::Arc<Wire>,
@@ -35,7 +35,7 @@ pub struct Waiting {
 }
 
 impl Wire {
-    /// A transfer on this runtime, which may receive nothing before [`Wire::allow`].
+    /// A transfer on this runtime, which may receive nothing until [`Wire::allow`].
     pub fn new(remote: &str, guarded: bool) -> (std::sync::Arc<Self>, Waiting) {
         let (sender, alive) = watch::channel(());
         let wire = std::sync::Arc::new(Self {
@@ -54,34 +54,31 @@ impl Wire {
         (wire, waiting)
     }
 
-    /// How many bytes may be received from now on.
+    /// Sets how many bytes may be received from now on.
     pub fn allow(&self, bytes: u64) {
         self.left.store(bytes, Ordering::Relaxed);
     }
 
-    /// Runs a future to its end, or until nobody waits.
+    /// Runs a future to its end.
     ///
     /// # Errors
-    /// Its own, or that nobody waits.
-    pub fn run<T, E>(&self, future: impl Future<Output = Result<T, E>>) -> io::Result<T>
-    where
-        E: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
+    /// The caller no longer waits.
+    pub fn run<T>(&self, future: impl Future<Output = T>) -> io::Result<T> {
         let mut alive = self.alive.clone();
         let ended = self.runtime.block_on(async {
             tokio::select! {
-                // Nothing is ever sent: this is the end of who waits.
+                // Nothing is ever sent: the sender was dropped with the caller.
                 _ = alive.changed() => None,
                 ended = future => Some(ended),
             }
         });
-        match ended {
-            None => Err(self.timeout()),
-            Some(ended) => ended.map_err(io::Error::other),
-        }
+        ended.ok_or_else(|| {
+            let remote = self.remote.clone();
+            self.fail(GitError::Timeout { remote })
+        })
     }
 
-    /// Counts what was received.
+    /// Counts received bytes.
     ///
     /// # Errors
     /// More than allowed.
@@ -98,7 +95,7 @@ impl Wire {
         })
     }
 
-    /// Keeps the reason, which gix would hide under its own words, and ends the transfer. The first one counts.
+    /// Keeps the cause, which gix would replace with its own message, and ends the transfer. The first one is kept.
     pub fn fail(&self, error: GitError) -> io::Error {
         let text = error.to_string();
         self.failure
@@ -108,7 +105,7 @@ impl Wire {
         io::Error::other(text)
     }
 
-    /// The reason that was kept.
+    /// The cause that was kept.
     pub fn failure(&self) -> Option<GitError> {
         self.failure
             .lock()
@@ -116,14 +113,9 @@ impl Wire {
             .take()
     }
 
-    /// Enters the runtime, which processes need.
+    /// Enters the runtime, which is required to start processes.
     pub fn enter(&self) -> tokio::runtime::EnterGuard<'_> {
         self.runtime.enter()
-    }
-
-    fn timeout(&self) -> io::Error {
-        let remote = self.remote.clone();
-        self.fail(GitError::Timeout { remote })
     }
 }
 

@@ -1,5 +1,4 @@
-//! One layer of an image: what it adds and hides, of what lies at the wanted path. A pure function over the compressed bytes,
-//! which may be anything.
+//! One layer of an image: what it adds and hides at the wanted path. A pure function over untrusted compressed bytes.
 
 mod archive;
 mod bounded;
@@ -38,7 +37,7 @@ pub enum Compression {
     Zstd,
 }
 
-/// What an image may still bring: one for all of its layers.
+/// What the layers of an image may still use of the limits.
 #[derive(Clone, Debug)]
 pub struct Budget {
     uncompressed: u64,
@@ -46,36 +45,36 @@ pub struct Budget {
     kept: u64,
 }
 
-/// What a layer does to those below it.
+/// What a layer adds and hides.
 #[derive(Clone, Debug, Default)]
 pub struct Layer {
     /// Paths that it hides.
     pub hidden: BTreeSet<String>,
     /// Folders whose content it hides.
     pub opaque: BTreeSet<String>,
-    /// What it adds, in its order.
+    /// What it adds, in the order of the archive.
     pub entries: Vec<(String, Node)>,
 }
 
-/// What lies at a path.
+/// An entry at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
     /// A folder.
     Folder,
     /// A file.
     File(Arc<[u8]>),
-    /// A symbolic link, and where it leads as it is written.
+    /// A symbolic link, with its target as written.
     Link(String),
     /// Another name of the file at a path of the image.
     HardLink(String),
-    /// A device, or a file beside the wanted path.
+    /// A device, or a file outside the wanted path.
     Other,
 }
 
 /// Why a layer cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum LayerError {
-    /// Not what its type says.
+    /// Not what its media type says.
     #[error("its archive is damaged")]
     Damaged(#[from] std::io::Error),
     /// A header that programs read differently.
@@ -104,7 +103,7 @@ pub enum LayerError {
 }
 
 impl LayerError {
-    /// Whether reading on would have been too much, and not wrong.
+    /// Whether a limit was exceeded, as opposed to damaged content.
     #[must_use]
     pub fn is_limit(&self) -> bool {
         !matches!(self, Self::Damaged(_) | Self::Entry { .. })
@@ -121,8 +120,8 @@ impl Default for Budget {
     }
 }
 
-/// Reads a layer; of what lies neither at `path` (without `/` at its ends) nor on the way to it only the uppermost names are
-/// kept, which tell what is there instead.
+/// Reads a layer. Outside `path` (without `/` at its ends) only the names of the uppermost folders are kept, for errors that
+/// list what exists.
 ///
 /// # Errors
 /// [`LayerError`].
@@ -142,7 +141,7 @@ pub fn read_layer(
     let mut archive = Archive::new(bounded);
     let read = entries(&mut archive, path, budget);
     budget.uncompressed = archive.into_inner().left();
-    // What the limits say comes as one of many errors through the readers above them.
+    // The readers above wrap the error of a limit in their own.
     match exceeded.take() {
         Some(exceeded) => Err(exceeded),
         None => read,
@@ -168,7 +167,7 @@ fn entries<R: Read>(
                 ".wh..opq" => {
                     layer.opaque.insert(folder.to_owned());
                 }
-                // Others of this kind are of aufs' own.
+                // Other names of this form are internal to aufs.
                 hidden if hidden.starts_with(".wh.") => {}
                 hidden => {
                     layer.hidden.insert(join(folder, hidden));
@@ -207,7 +206,7 @@ fn entries<R: Read>(
         }
         Ok(())
     })?;
-    // What is hidden elsewhere is of no interest, however much it is.
+    // Drop what is hidden outside the wanted path.
     layer.hidden.retain(|hidden| clip(path, hidden).0 == hidden);
     layer.opaque.retain(|folder| {
         let (shown, is_wanted) = clip(path, folder);
@@ -216,8 +215,8 @@ fn entries<R: Read>(
     Ok(layer)
 }
 
-/// The part of `name` that is of interest where `path` is wanted: all of it at and below `path`, and on the way to it; else what
-/// stands beside that way. And whether it is at or below `path`.
+/// The part of `name` that matters if `path` is wanted: all of it if one contains the other, else up to the first part that
+/// differs. And whether `name` is at or below `path`.
 fn clip<'a>(path: &str, name: &'a str) -> (&'a str, bool) {
     let mut wanted = path.split('/').filter(|part| !part.is_empty());
     let mut end = 0;

@@ -1,19 +1,20 @@
-//! The files of an image: its layers, one over another.
+//! The files of an image: its layers, merged.
 
 use std::collections::BTreeMap;
 
 use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError, normal_path};
 
 use super::layer::{Layer, Node, join};
+use crate::names::{is_within, listed};
 
 /// Names in an error.
 const MAX_NAMES: usize = 10;
 /// Links on the way to one file.
 const MAX_LINKS: usize = 16;
-/// Names that are looked at for one package: links to folders can multiply them.
+/// Entries that are visited for one package: links to folders can multiply them.
 const MAX_STEPS: usize = 20 * MAX_FILES;
 
-/// What the layers so far made, by path, without `/` at its ends. The root is not in it.
+/// The entries of the layers so far, by path, without `/` at its ends and without the root.
 #[derive(Debug, Default)]
 pub struct Tree {
     nodes: BTreeMap<String, Node>,
@@ -22,7 +23,7 @@ pub struct Tree {
 /// Why an image has no package at a path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("there is no /{path} in the image; /{folder} holds {names}")]
     Missing {
         /// The wanted path.
@@ -32,22 +33,22 @@ pub enum TreeError {
         /// What it holds.
         names: String,
     },
-    /// A link where the path leads.
-    #[error("/{link} is a link to {target}: name the path that is meant")]
+    /// The path is a link, or leads through one.
+    #[error("/{link} is a link to {target}; give the path that it leads to")]
     IsLink {
         /// The link.
         link: String,
-        /// Where it leads, as it is written.
+        /// Its target, as written.
         target: String,
     },
-    /// A link that leads away.
+    /// A link that leads out of the wanted path.
     #[error(
         "/{link} is a link to {target}, which leads out of the wanted path; name a folder that holds both"
     )]
     Outside {
         /// The link.
         link: String,
-        /// As it is written.
+        /// Its target, as written.
         target: String,
     },
     /// A link to nothing.
@@ -55,7 +56,7 @@ pub enum TreeError {
     Dangling {
         /// The link.
         link: String,
-        /// As it is written.
+        /// Its target, as written.
         target: String,
     },
     /// A link to a link to it, or to a folder around it.
@@ -64,15 +65,15 @@ pub enum TreeError {
         /// The link.
         link: String,
     },
-    /// Something below what is no folder.
-    #[error("/{path} lies below /{parent}, which is no folder in the image")]
+    /// An entry below something that is not a folder.
+    #[error("/{path} is below /{parent}, which is not a folder in the image")]
     Parent {
         /// The entry.
         path: String,
-        /// What is no folder.
+        /// What is not a folder.
         parent: String,
     },
-    /// No package.
+    /// The files cannot be a package.
     #[error("/{path}: {error}")]
     Package {
         /// The wanted path.
@@ -82,7 +83,7 @@ pub enum TreeError {
     },
 }
 
-/// A package in the making.
+/// The files of a package so far.
 struct Collected {
     files: Vec<File>,
     bytes: usize,
@@ -90,7 +91,7 @@ struct Collected {
 }
 
 impl Tree {
-    /// Puts a layer over those before it: what it hides goes first, for it hides nothing of its own.
+    /// Applies a layer: first what it hides, because that never means its own entries.
     ///
     /// # Errors
     /// [`TreeError::Parent`], and hard links that lead away or to nothing.
@@ -165,7 +166,7 @@ impl Tree {
         Ok(())
     }
 
-    /// What a hard link stands for. Its target is a path of the image.
+    /// The entry that a hard link names. Its target is a path of the image.
     fn hard_link(&self, link: &str, target: &str, wanted: &str) -> Result<Node, TreeError> {
         let found = normal_path(target).and_then(|target| {
             let node = self.nodes.get(&target).cloned();
@@ -179,24 +180,25 @@ impl Tree {
         }
     }
 
-    fn below(&self, folder: &str) -> impl Iterator<Item = (&String, &Node)> {
-        let prefix = match folder {
-            "" => String::new(),
-            folder => format!("{folder}/"),
-        };
+    /// The entries below a folder: their paths below it, their paths, and what they are.
+    fn below(&self, folder: &str) -> impl Iterator<Item = (&str, &String, &Node)> {
+        let prefix = join(folder, "");
         self.nodes
             .range(prefix.clone()..)
-            .take_while(move |(path, _)| path.starts_with(&prefix))
+            .map_while(move |(path, node)| Some((path.strip_prefix(&prefix)?, path, node)))
     }
 
     fn remove_below(&mut self, folder: &str) {
-        let below: Vec<String> = self.below(folder).map(|(path, _)| path.clone()).collect();
+        let below: Vec<String> = self
+            .below(folder)
+            .map(|(_, path, _)| path.clone())
+            .collect();
         for path in below {
             self.nodes.remove(&path);
         }
     }
 
-    /// The files below `folder`, as files below `shown` of the package; links are what they lead to.
+    /// Collects the files below `folder` as files below `shown` in the package, following links.
     fn collect(
         &self,
         wanted: &str,
@@ -205,14 +207,9 @@ impl Tree {
         links: usize,
         collected: &mut Collected,
     ) -> Result<(), TreeError> {
-        let cut = if folder.is_empty() {
-            0
-        } else {
-            folder.len() + 1
-        };
-        for (path, node) in self.below(folder) {
+        for (relative, path, node) in self.below(folder) {
             collected.steps += 1;
-            let name = join(shown, path.get(cut..).unwrap_or_default());
+            let name = join(shown, relative);
             match node {
                 Node::File(bytes) => collected.push(wanted, name, bytes)?,
                 Node::Link(target) => {
@@ -233,7 +230,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Where a link leads in the end: something at or below `wanted` that is no link.
+    /// The final target of a link: an entry at or below `wanted` that is not a link.
     fn follow(&self, link: &str, target: &str, wanted: &str) -> Result<String, TreeError> {
         let (mut at, mut next) = (link.to_owned(), target.to_owned());
         for _ in 0..MAX_LINKS {
@@ -251,7 +248,7 @@ impl Tree {
             if !is_within(&path, wanted) {
                 return Err(outside());
             }
-            // The first link on the way, and what comes behind it.
+            // The first link on the path, and the rest of the path.
             let ends = path.match_indices('/').map(|(end, _)| end);
             let on_the_way = ends.chain([path.len()]).find_map(|end| {
                 let (way, rest) = path.split_at_checked(end)?;
@@ -282,26 +279,15 @@ impl Tree {
         while !folder.is_empty() && self.below(folder).next().is_none() {
             folder = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
         }
-        let cut = if folder.is_empty() {
-            0
-        } else {
-            folder.len() + 1
-        };
-        let mut names: Vec<&str> = self
-            .below(folder)
-            .filter_map(|(path, _)| path.get(cut..)?.split('/').next())
+        let names = self.below(folder);
+        let mut names: Vec<&str> = names
+            .filter_map(|(relative, ..)| relative.split('/').next())
             .collect();
         names.dedup();
-        let more = names.len().saturating_sub(MAX_NAMES);
-        names.truncate(MAX_NAMES);
         TreeError::Missing {
             path: wanted.to_owned(),
             folder: folder.to_owned(),
-            names: match (names.as_slice(), more) {
-                ([], _) => "nothing".to_owned(),
-                (names, 0) => names.join(", "),
-                (names, more) => format!("{} and {more} more", names.join(", ")),
-            },
+            names: listed(names.iter(), MAX_NAMES, "nothing"),
         }
     }
 }
@@ -312,7 +298,7 @@ impl Collected {
             path: wanted.to_owned(),
             error,
         };
-        // Before the copy: many links may lead to one large file.
+        // Before copying: many links may lead to one large file.
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > MAX_BYTES {
             return Err(wrong(PackageError::TooLarge));
@@ -323,14 +309,6 @@ impl Collected {
         let bytes = bytes.to_vec();
         self.files.push(File { path, bytes });
         Ok(())
-    }
-}
-
-/// Whether `path` is `folder`, or lies below it.
-fn is_within(path: &str, folder: &str) -> bool {
-    match path.strip_prefix(folder) {
-        Some(rest) => folder.is_empty() || rest.is_empty() || rest.starts_with('/'),
-        None => false,
     }
 }
 

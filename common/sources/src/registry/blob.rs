@@ -1,17 +1,19 @@
-//! Blobs: their bytes as they come, verified.
+//! Blobs, verified while they are read.
 
 use std::time::Duration;
 
 use reqwest::header::RANGE;
-use reqwest::{RequestBuilder, Response, StatusCode};
+use reqwest::{Request, Response, StatusCode};
 use sha2::{Digest as _, Sha256};
 
 use crate::cache::Cache;
-use crate::retry::Tries;
+use crate::http::bound::TooLarge;
+use crate::http::retry::Tries;
+use crate::http::{Http, HttpError, Redirects};
 
-use super::{RegistryError, transport};
+use super::{RegistryError, wrong};
 
-/// The bytes of a blob as they come; its size and digest are verified before the last call returns.
+/// The bytes of a blob as they arrive; its size and digest are verified before the last call returns.
 pub struct Blob<'a> {
     location: String,
     /// Hex.
@@ -27,27 +29,29 @@ pub struct Blob<'a> {
 
 /// Where the next bytes come from.
 pub enum Rest {
-    /// All of them are here.
+    /// The cache has all of them.
     Cached(Vec<u8>),
-    /// The registry, or where it sent us to.
+    /// An answer of a server.
     Remote(Box<Remote>),
-    /// There are none.
+    /// Nothing is left.
     End,
 }
 
-/// An answer, and what to ask where it breaks off.
+/// An answer, and the request to repeat if it breaks off.
 pub struct Remote {
+    http: Http,
     response: Response,
-    request: RequestBuilder,
+    request: Request,
     tries: Tries,
-    /// Bytes that were seen before, of an answer that begins anew.
+    /// Bytes to skip of an answer that starts again from the beginning.
     skip: u64,
 }
 
 impl Remote {
     /// The answer to that request.
-    pub(super) fn new(response: Response, request: RequestBuilder) -> Self {
+    pub(super) fn new(http: Http, response: Response, request: Request) -> Self {
         Self {
+            http,
             response,
             request,
             tries: Tries::default(),
@@ -55,8 +59,8 @@ impl Remote {
         }
     }
 
-    /// The next bytes behind the first `seen`; where the answer breaks off, the rest is asked for.
-    async fn next(&mut self, seen: u64) -> reqwest::Result<Option<Vec<u8>>> {
+    /// The bytes after the first `seen`; if the answer breaks off, the rest is requested.
+    async fn next(&mut self, seen: u64) -> Result<Option<Vec<u8>>, HttpError> {
         loop {
             match self.response.chunk().await {
                 Ok(None) => return Ok(None),
@@ -69,31 +73,26 @@ impl Remote {
                     }
                 }
                 Err(error) => {
-                    self.response = loop {
-                        if !self.tries.again(Duration::ZERO).await {
-                            return Err(error);
-                        }
-                        if let Some(response) = self.ask(seen).await {
-                            break response;
-                        }
+                    let range = format!("bytes={seen}-").parse();
+                    if let (Ok(range), true) = (range, self.tries.again(Duration::ZERO).await) {
+                        self.request.headers_mut().insert(RANGE, range);
+                    } else {
+                        return Err(error.into());
+                    }
+                    let (tries, redirects) = (&mut self.tries, Redirects::Anywhere);
+                    let response = self
+                        .http
+                        .send(tries, &self.request, redirects, None)
+                        .await?;
+                    self.skip = match response.status() {
+                        StatusCode::PARTIAL_CONTENT => 0,
+                        StatusCode::OK => seen,
+                        _ => return Err(error.into()),
                     };
-                    let is_rest = self.response.status() == StatusCode::PARTIAL_CONTENT;
-                    self.skip = if is_rest { 0 } else { seen };
+                    self.response = response;
                 }
             }
         }
-    }
-
-    /// Asks for what comes behind `seen` bytes.
-    async fn ask(&self, seen: u64) -> Option<Response> {
-        let request = self.request.try_clone()?;
-        let answer = request.header(RANGE, format!("bytes={seen}-")).send().await;
-        answer.ok().filter(|response| {
-            matches!(
-                response.status(),
-                StatusCode::OK | StatusCode::PARTIAL_CONTENT
-            )
-        })
     }
 }
 
@@ -119,7 +118,7 @@ impl<'a> Blob<'a> {
         }
     }
 
-    /// The next bytes; `None` at the end, when all that came before is known to be right.
+    /// The next bytes; `None` at the end, after the whole blob was verified.
     ///
     /// # Errors
     /// [`RegistryError::Size`], [`RegistryError::Digest`], or what goes wrong on the way.
@@ -128,7 +127,7 @@ impl<'a> Blob<'a> {
             Rest::Cached(bytes) => Some(bytes).filter(|bytes| !bytes.is_empty()),
             Rest::Remote(mut remote) => {
                 let chunk = remote.next(self.seen).await;
-                let chunk = chunk.map_err(|error| transport::wrong(&self.location, error))?;
+                let chunk = chunk.map_err(|source| wrong(&self.location, source))?;
                 self.rest = Rest::Remote(remote);
                 chunk
             }
@@ -150,17 +149,13 @@ impl<'a> Blob<'a> {
         }
     }
 
-    /// All of it, `limit` bytes at the most.
+    /// The whole blob, at most `limit` bytes.
     ///
     /// # Errors
-    /// As [`Blob::next`], and [`RegistryError::TooLarge`].
-    pub async fn read(mut self, what: &'static str, limit: u64) -> Result<Vec<u8>, RegistryError> {
+    /// As [`Blob::next`], and [`TooLarge`].
+    pub async fn read(mut self, limit: u64) -> Result<Vec<u8>, RegistryError> {
         if self.size > limit {
-            return Err(RegistryError::TooLarge {
-                location: self.location,
-                what,
-                limit,
-            });
+            return Err(wrong(&self.location, TooLarge(limit).into()));
         }
         let mut bytes = Vec::new();
         while let Some(chunk) = self.next().await? {

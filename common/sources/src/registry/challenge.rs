@@ -1,23 +1,23 @@
-//! What a registry says about who may ask, and what it said the last time.
+//! How a registry wants requests to be authenticated, and what it wanted in the last run.
 
 use http_auth::ChallengeRef;
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 
 use crate::cache::{Cache, Note};
 
-/// Kind of the notes: the place for tokens of a registry. It is public, and no token is ever noted.
+/// Kind of the notes: the token server of a registry, which is public. Tokens are never written to disk.
 const NOTES: &str = "registry-tokens";
 
-/// What an answer says about who may ask.
+/// What a registry asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Challenge {
-    /// A user and a password.
+    /// A user name and a password.
     Basic,
-    /// A token of that place.
+    /// A token from a token server.
     Bearer {
-        /// Where it is asked for.
+        /// URL of the token server.
         realm: String,
-        /// For whom.
+        /// The registry's name there.
         service: String,
     },
 }
@@ -30,7 +30,7 @@ impl Challenge {
         let mut is_basic = false;
         for text in texts {
             for read in http_auth::ChallengeParser::new(text) {
-                // The rest of a header that cannot be read is of no use.
+                // The rest of a malformed header cannot be read.
                 let Ok(read) = read else { break };
                 if read.scheme.eq_ignore_ascii_case("bearer") {
                     let parameter = |name: &str| parameter(&read, name);
@@ -45,8 +45,7 @@ impl Challenge {
         is_basic.then_some(Self::Basic)
     }
 
-    /// The place for tokens that the registry at `origin` named the last time: to go there first saves the request that it would
-    /// refuse.
+    /// The token server that the registry at `origin` named in the last run: asking it first saves a refused request.
     pub fn recall(cache: &Cache, origin: &str) -> Option<Self> {
         let note = cache.note(NOTES, origin)?;
         Some(Self::Bearer {
@@ -55,7 +54,7 @@ impl Challenge {
         })
     }
 
-    /// Notes it for the next run.
+    /// Remembers it for the next run.
     pub fn remember(&self, cache: &Cache, origin: &str) {
         if let Self::Bearer { realm, service } = self
             && Self::recall(cache, origin).as_ref() != Some(self)

@@ -1,7 +1,5 @@
 //! Charts in registries: `oci://HOST/PATH` and the name of a chart.
 
-use std::time::Duration;
-
 use addons_versions::RangeError;
 use addons_versions::constraint::{self, Constraint};
 use common::api::catalogue::HelmSource;
@@ -10,37 +8,34 @@ use oci_client::Reference;
 use oci_client::manifest::OciDescriptor;
 
 use crate::cache::Note;
-use crate::url::MAX_ARCHIVE_BYTES;
+use crate::chart::newest;
+use crate::http::bound::{ARCHIVE, TIME};
 use crate::{Access, Fetched};
 
 use super::{Registry, RegistryError, repository, short};
 
-/// How long the whole of it may take.
-const TIMEOUT: Duration = Duration::from_secs(300);
 /// The kind of the notes in the cache.
 const NOTES: &str = "oci-chart";
 /// The configuration of a chart.
 const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
-/// The layer with the chart, as Helm calls it since 3.7 and before.
+/// The media types of the layer with the chart, since Helm 3.7 and before.
 const CONTENT: [&str; 2] = [
     "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
     "application/tar+gzip",
 ];
-/// Versions in an error.
-const MAX_SHOWN: usize = 10;
 
 /// Why a chart could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum ChartError {
-    /// Not an `oci://` URL.
+    /// Not a valid `oci://` URL.
     #[error(
-        "{url} is no oci:// URL of a registry: write oci://HOST/PATH, without the chart, a tag or a user"
+        "{url} is not a valid oci:// URL; write oci://HOST/PATH, without chart, tag and user name"
     )]
     Url {
         /// As given.
         url: String,
     },
-    /// The registry.
+    /// An error of the registry.
     #[error(transparent)]
     Registry(#[from] RegistryError),
     /// Neither a version nor a range.
@@ -64,16 +59,16 @@ pub enum ChartError {
         /// The newest ones.
         known: String,
     },
-    /// Something else than a chart.
-    #[error("{chart} is no Helm chart, but {found}; source.docker reads images")]
+    /// Not a chart.
+    #[error("{chart} is not a Helm chart but {found}; for an image use source.docker")]
     NoChart {
         /// `HOST/PATH:TAG`.
         chart: String,
         /// What it is.
         found: String,
     },
-    /// Longer than `TIMEOUT`.
-    #[error("chart {chart}: not there after {} minutes", TIMEOUT.as_secs() / 60)]
+    /// Longer than [`TIME`].
+    #[error("chart {chart}: timed out after {} s", TIME.as_secs())]
     TimedOut {
         /// The chart.
         chart: String,
@@ -94,7 +89,7 @@ pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, 
     };
     let path = source.url.strip_prefix("oci://").ok_or_else(wrong)?;
     let path = path.trim_end_matches('/');
-    // In a host a colon stands before the port.
+    // In the host a colon precedes the port.
     let (_, below) = path.split_once('/').unwrap_or((path, ""));
     if path.contains('@') || below.contains(':') || source.chart.contains([':', '@']) {
         return Err(wrong());
@@ -106,7 +101,7 @@ pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, 
         reference,
         seen,
     };
-    match tokio::time::timeout(TIMEOUT, wanted.fetch(access)).await {
+    match tokio::time::timeout(TIME, wanted.fetch(access)).await {
         Ok(fetched) => fetched,
         Err(_) => Err(ChartError::TimedOut {
             chart: wanted.name(),
@@ -116,7 +111,7 @@ pub async fn fetch(source: &HelmSource, access: &Access<'_>) -> Result<Fetched, 
 
 struct Wanted<'a> {
     source: &'a HelmSource,
-    /// Of which the tag does not count.
+    /// Its tag is not used.
     reference: Reference,
     /// See [`super::seen_by`].
     seen: String,
@@ -126,7 +121,7 @@ impl Wanted<'_> {
     async fn fetch(&self, access: &Access<'_>) -> Result<Fetched, ChartError> {
         let mut registry = Registry::open(&self.reference, self.source.plain_http, access)?;
         let version = self.source.version.as_deref().unwrap_or_default().trim();
-        // Helm takes what can be read as a version as it is written.
+        // As Helm, a version is used as it is written.
         let tag = if constraint::version(version).is_ok() {
             version.replace('+', "_")
         } else {
@@ -152,7 +147,7 @@ impl Wanted<'_> {
             Some(fetched) => fetched,
             None => self.pull(&mut registry, access, &key, &tag).await?,
         };
-        // A note that speaks of no content would be swept.
+        // A note without content would be deleted by the sweep.
         let digest = access.cache.note(NOTES, &key).map(|note| note.digest);
         let note = Note {
             digest: digest.unwrap_or_default(),
@@ -185,7 +180,7 @@ impl Wanted<'_> {
         let layer = found.manifest.layers.iter().find(is_content);
         let layer = layer.ok_or_else(|| no_chart("a chart without content".to_owned()))?;
         let blob = registry.blob(layer).await?;
-        let bytes = blob.read("the chart", MAX_ARCHIVE_BYTES).await?;
+        let bytes = blob.read(ARCHIVE).await?;
         let note = Note {
             digest: access.cache.put(&bytes),
             resolved: Some(found.digest.clone()),
@@ -196,8 +191,7 @@ impl Wanted<'_> {
     }
 
     fn cached(&self, access: &Access<'_>, key: &str, tag: &str) -> Option<Fetched> {
-        let note = access.cache.note(NOTES, key)?;
-        let bytes = access.cache.get(&note.digest)?;
+        let (note, bytes) = access.cache.noted(NOTES, key)?;
         Some(self.fetched(bytes, tag, &note.resolved?))
     }
 
@@ -210,40 +204,31 @@ impl Wanted<'_> {
         }
     }
 
-    /// The newest version among the tags that is in the range. As Helm, tags that are no versions are passed over.
+    /// The newest version in the range. As Helm does, tags that are not versions are ignored.
     fn newest(
         &self,
         tags: &[String],
         range: &str,
         constraint: &Constraint,
     ) -> Result<String, ChartError> {
-        let versions = tags.iter().filter_map(|tag| {
-            let text = tag.replace('_', "+");
-            // `1` and `1.2` are tags that follow others.
-            let numbers = text.split(['-', '+']).next()?.split('.').count();
-            let version = constraint::version(&text).ok().filter(|_| numbers == 3)?;
-            Some((version, tag))
-        });
-        let mut versions: Vec<_> = versions.collect();
-        versions.sort_by(|(a, _), (b, _)| b.cmp(a));
-        let fitting = versions
-            .iter()
-            .find(|(version, _)| constraint.matches(version));
-        fitting.map(|(_, tag)| (*tag).clone()).ok_or_else(|| {
-            let known = versions.iter().take(MAX_SHOWN);
-            let known: Vec<String> = known.map(|(version, _)| version.to_string()).collect();
-            ChartError::NoVersion {
-                chart: self.name(),
-                range: range.to_owned(),
-                known: match known.as_slice() {
-                    [] => "none".to_owned(),
-                    known => known.join(", "),
-                },
-            }
+        let texts: Vec<String> = tags.iter().map(|tag| tag.replace('_', "+")).collect();
+        // `1` and `1.2` are moving tags.
+        let has_three_numbers = |text: &str| {
+            let core = text.split(['-', '+']).next().unwrap_or_default();
+            core.split('.').count() == 3
+        };
+        // Of two builds of one version the later one, as tags are listed.
+        let versions = texts.iter().zip(tags).rev();
+        let versions = versions.filter(|(text, _)| has_three_numbers(text));
+        let newest = newest(versions.map(|(text, tag)| (text.as_str(), tag)), constraint);
+        newest.cloned().map_err(|known| ChartError::NoVersion {
+            chart: self.name(),
+            range: range.to_owned(),
+            known,
         })
     }
 
-    /// What the range stood for the last time.
+    /// The version that the range stood for at the last fetch.
     fn newest_cached(&self, access: &Access<'_>, range: &str) -> Result<String, RegistryError> {
         let version = self.source.version.as_deref().unwrap_or_default().trim();
         let note = access.cache.note(NOTES, &self.range_key(version));

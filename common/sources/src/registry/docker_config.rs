@@ -1,4 +1,4 @@
-//! `.dockerconfigjson` of a Secret: who we are at which registry. Programs that it names are never run.
+//! `.dockerconfigjson` of a Secret: credentials by registry. Programs that it names are never run.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,20 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 
 use super::login::Identity;
+use crate::names::{is_within, listed};
 
-/// The names under which Docker Hub is known.
+/// Registries in an error.
+const MAX_NAMES: usize = 10;
+
+/// The names of Docker Hub.
 const DOCKER_HUB: [&str; 3] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
 
-/// Why a configuration cannot be used. Never with what it holds.
+/// Why a configuration cannot be used. The messages never hold its content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DockerConfigError {
     /// Not JSON of this shape.
     #[error(
-        "key .dockerconfigjson is no JSON with \"auths\", as kubectl create secret docker-registry makes it"
+        "key .dockerconfigjson is not JSON with \"auths\"; make it with kubectl create secret docker-registry"
     )]
     Malformed,
     /// `auth` that cannot be decoded.
@@ -27,7 +31,7 @@ pub enum DockerConfigError {
         key: String,
     },
     /// No entry for the registry.
-    #[error("key .dockerconfigjson has nothing for {host}; it names {known}")]
+    #[error("key .dockerconfigjson has no entry for {host}; it names {known}")]
     Missing {
         /// The registry.
         host: String,
@@ -49,7 +53,7 @@ struct Entry {
     identitytoken: Option<String>,
 }
 
-/// Who we are at `host` (`HOST` or `HOST:PORT`) for `repository`: the entry with the longest path that is a beginning of it.
+/// The credentials at `host` (`HOST` or `HOST:PORT`) for `repository`: the entry with the longest path that is a prefix of it.
 ///
 /// # Errors
 /// [`DockerConfigError`].
@@ -62,22 +66,18 @@ pub fn identity(
         serde_json::from_slice(config).map_err(|_| DockerConfigError::Malformed)?;
     let fitting = config.auths.iter().filter_map(|(key, entry)| {
         let (key_host, path) = split(key);
-        (same_host(key_host, host) && is_beginning(path, repository)).then_some((
+        (same_host(key_host, host) && is_within(repository, path)).then_some((
             path.len(),
             key,
             entry,
         ))
     });
-    // Of two spellings of one place the first counts.
+    // Of two spellings of one registry the first is used.
     let best = fitting.reduce(|best, next| if next.0 > best.0 { next } else { best });
     let Some((_, key, entry)) = best else {
-        let known: Vec<&str> = config.auths.keys().map(String::as_str).collect();
         return Err(DockerConfigError::Missing {
             host: host.to_owned(),
-            known: match known.as_slice() {
-                [] => "nothing".to_owned(),
-                known => known.join(", "),
-            },
+            known: listed(config.auths.keys(), MAX_NAMES, "nothing"),
         });
     };
     if let Some(token) = filled(entry.identitytoken.as_ref()) {
@@ -93,7 +93,7 @@ pub fn identity(
     })
 }
 
-/// Whether both stand for one registry.
+/// Whether both name the same registry.
 pub fn same_host(a: &str, b: &str) -> bool {
     let known = |host: &str| DOCKER_HUB.contains(&host);
     a.eq_ignore_ascii_case(b) || (known(a) && known(b))
@@ -103,17 +103,10 @@ pub fn same_host(a: &str, b: &str) -> bool {
 fn split(key: &str) -> (&str, &str) {
     let key = key.split_once("://").map_or(key, |(_, rest)| rest);
     let (host, path) = key.split_once('/').unwrap_or((key, ""));
-    // Both stand for the whole registry, as in the kubelet.
+    // Both mean the whole registry, as in the kubelet.
     match path.trim_end_matches('/') {
         "v1" | "v2" => (host, ""),
         path => (host, path),
-    }
-}
-
-fn is_beginning(path: &str, repository: &str) -> bool {
-    match repository.strip_prefix(path) {
-        Some(rest) => path.is_empty() || rest.is_empty() || rest.starts_with('/'),
-        None => false,
     }
 }
 
@@ -129,7 +122,7 @@ fn decode(auth: &str) -> Option<Identity> {
     let (username, password) = text.split_once(':')?;
     Some(Identity::Password {
         username: username.to_owned(),
-        // Old versions of docker login fill it up.
+        // Old versions of docker login pad it.
         password: password.trim_end_matches('\0').to_owned(),
     })
 }

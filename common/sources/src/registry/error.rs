@@ -1,7 +1,7 @@
-//! What can go wrong at a registry.
+//! Why a registry cannot be read.
 
 use crate::credentials::CredentialsError;
-use crate::url::client::Refused;
+use crate::http::HttpError;
 
 use super::docker_config::DockerConfigError;
 use super::manifest::ManifestError;
@@ -11,7 +11,7 @@ use super::manifest::ManifestError;
 pub enum RegistryError {
     /// Not a reference.
     #[error(
-        "{image:?} is no image reference ({why}): write HOST/PATH:TAG or HOST/PATH@sha256:DIGEST"
+        "{image:?} is not a valid image reference ({why}); write HOST/PATH:TAG or HOST/PATH@sha256:DIGEST"
     )]
     Reference {
         /// As given.
@@ -19,16 +19,7 @@ pub enum RegistryError {
         /// What is wrong.
         why: String,
     },
-    /// Credentials would be readable on the way.
-    #[error(
-        "{host} is asked over plain HTTP, where credentials are sent to this machine alone: take out plainHTTP, or the \
-         reference to the Secret"
-    )]
-    PlainCredentials {
-        /// The registry.
-        host: String,
-    },
-    /// The Secret may not be used there.
+    /// The Secret cannot be used for this registry.
     #[error(transparent)]
     Credentials(#[from] CredentialsError),
     /// `.dockerconfigjson` cannot be read.
@@ -40,42 +31,27 @@ pub enum RegistryError {
         #[source]
         source: DockerConfigError,
     },
-    /// `ca.crt` cannot be read.
-    #[error("Secret {secret}: key ca.crt holds no certificates in PEM")]
-    Certificate {
-        /// The Secret.
-        secret: String,
-    },
-    /// An address that a catalogue in a cluster may not name.
-    #[error("{host} may not be asked")]
-    Address {
-        /// The address.
-        host: String,
-        /// Why.
-        #[source]
-        source: Refused,
-    },
-    /// The registry names a place for tokens that may not see the password.
-    #[error("{host} sends for a token to {realm}, which may not see the credentials: {why}")]
+    /// The registry names a token server that may not get the credentials.
+    #[error("{host}: the credentials are not sent to its token server {realm}: {why}")]
     Realm {
         /// The registry.
         host: String,
-        /// The host of the tokens.
+        /// The token server.
         realm: String,
         /// Why not.
         why: String,
     },
-    /// A token was asked for and did not come.
-    #[error("{host}: {realm} gives no token: {why}")]
+    /// The token server gave no token.
+    #[error("{host}: no token from {realm}: {why}")]
     Token {
         /// The registry.
         host: String,
-        /// The host of the tokens.
+        /// The token server.
         realm: String,
         /// What it answers.
         why: String,
     },
-    /// Wrong credentials, or none where some are needed.
+    /// Wrong or missing credentials.
     #[error("{location}: the registry refuses {who}{detail}\n  accept: {accept}")]
     Unauthorized {
         /// What was asked for.
@@ -88,7 +64,7 @@ pub enum RegistryError {
         accept: String,
     },
     /// No such repository, tag or digest.
-    #[error("{location} is not there{detail}\n  look:   skopeo list-tags docker://{repository}")]
+    #[error("{location} was not found{detail}\n  look:   skopeo list-tags docker://{repository}")]
     NotFound {
         /// What was asked for.
         location: String,
@@ -112,24 +88,14 @@ pub enum RegistryError {
     Http {
         /// What was asked for.
         location: String,
-        /// Why, without its URL, which may hold a signature.
+        /// Why.
         #[source]
-        source: reqwest::Error,
-    },
-    /// More than is read.
-    #[error("{location}: {what} is larger than {limit} bytes, and nothing larger is read")]
-    TooLarge {
-        /// What was asked for.
-        location: String,
-        /// `the manifest`, `a layer`, …
-        what: &'static str,
-        /// The limit.
-        limit: u64,
+        source: HttpError,
     },
     /// Another size than the manifest says.
     #[error(
-        "{location} has {found} bytes and not the {size} that the manifest says: it was cut off on the way, or the \
-         registry is damaged"
+        "{location} has {found} bytes, but its manifest says {size}: the transfer was cut off, or the registry is \
+         damaged; try again"
     )]
     Size {
         /// What was asked for.
@@ -139,18 +105,18 @@ pub enum RegistryError {
         /// `only 3`, `more than 17`.
         found: String,
     },
-    /// Other bytes than the digest stands for.
+    /// Content with another digest.
     #[error(
-        "{location} has digest {found}: what came is not what was asked for; ask again, or tell who runs the registry"
+        "{location} has digest {found}: this is not the content that was asked for; try again, then ask the owner of the registry"
     )]
     Digest {
         /// What was asked for.
         location: String,
-        /// Of what came.
+        /// Of the received content.
         found: String,
     },
     /// A digest that is not sha256.
-    #[error("{location}: {digest} is no sha256 digest, and others are not read")]
+    #[error("{location}: {digest} is not a valid sha256 digest, the only kind supported")]
     DigestKind {
         /// What was asked for.
         location: String,
@@ -176,7 +142,7 @@ pub enum RegistryError {
     },
     /// Not in the cache.
     #[error(
-        "{location} is not in the cache, and nothing is fetched with --offline: run it once without"
+        "{location} is not in the cache, and --offline asks no server; run this once without --offline"
     )]
     Offline {
         /// What was asked for.

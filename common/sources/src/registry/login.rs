@@ -1,4 +1,4 @@
-//! Who we are at a registry: from the source's Secret, or from this machine's `docker login`, and the answers to challenges.
+//! Credentials at a registry: from the source's Secret or from this machine's `docker login`; and the answers to challenges.
 
 use std::time::Duration;
 
@@ -6,28 +6,26 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use docker_credential::{CredentialRetrievalError, DockerCredential};
 use oci_client::Reference;
-use reqwest::Client;
-use reqwest::header::HeaderValue;
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use serde::Deserialize;
 use url::Url;
 
-use crate::credentials::{Credentials, CredentialsError, Proof};
+use crate::credentials::{Credentials, Proof};
+use crate::http::{Http, HttpError, Received, Redirects, bound};
 use crate::{Access, host};
 
 use super::challenge::Challenge;
 use super::docker_config::{self, same_host};
-use super::{RegistryError, transport};
+use super::{RegistryError, answers, wrong};
 
-/// Bytes of an answer with a token.
-const MAX_TOKEN: u64 = 1 << 20;
 /// How long a helper of `docker login` may take.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Where Docker Hub's registry sends for tokens.
+/// The token server of Docker Hub.
 const DOCKER_HUB_TOKENS: &str = "auth.docker.io";
 
-/// Who we are at one registry. Without Debug: it is never printed.
+/// The credentials at one registry. Without Debug: they are never printed.
 pub enum Identity {
-    /// Nobody.
+    /// None.
     Anonymous,
     /// A user.
     Password {
@@ -40,22 +38,20 @@ pub enum Identity {
     Refresh(String),
 }
 
-/// What is sent with requests for one repository.
+/// The credentials for requests to one repository.
 pub struct Login<'a> {
-    /// As the registry is asked: `HOST` or `HOST:PORT`.
+    /// The registry: `HOST` or `HOST:PORT`.
     host: String,
     repository: String,
     plain: bool,
-    /// Whether no address of the machine's own services may be asked.
-    guarded: bool,
     credentials: Option<&'a Credentials>,
-    /// `None`: this machine was not asked yet.
+    /// `None` before this machine's `docker login` was read.
     identity: Option<Identity>,
-    /// Why this machine has none.
+    /// Why `docker login` has none.
     helper: Option<String>,
 }
 
-/// What a token server answers.
+/// The answer of a token server.
 #[derive(Deserialize)]
 struct Token {
     token: Option<String>,
@@ -63,7 +59,7 @@ struct Token {
 }
 
 impl<'a> Login<'a> {
-    /// Nothing is sent yet, and this machine is not asked before a registry wants to know.
+    /// Sends nothing yet, and reads `docker login` only when the registry asks for credentials.
     ///
     /// # Errors
     /// Credentials that may not be sent there, or are of the wrong kind.
@@ -75,8 +71,7 @@ impl<'a> Login<'a> {
         let host = reference.resolve_registry().to_owned();
         let safe = !plain || host::is_loopback(host::without_port(&host));
         let identity = match access.credentials {
-            Some(_) if !safe => return Err(RegistryError::PlainCredentials { host }),
-            Some(credentials) => Some(of_secret(credentials, reference)?),
+            Some(credentials) => Some(of_secret(credentials, reference, !plain)?),
             None if access.ambient && safe => None,
             None => Some(Identity::Anonymous),
         };
@@ -84,14 +79,13 @@ impl<'a> Login<'a> {
             host,
             repository: reference.repository().to_owned(),
             plain,
-            guarded: !access.ambient,
             credentials: access.credentials,
             identity,
             helper: None,
         })
     }
 
-    /// What is sent with the first request: a password from the Secret, which saves a request where the registry takes it so.
+    /// The header for the first request: a password from the Secret, which saves a request if the registry accepts it directly.
     pub fn first(&self) -> Option<HeaderValue> {
         match self.identity.as_ref()? {
             Identity::Password { username, password } => basic(username, password),
@@ -99,13 +93,13 @@ impl<'a> Login<'a> {
         }
     }
 
-    /// What to send instead of `sent` after a refusal; nothing where there is nothing better.
+    /// The header to send instead of `sent` after a refusal; `None` if there is no other.
     ///
     /// # Errors
-    /// No token, or a place for tokens that may not see the credentials.
+    /// No token, or a token server that may not get the credentials.
     pub async fn answer(
         &mut self,
-        client: &Client,
+        http: &Http,
         challenge: &Challenge,
         sent: Option<&HeaderValue>,
     ) -> Result<Option<HeaderValue>, RegistryError> {
@@ -113,7 +107,7 @@ impl<'a> Login<'a> {
         match challenge {
             Challenge::Basic => Ok(self.first().filter(|first| sent != Some(first))),
             Challenge::Bearer { realm, service } => {
-                self.token(client, realm, service).await.map(Some)
+                self.token(http, realm, service).await.map(Some)
             }
         }
     }
@@ -170,80 +164,88 @@ impl<'a> Login<'a> {
     /// A token to pull with.
     async fn token(
         &self,
-        client: &Client,
+        http: &Http,
         realm: &str,
         service: &str,
     ) -> Result<HeaderValue, RegistryError> {
-        let mut url = self.realm(realm)?;
+        let url = self.realm(realm)?;
         let name = host::of(&url);
-        let wrong = |why: String| RegistryError::Token {
+        let no_token = |why: String| RegistryError::Token {
             host: self.host.clone(),
             realm: name.clone(),
             why,
         };
-        let scope = format!("repository:{}:pull", self.repository);
-        let request = match &self.identity {
-            Some(Identity::Refresh(token)) => {
-                let form = url::form_urlencoded::Serializer::new(String::new())
-                    .append_pair("grant_type", "refresh_token")
-                    .append_pair("client_id", "kubectl-addons")
-                    .append_pair("service", service)
-                    .append_pair("scope", &scope)
-                    .append_pair("refresh_token", token)
-                    .finish();
-                let form_type = "application/x-www-form-urlencoded";
-                client
-                    .post(url)
-                    .header("Content-Type", form_type)
-                    .body(form)
-            }
-            identity => {
-                url.query_pairs_mut()
-                    .append_pair("service", service)
-                    .append_pair("scope", &scope);
-                match identity {
-                    Some(Identity::Password { username, password }) => {
-                        client.get(url).basic_auth(username, Some(password))
-                    }
-                    _ => client.get(url),
-                }
-            }
-        };
-        let response = transport::send(request, &name).await?;
-        let status = response.status();
-        if !status.is_success() {
-            let detail = transport::detail(response).await;
-            if status.as_u16() == 401 || status.as_u16() == 403 {
-                let (who, accept) = self.refused();
-                return Err(RegistryError::Unauthorized {
-                    location: format!("{}/{}", self.host, self.repository),
-                    who,
-                    detail,
-                    accept,
-                });
-            }
-            return Err(wrong(format!("{status}{detail}")));
+        let received = self.receive(http, url, service).await;
+        let received = received.map_err(|source| wrong(&name, source))?;
+        let (status, detail) = (received.status, answers::detail(&received.bytes));
+        if matches!(status.as_u16(), 401 | 403) {
+            let (who, accept) = self.refused();
+            return Err(RegistryError::Unauthorized {
+                location: format!("{}/{}", self.host, self.repository),
+                who,
+                detail,
+                accept,
+            });
         }
-        let bytes = transport::body(response, &name, "the token", MAX_TOKEN).await?;
-        // What serde says may quote the token.
-        let token: Token = serde_json::from_slice(&bytes)
-            .map_err(|_| wrong("its answer is no JSON with a token".to_owned()))?;
+        if !status.is_success() {
+            return Err(no_token(format!("{status}{detail}")));
+        }
+        // An error of serde may quote the token.
+        let token: Token = serde_json::from_slice(&received.bytes)
+            .map_err(|_| no_token("its answer is not JSON with a token".to_owned()))?;
         let token = token.token.or(token.access_token);
         let header = token.and_then(|token| secret(&format!("Bearer {token}")));
-        header.ok_or_else(|| wrong("its answer holds none".to_owned()))
+        header.ok_or_else(|| no_token("its answer holds no token".to_owned()))
     }
 
-    /// Where to ask for a token, if what we have may be seen there: by the registry itself, port included, by hosts that the Secret names,
-    /// and with this machine's own credentials as docker does it.
+    /// Asks for a token. A redirect could lead a password or a refresh token to another host, so none is followed.
+    async fn receive(
+        &self,
+        http: &Http,
+        mut url: Url,
+        service: &str,
+    ) -> Result<Received, HttpError> {
+        let scope = format!("repository:{}:pull", self.repository);
+        let request = if let Some(Identity::Refresh(token)) = &self.identity {
+            let form = url::form_urlencoded::Serializer::new(String::new())
+                .append_pair("grant_type", "refresh_token")
+                .append_pair("client_id", "kubectl-addons")
+                .append_pair("service", service)
+                .append_pair("scope", &scope)
+                .append_pair("refresh_token", token)
+                .finish();
+            let form_type = "application/x-www-form-urlencoded";
+            let request = http.client.post(url).header(CONTENT_TYPE, form_type);
+            request.body(form)
+        } else {
+            url.query_pairs_mut()
+                .append_pair("service", service)
+                .append_pair("scope", &scope);
+            let request = http.client.get(url);
+            match &self.identity {
+                Some(Identity::Password { username, password }) => {
+                    request.basic_auth(username, Some(password))
+                }
+                _ => request,
+            }
+        };
+        let request = request.build()?;
+        let received = http.receive(&request, Redirects::None, None, bound::SMALL);
+        received.await
+    }
+
+    /// The token server, if it may get the credentials: the registry itself with its port, or a host that the Secret names. With
+    /// the credentials of `docker login` any token server may, as for docker.
     fn realm(&self, realm: &str) -> Result<Url, RegistryError> {
         let wrong = |realm: String, why: &str| RegistryError::Realm {
             host: self.host.clone(),
             realm,
             why: why.to_owned(),
         };
-        let mut url = Url::parse(realm).map_err(|_| wrong(format!("{realm:?}"), "it is no URL"))?;
+        let mut url =
+            Url::parse(realm).map_err(|_| wrong(format!("{realm:?}"), "it is not a valid URL"))?;
         let host = host::of(&url);
-        // Both fail only where there can be none.
+        // Both fail only for URLs that cannot have credentials.
         let _ = url.set_username("");
         let _ = url.set_password(None);
         let name = url.host_str().unwrap_or_default();
@@ -251,30 +253,29 @@ impl<'a> Login<'a> {
         match url.scheme() {
             "https" => {}
             "http" if self.plain && (anonymous || host::is_loopback(name)) => {}
-            _ => return Err(wrong(host, "it is asked without TLS")),
+            _ => return Err(wrong(host, "it does not use TLS")),
         }
-        transport::check_address(url.as_str(), self.guarded)?;
         let own = host::without_port(&self.host);
         let is_hub = same_host(own, "docker.io") && name == DOCKER_HUB_TOKENS;
         if let Some(credentials) = self.credentials
             && !host.eq_ignore_ascii_case(&self.host)
             && !is_hub
         {
-            credentials.check_host(&host)?;
+            credentials.check(&host, true)?;
         }
         Ok(url)
     }
 }
 
-fn of_secret(credentials: &Credentials, reference: &Reference) -> Result<Identity, RegistryError> {
+fn of_secret(
+    credentials: &Credentials,
+    reference: &Reference,
+    tls: bool,
+) -> Result<Identity, RegistryError> {
     let host = reference.registry();
-    let allowed = [host, reference.resolve_registry()];
-    if !allowed
-        .iter()
-        .any(|host| credentials.check_host(host).is_ok())
-    {
-        credentials.check_host(host)?;
-    }
+    // Docker Hub is asked by another name than images have.
+    let resolved = credentials.check(reference.resolve_registry(), tls);
+    resolved.or_else(|_| credentials.check(host, tls))?;
     match &credentials.proof {
         Proof::Basic { username, password } => Ok(Identity::Password {
             username: username.clone(),
@@ -285,16 +286,14 @@ fn of_secret(credentials: &Credentials, reference: &Reference) -> Result<Identit
                 secret: credentials.secret.clone(),
                 source,
             }),
-        Proof::Ssh { .. } | Proof::ObjectStore { .. } => Err(CredentialsError::Mismatch {
-            secret: credentials.secret.clone(),
-            source_kind: "a registry",
-            wanted: "kubernetes.io/dockerconfigjson or kubernetes.io/basic-auth",
+        Proof::Ssh { .. } | Proof::ObjectStore { .. } => {
+            let wanted = "kubernetes.io/dockerconfigjson or kubernetes.io/basic-auth";
+            Err(credentials.mismatch("a registry", wanted).into())
         }
-        .into()),
     }
 }
 
-/// What is worth to be said when the registry then refuses us. What a helper printed may hold anything.
+/// The part of the error that is shown if the registry then refuses. The output of a helper may hold secrets.
 fn failure(error: CredentialRetrievalError) -> Option<String> {
     match error {
         CredentialRetrievalError::HelperFailure { helper, .. } => Some(format!("{helper} fails")),

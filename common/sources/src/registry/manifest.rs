@@ -1,10 +1,15 @@
-//! Manifests: what an image consists of, and which image of an index is read.
+//! Manifests: the layers of an image, and the choice of an image from an index.
 
 use oci_client::manifest::{
     IMAGE_MANIFEST_LIST_MEDIA_TYPE, IMAGE_MANIFEST_MEDIA_TYPE, ImageIndexEntry,
     OCI_IMAGE_INDEX_MEDIA_TYPE, OCI_IMAGE_MEDIA_TYPE, OciImageIndex, OciImageManifest,
 };
 use serde_json::Value;
+
+use crate::names::listed;
+
+/// Platforms in an error.
+const MAX_PLATFORMS: usize = 10;
 
 /// The manifests that are read, for `Accept`.
 pub const MEDIA_TYPES: [&str; 4] = [
@@ -14,7 +19,7 @@ pub const MEDIA_TYPES: [&str; 4] = [
     IMAGE_MANIFEST_LIST_MEDIA_TYPE,
 ];
 
-/// What a reference can stand for.
+/// The kinds of manifests.
 #[derive(Debug)]
 pub enum Manifest {
     /// One image, or an artifact.
@@ -33,21 +38,23 @@ pub enum ManifestError {
         why: String,
     },
     /// Another kind.
-    #[error("a manifest of type {found} is not read: push the image in OCI or Docker v2 format")]
+    #[error(
+        "a manifest of type {found} is not supported; push the image in OCI or Docker v2 format"
+    )]
     Type {
         /// Its media type.
         found: String,
     },
-    /// Both kinds in one (CVE-2021-41190).
+    /// An image and an index in one (CVE-2021-41190).
     #[error(
-        "the manifest is an image and an index at once, which is read differently by different programs"
+        "the manifest is both an image and an index, which programs read differently; build the image again"
     )]
     Ambiguous,
     /// An index of indexes.
     #[error("the index leads to another index; name the image by its digest")]
     Nested,
     /// No platform that can be used.
-    #[error("the index has no image for linux, but for {platforms}; name the image by its digest")]
+    #[error("the index has no image for linux, only for {platforms}; name the image by its digest")]
     Platform {
         /// Those that are there.
         platforms: String,
@@ -80,20 +87,16 @@ pub fn read(bytes: &[u8]) -> Result<Manifest, ManifestError> {
         (true, true) => return Err(ManifestError::Ambiguous),
         (_, is_index) => is_index,
     };
-    if is_index {
-        serde_json::from_value(value)
-            .map(Manifest::Index)
-            .map_err(malformed)
+    Ok(if is_index {
+        Manifest::Index(serde_json::from_value(value).map_err(malformed)?)
     } else {
-        serde_json::from_value(value)
-            .map(|image| Manifest::Image(Box::new(image)))
-            .map_err(malformed)
-    }
+        Manifest::Image(serde_json::from_value(value).map_err(malformed)?)
+    })
 }
 
-/// The image of an index that is read: that for linux/amd64, else that for `architecture` (in Go's spelling), else the first
-/// for linux, else the only one. Manifests are the same on every platform, so that every machine should read the same bytes
-/// where it can: the one that nearly every index has comes before the machine's own.
+/// Chooses the image of an index: for linux/amd64, else for `architecture` (in Go's spelling), else the first for linux, else
+/// the only one. Every machine should read the same bytes, so the platform that nearly every index has comes before the
+/// machine's own.
 ///
 /// # Errors
 /// [`ManifestError::Platform`].
@@ -125,12 +128,8 @@ pub fn choose<'a>(
                 let (os, architecture) = platform(entry).unwrap_or_default();
                 format!("{os}/{architecture}")
             });
-            let platforms: Vec<String> = platforms.take(10).collect();
             ManifestError::Platform {
-                platforms: match platforms.as_slice() {
-                    [] => "nothing".to_owned(),
-                    platforms => platforms.join(", "),
-                },
+                platforms: listed(platforms, MAX_PLATFORMS, "nothing"),
             }
         })
 }
@@ -203,7 +202,7 @@ mod tests {
             (json!({"schemaVersion": 2}), "config"),
             (
                 json!({"schemaVersion": 2, "config": config, "layers": [], "manifests": []}),
-                "at once",
+                "both an image and an index",
             ),
             (json!([]), "schemaVersion 2"),
         ] {

@@ -1,9 +1,9 @@
-//! What images are called.
+//! References to images.
 
 use oci_client::Reference;
-use sha2::{Digest as _, Sha256};
 
 use super::RegistryError;
+use crate::cache::is_digest;
 
 /// Reads a reference.
 ///
@@ -23,7 +23,7 @@ pub fn reference(image: &str) -> Result<Reference, RegistryError> {
     Ok(reference)
 }
 
-/// As it is shown: without what may be a user and a password.
+/// As it is shown: without user name and password.
 pub(super) fn shown(image: &str) -> String {
     let (name, digest) = match image.rsplit_once('@') {
         Some((name, digest)) if digest.starts_with("sha") => (name, format!("@{digest}")),
@@ -49,12 +49,7 @@ pub fn short(digest: &str) -> &str {
 
 /// The hex digits of a sha256 digest.
 pub(super) fn sha256<'a>(digest: &'a str, location: &str) -> Result<&'a str, RegistryError> {
-    let hex = digest.strip_prefix("sha256:").filter(|hex| {
-        hex.len() == Sha256::output_size() * 2
-            && hex
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    });
+    let hex = digest.strip_prefix("sha256:").filter(|hex| is_digest(hex));
     hex.ok_or_else(|| RegistryError::DigestKind {
         location: location.to_owned(),
         digest: digest.to_owned(),

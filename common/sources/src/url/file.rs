@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use super::{Access, Document, MAX_ARCHIVE_BYTES, MAX_BYTES, UrlError};
+use super::{Access, Document, UrlError, limit};
+use crate::http::bound::TooLarge;
 
 /// Reads a file. A catalogue in a cluster cannot ask for that: its author is not the user of this machine (semantics 16).
 pub fn read(
@@ -22,11 +23,7 @@ pub fn read(
         location: location.clone(),
         source,
     };
-    let limit = if location.ends_with(".tgz") || location.ends_with(".tar.gz") {
-        MAX_ARCHIVE_BYTES
-    } else {
-        MAX_BYTES
-    };
+    let limit = limit(&location);
     let file = File::open(path).map_err(wrong)?;
     let metadata = file.metadata().map_err(wrong)?;
     if metadata.is_dir() {
@@ -38,7 +35,7 @@ pub fn read(
         .read_to_end(&mut bytes)
         .map_err(wrong)?;
     if bytes.len() as u64 > limit {
-        return Err(UrlError::TooLarge { location, limit });
+        return Err(wrong(std::io::Error::other(TooLarge(limit))));
     }
     Ok(Document { bytes, location })
 }

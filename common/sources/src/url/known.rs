@@ -1,11 +1,14 @@
-//! What is known of a URL since the last time: its content, and what the server called it.
+//! The last answer for a URL: its content, its `ETag` and its date.
+
+use reqwest::header::{IF_MODIFIED_SINCE, IF_NONE_MATCH};
 
 use crate::Access;
 use crate::cache::{Cache, Note};
+use crate::http::Condition;
 
 use super::{Document, UrlError};
 
-/// The last answer for one URL to one identity: what a Secret opens is not given to those who do not have it.
+/// The last answer for one URL to one identity: what one Secret may read is not shown to others.
 pub struct Known<'a> {
     cache: &'a Cache,
     key: String,
@@ -13,24 +16,14 @@ pub struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    /// What the cache holds; `identity` is the Secret, or another word for who asks.
+    /// Looks into the cache; `identity` is the Secret, or another name for who asks.
     pub fn of(url: &str, identity: &str, access: &Access<'a>) -> Self {
         let key = format!("{url}\n{identity}");
-        let note = access.cache.note("url", &key);
         Self {
             cache: access.cache,
+            last: access.cache.noted("url", &key),
             key,
-            // A note without its content says nothing.
-            last: note
-                .and_then(|note| Some((access.cache.get(&note.digest)?, note)))
-                .map(|(bytes, note)| (note, bytes)),
         }
-    }
-
-    /// Whether the last answer came from there.
-    pub fn is_at(&self, location: &str) -> bool {
-        let last = self.last.as_ref();
-        last.is_some_and(|(note, _)| note.location.as_deref() == Some(location))
     }
 
     /// The `ETag` of the last answer.
@@ -38,12 +31,24 @@ impl<'a> Known<'a> {
         self.last.as_ref()?.0.etag.as_deref()
     }
 
-    /// The `Last-Modified` of the last answer.
-    pub fn last_modified(&self) -> Option<&str> {
-        self.last.as_ref()?.0.last_modified.as_deref()
+    /// What a request asks: whether the last answer has changed. Behind another redirect than the last time lies another
+    /// document, whatever its date.
+    pub fn condition(&self) -> Option<Condition> {
+        let (note, _) = self.last.as_ref()?;
+        let headers = [
+            (IF_NONE_MATCH, &note.etag),
+            (IF_MODIFIED_SINCE, &note.last_modified),
+        ];
+        let headers = headers
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_ref()?.parse().ok()?)));
+        Some(Condition {
+            location: note.location.clone()?,
+            headers: headers.collect(),
+        })
     }
 
-    /// The last answer, where there is one.
+    /// The last answer, if there is one.
     pub fn document(self, location: &str) -> Option<Document> {
         let (note, bytes) = self.last?;
         Some(Document {
@@ -52,7 +57,7 @@ impl<'a> Known<'a> {
         })
     }
 
-    /// The last answer, where nobody may be asked.
+    /// The last answer, where no server may be asked.
     pub fn offline(self, location: &str) -> Result<Document, UrlError> {
         self.document(location).ok_or_else(|| UrlError::Offline {
             location: location.to_owned(),

@@ -5,32 +5,24 @@ mod profile;
 mod service;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures::StreamExt as _;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::{AzureCredential, MicrosoftAzureBuilder};
-use object_store::client::HttpConnector;
 use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::path::Path;
-use object_store::{ClientOptions, GetOptions, ObjectStore, RetryConfig, StaticCredentialProvider};
+use object_store::{ClientOptions, GetOptions, ObjectStore, StaticCredentialProvider};
 use url::Url;
 
-use super::client::{Refused, client};
 use super::known::Known;
 use super::{Document, UrlError, limit, shown};
 use crate::Access;
+use crate::http::bound::{self, TooLarge};
+use crate::http::{Http, HttpError, Refused, retry};
 pub use options::Kind;
 use options::Options;
 use service::Connector;
 
-/// All tries together.
-const DEADLINE: Duration = Duration::from_secs(180);
-const RETRIES: usize = 3;
-/// No try begins later.
-const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Gets an object, where it has another `ETag` than the last time.
+/// Gets an object, if its `ETag` has changed since the last fetch.
 pub async fn get(kind: Kind, url: &Url, access: &Access<'_>) -> Result<Document, UrlError> {
     let location = shown(url);
     let options = Options::of(kind, url, access)?;
@@ -49,34 +41,43 @@ pub async fn get(kind: Kind, url: &Url, access: &Access<'_>) -> Result<Document,
         });
     };
     let store = store(kind, url, access, &options)?;
-    let fetch = read(&*store, &key, &known, limit(url), &location);
-    match tokio::time::timeout(DEADLINE, fetch).await {
+    let fetch = read(&*store, &key, &known, limit(url.path()), &location);
+    match tokio::time::timeout(bound::TIME, fetch).await {
         Ok(Ok(document)) => Ok(document),
-        Ok(Err(Failure::NotModified)) => known.document(&location).ok_or(UrlError::Status {
-            location,
-            status: "304 Not Modified".to_owned(),
-        }),
-        Ok(Err(Failure::Told(error))) => Err(error),
+        Ok(Err(Failure::Store(object_store::Error::NotModified { .. }))) => {
+            known.document(&location).ok_or(UrlError::Status {
+                location,
+                status: "304 Not Modified".to_owned(),
+            })
+        }
         Ok(Err(Failure::Store(error))) => Err(told(error, location, &options)),
-        Err(_) => Err(UrlError::Timeout {
+        Ok(Err(Failure::Http(source))) => Err(UrlError::Http { location, source }),
+        Ok(Err(Failure::Short { size, read })) => Err(UrlError::Store {
             location,
-            seconds: DEADLINE.as_secs(),
+            why: format!("the store announced {size} bytes and sent {read}"),
+        }),
+        Err(_) => Err(UrlError::Http {
+            location,
+            source: HttpError::Timeout,
         }),
     }
 }
 
 enum Failure {
-    NotModified,
     Store(object_store::Error),
-    Told(UrlError),
+    Http(HttpError),
+    Short { size: u64, read: usize },
 }
 
 impl From<object_store::Error> for Failure {
     fn from(error: object_store::Error) -> Self {
-        match error {
-            object_store::Error::NotModified { .. } => Self::NotModified,
-            error => Self::Store(error),
-        }
+        Self::Store(error)
+    }
+}
+
+impl From<TooLarge> for Failure {
+    fn from(error: TooLarge) -> Self {
+        Self::Http(error.into())
     }
 }
 
@@ -87,35 +88,17 @@ async fn read(
     limit: u64,
     location: &str,
 ) -> Result<Document, Failure> {
-    let too_large = || {
-        Failure::Told(UrlError::TooLarge {
-            location: location.to_owned(),
-            limit,
-        })
-    };
     let options = GetOptions {
         if_none_match: known.etag().map(str::to_owned),
         ..GetOptions::default()
     };
     let found = store.get_opts(key, options).await?;
-    if found.meta.size > limit {
-        return Err(too_large());
-    }
     let (etag, size) = (found.meta.e_tag.clone(), found.meta.size);
-    let mut bytes = Vec::new();
-    let mut stream = found.into_stream();
-    while let Some(chunk) = stream.next().await {
-        let chunk = chunk?;
-        if (bytes.len() + chunk.len()) as u64 > limit {
-            return Err(too_large());
-        }
-        bytes.extend_from_slice(&chunk);
-    }
+    let bytes: Result<_, Failure> = bound::read(found.into_stream(), size, limit).await;
+    let bytes = bytes?;
     if bytes.len() as u64 != size {
-        return Err(Failure::Told(UrlError::Store {
-            location: location.to_owned(),
-            why: format!("it has {size} bytes and {} came", bytes.len()),
-        }));
+        let read = bytes.len();
+        return Err(Failure::Short { size, read });
     }
     let document = Document {
         bytes,
@@ -125,111 +108,72 @@ async fn read(
     Ok(document)
 }
 
-/// The store of that bucket. Without a proof requests are not signed: nobody asks the machine for its own identity.
+/// Sets on the builder of a store, whichever it is, what all of them have.
+macro_rules! configured {
+    ($builder:expr, $options:expr, $connector:expr) => {{
+        let mut builder = $builder;
+        for (name, value) in &$options.values {
+            builder = builder.with_config(name.to_ascii_lowercase().parse()?, value);
+        }
+        builder
+            .with_client_options(ClientOptions::new().with_allow_http($options.allow_http))
+            .with_http_connector($connector)
+            .with_retry(retry::for_stores())
+            .with_skip_signature(!$options.signed)
+    }};
+}
+
+/// The store of that bucket. Without a proof requests are not signed: credentials that are set keep a client from asking this
+/// machine for its own.
 fn store(
     kind: Kind,
     url: &Url,
     access: &Access<'_>,
     options: &Options,
 ) -> Result<Box<dyn ObjectStore>, UrlError> {
-    let bucket = url.host_str().unwrap_or_default();
-    let retry = RetryConfig {
-        max_retries: RETRIES,
-        retry_timeout: RETRY_TIMEOUT,
-        ..RetryConfig::default()
-    };
-    let client_options = ClientOptions::new().with_allow_http(options.allow_http);
-    let connector = Connector {
-        client: client(access, false)?,
-        guarded: !access.ambient,
-    };
-    let built = match kind {
-        Kind::S3 => s3(bucket, options, connector, retry, client_options),
-        Kind::Google => google(bucket, options, connector, retry, client_options),
-        Kind::Azure => azure(bucket, options, connector, retry, client_options),
-    };
+    let http = Http::new(access.credentials, !access.ambient, false);
+    let http = http.map_err(|source| UrlError::Http {
+        location: shown(url),
+        source,
+    })?;
+    let built = build(kind, url.host_str().unwrap_or_default(), options, http);
     built.map_err(|error| told(error, shown(url), options))
 }
 
-type Built = Result<Box<dyn ObjectStore>, object_store::Error>;
-
-fn s3(
+fn build(
+    kind: Kind,
     bucket: &str,
     options: &Options,
-    connector: impl HttpConnector,
-    retry: RetryConfig,
-    client: ClientOptions,
-) -> Built {
-    let mut builder = AmazonS3Builder::new();
-    for (name, value) in &options.values {
-        builder = builder.with_config(name.to_ascii_lowercase().parse()?, value);
-    }
-    builder = builder
-        .with_bucket_name(bucket)
-        .with_client_options(client)
-        .with_http_connector(connector)
-        .with_retry(retry);
-    if !options.signed {
-        builder = builder.with_skip_signature(true);
-    }
-    Ok(Box::new(builder.build()?))
+    http: Http,
+) -> Result<Box<dyn ObjectStore>, object_store::Error> {
+    let connector = Connector { http };
+    Ok(match kind {
+        Kind::S3 => {
+            let builder = configured!(AmazonS3Builder::new(), options, connector);
+            Box::new(builder.with_bucket_name(bucket).build()?)
+        }
+        Kind::Google => {
+            let mut builder = configured!(GoogleCloudStorageBuilder::new(), options, connector);
+            if !options.signed {
+                let bearer = String::new();
+                let none = StaticCredentialProvider::new(GcpCredential { bearer });
+                builder = builder.with_credentials(Arc::new(none));
+            }
+            Box::new(builder.with_bucket_name(bucket).build()?)
+        }
+        Kind::Azure => {
+            let mut builder = configured!(MicrosoftAzureBuilder::new(), options, connector);
+            if !options.signed {
+                let none = AzureCredential::BearerToken(String::new());
+                builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(none)));
+            }
+            Box::new(builder.with_container_name(bucket).build()?)
+        }
+    })
 }
 
-fn google(
-    bucket: &str,
-    options: &Options,
-    connector: impl HttpConnector,
-    retry: RetryConfig,
-    client: ClientOptions,
-) -> Built {
-    let mut builder = GoogleCloudStorageBuilder::new();
-    for (name, value) in &options.values {
-        builder = builder.with_config(name.to_ascii_lowercase().parse()?, value);
-    }
-    builder = builder
-        .with_bucket_name(bucket)
-        .with_client_options(client)
-        .with_http_connector(connector)
-        .with_retry(retry);
-    if !options.signed {
-        // With credentials of its own it does not look for a file of the machine.
-        let bearer = String::new();
-        builder = builder
-            .with_credentials(Arc::new(StaticCredentialProvider::new(GcpCredential {
-                bearer,
-            })))
-            .with_skip_signature(true);
-    }
-    Ok(Box::new(builder.build()?))
-}
-
-fn azure(
-    container: &str,
-    options: &Options,
-    connector: impl HttpConnector,
-    retry: RetryConfig,
-    client: ClientOptions,
-) -> Built {
-    let mut builder = MicrosoftAzureBuilder::new();
-    for (name, value) in &options.values {
-        builder = builder.with_config(name.to_ascii_lowercase().parse()?, value);
-    }
-    builder = builder
-        .with_container_name(container)
-        .with_client_options(client)
-        .with_http_connector(connector)
-        .with_retry(retry);
-    if !options.signed {
-        let none = AzureCredential::BearerToken(String::new());
-        builder = builder
-            .with_credentials(Arc::new(StaticCredentialProvider::new(none)))
-            .with_skip_signature(true);
-    }
-    Ok(Box::new(builder.build()?))
-}
-
-/// The error in words of ours where there are some, else the innermost of its own: the outer ones repeat the URL, which may
-/// be signed.
+/// Our own error where there is one for the cause, else the innermost message of the client: the outer ones repeat the URL,
+/// which may hold a signature.
 fn told(error: object_store::Error, location: String, options: &Options) -> UrlError {
     let status = match &error {
         object_store::Error::NotFound { .. } => {
@@ -252,9 +196,9 @@ fn told(error: object_store::Error, location: String, options: &Options) -> UrlE
     while let Some(source) = innermost.source() {
         innermost = source;
     }
-    if let Some(Refused(address)) = innermost.downcast_ref() {
-        let address = *address;
-        return UrlError::Address { location, address };
+    if let Some(refused) = innermost.downcast_ref::<Refused>() {
+        let source = HttpError::Address(*refused);
+        return UrlError::Http { location, source };
     }
     let why = options.without_secrets(&innermost.to_string());
     UrlError::Store { location, why }

@@ -27,7 +27,7 @@ pub async fn run(session: &Session, args: &CatalogueValidate) -> Result<Exit> {
         let found = match location::read(location, &session.ctx().access()).await {
             Ok(found) => found,
             Err(error) => {
-                worst = worst.max(output::failure(&error));
+                worst = worst.max(output::failure(&error.into()));
                 continue;
             }
         };

@@ -32,7 +32,7 @@ async fn what_a_server_can_do_wrong() -> Result<()> {
         (
             index,
             Fault::Other(b"<html></html>".to_vec()),
-            "this is no index of a chart repository",
+            "this is not the index of a chart repository",
         ),
         (
             index,
@@ -48,12 +48,12 @@ async fn what_a_server_can_do_wrong() -> Result<()> {
         (
             index,
             Fault::Redirect("ftp://127.0.0.1/index.yaml".to_owned()),
-            "redirect to another scheme",
+            "it leads to another scheme",
         ),
         (
             index,
             Fault::Redirect("file:///etc/passwd".to_owned()),
-            "redirect to another scheme",
+            "it leads to another scheme",
         ),
         (
             index,
@@ -66,7 +66,7 @@ async fn what_a_server_can_do_wrong() -> Result<()> {
         (
             tgz,
             Fault::Other(other),
-            "somebody exchanged it, or the index is old",
+            "the archive was replaced, or the index is out of date",
         ),
         (tgz, Fault::Endless, "is larger than 64 MiB"),
         (
@@ -112,8 +112,11 @@ async fn without_a_digest_the_archive_has_to_be_one() -> Result<()> {
     let archive = fs::read(shelf.path().join("web-1.0.0.tgz"))?;
     let half = archive[..archive.len() / 2].to_vec();
     for (bytes, words) in [
-        (half, "it is no .tgz, or it is cut off"),
-        (b"<html></html>".to_vec(), "it is no .tgz, or it is cut off"),
+        (half, "it is not a .tgz archive, or it is cut off"),
+        (
+            b"<html></html>".to_vec(),
+            "it is not a .tgz archive, or it is cut off",
+        ),
         (bomb()?, "it is larger than 64 MiB unpacked"),
     ] {
         charts.fault("/web-1.0.0.tgz", Fault::Other(bytes));

@@ -25,9 +25,9 @@ async fn answers() -> Result<()> {
     let remote = server.remote();
     for (fault, words) in [
         (Fault::Status(500), "the server answers 500"),
-        (Fault::Status(403), "the server refuses"),
-        (Fault::Status(404), "is no git repository"),
-        (Fault::Page, "no git protocol"),
+        (Fault::Status(403), "the server denies access"),
+        (Fault::Status(404), "is not a git repository"),
+        (Fault::Page, "does not speak the git protocol"),
     ] {
         server.breaks(fault);
         Client::new()?
@@ -62,9 +62,9 @@ async fn nobody_listens() -> Result<()> {
         .port();
     let remote = format!("http://127.0.0.1:{port}/repo.git");
     let error = Client::new()?
-        .refused(&remote, At::Head, "", &["the connection fails"])
+        .refused(&remote, At::Head, "", &["cannot be fetched"])
         .await?;
-    assert!(matches!(error, GitError::Connection { .. }), "{error:?}");
+    assert!(matches!(error, GitError::Http { .. }), "{error:?}");
     Ok(())
 }
 

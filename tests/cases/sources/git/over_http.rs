@@ -107,7 +107,7 @@ async fn what_is_not_there() -> Result<()> {
             (
                 At::Branch("mian"),
                 "",
-                ["no branch \"mian\"", "is it \"main\"?"],
+                ["no branch \"mian\"", "did you mean \"main\"?"],
             ),
             (
                 At::Branch("far-from-it"),
@@ -115,12 +115,16 @@ async fn what_is_not_there() -> Result<()> {
                 ["no branch", "main, release/1"],
             ),
             (At::Tag("main"), "", ["no tag \"main\"", "v1, v1-signed"]),
-            (At::Head, "a/z.yaml", ["a/z.yaml", "is it \"x.yaml\"?"]),
-            (At::Head, "top.yaml/x", ["top.yaml/x: nothing is there", ""]),
+            (
+                At::Head,
+                "a/z.yaml",
+                ["a/z.yaml", "did you mean \"x.yaml\"?"],
+            ),
+            (At::Head, "top.yaml/x", ["top.yaml/x does not exist", ""]),
             (
                 At::Head,
                 "elsewhere",
-                ["elsewhere: nothing is there", "there are: a, top.yaml"],
+                ["elsewhere does not exist", "there are: a, top.yaml"],
             ),
             (At::Head, "../x", ["leads out of the repository", "../x"]),
             (
@@ -140,7 +144,7 @@ async fn what_is_not_there() -> Result<()> {
         }
         let remote = format!("{}/other.git", server.url);
         let error = client
-            .refused(&remote, At::Head, "", &["is no git repository (404"])
+            .refused(&remote, At::Head, "", &["is not a git repository (404"])
             .await?;
         assert!(matches!(error, GitError::Missing { .. }), "{error:?}");
         tally.ran();

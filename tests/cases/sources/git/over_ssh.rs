@@ -91,11 +91,11 @@ async fn keys_and_hosts() -> Result<()> {
     }
     let gone = server.remote(&repository.root().join("gone's.git"));
     let error = client
-        .refused(&gone, At::Head, "", &["is no git repository"])
+        .refused(&gone, At::Head, "", &["is not a git repository"])
         .await?;
     assert!(matches!(error, GitError::Missing { .. }), "{error:?}");
     client
-        .refused(&remote, At::Branch("mian"), "", &["is it \"main\"?"])
+        .refused(&remote, At::Branch("mian"), "", &["did you mean \"main\"?"])
         .await?;
     let never = "0123456789abcdef0123456789abcdef01234567";
     client
@@ -114,7 +114,7 @@ async fn keys_and_hosts() -> Result<()> {
         .refused(&remote, At::Head, "", &["kubernetes.io/ssh-auth"])
         .await?;
     Client::with(basic("me", "hunter2"))?
-        .refused(&remote, At::Head, "", &["does not go with git over ssh"])
+        .refused(&remote, At::Head, "", &["the wrong type for git over ssh"])
         .await?;
     let elsewhere = remote.replace("127.0.0.1", "localhost");
     client

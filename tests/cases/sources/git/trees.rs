@@ -145,7 +145,7 @@ async fn what_is_elsewhere() -> Result<()> {
             .refused(&remote, At::Commit(&commit), "", &[words])
             .await?;
         client
-            .refused(&remote, At::Commit(&tree), "", &["is no commit"])
+            .refused(&remote, At::Commit(&tree), "", &["is not a commit"])
             .await?;
         tally.ran();
     }
@@ -174,7 +174,7 @@ async fn folders() -> Result<()> {
         tally.ran();
     }
     client
-        .refused(&path, At::Branch("mian"), "", &["is it \"main\"?"])
+        .refused(&path, At::Branch("mian"), "", &["did you mean \"main\"?"])
         .await?;
     client
         .refused(&path, At::Tag("x-y-z"), "", &["there are: v1"])
@@ -194,7 +194,7 @@ async fn folders() -> Result<()> {
         credentials: Some(basic("me", "hunter2")?),
         ..local()?
     };
-    with.refused(&path, At::Head, "", &["does not go with a folder"])
+    with.refused(&path, At::Head, "", &["the wrong type for a folder"])
         .await?;
     tally.ran();
     Ok(())

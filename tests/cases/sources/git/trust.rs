@@ -63,7 +63,7 @@ async fn credentials() -> Result<()> {
             &remote,
             At::Head,
             "",
-            &["does not go with git over https", "basic-auth"],
+            &["the wrong type for git over https", "basic-auth"],
         )
         .await?;
     let in_url = server.remote().replace("http://", "http://me:hunter2@");
@@ -76,7 +76,7 @@ async fn credentials() -> Result<()> {
             "http://example.com/a.git",
             At::Head,
             "",
-            &["not sent over http"],
+            &["over plain HTTP"],
         )
         .await?;
     assert_eq!(server.seen().len(), 0);
@@ -122,11 +122,11 @@ async fn certificates() -> Result<()> {
     let error = with(other.authority.as_bytes())?
         .refused(&remote, At::Head, "", &["certificate"])
         .await?;
-    assert!(matches!(error, GitError::Connection { .. }), "{error:?}");
+    assert!(matches!(error, GitError::Http { .. }), "{error:?}");
     let error = Client::with(basic("me", "hunter2"))?
         .refused(&remote, At::Head, "", &["certificate"])
         .await?;
-    assert!(matches!(error, GitError::Connection { .. }), "{error:?}");
+    assert!(matches!(error, GitError::Http { .. }), "{error:?}");
     with(b"no certificate")?
         .refused(&remote, At::Head, "", &["ca.crt", "kubectl-addons/git"])
         .await?;
@@ -191,11 +191,11 @@ async fn redirects() -> Result<()> {
         (&server, localhost(&secure_target.url), "to another host"),
         (&secure, target.url.clone(), "to another scheme"),
         (&server, "file:///etc".to_owned(), "to another scheme"),
-        (&server, server.url.clone(), "to ever more redirects"),
+        (&server, server.url.clone(), "too many redirects"),
         (
             &server,
             server.url.replace("://", "://you:pw@"),
-            "to something else",
+            "to a URL with a user name or password",
         ),
     ] {
         from.breaks(Fault::Redirect(to.clone()));

@@ -59,7 +59,7 @@ async fn a_password() -> Result<()> {
         (
             "docker, nothing",
             Some(docker("x.example", PASSWORD, host)?),
-            "has nothing for 127.0.0.1",
+            "has no entry for 127.0.0.1",
             0,
         ),
         (
@@ -77,7 +77,7 @@ async fn a_password() -> Result<()> {
         (
             "ssh",
             Some(secret("kubernetes.io/ssh-auth", &ssh, host)?),
-            "does not go with a registry",
+            "the wrong type for a registry",
             0,
         ),
     ] {
@@ -166,9 +166,9 @@ async fn a_token() -> Result<()> {
 async fn where_tokens_are_not_asked_for() -> Result<()> {
     let mut tally = Tally::new("sources::image::realms");
     for (realm, expected) in [
-        ("http://tokens.example/token", "it is asked without TLS"),
-        ("ftp://127.0.0.1/token", "it is asked without TLS"),
-        ("nonsense", "it is no URL"),
+        ("http://tokens.example/token", "it does not use TLS"),
+        ("ftp://127.0.0.1/token", "it does not use TLS"),
+        ("nonsense", "it is not a valid URL"),
         (
             "https://tokens.example/token",
             "may not be sent to tokens.example",
@@ -217,7 +217,7 @@ async fn where_tokens_are_not_asked_for() -> Result<()> {
         let image = format!("user:horse@registry.example/app{name}");
         let error = outcome(Reader::new()?.fetch(&image, "/m").await);
         ensure!(
-            error.contains("is no image reference") && !error.contains("horse"),
+            error.contains("is not a valid image reference") && !error.contains("horse"),
             "{error}"
         );
         tally.ran();
@@ -255,7 +255,7 @@ async fn tls() -> Result<()> {
             "no authority",
             Some(with("nonsense")?),
             false,
-            "key ca.crt holds no certificates",
+            "holds no certificate in PEM",
         ),
         ("plain HTTP", None, true, "400 Bad Request"),
     ] {

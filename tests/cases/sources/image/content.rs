@@ -62,17 +62,17 @@ async fn what_an_image_holds() -> Result<()> {
         (
             "team/app:2",
             "/m",
-            "team/app:2 is not there: manifest unknown\n  look:   skopeo list-tags",
+            "team/app:2 was not found: manifest unknown\n  look:   skopeo list-tags",
         ),
-        ("team/app", "/m", "team/app:latest is not there"),
-        ("team/none:1", "/m", "team/none:1 is not there"),
+        ("team/app", "/m", "team/app:latest was not found"),
+        ("team/none:1", "/m", "team/none:1 was not found"),
         (
             "json:1",
             "/m",
-            "a layer of type application/json is not read",
+            "a layer of type application/json is not supported",
         ),
         ("locked:1", "/m", "it is encrypted"),
-        ("Team/app:1", "/m", "is no image reference"),
+        ("Team/app:1", "/m", "is not a valid image reference"),
     ];
     for (image, path, expected) in rows {
         let found = outcome(Reader::new()?.fetch(&format!("{host}/{image}"), path).await);
@@ -102,11 +102,11 @@ async fn what_an_image_holds() -> Result<()> {
     }
     let unknown = format!("{host}/team/app@sha256:{}", "0".repeat(64));
     let error = outcome(Reader::new()?.fetch(&unknown, "/m").await);
-    ensure!(error.contains("is not there"), "{error}");
+    ensure!(error.contains("was not found"), "{error}");
     tally.ran();
     let other = format!("{host}/team/app@sha512:{}", "0".repeat(128));
     let error = outcome(Reader::new()?.fetch(&other, "/m").await);
-    ensure!(error.contains("is no sha256 digest"), "{error}");
+    ensure!(error.contains("is not a valid sha256 digest"), "{error}");
     tally.ran();
     Ok(())
 }

@@ -38,7 +38,7 @@ async fn on_the_way() -> Result<()> {
             "answers 429 Too Many Requests",
         ),
         ("500 for a layer", blob, Fault::Status(500), "answers 500"),
-        ("a layer is gone", blob, Fault::Status(404), "is not there"),
+        ("a layer is gone", blob, Fault::Status(404), "was not found"),
         (
             "a layer is cut",
             blob,
@@ -80,7 +80,7 @@ async fn on_the_way() -> Result<()> {
             "a manifest has no end",
             manifest,
             Fault::Endless,
-            "the manifest is larger than 4194304 bytes",
+            "it is larger than 4 MiB",
         ),
         (
             "no manifest",
@@ -98,7 +98,7 @@ async fn on_the_way() -> Result<()> {
             "another scheme",
             blob,
             Fault::Redirect(nowhere),
-            "a redirect to another scheme",
+            "it leads to another scheme",
         ),
         (
             "round and round",

@@ -179,7 +179,7 @@ async fn certificates() -> Result<()> {
         ),
         (
             with("no PEM")?,
-            "Secret addons/token: its key ca.crt holds no certificate in PEM",
+            "key ca.crt of Secret addons/token holds no certificate in PEM",
         ),
     ] {
         let refusal = reader.refusal(&url).await?;
@@ -208,7 +208,7 @@ async fn files_are_for_the_user_of_this_machine() -> Result<()> {
         reader.ambient = false;
         let refusal = reader.refusal(&location).await?;
         ensure!(
-            refusal.contains("a catalogue in the cluster names no files"),
+            refusal.contains("a catalogue in the cluster cannot name files"),
             "{refusal}"
         );
         tally.ran();
@@ -216,16 +216,16 @@ async fn files_are_for_the_user_of_this_machine() -> Result<()> {
     for (location, words) in [
         (
             "ftp://h/a.yaml",
-            "ftp://h/a.yaml: ftp:// cannot be read; use a file, ",
+            "ftp://h/a.yaml: ftp:// is not supported; use a file, ",
         ),
-        ("http://[h/a.yaml", "http://[h/a.yaml is no URL: "),
+        ("http://[h/a.yaml", "http://[h/a.yaml is not a valid URL: "),
         (
             "https://u:hunter2-is-secret@h/a.yaml",
             "https://h/a.yaml: a user name or password in a URL",
         ),
         (
             "https://u:hunter2-is-secret@[h/a.yaml",
-            "https://[h/a.yaml is no URL: ",
+            "https://[h/a.yaml is not a valid URL: ",
         ),
     ] {
         let refusal = reader.refusal(location).await?;

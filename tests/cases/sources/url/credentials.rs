@@ -52,7 +52,7 @@ async fn with_without_and_with_wrong_ones() -> Result<()> {
         ),
         (
             Reader::with(&ours("hunter1", "127.0.0.1"))?,
-            "the server answers 403 Forbidden to the credentials of Secret addons/token; it takes other ones",
+            "the server answers 403 Forbidden to the credentials of Secret addons/token; correct them",
             1,
         ),
         (
@@ -66,7 +66,7 @@ async fn with_without_and_with_wrong_ones() -> Result<()> {
                 &[(".dockerconfigjson", "{}")],
                 "127.0.0.1",
             ))?,
-            "Secret addons/token is of a type that does not go with an http(s) URL; it takes kubernetes.io/basic-auth",
+            "Secret addons/token has the wrong type for an http(s) URL, which takes kubernetes.io/basic-auth",
             0,
         ),
     ] {
@@ -85,8 +85,8 @@ async fn with_without_and_with_wrong_ones() -> Result<()> {
 async fn never_without_tls_but_on_this_machine() -> Result<()> {
     let reader = Reader::with(&ours(PASSWORD, "example.test"))?;
     let refusal = reader.refusal("http://example.test/a.yaml").await?;
-    let expected =
-        "http://example.test/a.yaml: Secret addons/token is not sent without TLS; use https://";
+    let expected = "http://example.test/a.yaml: Secret addons/token is not sent to example.test over plain HTTP; \
+         use https://, and for a registry leave out plainHTTP";
     ensure!(refusal == expected, "{refusal}");
     Ok(())
 }

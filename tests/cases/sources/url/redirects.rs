@@ -34,25 +34,25 @@ async fn what_is_followed() -> Result<()> {
     for (path, words, requests) in [
         ("/six", "too many redirects (more than 5)", 1),
         ("/loop", "too many redirects (more than 5)", 6),
-        ("/nowhere", "the redirect is no URL", 1),
+        ("/nowhere", "it leads to something that is not a URL", 1),
         (
             "/file:///etc/passwd",
-            "a redirect to another scheme is not followed: to file:///etc/passwd",
+            "the redirect to file:///etc/passwd is not followed: it leads to another scheme",
             1,
         ),
         (
             "/ftp://h/a.yaml",
-            "a redirect to another scheme is not followed: to ftp://h/a.yaml",
+            "the redirect to ftp://h/a.yaml is not followed: it leads to another scheme",
             1,
         ),
         (
             "/s3://bucket/a.yaml",
-            "a redirect to another scheme is not followed: to s3://bucket/a.yaml",
+            "the redirect to s3://bucket/a.yaml is not followed: it leads to another scheme",
             1,
         ),
         (
             &format!("/ftp://me:{PASSWORD}@h/a.yaml?sig={PASSWORD}"),
-            "to ftp://h/a.yaml?...;",
+            "the redirect to ftp://h/a.yaml?... is not followed",
             1,
         ),
     ] {
@@ -95,7 +95,7 @@ async fn to_tls_and_never_back() -> Result<()> {
     tally.ran();
     let refusal = reader.refusal(&tls.url("/back")).await?;
     let expected = format!(
-        "a redirect to another scheme is not followed: to {}",
+        "the redirect to {} is not followed: it leads to another scheme",
         plain.url("/back")
     );
     ensure!(refusal.contains(&expected), "{refusal}");

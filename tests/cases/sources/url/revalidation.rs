@@ -85,7 +85,7 @@ async fn offline_only_the_cache_is_asked() -> Result<()> {
     tally.ran();
     let refusal = reader.refusal(&unknown).await?;
     let expected = format!(
-        "{unknown} is not in the cache, and with --offline nobody is asked; run this once without --offline"
+        "{unknown} is not in the cache, and --offline asks no server; run this once without --offline"
     );
     ensure!(refusal == expected, "{refusal}");
     ensure!(server.requests().len() == 1);

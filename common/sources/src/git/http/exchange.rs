@@ -3,40 +3,43 @@
 use std::io::{self, BufRead, Cursor, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use reqwest::{RequestBuilder, Response};
+use reqwest::{Request, Response};
 
-use super::{Learned, connection, judge, send};
+use super::{Learned, failed, judge, send};
 use crate::git::wire::Wire;
+use crate::http::{Http, Redirects};
 
 /// Bytes of a request: it names commits.
 const MAX_REQUEST: usize = 1 << 20;
-/// Bytes of what a server says of itself that are kept.
+/// Bytes of an advertisement that are kept.
 const MAX_ADVERTISEMENT: usize = 64 << 10;
 
 /// A request that is sent when its answer is first read.
 #[derive(Clone)]
 pub struct Exchange {
     wire: Arc<Wire>,
+    http: Http,
     with_credentials: bool,
     state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
 struct State {
-    request: Option<RequestBuilder>,
+    request: Option<Request>,
     sent: Vec<u8>,
     response: Option<Response>,
 }
 
 impl Exchange {
     /// A POST without its body.
-    pub fn new(wire: Arc<Wire>, with_credentials: bool, request: RequestBuilder) -> Self {
+    pub fn new(wire: Arc<Wire>, http: Http, with_credentials: bool, request: Request) -> Self {
         let state = State {
             request: Some(request),
             ..State::default()
         };
         Self {
             wire,
+            http,
             with_credentials,
             state: Arc::new(Mutex::new(state)),
         }
@@ -45,11 +48,11 @@ impl Exchange {
     /// Sends what was written, once; the headers of the answer.
     fn send(&self) -> io::Result<Vec<u8>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(request) = state.request.take() else {
+        let Some(mut request) = state.request.take() else {
             return Ok(Vec::new());
         };
-        let request = request.body(std::mem::take(&mut state.sent));
-        let response = send(&self.wire, request)?;
+        *request.body_mut() = Some(std::mem::take(&mut state.sent).into());
+        let response = send(&self.wire, &self.http, &request, Redirects::None)?;
         let response = judge(&self.wire, self.with_credentials, response)?;
         let lines = header_lines(&response);
         state.response = Some(response);
@@ -100,7 +103,7 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// Those that are there already.
+    /// Headers that are known already.
     pub fn known(lines: Vec<u8>) -> Self {
         Self {
             exchange: None,
@@ -108,7 +111,7 @@ impl Headers {
         }
     }
 
-    /// Those of an exchange, which is sent when they are read.
+    /// The headers of an exchange, which is sent when they are read.
     pub fn of(exchange: Exchange) -> Self {
         Self {
             exchange: Some(exchange),
@@ -137,7 +140,7 @@ impl Read for Headers {
     }
 }
 
-/// The body of an answer: counted as it comes.
+/// The body of an answer, counted while it is read.
 pub struct Body {
     wire: Arc<Wire>,
     exchange: Option<Exchange>,
@@ -147,7 +150,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// What is there already.
+    /// A body that is known already.
     pub fn known(wire: &Arc<Wire>, bytes: Vec<u8>) -> Self {
         Self {
             wire: Arc::clone(wire),
@@ -158,7 +161,7 @@ impl Body {
         }
     }
 
-    /// That of a response, which is kept for later runs.
+    /// The body of a response, which is kept for later runs.
     pub fn kept(wire: &Arc<Wire>, response: Response, learned: Learned) -> Self {
         Self {
             response: Some(response),
@@ -167,7 +170,7 @@ impl Body {
         }
     }
 
-    /// That of an exchange.
+    /// The body of an exchange.
     pub fn of(wire: &Arc<Wire>, exchange: Exchange) -> Self {
         Self {
             exchange: Some(exchange),
@@ -185,10 +188,8 @@ impl BufRead for Body {
             let Some(response) = self.response.as_mut() else {
                 break;
             };
-            let next = self
-                .wire
-                .run(async { Ok::<_, io::Error>(response.chunk().await) })?;
-            let next = next.map_err(|error| self.wire.fail(connection(&self.wire, error)))?;
+            let next = self.wire.run(response.chunk())?;
+            let next = next.map_err(|error| self.wire.fail(failed(&self.wire, error.into())))?;
             let Some(chunk) = next else {
                 self.response = None;
                 break;

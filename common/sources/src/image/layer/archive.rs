@@ -1,6 +1,7 @@
-//! Entries of a tar archive, with the sizes of long names known before they are read.
+//! Entries of a tar archive, with a limit for long names.
 //!
-//! `tar` reads them whole, whatever they claim; so its raw entries are taken, and GNU's and PAX's extensions read here.
+//! `tar` reads the extensions of GNU and PAX whole, whatever size they claim; so its raw entries are used, and the extensions
+//! are read here.
 
 use std::io::Read;
 
@@ -32,18 +33,18 @@ pub enum Kind {
 
 /// An entry, whose bytes were not read.
 pub struct Item<'a, R: Read> {
-    /// As it is written. What is no UTF-8 in it is replaced.
+    /// As written, with invalid UTF-8 replaced.
     pub name: String,
     /// What it is.
     pub kind: Kind,
-    /// Where a link leads, as it is written.
+    /// The target of a link, as written.
     pub target: String,
-    /// Its bytes.
+    /// In bytes.
     pub size: u64,
     entry: Entry<'a, R>,
 }
 
-/// What stands before an entry about it.
+/// Extension headers before an entry.
 #[derive(Default)]
 struct Extension {
     name: Option<String>,
@@ -65,7 +66,7 @@ impl<R: Read> Archive<R> {
         self.inner.into_inner()
     }
 
-    /// Shows every entry that stands for something in the file system.
+    /// Calls `see` with every entry of the file system.
     ///
     /// # Errors
     /// Those of `see`; a damaged archive; extensions of more than `limit` bytes.
@@ -90,7 +91,7 @@ impl<R: Read> Archive<R> {
                     extension.read_pax(&extension_of(&mut entry, limit)?)?;
                     continue;
                 }
-                // It is about the archive, and nothing in it would change a name.
+                // About the whole archive; it changes no name.
                 EntryType::XGlobalHeader => continue,
                 EntryType::Regular | EntryType::Continuous => Kind::File,
                 EntryType::Directory => Kind::Folder,
@@ -106,7 +107,7 @@ impl<R: Read> Archive<R> {
 }
 
 impl<R: Read> Item<'_, R> {
-    /// The bytes of a file. Call it once, with its size known to be harmless.
+    /// The bytes of a file. Check its size before, and call it once.
     ///
     /// # Errors
     /// An archive that ends before.
@@ -116,7 +117,7 @@ impl<R: Read> Item<'_, R> {
 }
 
 impl Extension {
-    /// Records `LENGTH KEY=VALUE\n`, of which the values may hold anything.
+    /// Records `LENGTH KEY=VALUE\n`; values may hold any bytes.
     fn read_pax(&mut self, mut bytes: &[u8]) -> Result<(), LayerError> {
         let wrong = || LayerError::Entry {
             name: "PAX header".to_owned(),
@@ -177,7 +178,7 @@ fn item<R: Read>(
     }
     if size > 0 && matches!(kind, Kind::Folder | Kind::Link | Kind::HardLink) {
         return Err(wrong(
-            "is no file and has content, which programs read differently",
+            "is not a file but has content, which programs read differently",
         ));
     }
     let target = match extension.target {
@@ -189,7 +190,7 @@ fn item<R: Read>(
     };
     let kind = match kind {
         Kind::File if extension.is_sparse => Kind::Sparse,
-        // Before POSIX folders were files whose names end so.
+        // Before POSIX, folders were files with such names.
         Kind::File if name.ends_with('/') => Kind::Folder,
         kind => kind,
     };

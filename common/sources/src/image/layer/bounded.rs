@@ -1,4 +1,4 @@
-//! Readers below the archive: what counts, what stops, and zstd of several frames.
+//! Readers below the archive: one that counts, one that stops at limits, and one for several zstd frames.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -29,7 +29,7 @@ pub struct Bounded<R> {
     exceeded: Rc<Cell<Option<LayerError>>>,
 }
 
-/// Frames of zstd, one after another; skippable ones, as zstd:chunked has them, are passed over.
+/// Frames of zstd, one after another; skippable ones, as in zstd:chunked, are skipped.
 pub struct Frames<R: Read> {
     state: State<R>,
 }
@@ -40,7 +40,7 @@ enum State<R: Read> {
     End,
 }
 
-/// Bytes that were read to see whether there are any, and the rest.
+/// The magic number that was already read, and the rest.
 type Prefixed<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
 
 impl<R> Counted<R> {
@@ -81,7 +81,7 @@ impl<R> Bounded<R> {
         (reader, exceeded)
     }
 
-    /// Bytes that may still come.
+    /// Bytes that are still allowed.
     pub fn left(&self) -> u64 {
         self.left
     }
@@ -161,7 +161,7 @@ impl<R: Read> Read for Frames<R> {
     }
 }
 
-/// Passes over the rest of a skippable frame: its length, and as many bytes.
+/// Skips the rest of a skippable frame: its length, and that many bytes.
 fn skip(inner: &mut impl Read) -> io::Result<()> {
     let mut length = [0; MAGIC];
     inner.read_exact(&mut length)?;

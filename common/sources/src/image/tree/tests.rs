@@ -134,7 +134,7 @@ fn links() {
         (
             &["m>n", "m/a"],
             "m",
-            "/m/a lies below /m, which is no folder in the image",
+            "/m/a is below /m, which is not a folder in the image",
         ),
     ] {
         assert_eq!(package(layers, wanted), expected, "{layers:?}");

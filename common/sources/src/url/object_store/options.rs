@@ -1,4 +1,4 @@
-//! How an object store is talked to: options by the names that its own tools use in the environment.
+//! The options of an object store, by the names that its own tools use in the environment.
 //!
 //! They come from a Secret, else, for the user of this machine, from the environment and the profile of the AWS tools; never
 //! from both. Without any proof among them requests are not signed. The identity of the machine itself (instance metadata) is
@@ -13,10 +13,10 @@ use crate::Access;
 use crate::credentials::{CredentialsError, Proof};
 use crate::url::{UrlError, shown};
 
-/// Whose store it is.
+/// The kinds of object stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// `s3://`, also of others who speak it.
+    /// `s3://`, also of other vendors.
     S3,
     /// `gs://`.
     Google,
@@ -24,16 +24,16 @@ pub enum Kind {
     Azure,
 }
 
-/// What is set.
+/// The options of one store.
 #[derive(Default)]
 pub struct Options {
-    /// By their names.
+    /// By name.
     pub values: BTreeMap<String, String>,
-    /// Whether there is something to sign requests with.
+    /// Whether requests can be signed.
     pub signed: bool,
-    /// Whether the endpoint may be without TLS.
+    /// Whether the endpoint may lack TLS.
     pub allow_http: bool,
-    /// Whose they are.
+    /// Where they come from.
     pub identity: String,
 }
 
@@ -41,9 +41,9 @@ pub struct Options {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Setting,
-    /// With it requests are signed.
+    /// Requests are signed with it.
     Proof,
-    /// Only in the environment: it names a file or a service of this machine.
+    /// Only from the environment: it names a file or a service of this machine.
     Machine,
     MachineProof,
 }
@@ -120,7 +120,7 @@ impl Kind {
 }
 
 impl Options {
-    /// Those for that URL.
+    /// The options for a URL.
     pub fn of(kind: Kind, url: &Url, access: &Access<'_>) -> Result<Self, UrlError> {
         let location = || shown(url);
         let setting = |why| UrlError::Setting {
@@ -134,15 +134,12 @@ impl Options {
                     source: Box::new(source),
                 };
                 let Proof::ObjectStore { options } = &credentials.proof else {
-                    return Err(wrong(CredentialsError::Mismatch {
-                        secret: credentials.secret.clone(),
-                        source_kind: "an object store",
-                        wanted: common::api::names::SECRET_TYPE_OBJECT_STORE,
-                    }));
+                    let wanted = common::api::names::SECRET_TYPE_OBJECT_STORE;
+                    return Err(wrong(credentials.mismatch("an object store", wanted)));
                 };
                 let bucket = url.host_str().unwrap_or_default();
                 let bucket = format!("{}://{bucket}", url.scheme());
-                credentials.check_host(&bucket).map_err(wrong)?;
+                credentials.check(&bucket, true).map_err(wrong)?;
                 let identity = format!("Secret {}", credentials.secret);
                 of_secret(kind, options).map_err(|why| setting(format!("{identity}: {why}")))?;
                 (options.clone(), identity)
@@ -152,13 +149,13 @@ impl Options {
                 let values = of_machine(kind, &variable).map_err(setting)?;
                 (values, "this machine".to_owned())
             }
-            None => (BTreeMap::new(), "nobody".to_owned()),
+            None => (BTreeMap::new(), "no credentials".to_owned()),
         };
         let options = Self::read(kind, values, identity);
         if kind == Kind::Azure && !options.values.contains_key("AZURE_STORAGE_ACCOUNT_NAME") {
             return Err(setting(
-                "which storage account is meant says the option AZURE_STORAGE_ACCOUNT_NAME of a Secret or, at a terminal, of \
-                 the environment; without credentials give its https:// URL"
+                "set the option AZURE_STORAGE_ACCOUNT_NAME in the Secret or, at a terminal, in the environment; \
+                 without credentials use the https:// URL of the object"
                     .to_owned(),
             ));
         }
@@ -189,7 +186,7 @@ impl Options {
         }
     }
 
-    /// Whose eyes saw an object, and in which store: one bucket may be in several.
+    /// Who reads an object, and in which store: two stores may have a bucket of one name.
     pub fn seen_by(&self) -> String {
         let mut seen = self.identity.clone();
         for (name, value) in &self.values {
@@ -203,7 +200,7 @@ impl Options {
         seen
     }
 
-    /// The first line of a text, without the values that prove something.
+    /// The first line of a text, without the values of secret options.
     pub fn without_secrets(&self, text: &str) -> String {
         let secrets = self.values.iter().filter(|(name, value)| {
             !value.is_empty()
@@ -215,15 +212,15 @@ impl Options {
         let line = secrets.fold(line.to_owned(), |line, (name, value)| {
             line.replace(value.as_str(), &format!("[{name}]"))
         });
-        // Only then: half of a secret is one, too.
+        // Cut only now: half of a secret is still secret.
         line.chars().take(MAX_WORDS).collect()
     }
 }
 
-/// Characters of an error that a store may say.
+/// Characters of a store's error that are shown.
 const MAX_WORDS: usize = 300;
 
-/// A Secret sets what it names, and names nothing of this machine.
+/// A Secret may not name files or services of this machine.
 fn of_secret(kind: Kind, options: &BTreeMap<String, String>) -> Result<(), String> {
     let known = kind.known().iter();
     let known: Vec<&str> = known
@@ -233,13 +230,13 @@ fn of_secret(kind: Kind, options: &BTreeMap<String, String>) -> Result<(), Strin
     match options.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
         Some(unknown) => Err(format!(
-            "its key {unknown} is no option here; such a Secret has {}",
+            "key {unknown} is not a known option; use {}",
             known.join(", ")
         )),
     }
 }
 
-/// What the environment and the profile of the AWS tools say.
+/// The options from the environment and from the profile of the AWS tools.
 fn of_machine(
     kind: Kind,
     variable: &dyn Fn(&str) -> Option<String>,
@@ -259,7 +256,7 @@ fn of_machine(
                 values.entry(name).or_insert(value);
             }
         }
-        // Where gcloud keeps the user's own.
+        // Where gcloud keeps the user's credentials.
         Kind::Google if !proven => {
             let file = set("HOME")
                 .map(|home| format!("{home}/.config/gcloud/application_default_credentials.json"));

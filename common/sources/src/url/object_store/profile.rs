@@ -1,5 +1,5 @@
-//! The profile of the AWS tools: `~/.aws/credentials` and `~/.aws/config`, the keys and the region, nothing that runs programs
-//! or asks services.
+//! The profile of the AWS tools: keys and region from `~/.aws/credentials` and `~/.aws/config`. Settings that run programs or
+//! ask services are not supported.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,7 +17,7 @@ const KEYS: [(&str, &str); 5] = [
     ("endpoint_url", "AWS_ENDPOINT_URL"),
 ];
 
-/// Ways to credentials that only the AWS tools go.
+/// Settings that only the AWS tools support.
 const FOREIGN: [&str; 4] = [
     "credential_process",
     "sso_session",
@@ -28,7 +28,7 @@ const FOREIGN: [&str; 4] = [
 /// The options of the profile that `AWS_PROFILE` names, else of `default`.
 ///
 /// # Errors
-/// A profile that was asked for and is not there; one that needs the AWS tools. In words that stand behind the location.
+/// A profile that was asked for and does not exist; one that needs the AWS tools.
 pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<BTreeMap<String, String>, String> {
     let file = |name: &str, default: &str| {
         let path = variable(name).or_else(|| Some(format!("{}/.aws/{default}", variable("HOME")?)));
@@ -38,7 +38,7 @@ pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<BTreeMap<String
     let name = asked.as_deref().unwrap_or("default");
     let credentials = section(&file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), name);
     let config = file("AWS_CONFIG_FILE", "config");
-    // There, all but the default have a word before their name.
+    // In this file every profile but the default has a prefix.
     let config = match section(&config, &format!("profile {name}")) {
         None if name == "default" => section(&config, name),
         found => found,
@@ -57,14 +57,14 @@ pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Result<BTreeMap<String
     let foreign = FOREIGN.iter().find(|key| values.contains_key(**key));
     match foreign {
         Some(key) if !options.contains_key("AWS_ACCESS_KEY_ID") => Err(format!(
-            "the AWS profile {name} has {key}, which only the AWS tools can follow; let them: \
+            "the AWS profile {name} has {key}, which only the AWS tools support; run: \
              eval \"$(aws configure export-credentials --profile {name} --format env)\""
         )),
         _ => Ok(options),
     }
 }
 
-/// What cannot be read is as if it were not there, as for the AWS tools.
+/// A file that cannot be read counts as empty, as for the AWS tools.
 fn text(path: &str) -> String {
     let mut text = String::new();
     let file = File::open(path).ok();
@@ -72,7 +72,7 @@ fn text(path: &str) -> String {
     read.map(|_| text).unwrap_or_default()
 }
 
-/// `key = value` of one section; lines that are indented belong to a key that is of no use here.
+/// `key = value` of one section; indented lines belong to a key that is not used here.
 fn section(text: &str, name: &str) -> Option<BTreeMap<String, String>> {
     let mut found: Option<BTreeMap<String, String>> = None;
     let mut inside = false;
@@ -138,7 +138,7 @@ mod tests {
             (
                 Some("sso"),
                 Err(
-                    "the AWS profile sso has sso_session, which only the AWS tools can follow; let them: \
+                    "the AWS profile sso has sso_session, which only the AWS tools support; run: \
                      eval \"$(aws configure export-credentials --profile sso --format env)\"",
                 ),
             ),

@@ -1,4 +1,4 @@
-//! The HTTP client under an object store: ours, which follows no redirect, with a look at every request before it goes.
+//! Gives the clients of object stores our HTTP client, which follows no redirect, and judges every request before it is sent.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,15 +10,13 @@ use object_store::client::{
 };
 use url::Url;
 
-use crate::url::client::check_address;
+use crate::http::Http;
 
 /// Makes services.
 #[derive(Clone, Debug)]
 pub struct Connector {
-    /// What talks.
-    pub client: reqwest::Client,
-    /// Whether addresses of the machine are refused.
-    pub guarded: bool,
+    /// The client.
+    pub http: Http,
 }
 
 /// A request that would go without TLS.
@@ -32,8 +30,7 @@ impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let allow = options.get_config_value(&ClientConfigKey::AllowHttp);
         Ok(HttpClient::new(Service {
-            client: self.client.clone(),
-            guarded: self.guarded,
+            http: self.http.clone(),
             allow_http: allow.as_deref() == Some("true"),
         }))
     }
@@ -41,13 +38,12 @@ impl HttpConnector for Connector {
 
 #[derive(Debug)]
 struct Service {
-    client: reqwest::Client,
-    guarded: bool,
+    http: Http,
     allow_http: bool,
 }
 
 impl Service {
-    /// Errors are of a kind that is not tried again.
+    /// Judges a request; its errors are of a kind that is not tried again.
     fn check(&self, request: &HttpRequest) -> Result<(), HttpError> {
         let uri = request.uri();
         if uri.scheme_str() != Some("https") && !self.allow_http {
@@ -55,9 +51,11 @@ impl Service {
             return Err(HttpError::new(HttpErrorKind::Unknown, Plain(scheme)));
         }
         match Url::parse(&uri.to_string()) {
-            Ok(url) if self.guarded => check_address(&url)
-                .map_err(|refused| HttpError::new(HttpErrorKind::Unknown, refused)),
-            _ => Ok(()),
+            Ok(url) => {
+                let checked = self.http.check(&url);
+                checked.map_err(|refused| HttpError::new(HttpErrorKind::Unknown, refused))
+            }
+            Err(_) => Ok(()),
         }
     }
 }
@@ -73,7 +71,7 @@ impl HttpService for Service {
     {
         Box::pin(async move {
             self.check(&request)?;
-            self.client.call(request).await
+            self.http.client.call(request).await
         })
     }
 }

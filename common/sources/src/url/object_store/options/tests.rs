@@ -37,7 +37,7 @@ fn a_secret_names_nothing_of_this_machine() {
         (Kind::Azure, "AZURE_USE_AZURE_CLI"),
     ] {
         let error = of_secret(kind, &values(&[(name, "x")])).unwrap_err();
-        assert!(error.starts_with(&format!("its key {name} is no option here")));
+        assert!(error.starts_with(&format!("key {name} is not a known option")));
     }
     assert_eq!(
         of_secret(Kind::S3, &values(&[("AWS_ACCESS_KEY_ID", "x")])),

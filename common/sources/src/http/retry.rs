@@ -1,19 +1,20 @@
-//! When a server that is broken or overloaded is asked again: the same for web servers and registries.
+//! When a server that is broken or overloaded is asked again.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
+use object_store::{BackoffConfig, RetryConfig};
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 /// Tries of one request in all.
 const TRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// As long as a server may make us wait.
+/// The longest pause that a server may ask for.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The tries of one request.
+/// The tries of one request, or of one file whose transfer broke off.
 #[derive(Debug)]
 pub struct Tries {
     left: u32,
@@ -49,24 +50,36 @@ impl Tries {
     }
 }
 
-/// Whether a status may be another one soon: 429, 5xx.
+/// The same for the clients of object stores, which repeat requests themselves. No try begins after a minute: a signature ages.
+pub fn for_stores() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: FIRST_PAUSE,
+            max_backoff: LONGEST_PAUSE,
+            base: 2.0,
+        },
+        max_retries: TRIES as usize - 1,
+        retry_timeout: Duration::from_secs(60),
+    }
+}
+
+/// Whether a later answer may be another one: 429, 5xx.
 pub fn is_passing(status: StatusCode) -> bool {
     status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
 }
 
-/// When a server wants to be asked again, from now on.
+/// How long the server asks to wait: `Retry-After`.
 pub fn wanted_pause(headers: &HeaderMap) -> Option<Duration> {
     retry_after(headers.get(RETRY_AFTER)?.to_str().ok()?)
 }
 
-/// Seconds, or a date.
+/// Seconds, or a date; a date in the past is now.
 fn retry_after(text: &str) -> Option<Duration> {
     if let Ok(seconds) = text.trim().parse() {
         return Some(Duration::from_secs(seconds));
     }
     let until = rfc2822::parse(text).ok()?.timestamp();
     let wait = until.duration_since(Timestamp::now());
-    // What is past is now.
     Some(Duration::try_from(wait).unwrap_or_default())
 }
 
@@ -75,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn when_to_come_back() {
+    fn retry_after_is_seconds_or_a_date() {
         assert_eq!(retry_after("7"), Some(Duration::from_secs(7)));
         assert_eq!(
             retry_after("Sun, 06 Nov 1994 08:49:37 GMT"),

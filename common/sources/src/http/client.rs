@@ -1,0 +1,221 @@
+//! The client: one connection pool for each set of certificate authorities, made when it is first needed.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap};
+use reqwest::redirect::Policy;
+use reqwest::{Body, Certificate, Client, Request, Response, StatusCode};
+use url::Url;
+
+use super::bound::{self, CONNECT, IDLE, SMALL};
+use super::error::HttpError;
+use super::guard::{self, Guarded, Refused};
+use super::policy::{REDIRECTS, Redirects};
+use super::retry::{LONGEST_PAUSE, Tries, is_passing, wanted_pause};
+use crate::credentials::Credentials;
+use crate::url::shown;
+
+/// Clients that are kept.
+const KEPT: usize = 16;
+
+static CLIENTS: Mutex<Vec<(Key, Client)>> = Mutex::new(Vec::new());
+
+/// What makes clients differ.
+#[derive(Clone, PartialEq, Eq)]
+struct Key {
+    ca: Option<Vec<u8>>,
+    guarded: bool,
+    gzip: bool,
+}
+
+/// Asks servers.
+#[derive(Clone, Debug)]
+pub struct Http {
+    /// Follows no redirect by itself.
+    pub client: Client,
+    guarded: bool,
+}
+
+/// Headers for one location only, wherever redirects lead: a server that answers "unchanged" must mean what the cache holds.
+#[derive(Debug)]
+pub struct Condition {
+    /// As [`shown`].
+    pub location: String,
+    /// `If-None-Match`, `If-Modified-Since`.
+    pub headers: HeaderMap,
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub struct Received {
+    /// Any, also of an error.
+    pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Where it came from, after redirects.
+    pub url: Url,
+    /// Of an error, what could be read of it.
+    pub bytes: Vec<u8>,
+}
+
+impl Http {
+    /// Trusts the authorities of the Secret and no others, or without any those of the machine. With `guarded`, addresses of
+    /// this machine's own services are refused. With `gzip`, compressed answers are asked for and unpacked.
+    ///
+    /// # Errors
+    /// Authorities that cannot be read.
+    pub fn new(
+        credentials: Option<&Credentials>,
+        guarded: bool,
+        gzip: bool,
+    ) -> Result<Self, HttpError> {
+        let key = Key {
+            ca: credentials.and_then(|credentials| credentials.ca.clone()),
+            guarded,
+            gzip,
+        };
+        let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, client)) = clients.iter().find(|(other, _)| *other == key) {
+            let client = client.clone();
+            return Ok(Self { client, guarded });
+        }
+        let secret = credentials.map(|credentials| &*credentials.secret);
+        let client = build(&key, secret.unwrap_or_default())?;
+        if clients.len() >= KEPT {
+            clients.remove(0);
+        }
+        clients.push((key, client.clone()));
+        Ok(Self { client, guarded })
+    }
+
+    /// Judges a URL that names an address.
+    ///
+    /// # Errors
+    /// An address that a catalogue in a cluster may not name.
+    pub fn check(&self, url: &Url) -> Result<(), Refused> {
+        if self.guarded {
+            guard::check(url)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Sends a request and follows redirects. No connection, 429 and 5xx are tried again; every other status is an answer.
+    ///
+    /// # Errors
+    /// [`HttpError`]; with the tries used up, the last error or answer.
+    pub async fn send(
+        &self,
+        tries: &mut Tries,
+        request: &Request,
+        redirects: Redirects,
+        condition: Option<&Condition>,
+    ) -> Result<Response, HttpError> {
+        loop {
+            let answer = self.follow(request, redirects, condition).await;
+            let wanted = match &answer {
+                Ok(response) if is_passing(response.status()) => wanted_pause(response.headers()),
+                Err(error) if error.is_passing() => None,
+                _ => return answer,
+            };
+            let wanted = wanted.unwrap_or_default();
+            if let Ok(response) = &answer
+                && wanted > LONGEST_PAUSE
+            {
+                return Err(HttpError::Later {
+                    status: response.status().to_string(),
+                    seconds: wanted.as_secs(),
+                });
+            }
+            if !tries.again(wanted).await {
+                return answer;
+            }
+        }
+    }
+
+    /// Sends a request and reads the answer, `limit` bytes at most; an answer that breaks off is asked for again.
+    ///
+    /// # Errors
+    /// As [`Http::send`], and more bytes than `limit`.
+    pub async fn receive(
+        &self,
+        request: &Request,
+        redirects: Redirects,
+        condition: Option<&Condition>,
+        limit: u64,
+    ) -> Result<Received, HttpError> {
+        let mut tries = Tries::default();
+        loop {
+            let response = self.send(&mut tries, request, redirects, condition).await?;
+            let (status, url) = (response.status(), response.url().clone());
+            let headers = response.headers().clone();
+            let bytes = if status.is_success() {
+                match bound::body(response, limit).await {
+                    Err(error) if error.is_passing() && tries.again(Duration::ZERO).await => {
+                        continue;
+                    }
+                    bytes => bytes?,
+                }
+            } else {
+                bound::body(response, SMALL).await.unwrap_or_default()
+            };
+            return Ok(Received {
+                status,
+                headers,
+                url,
+                bytes,
+            });
+        }
+    }
+
+    async fn follow(
+        &self,
+        request: &Request,
+        redirects: Redirects,
+        condition: Option<&Condition>,
+    ) -> Result<Response, HttpError> {
+        let mut at = request.url().clone();
+        for _ in 0..=REDIRECTS {
+            self.check(&at)?;
+            let mut next = Request::new(request.method().clone(), at.clone());
+            *next.headers_mut() = request.headers().clone();
+            let body = request.body().and_then(Body::as_bytes);
+            *next.body_mut() = body.map(|bytes| bytes.to_vec().into());
+            if !redirects.keeps_credentials(request.url(), &at) {
+                next.headers_mut().remove(AUTHORIZATION);
+            }
+            if let Some(condition) = condition.filter(|condition| condition.location == shown(&at))
+            {
+                next.headers_mut().extend(condition.headers.clone());
+            }
+            let response = self.client.execute(next).await?;
+            match redirects.next(&at, &response)? {
+                Some(to) => at = to,
+                None => return Ok(response),
+            }
+        }
+        Err(HttpError::Redirects)
+    }
+}
+
+fn build(key: &Key, secret: &str) -> Result<Client, HttpError> {
+    let mut builder = Client::builder()
+        .connect_timeout(CONNECT)
+        .read_timeout(IDLE)
+        .redirect(Policy::none())
+        .gzip(key.gzip)
+        .user_agent(concat!("kubectl-addons/", env!("CARGO_PKG_VERSION")));
+    if key.guarded {
+        builder = builder.dns_resolver(Guarded);
+    }
+    if let Some(pem) = &key.ca {
+        let certificates = Certificate::from_pem_bundle(pem).unwrap_or_default();
+        if certificates.is_empty() {
+            let secret = secret.to_owned();
+            return Err(HttpError::Authority { secret });
+        }
+        builder = builder.tls_certs_only(certificates);
+    }
+    Ok(builder.build()?)
+}

@@ -1,0 +1,54 @@
+//! Headers and errors in a registry's answers.
+
+use reqwest::header::{HeaderMap, LINK};
+use serde_json::Value;
+
+use super::sha256;
+
+/// Characters of an error that are shown.
+const MAX_DETAIL: usize = 200;
+
+/// The digest that the registry claims for its answer.
+pub fn digest(headers: &HeaderMap) -> Option<String> {
+    let header = headers.get("Docker-Content-Digest")?;
+    let digest = header.to_str().ok()?;
+    sha256(digest, "").is_ok().then(|| digest.to_owned())
+}
+
+/// The query of the next page: `Link: </v2/PATH/tags/list?last=X&n=Y>; rel="next"`.
+pub fn next_page(headers: &HeaderMap) -> Option<String> {
+    let link = headers.get(LINK)?.to_str().ok()?;
+    let (target, parameters) = link.strip_prefix('<')?.split_once('>')?;
+    let query = target.split_once('?')?.1;
+    parameters.contains("next").then(|| query.to_owned())
+}
+
+/// The message of an error answer as `: TEXT` in one line; empty if there is none.
+pub fn detail(bytes: &[u8]) -> String {
+    let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let of = |pointer: &str| value.pointer(pointer).and_then(Value::as_str);
+    let text = [
+        "/errors/0/message",
+        "/errors/0/code",
+        "/details",
+        "/message",
+    ];
+    let Some(text) = text
+        .into_iter()
+        .find_map(of)
+        .filter(|text| !text.is_empty())
+    else {
+        return String::new();
+    };
+    let shown = text.chars().take(MAX_DETAIL);
+    let shown: String = shown
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect();
+    format!(": {shown}")
+}
