@@ -105,7 +105,7 @@ mod tests {
         header.set_size(bytes.len() as u64);
         header.set_mode(0o644);
         header.set_entry_type(kind);
-        // Not by set_path, which refuses what is tried here.
+        // `set_path` refuses the names that are tried here.
         header.as_gnu_mut().unwrap().name[..path.len()].copy_from_slice(path.as_bytes());
         header.set_cksum();
         builder.append(&header, bytes).unwrap();

@@ -113,7 +113,7 @@ impl Cache {
         Some((note, bytes))
     }
 
-    /// Notes what `key` is now. The key holds no credentials; only its hash gets on disk.
+    /// Notes what `key` is now. The key holds no credentials; only its hash is written to disk.
     pub fn set_note(&self, kind: &str, key: &str, note: &Note) {
         if let (Some(path), Ok(bytes)) = (self.note_path(kind, key), serde_json::to_vec(note)) {
             write(&path, &bytes);
@@ -199,7 +199,7 @@ fn read(path: &Path, limit: u64) -> Option<Found> {
 /// Writes to a temporary file and renames it. A failure is ignored: the next run fetches again.
 fn write(path: &Path, bytes: &[u8]) {
     let Some(folder) = path.parent() else { return };
-    // Made for the user alone, with a name of its own.
+    // A unique name, readable only for the user.
     let Ok(mut beside) = tempfile::NamedTempFile::new_in(folder) else {
         return;
     };

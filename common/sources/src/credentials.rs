@@ -112,7 +112,9 @@ pub enum CredentialsError {
         host: String,
     },
     /// The wrong type for a source.
-    #[error("Secret {secret} has the wrong type for {source_kind}, which takes {wanted}")]
+    #[error(
+        "Secret {secret} has a type that cannot be used for {source_kind}, which takes {wanted}"
+    )]
     Mismatch {
         /// The Secret.
         secret: String,

@@ -34,13 +34,14 @@ use common::render::package::Package;
 use gix::ObjectId;
 use gix::objs::Exists as _;
 
-pub use error::GitError;
+pub use error::{GitError, Problem};
 
 use crate::cache::{Cache, Note};
 use crate::credentials::Credentials;
 use crate::http::Redirects;
 use crate::http::bound::TIME;
 use crate::names::listed;
+use crate::url::without_credentials;
 use crate::{Access, Fetched};
 use http::Advertisement;
 use remote::{Remote, Way};
@@ -70,6 +71,14 @@ const SERVERS: &str = "git-server";
 /// # Errors
 /// [`GitError`].
 pub async fn fetch(source: &GitSource, access: &Access<'_>) -> Result<Fetched, GitError> {
+    let fetched = read(source, access).await;
+    fetched.map_err(|problem| GitError {
+        remote: without_credentials(&source.remote),
+        problem,
+    })
+}
+
+async fn read(source: &GitSource, access: &Access<'_>) -> Result<Fetched, Problem> {
     let remote = Remote::parse(&source.remote)?;
     let task = Task {
         wanted: Wanted::of(source)?,
@@ -88,18 +97,16 @@ pub async fn fetch(source: &GitSource, access: &Access<'_>) -> Result<Fetched, G
     if access.offline && !matches!(task.remote.way, Way::Local(_)) {
         return task.offline();
     }
-    let name = task.remote.name.clone();
-    let (wire, waiting) = Wire::new(&name, !access.ambient);
+    let (wire, waiting) = Wire::new(!access.ambient);
     let ended =
         tokio::time::timeout(TIME, tokio::task::spawn_blocking(move || task.run(&wire))).await;
     drop(waiting);
     match ended {
         Ok(Ok(fetched)) => fetched,
-        Ok(Err(source)) => Err(GitError::Connection {
-            remote: name,
+        Ok(Err(source)) => Err(Problem::Connection {
             source: Box::new(source),
         }),
-        Err(_) => Err(GitError::Timeout { remote: name }),
+        Err(_) => Err(Problem::Timeout),
     }
 }
 
@@ -115,15 +122,12 @@ struct Task {
 }
 
 impl Task {
-    fn run(&self, wire: &Arc<Wire>) -> Result<Fetched, GitError> {
+    fn run(&self, wire: &Arc<Wire>) -> Result<Fetched, Problem> {
         if let Way::Local(path) = &self.remote.way {
-            let (objects, commit) = local::open(&self.remote.name, path, &self.wanted)?;
+            let (objects, commit) = local::open(path, &self.wanted)?;
             return Ok(self.fetched(commit, self.package(&objects, commit)?));
         }
-        let failed = |source| GitError::Folder {
-            remote: self.remote.name.clone(),
-            source,
-        };
+        let failed = |source| Problem::Folder { source };
         let folder = tempfile::Builder::new()
             .prefix("kubectl-addons-git-")
             .tempdir();
@@ -150,7 +154,7 @@ impl Task {
     }
 
     /// Asks which commit a ref names; with the remembered capabilities of the server this is one request.
-    fn find(&self, wire: &Arc<Wire>, folder: &Path) -> Result<(Session, session::Named), GitError> {
+    fn find(&self, wire: &Arc<Wire>, folder: &Path) -> Result<(Session, session::Named), Problem> {
         if let Some(known) = self.known_server() {
             let asked = self
                 .open(wire, Some(known), folder)
@@ -161,7 +165,7 @@ impl Task {
             match asked {
                 // The server may have changed or moved since then.
                 Err(
-                    GitError::Protocol { .. } | GitError::Status { .. } | GitError::Missing { .. },
+                    Problem::Protocol { .. } | Problem::Status { .. } | Problem::Missing { .. },
                 ) => {}
                 asked => return asked,
             }
@@ -185,12 +189,12 @@ impl Task {
         wire: &Arc<Wire>,
         commit: ObjectId,
         folder: &Path,
-    ) -> Result<(), GitError> {
+    ) -> Result<(), Problem> {
         let alone = self
             .open(wire, None, folder)?
             .receive(&[commit], NonZeroU32::MIN, folder);
         let refused = match alone {
-            Err(refused @ (GitError::Protocol { .. } | GitError::Connection { .. })) => refused,
+            Err(refused @ (Problem::Protocol { .. } | Problem::Connection { .. })) => refused,
             ended => return ended,
         };
         let mut session = self.open(wire, None, folder)?;
@@ -200,8 +204,7 @@ impl Task {
             session.receive(&tips, depth, folder)?;
         }
         let found = objects(&folder.join("objects")).is_ok_and(|objects| objects.exists(&commit));
-        found.then_some(()).ok_or_else(|| GitError::Commit {
-            remote: self.remote.name.clone(),
+        found.then_some(()).ok_or_else(|| Problem::Commit {
             commit: commit.to_string(),
             source: Box::new(refused),
         })
@@ -212,7 +215,7 @@ impl Task {
         wire: &Arc<Wire>,
         known: Option<Advertisement>,
         folder: &Path,
-    ) -> Result<Session, GitError> {
+    ) -> Result<Session, Problem> {
         Session::open(wire, &self.remote, self.credentials.as_ref(), known, folder)
     }
 
@@ -247,7 +250,7 @@ impl Task {
     }
 
     /// The package of the ref at the last fetch.
-    fn offline(&self) -> Result<Fetched, GitError> {
+    fn offline(&self) -> Result<Fetched, Problem> {
         let commit = match self.wanted {
             Wanted::Commit(commit) => Some(commit),
             _ => {
@@ -269,10 +272,7 @@ impl Task {
                 "" => name,
                 path => format!("{path} of {name}"),
             };
-            GitError::Offline {
-                remote: self.remote.name.clone(),
-                what,
-            }
+            Problem::Offline { what }
         })
     }
 
@@ -295,9 +295,8 @@ impl Task {
         format!("{}\n{name}\n{}", self.key, self.path.join("/"))
     }
 
-    fn package(&self, objects: &gix::odb::Handle, commit: ObjectId) -> Result<Package, GitError> {
-        let location = self.location(commit);
-        Tree::of(objects, &self.remote.name, &location, commit)?.package(&self.path)
+    fn package(&self, objects: &gix::odb::Handle, commit: ObjectId) -> Result<Package, Problem> {
+        Tree::of(objects, commit)?.package(&self.path)
     }
 
     fn fetched(&self, commit: ObjectId, package: Package) -> Fetched {

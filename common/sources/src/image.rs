@@ -36,7 +36,7 @@ const MAX_LAYERS: usize = 256;
 const CHUNKS: usize = 16;
 /// The kind of the notes in the cache.
 const NOTES: &str = "image";
-/// The layer of an artifact that has none.
+/// The layer of an artifact without layers.
 const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 /// The name of the file that a layer holds, or was packed from.
 const TITLE: &str = "org.opencontainers.image.title";

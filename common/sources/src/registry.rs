@@ -1,7 +1,7 @@
 //! Registries: images for [`super::image`], charts for [`chart`].
 //!
-//! References and manifests are oci-client's. The requests are our own, for oci-client asks `/v2/` before everything, sends
-//! passwords wherever a registry sends for tokens, reads answers of any size and follows redirects to plain HTTP.
+//! References and manifests are parsed by oci-client. It sends no requests, because it would ask `/v2/` first, send passwords to
+//! any token server, read answers of any size and follow redirects to plain HTTP.
 //!
 //! Requests: one for a manifest by name. A registry that takes the Secret's password directly needs no other; one that wants a
 //! token needs two more per run (its refusal, and the token: tokens are not kept on disk); one that wants the password of
@@ -38,7 +38,7 @@ use challenge::Challenge;
 pub use error::RegistryError;
 use login::Login;
 use manifest::Manifest;
-pub use reference::{reference, repository, short};
+pub use reference::{reference, repository, seen_by, short};
 use reference::{sha256, shown};
 
 /// Bytes of a blob that is kept in the cache, so that a second folder of the same image is not fetched again.
@@ -80,17 +80,6 @@ struct Tags {
     tags: Option<Vec<String>>,
 }
 
-/// Part of the keys of notes: what a name stood for over plain HTTP, or with the credentials of a Secret, is not used for other
-/// requests.
-#[must_use]
-pub fn seen_by(plain_http: bool, access: &Access<'_>) -> String {
-    let scheme = if plain_http { "http" } else { "https" };
-    let secret = access
-        .credentials
-        .map_or("", |credentials| &credentials.secret);
-    format!(" {scheme} {secret}")
-}
-
 impl<'a> Registry<'a> {
     /// Nothing is sent yet.
     ///
@@ -117,7 +106,7 @@ impl<'a> Registry<'a> {
         })
     }
 
-    /// The digest that a tag stands for now: one request, or one more where the registry does not name digests.
+    /// The digest that a tag stands for now: one request, or two if the registry sends no digest header.
     ///
     /// # Errors
     /// [`RegistryError`].
@@ -125,8 +114,8 @@ impl<'a> Registry<'a> {
         let location = self.location(tag);
         let path = format!("manifests/{tag}");
         let accept = manifest::MEDIA_TYPES.join(", ");
-        let mut tries = Tries::default();
-        let response = self.send(&mut tries, Method::HEAD, &path, &accept, &location);
+        let tries = &mut Tries::default();
+        let response = self.send(tries, Method::HEAD, &path, &accept, &location);
         let response = response.await?;
         match answers::digest(response.headers()) {
             Some(digest) => Ok(digest),
@@ -179,9 +168,10 @@ impl<'a> Registry<'a> {
             Some(bytes) => (Rest::Cached(bytes), None),
             None => {
                 let path = format!("blobs/{}", descriptor.digest);
-                let mut tries = Tries::default();
-                let response = self.send(&mut tries, Method::GET, &path, "*/*", &location);
-                let response = response.await?;
+                let tries = &mut Tries::default();
+                let response = self
+                    .send(tries, Method::GET, &path, "*/*", &location)
+                    .await?;
                 let request = self.request(Method::GET, &path, "*/*");
                 let request = request.map_err(|source| wrong(&location, source))?;
                 let kept = (size <= MAX_KEPT).then(Vec::new);
@@ -192,7 +182,7 @@ impl<'a> Registry<'a> {
         Ok(Blob::new(location, wanted, size, rest, kept, self.cache))
     }
 
-    /// All tags, in the registry's order: a request a page.
+    /// All tags, in the registry's order, with one request for each page.
     ///
     /// # Errors
     /// [`RegistryError`].

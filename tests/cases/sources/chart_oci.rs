@@ -109,12 +109,12 @@ async fn versions_and_ranges() -> Result<()> {
         (
             format!("oci://{host}/charts/app:1.2.3"),
             "app",
-            "without the chart, a tag or a user",
+            "without chart, tag and user name",
         ),
         (
             format!("oci://{host}/charts"),
             "app:1.2.3",
-            "without the chart, a tag or a user",
+            "without chart, tag and user name",
         ),
         (format!("oci://user:pw@{host}/charts"), "app", "oci://"),
         (

@@ -12,10 +12,10 @@ use super::{CONTENTS, HOUR, MAX_NOTE, NOTES, Note, is_digest, read, write};
 
 /// Bytes of all contents.
 pub const MAX_BYTES: u64 = 1 << 30;
-/// Its time of change is when the last sweep was.
+/// Its modification time is the time of the last sweep.
 const MARK: &str = "swept";
 
-/// Sweeps, where it is time.
+/// Sweeps, if the last sweep was long enough ago.
 pub fn sweep(folder: &Path, now: SystemTime) {
     if !is_due(&folder.join(MARK), now) {
         return;
@@ -50,7 +50,7 @@ pub fn sweep(folder: &Path, now: SystemTime) {
 /// Whether an hour has passed; then another one begins.
 fn is_due(mark: &Path, now: SystemTime) -> bool {
     let last = fs::symlink_metadata(mark).and_then(|mark| mark.modified());
-    // A mark from the future is as good as none.
+    // A time in the future does not count.
     let recent = last.is_ok_and(|last| now.duration_since(last).is_ok_and(|age| age < HOUR));
     if recent {
         return false;

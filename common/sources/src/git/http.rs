@@ -1,5 +1,5 @@
-//! git over http and https with our own client: what it sends and receives is bounded, it sends credentials with the first
-//! request, and no redirect leads it to another host.
+//! git over http and https with our own client: it limits what is sent and received, sends credentials with the first request,
+//! and follows no redirect to another host.
 
 mod exchange;
 
@@ -15,7 +15,7 @@ use reqwest::{IntoUrl, Method, Request, Response, StatusCode};
 
 use exchange::{Body, Exchange, Headers, Outgoing, header_lines};
 
-use super::GitError;
+use super::Problem;
 use super::wire::Wire;
 use crate::credentials::{Credentials, Proof};
 use crate::http::retry::Tries;
@@ -63,10 +63,10 @@ impl Connection {
         wire: Arc<Wire>,
         credentials: Option<&Credentials>,
         known: Option<Advertisement>,
-    ) -> Result<Self, GitError> {
+    ) -> Result<Self, Problem> {
         let http = Client::new(credentials, wire.guarded, true);
         Ok(Self {
-            http: http.map_err(|source| failed(&wire, source))?,
+            http: http.map_err(|source| Problem::Http { source })?,
             account: credentials.and_then(account),
             known,
             base: None,
@@ -99,7 +99,7 @@ impl Connection {
             request = request.basic_auth(user, Some(password));
         }
         let request = request.build();
-        request.map_err(|error| self.wire.fail(failed(&self.wire, error.into())))
+        request.map_err(|error| failed(&self.wire, error))
     }
 
     /// Gets a URL below `base`; a redirect moves the base.
@@ -117,7 +117,7 @@ impl Connection {
         self.base = Some(moved.map(str::to_owned).ok_or_else(|| {
             let (to, why) = (shown(response.url()), "to something else than a repository");
             let source = HttpError::Redirect { to, why };
-            self.wire.fail(failed(&self.wire, source))
+            failed(&self.wire, source)
         })?);
         Ok(response)
     }
@@ -133,11 +133,9 @@ fn account(credentials: &Credentials) -> Option<(String, String)> {
     }
 }
 
-fn failed(wire: &Wire, source: HttpError) -> GitError {
-    GitError::Http {
-        remote: wire.remote.clone(),
-        source,
-    }
+fn failed(wire: &Wire, source: impl Into<HttpError>) -> io::Error {
+    let source = source.into();
+    wire.fail(Problem::Http { source })
 }
 
 fn send(
@@ -148,16 +146,15 @@ fn send(
 ) -> io::Result<Response> {
     let mut tries = Tries::default();
     let response = wire.run(http.send(&mut tries, request, redirects, None))?;
-    response.map_err(|source| wire.fail(failed(wire, source)))
+    response.map_err(|source| failed(wire, source))
 }
 
 /// Any answer but a success ends the fetch.
 fn judge(wire: &Wire, with_credentials: bool, response: Response) -> io::Result<Response> {
-    let (remote, status) = (wire.remote.clone(), response.status().to_string());
+    let status = response.status().to_string();
     let error = match response.status() {
         StatusCode::OK => return Ok(response),
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => GitError::Denied {
-            remote,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Problem::Denied {
             status,
             way_out: if with_credentials {
                 "the user name or password of auth.secretRef is wrong, or may not read this repository"
@@ -166,8 +163,8 @@ fn judge(wire: &Wire, with_credentials: bool, response: Response) -> io::Result<
             }
             .to_owned(),
         },
-        StatusCode::NOT_FOUND | StatusCode::GONE => GitError::Missing { remote, status },
-        _ => GitError::Status { remote, status },
+        StatusCode::NOT_FOUND | StatusCode::GONE => Problem::Missing { status },
+        _ => Problem::Status { status },
     };
     Err(wire.fail(error))
 }

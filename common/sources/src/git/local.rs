@@ -4,22 +4,15 @@ use std::path::Path;
 
 use gix::ObjectId;
 
-use super::GitError;
+use super::Problem;
 use super::wanted::Wanted;
 
 /// Its objects, and the commit that is wanted.
 ///
 /// # Errors
 /// No repository, no such ref.
-pub fn open(
-    remote: &str,
-    path: &Path,
-    wanted: &Wanted,
-) -> Result<(gix::odb::Handle, ObjectId), GitError> {
-    let wrong = |source| GitError::Open {
-        remote: remote.to_owned(),
-        source,
-    };
+pub fn open(path: &Path, wanted: &Wanted) -> Result<(gix::odb::Handle, ObjectId), Problem> {
+    let wrong = |source| Problem::Open { source };
     let repository = gix::open_opts(path, gix::open::Options::isolated()).map_err(wrong)?;
     let objects = super::objects(repository.objects.store_ref().path())
         .map_err(|source| wrong(gix::Error::from_error(source)))?;
@@ -35,7 +28,7 @@ pub fn open(
         None => {
             let names = names(&repository, wanted);
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            Err(wanted.missing(remote, &names))
+            Err(wanted.missing(&names))
         }
     }
 }

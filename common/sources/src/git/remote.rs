@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use gix::bstr::{BString, ByteSlice as _};
 use gix::url::Scheme;
 
-use super::GitError;
+use super::Problem;
 use crate::credentials::{Credentials, Proof};
-use crate::url::{UrlError, without_credentials};
 use crate::{Access, host};
 
 /// A checked remote.
@@ -48,19 +47,16 @@ impl Remote {
     ///
     /// # Errors
     /// Another scheme, credentials in the URL, or parts that ssh could take for an option.
-    pub fn parse(remote: &str) -> Result<Self, GitError> {
-        let wrong = |why| GitError::Remote {
-            remote: without_credentials(remote),
-            why,
-        };
+    pub fn parse(remote: &str) -> Result<Self, Problem> {
+        let wrong = |why| Problem::Remote { why };
         let url = gix::url::parse(remote).map_err(|_| {
             wrong("not the URL of a git repository; use https://HOST/PATH or ssh://USER@HOST/PATH")
         })?;
         let is_http = matches!(url.scheme, Scheme::Http | Scheme::Https);
         if url.password().is_some() || (is_http && url.user().is_some()) {
-            return Err(GitError::Url(UrlError::Credentials {
-                location: without_credentials(remote),
-            }));
+            return Err(wrong(
+                "a user name or password in a URL would be recorded and shown; remove it, and name a Secret in auth.secretRef",
+            ));
         }
         let way = match url.scheme {
             Scheme::Http | Scheme::Https if url.host().is_none_or(str::is_empty) => {
@@ -94,13 +90,16 @@ impl Remote {
     ///
     /// # Errors
     /// A remote on this machine without `ambient`; credentials of another type, for another host, or without TLS.
-    pub fn check(&self, access: &Access<'_>) -> Result<(), GitError> {
+    pub fn check(&self, access: &Access<'_>) -> Result<(), Problem> {
+        let wrong = |why| Problem::Remote { why };
         let host = match &self.way {
             Way::Local(_) if !access.ambient => {
-                return Err(self.wrong("a catalogue in the cluster cannot name files of this machine; use https:// or ssh://"));
+                return Err(wrong(
+                    "a catalogue in the cluster cannot name files of this machine; use https:// or ssh://",
+                ));
             }
             Way::Ssh(_) if !access.ambient && access.credentials.is_none() => {
-                return Err(self.wrong(
+                return Err(wrong(
                     "ssh needs a Secret of type kubernetes.io/ssh-auth with ssh-privatekey and known_hosts as auth.secretRef",
                 ));
             }
@@ -135,13 +134,6 @@ impl Remote {
     pub fn key(&self, credentials: Option<&Credentials>) -> String {
         let secret = credentials.map_or("", |credentials| credentials.secret.as_str());
         format!("{}\n{secret}", self.name)
-    }
-
-    fn wrong(&self, why: &'static str) -> GitError {
-        GitError::Remote {
-            remote: self.name.clone(),
-            why,
-        }
     }
 }
 

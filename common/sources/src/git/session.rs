@@ -20,7 +20,7 @@ use super::http::{Advertisement, Connection, Learned};
 use super::remote::{Remote, Way};
 use super::wanted::Wanted;
 use super::wire::Wire;
-use super::{GitError, MAX_OBJECT, MAX_RECEIVED, MAX_REFS, ssh};
+use super::{MAX_OBJECT, MAX_RECEIVED, MAX_REFS, Problem, ssh};
 use crate::credentials::Credentials;
 
 /// The most branches and tags that are searched for a commit.
@@ -59,7 +59,7 @@ impl Session {
         credentials: Option<&Credentials>,
         known: Option<Advertisement>,
         folder: &Path,
-    ) -> Result<Self, GitError> {
+    ) -> Result<Self, Problem> {
         wire.allow(MAX_REFS);
         let connected = match &remote.way {
             Way::Http(url) => {
@@ -70,8 +70,7 @@ impl Session {
             }
             Way::Ssh(ssh) => Connected::Ssh(ssh::connect(wire, ssh, credentials, folder)?),
             Way::Local(_) => {
-                return Err(GitError::Remote {
-                    remote: remote.name.clone(),
+                return Err(Problem::Remote {
                     why: "a folder is read, not asked",
                 });
             }
@@ -116,16 +115,14 @@ impl Session {
     ///
     /// # Errors
     /// The ref does not exist; the error lists names that do.
-    pub fn find(&mut self, wanted: &Wanted) -> Result<Named, GitError> {
+    pub fn find(&mut self, wanted: &Wanted) -> Result<Named, Problem> {
         let name = wanted.full_name();
         let refs = self.refs(&[&name])?;
         let found = refs
             .into_iter()
             .find(|found| found.unpack().0 == name.as_bytes());
         match found {
-            Some(Ref::Unborn { .. }) => Err(GitError::Unborn {
-                remote: self.wire.remote.clone(),
-            }),
+            Some(Ref::Unborn { .. }) => Err(Problem::Unborn),
             Some(
                 Ref::Peeled {
                     tag: want, object, ..
@@ -151,7 +148,7 @@ impl Session {
                     full.strip_prefix(prefix?)
                 });
                 let names: Vec<&str> = names.collect();
-                Err(wanted.missing(&self.wire.remote, &names))
+                Err(wanted.missing(&names))
             }
         }
     }
@@ -160,7 +157,7 @@ impl Session {
     ///
     /// # Errors
     /// Those of the connection.
-    pub fn tips(&mut self) -> Result<Vec<ObjectId>, GitError> {
+    pub fn tips(&mut self) -> Result<Vec<ObjectId>, Problem> {
         let refs = self.refs(&["refs/heads/", "refs/tags/"])?;
         let wanted = refs.iter().filter(|found| {
             let name = found.unpack().0;
@@ -184,14 +181,11 @@ impl Session {
         wants: &[ObjectId],
         depth: NonZeroU32,
         folder: &Path,
-    ) -> Result<(), GitError> {
+    ) -> Result<(), Problem> {
         self.wire.allow(MAX_RECEIVED);
         let packs = folder.join("objects").join("pack");
         let wire = Arc::clone(&self.wire);
-        std::fs::create_dir_all(&packs).map_err(|source| GitError::Folder {
-            remote: wire.remote.clone(),
-            source,
-        })?;
+        std::fs::create_dir_all(&packs).map_err(|source| Problem::Folder { source })?;
         let shallow = Shallow::DepthAtRemote(depth);
         self.with(|mut transport, handshake| {
             let context = Context {
@@ -237,7 +231,7 @@ impl Session {
         Ok(())
     }
 
-    fn refs(&mut self, prefixes: &[&str]) -> Result<Vec<Ref>, GitError> {
+    fn refs(&mut self, prefixes: &[&str]) -> Result<Vec<Ref>, Problem> {
         if let Some(refs) = &self.handshake.refs {
             return Ok(refs.clone());
         }
@@ -253,13 +247,12 @@ impl Session {
     fn with<T>(
         &mut self,
         act: impl FnOnce(&mut dyn Transport, &mut Handshake) -> gix::Result<T>,
-    ) -> Result<T, GitError> {
+    ) -> Result<T, Problem> {
         let ended = match &mut self.transport {
             Some(Connected::Http(transport, _)) => act(transport.as_mut(), &mut self.handshake),
             Some(Connected::Ssh(session)) => act(session.transport.as_mut(), &mut self.handshake),
             None => {
-                return Err(GitError::Connection {
-                    remote: self.wire.remote.clone(),
+                return Err(Problem::Connection {
                     source: "it has ended".into(),
                 });
             }
@@ -268,19 +261,18 @@ impl Session {
     }
 
     /// The cause of an error: our own, else the message of ssh, else the error of gix. The connection cannot be used any more.
-    fn why(&mut self, source: gix::Error) -> GitError {
-        let remote = self.wire.remote.clone();
+    fn why(&mut self, source: gix::Error) -> Problem {
         if let Some(failure) = self.wire.failure() {
             return failure;
         }
         if source.is_resource_exhausted() {
-            return GitError::LargeObject { remote };
+            return Problem::LargeObject;
         }
         let said = match self.transport.take() {
             Some(Connected::Ssh(session)) => session.failure(&self.wire, self.with_credentials),
             _ => None,
         };
-        said.unwrap_or(GitError::Protocol { remote, source })
+        said.unwrap_or(Problem::Protocol { source })
     }
 }
 

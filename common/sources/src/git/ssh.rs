@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use super::GitError;
+use super::Problem;
 use super::remote::Ssh;
 use super::wire::Wire;
 use crate::credentials::{Credentials, Proof};
@@ -41,11 +41,8 @@ pub fn connect(
     ssh: &Ssh,
     credentials: Option<&Credentials>,
     folder: &Path,
-) -> Result<Session, GitError> {
-    let failed = |source| GitError::Folder {
-        remote: wire.remote.clone(),
-        source,
-    };
+) -> Result<Session, Problem> {
+    let failed = |source| Problem::Folder { source };
     let mut command = Command::new("ssh");
     command.args(arguments(credentials, folder).map_err(failed)?);
     if let Some(port) = ssh.port {
@@ -69,8 +66,7 @@ pub fn connect(
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     let runtime = wire.enter();
-    let mut child = command.spawn().map_err(|source| GitError::Program {
-        remote: wire.remote.clone(),
+    let mut child = command.spawn().map_err(|source| Problem::Program {
         program: "ssh",
         source,
     })?;
@@ -116,17 +112,13 @@ pub fn connect(
 
 impl Session {
     /// The message of ssh as an error; `None` if there is none.
-    pub fn failure(self, wire: &Wire, with_credentials: bool) -> Option<GitError> {
+    pub fn failure(self, wire: &Wire, with_credentials: bool) -> Option<Problem> {
         // ssh ends with the connection, and then its messages are complete.
         drop(self.transport);
         let words = self.words;
         let _ = wire.run(words);
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        judge(
-            &wire.remote,
-            &String::from_utf8_lossy(&said),
-            with_credentials,
-        )
+        judge(&String::from_utf8_lossy(&said), with_credentials)
     }
 }
 
@@ -196,8 +188,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// The error that the messages of ssh or of the remote git describe.
-fn judge(remote: &str, said: &str, with_credentials: bool) -> Option<GitError> {
-    let remote = remote.to_owned();
+fn judge(said: &str, with_credentials: bool) -> Option<Problem> {
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines: Vec<&str> = lines.collect();
     let has = |words: &[&str]| {
@@ -211,7 +202,7 @@ fn judge(remote: &str, said: &str, with_credentials: bool) -> Option<GitError> {
         "host key is known",
         "HOST IDENTIFICATION",
     ]) {
-        return Some(GitError::HostKey { remote, text });
+        return Some(Problem::HostKey { text });
     }
     if let Some(status) = has(&[
         "Permission denied",
@@ -224,8 +215,7 @@ fn judge(remote: &str, said: &str, with_credentials: bool) -> Option<GitError> {
         } else {
             "ssh has no key that the server takes; try: ssh -T HOST"
         };
-        return Some(GitError::Denied {
-            remote,
+        return Some(Problem::Denied {
             status,
             way_out: way_out.to_owned(),
         });
@@ -236,11 +226,10 @@ fn judge(remote: &str, said: &str, with_credentials: bool) -> Option<GitError> {
         "does not exist",
         "No such file",
     ]) {
-        return Some(GitError::Missing { remote, status });
+        return Some(Problem::Missing { status });
     }
     let last = lines.last()?.replace(|c: char| c.is_control(), " ");
-    Some(GitError::Connection {
-        remote,
+    Some(Problem::Connection {
         source: last.into(),
     })
 }

@@ -7,7 +7,7 @@ use gix::objs::FindExt as _;
 use gix::objs::tree::EntryKind;
 use gix::odb::HeaderExt as _;
 
-use super::GitError;
+use super::Problem;
 
 /// Folder entries that are visited: a small tree can contain itself a billion times.
 const MAX_ENTRIES: usize = 20 * package::MAX_FILES;
@@ -25,10 +25,7 @@ const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
 /// The tree of one commit.
 pub struct Tree<'a> {
     objects: &'a gix::odb::Handle,
-    /// The remote, for errors.
-    remote: &'a str,
-    /// `REMOTE@COMMIT`, for errors.
-    location: &'a str,
+    commit: ObjectId,
     root: ObjectId,
     entries: usize,
     bytes: u64,
@@ -47,24 +44,17 @@ impl<'a> Tree<'a> {
     ///
     /// # Errors
     /// The object is not a commit, or damaged.
-    pub fn of(
-        objects: &'a gix::odb::Handle,
-        remote: &'a str,
-        location: &'a str,
-        commit: ObjectId,
-    ) -> Result<Self, GitError> {
+    pub fn of(objects: &'a gix::odb::Handle, commit: ObjectId) -> Result<Self, Problem> {
         let mut tree = Self {
             objects,
-            remote,
-            location,
+            commit,
             root: commit,
             entries: 0,
             bytes: 0,
         };
         let header = objects.header(commit).map_err(|_| tree.damaged(commit))?;
         if header.kind() != gix::objs::Kind::Commit || header.size() > MAX_TREE {
-            return Err(GitError::NoCommit {
-                remote: remote.to_owned(),
+            return Err(Problem::NoCommit {
                 id: commit.to_string(),
             });
         }
@@ -78,7 +68,7 @@ impl<'a> Tree<'a> {
     ///
     /// # Errors
     /// The path does not exist, leads out of the tree, or holds too much.
-    pub fn package(mut self, path: &[String]) -> Result<Package, GitError> {
+    pub fn package(mut self, path: &[String]) -> Result<Package, Problem> {
         let whole = path.join("/");
         let Some(entry) = self.resolve(path)? else {
             return Err(self.nothing(path));
@@ -91,13 +81,13 @@ impl<'a> Tree<'a> {
                 Ok(Package::file(name, bytes))
             }
             EntryKind::Link => Err(self.link(&whole, entry.id)),
-            EntryKind::Commit => Err(GitError::Submodule {
-                location: self.at(&whole),
+            EntryKind::Commit => Err(Problem::Submodule {
+                path: self.at(&whole),
             }),
         }
     }
 
-    fn folder(&mut self, path: &[String], id: ObjectId) -> Result<Package, GitError> {
+    fn folder(&mut self, path: &[String], id: ObjectId) -> Result<Package, Problem> {
         let mut files = Vec::new();
         let mut waiting = vec![(Vec::new(), id)];
         while let Some((below, id)) = waiting.pop() {
@@ -114,8 +104,9 @@ impl<'a> Tree<'a> {
                     }
                     EntryKind::Tree => return Err(self.too_much(&location, PackageError::TooMany)),
                     EntryKind::Commit => {
-                        let location = self.at(&location);
-                        return Err(GitError::Submodule { location });
+                        return Err(Problem::Submodule {
+                            path: self.at(&location),
+                        });
                     }
                     EntryKind::Link => match self.resolve(&whole)? {
                         Some(Entry {
@@ -140,7 +131,7 @@ impl<'a> Tree<'a> {
 
     /// The entry at a path, through symlinks that stay in the tree. `None` if it does not exist; a symlink that leads out of the
     /// tree, nowhere or in a circle is returned itself.
-    fn resolve(&mut self, path: &[String]) -> Result<Option<Entry>, GitError> {
+    fn resolve(&mut self, path: &[String]) -> Result<Option<Entry>, Problem> {
         let root = Entry {
             name: String::new(),
             kind: EntryKind::Tree,
@@ -195,7 +186,7 @@ impl<'a> Tree<'a> {
     }
 
     /// The entries of a folder.
-    fn list(&mut self, path: &str, id: ObjectId) -> Result<Vec<Entry>, GitError> {
+    fn list(&mut self, path: &str, id: ObjectId) -> Result<Vec<Entry>, Problem> {
         if self.size(id)? > MAX_TREE {
             return Err(self.too_much(path, PackageError::TooMany));
         }
@@ -207,8 +198,8 @@ impl<'a> Tree<'a> {
             return Err(self.too_much(path, PackageError::TooMany));
         }
         let entries = found.entries.iter().map(|entry| {
-            let name = entry.filename.to_str().map_err(|_| GitError::Name {
-                location: self.at(path),
+            let name = entry.filename.to_str().map_err(|_| Problem::Name {
+                path: self.at(path),
             })?;
             Ok(Entry {
                 name: name.to_owned(),
@@ -220,22 +211,22 @@ impl<'a> Tree<'a> {
     }
 
     /// The bytes of a file.
-    fn file(&mut self, path: &str, id: ObjectId) -> Result<Vec<u8>, GitError> {
+    fn file(&mut self, path: &str, id: ObjectId) -> Result<Vec<u8>, Problem> {
         self.bytes = self.bytes.saturating_add(self.size(id)?);
         if self.bytes > package::MAX_BYTES as u64 {
             return Err(self.too_much(path, PackageError::TooLarge));
         }
         let bytes = self.blob(id)?;
         if bytes.starts_with(LFS) && bytes.len() < 1024 {
-            return Err(GitError::Lfs {
-                location: self.at(path),
+            return Err(Problem::Lfs {
+                path: self.at(path),
             });
         }
         Ok(bytes)
     }
 
     /// The target of a symlink; empty if it is too long.
-    fn target(&self, id: ObjectId) -> Result<String, GitError> {
+    fn target(&self, id: ObjectId) -> Result<String, Problem> {
         if self.size(id)? > MAX_TARGET {
             return Ok(String::new());
         }
@@ -243,12 +234,12 @@ impl<'a> Tree<'a> {
     }
 
     /// The size of an object, before it is read.
-    fn size(&self, id: ObjectId) -> Result<u64, GitError> {
+    fn size(&self, id: ObjectId) -> Result<u64, Problem> {
         let header = self.objects.header(id).map_err(|_| self.damaged(id))?;
         Ok(header.size())
     }
 
-    fn blob(&self, id: ObjectId) -> Result<Vec<u8>, GitError> {
+    fn blob(&self, id: ObjectId) -> Result<Vec<u8>, Problem> {
         let mut buffer = Vec::new();
         match self.objects.find_blob(&id, &mut buffer) {
             Ok(_) => Ok(buffer),
@@ -256,36 +247,35 @@ impl<'a> Tree<'a> {
         }
     }
 
+    /// A path for messages, as git writes it: `COMMIT:PATH`.
     fn at(&self, path: &str) -> String {
+        let commit = self.commit.to_hex_with_len(super::SHORT);
         match path {
-            "" => self.location.to_owned(),
-            path => format!("{}:{path}", self.location),
+            "" => commit.to_string(),
+            path => format!("{commit}:{path}"),
         }
     }
 
-    fn damaged(&self, id: ObjectId) -> GitError {
-        GitError::Object {
-            remote: self.remote.to_owned(),
-            id: id.to_string(),
-        }
+    fn damaged(&self, id: ObjectId) -> Problem {
+        Problem::Object { id: id.to_string() }
     }
 
-    fn too_much(&self, path: &str, source: PackageError) -> GitError {
-        GitError::Package {
-            location: self.at(path),
+    fn too_much(&self, path: &str, source: PackageError) -> Problem {
+        Problem::Package {
+            path: self.at(path),
             source,
         }
     }
 
-    fn link(&self, path: &str, id: ObjectId) -> GitError {
-        GitError::Symlink {
-            location: self.at(path),
+    fn link(&self, path: &str, id: ObjectId) -> Problem {
+        Problem::Symlink {
+            path: self.at(path),
             target: self.target(id).unwrap_or_default(),
         }
     }
 
     /// The error for a path that does not exist, with the names in the last folder that does.
-    fn nothing(&mut self, path: &[String]) -> GitError {
+    fn nothing(&mut self, path: &[String]) -> Problem {
         let mut near = String::from("the repository is empty");
         for (length, missing) in path.iter().enumerate().rev() {
             let folder = path.get(..length).unwrap_or_default();
@@ -297,8 +287,8 @@ impl<'a> Tree<'a> {
             near = super::near(missing, &names);
             break;
         }
-        GitError::Path {
-            location: self.at(&path.join("/")),
+        Problem::Path {
+            path: self.at(&path.join("/")),
             near,
         }
     }

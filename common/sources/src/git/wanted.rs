@@ -4,7 +4,7 @@ use common::api::catalogue::{GitRef, GitSource};
 use gix::ObjectId;
 use gix::bstr::ByteSlice as _;
 
-use super::GitError;
+use super::Problem;
 
 /// What the ref of a source names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,11 +24,8 @@ impl Wanted {
     ///
     /// # Errors
     /// Several fields or none, an abbreviated commit, or a name that git does not allow.
-    pub fn of(source: &GitSource) -> Result<Self, GitError> {
-        let bad = |why: String| GitError::BadRef {
-            remote: crate::url::without_credentials(&source.remote),
-            why,
-        };
+    pub fn of(source: &GitSource) -> Result<Self, Problem> {
+        let bad = |why: String| Problem::BadRef { why };
         let checked = |name: &String| {
             let is_name = gix::validate::reference::name_partial(name.as_bytes().as_bstr()).is_ok();
             is_name
@@ -76,12 +73,10 @@ impl Wanted {
     }
 
     /// The error for a ref that does not exist, with the names that do.
-    pub fn missing(&self, remote: &str, names: &[&str]) -> GitError {
-        let remote = remote.to_owned();
+    pub fn missing(&self, names: &[&str]) -> Problem {
         match self.parts() {
-            None => GitError::Unborn { remote },
-            Some((kind, _, name)) => GitError::Ref {
-                remote,
+            None => Problem::Unborn,
+            Some((kind, _, name)) => Problem::Ref {
                 kind,
                 name: name.to_owned(),
                 near: super::near(name, names),
@@ -94,7 +89,7 @@ impl Wanted {
 ///
 /// # Errors
 /// A path that leads out of it.
-pub fn path(source: &GitSource) -> Result<Vec<String>, GitError> {
+pub fn path(source: &GitSource) -> Result<Vec<String>, Problem> {
     let path = source.path.as_deref().unwrap_or_default();
     let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
     let parts: Vec<String> = parts.map(str::to_owned).collect();
@@ -102,8 +97,7 @@ pub fn path(source: &GitSource) -> Result<Vec<String>, GitError> {
         || path.contains(['\\', '\0', '\n'])
         || parts.iter().any(|part| part == "..")
     {
-        return Err(GitError::Outside {
-            remote: crate::url::without_credentials(&source.remote),
+        return Err(Problem::Outside {
             path: path.to_owned(),
         });
     }
@@ -161,7 +155,7 @@ mod tests {
         ] {
             let error = of(branch, tag, commit).unwrap_err();
             assert!(
-                matches!(error, GitError::BadRef { .. }),
+                matches!(error, Problem::BadRef { .. }),
                 "{branch:?} {tag:?} {commit:?}"
             );
         }
@@ -179,10 +173,7 @@ mod tests {
             assert_eq!(of(text).unwrap(), want, "{text}");
         }
         for text in ["..", "../x", "a/../b", "/etc", "a\\b", "a\0"] {
-            assert!(
-                matches!(of(text), Err(GitError::Outside { .. })),
-                "{text:?}"
-            );
+            assert!(matches!(of(text), Err(Problem::Outside { .. })), "{text:?}");
         }
     }
 }

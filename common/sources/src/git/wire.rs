@@ -10,13 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::GitError;
+use super::Problem;
 
 /// The transfer of one fetch.
 #[derive(Debug)]
 pub struct Wire {
-    /// The remote, for errors.
-    pub remote: String,
     /// Set when the caller no longer waits; gix checks it between objects.
     pub stopped: AtomicBool,
     /// Whether addresses of this machine's own services are refused.
@@ -24,7 +22,7 @@ pub struct Wire {
     runtime: Handle,
     alive: watch::Receiver<()>,
     left: AtomicU64,
-    failure: Mutex<Option<GitError>>,
+    failure: Mutex<Option<Problem>>,
 }
 
 /// Held by the caller; dropping it ends the transfer.
@@ -36,10 +34,9 @@ pub struct Waiting {
 
 impl Wire {
     /// A transfer on this runtime, which may receive nothing until [`Wire::allow`].
-    pub fn new(remote: &str, guarded: bool) -> (std::sync::Arc<Self>, Waiting) {
+    pub fn new(guarded: bool) -> (std::sync::Arc<Self>, Waiting) {
         let (sender, alive) = watch::channel(());
         let wire = std::sync::Arc::new(Self {
-            remote: remote.to_owned(),
             stopped: AtomicBool::new(false),
             guarded,
             runtime: Handle::current(),
@@ -72,10 +69,7 @@ impl Wire {
                 ended = future => Some(ended),
             }
         });
-        ended.ok_or_else(|| {
-            let remote = self.remote.clone();
-            self.fail(GitError::Timeout { remote })
-        })
+        ended.ok_or_else(|| self.fail(Problem::Timeout))
     }
 
     /// Counts received bytes.
@@ -89,14 +83,11 @@ impl Wire {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
                 left.checked_sub(bytes)
             });
-        counted.map(drop).map_err(|_| {
-            let remote = self.remote.clone();
-            self.fail(GitError::TooLarge { remote })
-        })
+        counted.map(drop).map_err(|_| self.fail(Problem::TooLarge))
     }
 
     /// Keeps the cause, which gix would replace with its own message, and ends the transfer. The first one is kept.
-    pub fn fail(&self, error: GitError) -> io::Error {
+    pub fn fail(&self, error: Problem) -> io::Error {
         let text = error.to_string();
         self.failure
             .lock()
@@ -106,7 +97,7 @@ impl Wire {
     }
 
     /// The cause that was kept.
-    pub fn failure(&self) -> Option<GitError> {
+    pub fn failure(&self) -> Option<Problem> {
         self.failure
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -79,7 +79,7 @@ pub enum ChartError {
 /// pre-releases only where the range names one. `resolved` is `VERSION@sha256:…`, the digest being that of the manifest, which
 /// `helm pull` prints.
 ///
-/// With a warm cache a version is no request, a range one for each page of tags.
+/// With a warm cache a version needs no request, and a range one for each page of tags.
 ///
 /// # Errors
 /// [`ChartError`].

@@ -3,6 +3,7 @@
 use oci_client::Reference;
 
 use super::RegistryError;
+use crate::Access;
 use crate::cache::is_digest;
 
 /// Reads a reference.
@@ -45,6 +46,17 @@ pub fn repository(reference: &Reference) -> String {
 #[must_use]
 pub fn short(digest: &str) -> &str {
     digest.get(.."sha256:".len() + 12).unwrap_or(digest)
+}
+
+/// Part of the keys of notes: what a name stood for over plain HTTP, or with the credentials of a Secret, is not used for other
+/// requests.
+#[must_use]
+pub fn seen_by(plain_http: bool, access: &Access<'_>) -> String {
+    let scheme = if plain_http { "http" } else { "https" };
+    let secret = access
+        .credentials
+        .map_or("", |credentials| &credentials.secret);
+    format!(" {scheme} {secret}")
 }
 
 /// The hex digits of a sha256 digest.

@@ -3,7 +3,7 @@
 use crate::credentials::CredentialsError;
 use crate::http::HttpError;
 
-/// Why a fetch failed. The location is part of every message; what may be secret in it is not.
+/// Why a fetch failed. Every message names the location, without secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum UrlError {
     /// A scheme that cannot be read.

@@ -31,8 +31,8 @@ impl<'a> Known<'a> {
         self.last.as_ref()?.0.etag.as_deref()
     }
 
-    /// What a request asks: whether the last answer has changed. Behind another redirect than the last time lies another
-    /// document, whatever its date.
+    /// The headers that ask whether the last answer has changed. They are only for its location: another redirect leads to
+    /// another document, whatever its date.
     pub fn condition(&self) -> Option<Condition> {
         let (note, _) = self.last.as_ref()?;
         let headers = [

@@ -108,7 +108,7 @@ async fn read(
     Ok(document)
 }
 
-/// Sets on the builder of a store, whichever it is, what all of them have.
+/// Sets what the builders of all stores have in common; they share no trait.
 macro_rules! configured {
     ($builder:expr, $options:expr, $connector:expr) => {{
         let mut builder = $builder;

@@ -1,6 +1,6 @@
 //! Servers that break, lie, or never end.
 
-use addons_sources::git::GitError;
+use addons_sources::git::Problem;
 use addons_tests::servers::git::{Fault, GitHttp, Options, Repository};
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
@@ -64,7 +64,7 @@ async fn nobody_listens() -> Result<()> {
     let error = Client::new()?
         .refused(&remote, At::Head, "", &["cannot be fetched"])
         .await?;
-    assert!(matches!(error, GitError::Http { .. }), "{error:?}");
+    assert!(matches!(error.problem, Problem::Http { .. }), "{error:?}");
     Ok(())
 }
 
@@ -83,7 +83,10 @@ async fn endless() -> Result<()> {
             &["sends more than 256 MiB"],
         )
         .await?;
-    assert!(matches!(error, GitError::TooLarge { .. }), "{error:?}");
+    assert!(
+        matches!(error.problem, Problem::TooLarge { .. }),
+        "{error:?}"
+    );
     tally.ran();
     Client::new()?
         .refused(&server.remote(), At::Head, "", &[&server.remote()])

@@ -1,6 +1,6 @@
 //! Refs, paths, and how many requests they take.
 
-use addons_sources::git::GitError;
+use addons_sources::git::Problem;
 use addons_tests::servers::git::{GitHttp, Options, Repository};
 use addons_tests::tally::Tally;
 use anyhow::Result;
@@ -146,7 +146,10 @@ async fn what_is_not_there() -> Result<()> {
         let error = client
             .refused(&remote, At::Head, "", &["is not a git repository (404"])
             .await?;
-        assert!(matches!(error, GitError::Missing { .. }), "{error:?}");
+        assert!(
+            matches!(error.problem, Problem::Missing { .. }),
+            "{error:?}"
+        );
         tally.ran();
     }
     let empty = Repository::new()?;

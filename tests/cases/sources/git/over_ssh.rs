@@ -1,7 +1,7 @@
 //! git over ssh: keys, known hosts, and what is refused before ssh is started.
 
 use addons_sources::credentials::{Credentials, CredentialsError};
-use addons_sources::git::GitError;
+use addons_sources::git::Problem;
 use addons_tests::guard::Folder;
 use addons_tests::servers::git::{Repository, Sshd, ssh_key};
 use addons_tests::tally::Tally;
@@ -74,7 +74,7 @@ async fn keys_and_hosts() -> Result<()> {
             .refused(&remote, At::Head, "", &["known_hosts"])
             .await?;
         assert!(
-            matches!(error, GitError::HostKey { .. }),
+            matches!(error.problem, Problem::HostKey { .. }),
             "{what}: {error:?}"
         );
         tally.ran();
@@ -84,7 +84,7 @@ async fn keys_and_hosts() -> Result<()> {
             .refused(&remote, At::Head, "", &["auth.secretRef"])
             .await?;
         assert!(
-            matches!(error, GitError::Denied { .. }),
+            matches!(error.problem, Problem::Denied { .. }),
             "{what}: {error:?}"
         );
         tally.ran();
@@ -93,7 +93,10 @@ async fn keys_and_hosts() -> Result<()> {
     let error = client
         .refused(&gone, At::Head, "", &["is not a git repository"])
         .await?;
-    assert!(matches!(error, GitError::Missing { .. }), "{error:?}");
+    assert!(
+        matches!(error.problem, Problem::Missing { .. }),
+        "{error:?}"
+    );
     client
         .refused(&remote, At::Branch("mian"), "", &["did you mean \"main\"?"])
         .await?;
@@ -114,7 +117,7 @@ async fn keys_and_hosts() -> Result<()> {
         .refused(&remote, At::Head, "", &["kubernetes.io/ssh-auth"])
         .await?;
     Client::with(basic("me", "hunter2"))?
-        .refused(&remote, At::Head, "", &["the wrong type for git over ssh"])
+        .refused(&remote, At::Head, "", &["cannot be used for git over ssh"])
         .await?;
     let elsewhere = remote.replace("127.0.0.1", "localhost");
     client
@@ -143,9 +146,12 @@ async fn nobody_listens() -> Result<()> {
     let client = Client::with(ssh(&std::fs::read(key)?, ""))?;
     let remote = format!("ssh://git@127.0.0.1:{port}/repo.git");
     let error = client
-        .refused(&remote, At::Head, "", &["the connection fails", "refused"])
+        .refused(&remote, At::Head, "", &["the connection failed", "refused"])
         .await?;
-    assert!(matches!(error, GitError::Connection { .. }), "{error:?}");
+    assert!(
+        matches!(error.problem, Problem::Connection { .. }),
+        "{error:?}"
+    );
     Ok(())
 }
 

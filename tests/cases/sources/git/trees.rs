@@ -1,6 +1,6 @@
 //! Symlinks, submodules, LFS and odd names, in a repository of this machine.
 
-use addons_sources::git::GitError;
+use addons_sources::git::Problem;
 use addons_tests::servers::git::Repository;
 use addons_tests::tally::Tally;
 use anyhow::Result;
@@ -72,7 +72,7 @@ async fn symlinks() -> Result<()> {
                 .refused(&remote, At::Head, path, &["is a symlink to"])
                 .await?;
             assert!(
-                matches!(error, GitError::Symlink { .. }),
+                matches!(error.problem, Problem::Symlink { .. }),
                 "{target} {path}: {error:?}"
             );
             // Named itself as the path a symlink may lead to a folder, which then has the symlink in it.
@@ -116,7 +116,7 @@ async fn what_is_elsewhere() -> Result<()> {
         ("", "sub/module is a submodule"),
         ("sub", "sub/module is a submodule"),
         ("sub/module", "sub/module is a submodule"),
-        ("sub/module/x", "nothing is there"),
+        ("sub/module/x", "does not exist"),
         ("lfs", "lfs/chart.tgz is kept in Git LFS"),
         ("lfs/chart.tgz", "lfs/chart.tgz is kept in Git LFS"),
     ] {
@@ -186,7 +186,12 @@ async fn folders() -> Result<()> {
     let stranger = Client::new()?;
     for remote in [path.clone(), format!("file://{path}")] {
         stranger
-            .refused(&remote, At::Head, "", &["reads no files of this machine"])
+            .refused(
+                &remote,
+                At::Head,
+                "",
+                &["cannot name files of this machine"],
+            )
             .await?;
         tally.ran();
     }
@@ -194,7 +199,7 @@ async fn folders() -> Result<()> {
         credentials: Some(basic("me", "hunter2")?),
         ..local()?
     };
-    with.refused(&path, At::Head, "", &["the wrong type for a folder"])
+    with.refused(&path, At::Head, "", &["cannot be used for a folder"])
         .await?;
     tally.ran();
     Ok(())

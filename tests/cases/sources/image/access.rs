@@ -77,7 +77,7 @@ async fn a_password() -> Result<()> {
         (
             "ssh",
             Some(secret("kubernetes.io/ssh-auth", &ssh, host)?),
-            "the wrong type for a registry",
+            "cannot be used for a registry",
             0,
         ),
     ] {

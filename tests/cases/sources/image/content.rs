@@ -76,8 +76,8 @@ async fn what_an_image_holds() -> Result<()> {
     ];
     for (image, path, expected) in rows {
         let found = outcome(Reader::new()?.fetch(&format!("{host}/{image}"), path).await);
-        let is_files =
-            !expected.contains(' ') || expected.contains(':') && !expected.contains("is ");
+        let is_files = !expected.contains(' ')
+            || expected.contains(':') && !expected.contains("is ") && !expected.contains("was ");
         let fits = if is_files {
             found == expected
         } else {
@@ -145,7 +145,7 @@ async fn one_platform_of_an_index() -> Result<()> {
         tally.ran();
     }
     let error = outcome(Reader::new()?.fetch(&image(":windows-only"), "/m").await);
-    ensure!(error.contains("but for windows/amd64"), "{error}");
+    ensure!(error.contains("only for windows/amd64"), "{error}");
     tally.ran();
     Ok(())
 }

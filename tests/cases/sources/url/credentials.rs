@@ -66,7 +66,7 @@ async fn with_without_and_with_wrong_ones() -> Result<()> {
                 &[(".dockerconfigjson", "{}")],
                 "127.0.0.1",
             ))?,
-            "Secret addons/token has the wrong type for an http(s) URL, which takes kubernetes.io/basic-auth",
+            "Secret addons/token has a type that cannot be used for an http(s) URL, which takes kubernetes.io/basic-auth",
             0,
         ),
     ] {

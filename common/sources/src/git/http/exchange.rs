@@ -189,7 +189,7 @@ impl BufRead for Body {
                 break;
             };
             let next = self.wire.run(response.chunk())?;
-            let next = next.map_err(|error| self.wire.fail(failed(&self.wire, error.into())))?;
+            let next = next.map_err(|error| failed(&self.wire, error))?;
             let Some(chunk) = next else {
                 self.response = None;
                 break;

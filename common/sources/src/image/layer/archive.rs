@@ -27,7 +27,7 @@ pub enum Kind {
     HardLink,
     /// A sparse file of GNU.
     Sparse,
-    /// A device, or something that stands for no file.
+    /// A device or another special entry.
     Other,
 }
 
