@@ -190,11 +190,7 @@ impl<'a> Pipeline<'a> {
             });
         let entry =
             entry.with_context(|| format!("{} in {} is gone", facts.addon, facts.origin))?;
-        let rules = if to.rules == "documented" {
-            Rules::Documented
-        } else {
-            Rules::Channels
-        };
+        let rules = to.rules.map_or(Rules::Channels, Rules::from);
         let name = planned.installation.clone();
         let existing = self.known.get(&name).cloned();
         let mut candidate = Candidate::new(name, existing, entry.clone(), rules);
