@@ -9,7 +9,7 @@
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `delete`, `holder`, [`namespace`] | what an operation does |
 //! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what its readiness depends on besides itself |
-//! | `report` | what became of it |
+//! | `task`, `event`, `report` | what is asked for, what happens meanwhile, what became of it |
 //! | [`mod@diff`] | what it would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
 //! | [`template_facts`] | what templates are told of a cluster |
@@ -28,6 +28,7 @@ mod delete;
 pub mod diff;
 mod discovery;
 pub mod error;
+mod event;
 pub mod execute;
 pub mod facts;
 #[cfg(test)]
@@ -49,11 +50,14 @@ pub mod secret;
 mod served;
 pub mod snapshot;
 mod status;
+mod task;
 pub mod template_facts;
 mod wait;
 mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
-pub use execute::{Event, ExecuteOptions, Outside, Task, execute};
+pub use event::Event;
+pub use execute::execute;
 pub use report::{Cause, Failure, Report, Settled, Settlement};
+pub use task::{ExecuteOptions, Outside, Task};
