@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`cluster`], `discovery` | one connection; which kinds are served |
 //! | `address`, `request`, `create`, `listing`, `meta`, [`error`] | where a request goes, how often it is tried, what an answer or a refusal means |
-//! | [`snapshot`], [`definitions`] | live metadata of the wanted and recorded objects; what changed definitions do to live objects |
+//! | [`snapshot`], `autoscaler`, [`definitions`] | live metadata of the wanted and recorded objects; who sets their replicas; what changed definitions do to live objects |
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `delete`, `holder`, [`namespace`] | what an operation does |
 //! | [`required`] | whether the types that an add-on requires are served |
@@ -17,6 +17,7 @@
 
 mod address;
 mod apply;
+mod autoscaler;
 mod begin;
 pub mod blockers;
 pub mod catalogues;

@@ -125,9 +125,9 @@ pub async fn prepare(
     release::check_mode(&candidate.name.name, status, helm_release.as_ref())?;
     let desired =
         Desired::new(content.manifests, &context).map_err(|error| hidden(error.into()))?;
-    let (keys, mut namespaces) = planner::reads(&desired, &inventory);
-    namespaces.insert(target_namespace.clone());
-    let snapshot = snapshot::read(cluster, &served, &keys, &namespaces).await?;
+    let mut reads = planner::reads(&desired, &inventory);
+    reads.namespaces.insert(target_namespace.clone());
+    let snapshot = snapshot::read(cluster, &served, &reads).await?;
     let mut claims = known.claims(&candidate.name);
     claims.extend(surroundings.claims.clone());
 
@@ -200,8 +200,8 @@ pub async fn prepare_uninstall(
         .map(|key| (key.group.clone(), key.kind.clone()))
         .collect();
     let kinds = cluster.kinds(&needed).await?;
-    let (keys, namespaces) = planner::reads(&Desired::default(), &inventory);
-    let snapshot = snapshot::read(cluster, &kinds, &keys, &namespaces).await?;
+    let reads = planner::reads(&Desired::default(), &inventory);
+    let snapshot = snapshot::read(cluster, &kinds, &reads).await?;
     let mut plan = planner::plan(&PlanInput {
         installation: &name,
         addon: &record.spec.addon_ref.name,
