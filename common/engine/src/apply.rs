@@ -4,7 +4,6 @@
 //! read and it is decided what becomes of them (`settle`). What cannot change in place is made anew where that is allowed
 //! (`recreate`); entries of client-side managers and of versions that are gone are put right (`managed`).
 
-mod autoscaler;
 mod explain;
 mod holder;
 mod managed;

@@ -11,9 +11,10 @@ use common::api::installation::{AddonInstallation, Phase};
 use common::plan::{Plan, Verb};
 
 use super::cluster::Cluster;
-use super::error::EngineError;
-use super::execute::{Event, ExecuteOptions};
+use super::error::{EngineError, StaleReason};
+use super::event::Event;
 use super::lock::{self, Lock};
+use super::task::ExecuteOptions;
 use super::{namespace, record, status};
 
 /// How an operation begins.
@@ -38,7 +39,9 @@ pub(super) async fn begin(
     let mut known = wanted.clone();
     let mut stored = match wanted.resource_version() {
         Some(_) => lock::reread(cluster, wanted).await?,
-        None if plan.verb == Verb::Uninstall => return Err(lock::stale(wanted, lock::UNINSTALLED)),
+        None if plan.verb == Verb::Uninstall => {
+            return Err(lock::stale(wanted, StaleReason::Uninstalled));
+        }
         None => {
             let (made, found) = create(cluster, wanted).await?;
             if made {
@@ -132,20 +135,20 @@ fn is_done(stored: &AddonInstallation, wanted: &AddonInstallation, plan: &Plan) 
 }
 
 /// Why a plan that was made with `known` no longer holds.
-fn moved(known: &AddonInstallation, stored: &AddonInstallation) -> Option<&'static str> {
+fn moved(known: &AddonInstallation, stored: &AddonInstallation) -> Option<StaleReason> {
     let facts = |record: &AddonInstallation| {
         let status = record.status.clone().unwrap_or_default();
         (status.inventory, status.installed)
     };
     if facts(known) != facts(stored) {
-        return Some("somebody installed or upgraded it");
+        return Some(StaleReason::Installed);
     }
     match known.metadata.generation {
         Some(generation) if stored.metadata.generation != Some(generation) => {
-            Some("its spec was changed")
+            Some(StaleReason::SpecChanged)
         }
         // Found instead of created: ours only if it says the same.
-        None if known.spec != stored.spec => Some("somebody created it with another spec"),
+        None if known.spec != stored.spec => Some(StaleReason::Created),
         _ => None,
     }
 }

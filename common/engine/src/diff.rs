@@ -135,8 +135,7 @@ async fn diff_step(
     Ok(change)
 }
 
-/// What the API server would make of a step. Fields that others hold and may keep are left out, as the apply does; but whether
-/// an autoscaler sets the replicas is not asked.
+/// What the API server would make of a step. Fields that others hold and may keep are left out, as the apply does.
 async fn dry_run(
     cluster: &Cluster,
     step: &Step,

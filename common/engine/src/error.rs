@@ -82,7 +82,7 @@ pub enum EngineError {
         /// `namespace/name`.
         installation: String,
         /// What changed.
-        what: &'static str,
+        what: StaleReason,
     },
     /// Our CustomResourceDefinitions are not installed.
     #[error(
@@ -112,6 +112,29 @@ pub enum EngineError {
         /// Bytes allowed.
         limit: usize,
     },
+}
+
+/// What happened to a record after the plan was made, or to our lock on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StaleReason {
+    /// The record is gone.
+    #[error("it was uninstalled")]
+    Uninstalled,
+    /// Another version is installed, or the inventory is another one.
+    #[error("another client installed or upgraded it")]
+    Installed,
+    /// Another spec.
+    #[error("its spec was changed")]
+    SpecChanged,
+    /// Created meanwhile, with another spec than the plan's.
+    #[error("another client created it with another spec")]
+    Created,
+    /// The lease ran out before a renewal was answered.
+    #[error("our lock could not be renewed in time")]
+    LockExpired,
+    /// Our operation is no longer in the record, and no other is.
+    #[error("our lock was taken away")]
+    LockRemoved,
 }
 
 /// Why the server refuses one field.

@@ -8,98 +8,19 @@ mod watches;
 
 use std::time::Duration;
 
-use futures::future::{BoxFuture, join, join_all};
-use serde::Serialize;
+use futures::future::{join, join_all};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::Instant;
 
-use common::api::installation::AddonInstallation;
-use common::manifest::key::ObjectKey;
 use common::plan::graph::Graph;
-use common::plan::{Action, Plan};
-use common::readiness::Readiness;
 
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::report::{Report, Settled};
+use super::event::Event;
+use super::report::Report;
+use super::task::{ExecuteOptions, Task};
 use operation::Operation;
 use scheduler::Scheduler;
-
-/// How a command runs.
-#[derive(Clone, Debug)]
-pub struct ExecuteOptions {
-    /// Who holds the lock, as others will read it: `user@host (kubectl-addons, pid 4711)`.
-    pub holder: String,
-    /// Whether readiness is waited for (CRDs that other objects need always are).
-    pub wait: bool,
-    /// Bound of the whole command.
-    pub timeout: Duration,
-    /// Whether to wait for another holder (until `timeout`), or to fail with [`EngineError::Locked`] at once.
-    pub wait_for_lock: bool,
-    /// Take the lock over from a live holder.
-    pub steal_lock: bool,
-}
-
-/// What happens, as it happens. Sent in order; a receiver only prints.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase", tag = "event")]
-pub enum Event {
-    /// Somebody else holds the lock; we wait.
-    WaitingForLock {
-        /// Who.
-        holder: String,
-    },
-    /// A write succeeded.
-    Applied {
-        /// The object.
-        key: ObjectKey,
-        /// What was done.
-        action: Action,
-    },
-    /// The readiness of an object that is waited for changed.
-    Waiting {
-        /// The object.
-        key: ObjectKey,
-        /// How it is.
-        readiness: Readiness,
-    },
-    /// An object was deleted.
-    Pruned {
-        /// The object.
-        key: ObjectKey,
-    },
-    /// Something that succeeded, or was left, with a warning.
-    Warning {
-        /// The object.
-        key: ObjectKey,
-        /// The server's words, or why a namespace stays.
-        message: String,
-    },
-    /// A field that another manager held was taken or left.
-    Settled(Settled),
-    /// One object failed.
-    Failed {
-        /// The object.
-        key: ObjectKey,
-        /// The server's words, or the reason of its readiness.
-        message: String,
-    },
-}
-
-/// Work that the engine leaves to somebody else: helm's own release.
-pub type Outside<'a> = &'a (dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync);
-
-/// One installation of a command.
-#[derive(Clone, Copy)]
-pub struct Task<'a> {
-    /// The record with the spec that the user wants (and, where there is one, the stored resourceVersion and status that the
-    /// plan was made with).
-    pub wanted: &'a AddonInstallation,
-    /// What to do.
-    pub plan: &'a Plan,
-    /// Installs or removes the plan's `helm_release`, under the lock of the record; why it failed.
-    pub outside: Option<Outside<'a>>,
-}
 
 /// Runs the plans of a command at the same time, each object when `graph` lets it begin (its parts are the `tasks`).
 /// What became of each task, in their order. `events` hears of every task by its index.

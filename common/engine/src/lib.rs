@@ -4,12 +4,12 @@
 //! |---|---|
 //! | [`cluster`], `discovery` | one connection; which kinds are served |
 //! | `address`, `request`, `create`, `listing`, `meta`, [`error`] | where a request goes, how often it is tried, what an answer or a refusal means |
-//! | [`snapshot`], [`definitions`] | live metadata of the wanted and recorded objects; what changed definitions do to live objects |
+//! | [`snapshot`], `autoscaler`, [`definitions`] | live metadata of the wanted and recorded objects; who sets their replicas; what changed definitions do to live objects |
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `delete`, `holder`, [`namespace`] | what an operation does |
 //! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what its readiness depends on besides itself |
-//! | `report` | what became of it |
+//! | `task`, `event`, `report` | what is asked for, what happens meanwhile, what became of it |
 //! | [`mod@diff`] | what it would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
 //! | [`template_facts`] | what templates are told of a cluster |
@@ -17,6 +17,7 @@
 
 mod address;
 mod apply;
+mod autoscaler;
 mod begin;
 pub mod blockers;
 pub mod catalogues;
@@ -28,6 +29,7 @@ mod delete;
 pub mod diff;
 mod discovery;
 pub mod error;
+mod event;
 pub mod execute;
 pub mod facts;
 #[cfg(test)]
@@ -49,11 +51,14 @@ pub mod secret;
 mod served;
 pub mod snapshot;
 mod status;
+mod task;
 pub mod template_facts;
 mod wait;
 mod watch;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
-pub use execute::{Event, ExecuteOptions, Outside, Task, execute};
+pub use event::Event;
+pub use execute::execute;
 pub use report::{Cause, Failure, Report, Settled, Settlement};
+pub use task::{ExecuteOptions, Outside, Task};

@@ -13,8 +13,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, Operation};
 
 use super::cluster::Cluster;
-use super::error::EngineError;
-use super::execute::{Event, ExecuteOptions};
+use super::error::{EngineError, StaleReason};
+use super::event::Event;
+use super::task::ExecuteOptions;
 use super::{random, record};
 
 /// How long a silent holder keeps the lock.
@@ -26,9 +27,6 @@ const RENEWALS: u32 = 3;
 const MARGIN: Duration = Duration::from_secs(2);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-
-/// Why a plan is stale whose record is gone.
-pub(super) const UNINSTALLED: &str = "it was uninstalled";
 
 /// Whether the lock of a record is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,11 +107,11 @@ pub(super) async fn reread(
     record::get(cluster, &namespace, &known.name_any())
         .await?
         .filter(|found| known.uid().is_none() || found.uid() == known.uid())
-        .ok_or_else(|| stale(known, UNINSTALLED))
+        .ok_or_else(|| stale(known, StaleReason::Uninstalled))
 }
 
 /// The error for a record that moved under a plan.
-pub(super) fn stale(record: &AddonInstallation, what: &'static str) -> EngineError {
+pub(super) fn stale(record: &AddonInstallation, what: StaleReason) -> EngineError {
     EngineError::Stale {
         installation: record::display_name(record),
         what,
@@ -176,7 +174,7 @@ impl Lock {
                     continue;
                 }
                 Ok(Err(error)) => error,
-                Err(_) => stale(&self.record, "our lock could not be renewed in time"),
+                Err(_) => stale(&self.record, StaleReason::LockExpired),
             };
             return lost;
         }
@@ -235,7 +233,7 @@ impl Lock {
                 holder: operation.holder.clone(),
                 since: operation.started_at.0.to_string(),
             },
-            None => stale(&self.record, "our lock was taken away"),
+            None => stale(&self.record, StaleReason::LockRemoved),
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Metadata of live objects, as far as the engine reads it: managedFields and the rest are skipped while parsing.
+//! Metadata of live objects, as far as the engine reads it: the rest is skipped while parsing, and so is most of managedFields.
 
 use std::collections::BTreeMap;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 /// A value that Go writes as `null` where it is empty.
@@ -41,6 +42,52 @@ pub(super) struct Metadata {
     pub(super) deletion_timestamp: Option<String>,
     pub(super) finalizers: Vec<String>,
     pub(super) owner_references: Vec<OwnerReference>,
+    /// Who wrote `spec.replicas`; the rest of managedFields is skipped.
+    #[serde(rename = "managedFields", deserialize_with = "replica_writers")]
+    pub(super) replica_writers: Vec<Writer>,
+}
+
+/// A field manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Writer {
+    pub(super) manager: String,
+    pub(super) subresource: String,
+}
+
+/// The entries of managedFields that hold `spec.replicas`.
+fn replica_writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D::Error> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Entry {
+        manager: String,
+        subresource: String,
+        #[serde(rename = "fieldsV1")]
+        fields: Option<Fields>,
+    }
+    #[derive(Deserialize)]
+    struct Fields {
+        #[serde(rename = "f:spec")]
+        spec: Option<Spec>,
+    }
+    #[derive(Deserialize)]
+    struct Spec {
+        #[serde(rename = "f:replicas")]
+        replicas: Option<IgnoredAny>,
+    }
+    let entries: Vec<Entry> = or_default(deserializer)?;
+    let holds = |entry: &Entry| {
+        let spec = entry
+            .fields
+            .as_ref()
+            .and_then(|fields| fields.spec.as_ref());
+        spec.is_some_and(|spec| spec.replicas.is_some())
+    };
+    let entries = entries.into_iter().filter(holds);
+    let writers = entries.map(|entry| Writer {
+        manager: entry.manager,
+        subresource: entry.subresource,
+    });
+    Ok(writers.collect())
 }
 
 /// What an object goes with.

@@ -20,7 +20,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::delete::{Propagation, delete};
 use super::error::EngineError;
-use super::execute::Event;
+use super::event::Event;
 use super::meta::{Metadata, Partial};
 use super::request::{Call, MERGE_PATCH, METADATA};
 use super::snapshot::{namespace_collection, read_all, read_one};

@@ -16,7 +16,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::delete::{self, Deleted, Propagation, delete};
 use super::error::EngineError;
-use super::execute::Event;
+use super::event::Event;
 use super::holder;
 use super::meta::Partial;
 use super::report::Failure;

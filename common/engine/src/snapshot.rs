@@ -11,9 +11,10 @@ use common::api::names;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
 use common::plan::prune::keep;
-use common::plan::snapshot::{Controller, LiveObject, Snapshot};
+use common::plan::snapshot::{Controller, LiveObject, Reads, Snapshot};
 
 use super::address::{Collection, query_value};
+use super::autoscaler::{self, Scaled};
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::{Metadata, Partial, PartialList};
@@ -22,17 +23,23 @@ use super::request::{Call, METADATA, METADATA_LIST};
 /// Objects of one page.
 const PAGE: &str = "500";
 
-/// Reads what is there of `keys`, and whether `namespaces` exist. A GET where one object of a kind and namespace is asked
-/// for, a metadata-only LIST where more are.
+/// Reads what is there of the objects, and whether the namespaces exist. A GET where one object of a kind and namespace is
+/// asked for, a metadata-only LIST where more are. Autoscalers are listed only in namespaces where another manager wrote the
+/// replicas of an object that wants them.
 ///
 /// # Errors
 /// Those of the requests; a kind that is not served is no error but stands in [`Snapshot::unserved`].
 pub async fn read(
     cluster: &Cluster,
     kinds: &KindTable,
-    keys: &BTreeSet<ObjectKey>,
-    namespaces: &BTreeSet<String>,
+    reads: &Reads,
 ) -> Result<Snapshot, EngineError> {
+    let Reads {
+        objects: keys,
+        namespaces,
+        replicas,
+    } = reads;
+    let mut scaled = Vec::new();
     let mut snapshot = Snapshot::default();
     let mut wanted: BTreeMap<Collection, BTreeSet<&str>> = BTreeMap::new();
     for key in keys {
@@ -69,7 +76,7 @@ pub async fn read(
             continue;
         };
         for metadata in found {
-            // One that is being deleted has to be waited for and made anew: for the plan it is not there.
+            // One that is being deleted has to be waited for and created again: for the plan it does not exist.
             let stays = metadata.deletion_timestamp.is_none();
             let is_asked = namespaces.contains(&metadata.name);
             if group.is_empty() && kind == "Namespace" && is_asked && stays {
@@ -82,10 +89,14 @@ pub async fn read(
                 name: metadata.name.clone(),
             };
             if keys.contains(&key) {
+                if replicas.contains(&key) {
+                    scaled.extend(Scaled::of(&key, &metadata.replica_writers));
+                }
                 snapshot.live.insert(key, live(metadata));
             }
         }
     }
+    snapshot.autoscalers = autoscaler::of(cluster, scaled).await?;
     Ok(snapshot)
 }
 
@@ -108,7 +119,7 @@ pub(super) async fn read_one(
     }
 }
 
-/// All metadata of a collection, page by page; `None` where it is not served. Begins anew where the server forgot the
+/// All metadata of a collection, page by page; `None` where it is not served. Begins again where the server forgot the
 /// place (410), as often as it takes: each page is a request with its own bound.
 pub(super) async fn read_all(
     cluster: &Cluster,

@@ -21,7 +21,7 @@ use common::readiness::{Need, Readiness, Status};
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::execute::Event;
+use super::event::Event;
 use super::served::{self, Definition};
 use super::watch::{Seen, follow};
 use super::{blockers, facts};

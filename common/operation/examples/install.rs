@@ -45,13 +45,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     println!("up to date: {}", plan.up_to_date.len());
     for planned in &plan.installations {
-        println!("{}: {} objects", planned.plan.addon, planned.plan.steps.len());
+        println!(
+            "{}: {} objects",
+            planned.plan.addon,
+            planned.plan.steps.len()
+        );
     }
     let (run, interruption) = (Run::default(), Interruption::default());
     for outcome in execute::execute(&ctx, &plan, &run, &interruption).await? {
         let report = outcome.result?;
         let (created, changed) = (report.created.len(), report.changed.len());
-        println!("{}: {created} created, {changed} changed", outcome.installation);
+        println!(
+            "{}: {created} created, {changed} changed",
+            outcome.installation
+        );
     }
     Ok(())
 }

@@ -191,11 +191,7 @@ fn verify(package: &Package, expected: &str) -> Result<digest::Verified, digest:
 
 /// The credentials that a source names.
 fn auth(source: &Source) -> Option<&Auth> {
-    let git = source.git.as_ref().and_then(|git| git.auth.as_ref());
-    let docker = source.docker.as_ref().and_then(|image| image.auth.as_ref());
-    let helm = source.helm.as_ref().and_then(|chart| chart.auth.as_ref());
-    let url = source.url.as_ref().and_then(|url| url.auth.as_ref());
-    git.or(docker).or(helm).or(url)
+    source.kind().ok()?.auth()
 }
 
 /// Secrets lie beside their catalogue; those of an index, which has no namespace, in the system namespace (semantics 16).

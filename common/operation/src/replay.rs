@@ -148,11 +148,7 @@ async fn again(
         addon: facts.addon.clone(),
         origin: facts.origin.to_string(),
     })?;
-    let rules = if to.rules == "documented" {
-        Rules::Documented
-    } else {
-        Rules::Channels
-    };
+    let rules = to.rules.map_or(Rules::Channels, Rules::from);
     let name = then.installation.clone();
     let existing = resolver.records.get(&name).cloned();
     let mut resolved = Resolved::new(name, existing, entry.clone(), rules);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonRef, Installed, ObjectState, Phase, Reconcile,
 };
-use common::catalogue::due::{Due, due};
+use common::catalogue::due::{Due, DueReason, due};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
 use common::plan::InstallationName;
@@ -121,10 +121,7 @@ impl Resolved {
             manifest_hash: version.manifest_hash.clone().unwrap_or_default(),
             values_hash: inputs.values_hash.clone(),
             template_data_hash: inputs.template_data_hash.clone(),
-            rules: match self.rules {
-                Rules::Documented => "documented".to_owned(),
-                Rules::Channels | Rules::Auto => "channels".to_owned(),
-            },
+            rules: Some(self.rules.recorded()),
             requires: version.requires.clone(),
             ..Installed::default()
         }
@@ -133,20 +130,18 @@ impl Resolved {
     /// Whether there is anything to do. `manifest_hash` is the hash of the fetched manifest, where it was fetched;
     /// without it, an entry that carries no hash is judged by version and id alone.
     pub(crate) fn due(&self, inputs: &Inputs, manifest_hash: Option<&str>) -> Due {
-        let yes = |reason: &str| Due::Yes {
-            reason: reason.to_owned(),
-        };
+        let yes = |reason| Due::Yes { reason };
         let Some(existing) = &self.existing else {
-            return yes("not installed");
+            return yes(DueReason::NotInstalled);
         };
         let Some(status) = &existing.status else {
-            return yes("not installed");
+            return yes(DueReason::NotInstalled);
         };
         if status.operation.is_some() {
-            return yes("the last operation was cut off");
+            return yes(DueReason::Interrupted);
         }
         let Some(installed) = &status.installed else {
-            return yes("not installed");
+            return yes(DueReason::NotInstalled);
         };
         let verdict = due(
             installed,
@@ -159,13 +154,13 @@ impl Resolved {
             return verdict;
         }
         if status.phase == Some(Phase::Failed) {
-            return yes("the last operation failed");
+            return yes(DueReason::Failed);
         }
         if installed.template_data_hash != inputs.template_data_hash {
-            return yes("the data of its templates changed");
+            return yes(DueReason::TemplateDataChanged);
         }
         if existing.spec != self.wanted.spec {
-            return yes("the installation was changed");
+            return yes(DueReason::InstallationChanged);
         }
         Due::No
     }

@@ -18,7 +18,7 @@ pub mod registry;
 mod title;
 pub mod url;
 
-use common::api::catalogue::Source;
+use common::api::catalogue::{NotOneKind, Source, SourceKind};
 use common::catalogue::channel::{LocationError, resolve_manifest};
 use common::render::package::Package;
 
@@ -54,9 +54,9 @@ pub struct Fetched {
 /// Why a source cannot be read, with what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// No known kind of source, or several.
-    #[error("a source needs exactly one of git, docker, helm, url and inline")]
-    Kind,
+    /// None of the kinds that are known, or several.
+    #[error(transparent)]
+    Kind(#[from] NotOneKind),
     /// A relative location that cannot be resolved.
     #[error(transparent)]
     Location(#[from] LocationError),
@@ -88,29 +88,21 @@ pub async fn package(
     place: &str,
     access: &Access<'_>,
 ) -> Result<Fetched, SourceError> {
-    let Source {
-        git,
-        docker,
-        helm,
-        url,
-        inline,
-    } = source;
-    match (git, docker, helm, url, inline) {
-        (Some(git), None, None, None, None) => Ok(git::fetch(git, access).await?),
-        (None, Some(image), None, None, None) => Ok(image::fetch(image, access).await?),
-        (None, None, Some(chart), None, None) if chart.url.starts_with("oci://") => {
+    match source.kind()? {
+        SourceKind::Git(git) => Ok(git::fetch(git, access).await?),
+        SourceKind::Docker(image) => Ok(image::fetch(image, access).await?),
+        SourceKind::Helm(chart) if chart.url.starts_with("oci://") => {
             Ok(registry::chart::fetch(chart, access).await?)
         }
-        (None, None, Some(chart), None, None) => Ok(chart::fetch(chart, access).await?),
-        (None, None, None, Some(url), None) => {
+        SourceKind::Helm(chart) => Ok(chart::fetch(chart, access).await?),
+        SourceKind::Url(url) => {
             let location = resolve_manifest(base, &url.manifest)?;
             Ok(url::fetch(&location, access).await?.into())
         }
-        (None, None, None, None, Some(inline)) => Ok(Fetched {
+        SourceKind::Inline(inline) => Ok(Fetched {
             package: Package::file("manifest.yaml", inline.manifest.clone().into_bytes()),
             location: format!("{place}.source.inline"),
             resolved: None,
         }),
-        _ => Err(SourceError::Kind),
     }
 }

@@ -1,6 +1,6 @@
 //! The name of a source in messages.
 
-use common::api::catalogue::{GitRef, Source};
+use common::api::catalogue::{GitRef, NotOneKind, Source, SourceKind};
 
 use super::url::without_credentials;
 
@@ -10,25 +10,28 @@ pub fn title(source: &Source) -> String {
         Some(path) => format!(":{path}"),
         None => String::new(),
     };
-    if let Some(git) = &source.git {
-        let name = git.r#ref.as_ref().and_then(ref_name);
-        let name = name.map(|name| format!("@{name}")).unwrap_or_default();
-        let remote = without_credentials(&git.remote);
-        format!("git {remote}{name}{}", below(&git.path))
-    } else if let Some(docker) = &source.docker {
-        format!("image {}{}", docker.image, below(&docker.path))
-    } else if let Some(helm) = &source.helm {
-        let version = helm.version.as_deref().unwrap_or_default();
-        let chart = format!("{} {version}", helm.chart);
-        format!(
-            "chart {} of {}",
-            chart.trim(),
-            without_credentials(&helm.url)
-        )
-    } else if let Some(url) = &source.url {
-        without_credentials(&url.manifest)
-    } else {
-        "inline".to_owned()
+    match source.kind() {
+        Ok(SourceKind::Git(git)) => {
+            let name = git.r#ref.as_ref().and_then(ref_name);
+            let name = name.map(|name| format!("@{name}")).unwrap_or_default();
+            let remote = without_credentials(&git.remote);
+            format!("git {remote}{name}{}", below(&git.path))
+        }
+        Ok(SourceKind::Docker(docker)) => {
+            format!("image {}{}", docker.image, below(&docker.path))
+        }
+        Ok(SourceKind::Helm(helm)) => {
+            let version = helm.version.as_deref().unwrap_or_default();
+            let chart = format!("{} {version}", helm.chart);
+            format!(
+                "chart {} of {}",
+                chart.trim(),
+                without_credentials(&helm.url)
+            )
+        }
+        Ok(SourceKind::Url(url)) => without_credentials(&url.manifest),
+        Ok(SourceKind::Inline(_)) => "inline".to_owned(),
+        Err(NotOneKind) => "not one source".to_owned(),
     }
 }
 

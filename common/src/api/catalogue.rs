@@ -15,7 +15,8 @@ use serde_json::Value;
 use super::conditions::Condition;
 
 pub use source::{
-    Auth, DockerSource, GitRef, GitSource, HelmSource, InlineSource, SecretRef, Source, UrlSource,
+    Auth, DockerSource, GitRef, GitSource, HelmSource, InlineSource, NotOneKind, SecretRef, Source,
+    SourceKind, UrlSource,
 };
 pub use template::{FieldType, FormField, HelmMode, HelmTemplate, Method, ResourceType, Template};
 

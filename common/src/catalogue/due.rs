@@ -1,6 +1,8 @@
 //! Whether an installed add-on is due for the chosen entry (semantics 11, 12).
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
 
 use super::Entry;
 use super::replaces::{self, Recorded};
@@ -8,16 +10,16 @@ use super::select::Rules;
 use crate::api::installation::Installed;
 use addons_versions::tolerant;
 
-/// The verdict, with its reason for people.
+/// The verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "due")]
 pub enum Due {
-    /// Nothing to do.
+    /// Up to date.
     No,
-    /// To be rolled out: `1.20.0 → 1.21.1`, `id a → b`, `manifest changed`, `values changed`.
+    /// To be rolled out.
     Yes {
         /// Why.
-        reason: String,
+        reason: DueReason,
     },
     /// A lower version: needs `--allow-downgrade`.
     Downgrade {
@@ -26,6 +28,67 @@ pub enum Due {
         /// Chosen.
         to: String,
     },
+}
+
+/// Why an installation is rolled out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DueReason {
+    /// Nothing is installed.
+    NotInstalled,
+    /// The last operation did not end.
+    Interrupted,
+    /// Another version.
+    Version {
+        /// Installed.
+        from: Option<String>,
+        /// Chosen.
+        to: Option<String>,
+    },
+    /// Another id.
+    Id {
+        /// Installed.
+        from: Option<String>,
+        /// Chosen.
+        to: Option<String>,
+    },
+    /// The same version and id, and another manifest.
+    ManifestChanged,
+    /// Other merged values.
+    ValuesChanged,
+    /// The last operation failed.
+    Failed,
+    /// Other data of templates.
+    TemplateDataChanged,
+    /// The spec of the installation was changed.
+    InstallationChanged,
+}
+
+impl fmt::Display for DueReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
+        f.write_str(match self {
+            Self::NotInstalled => "not installed",
+            Self::Interrupted => "the last operation was cut off",
+            Self::Version { from, to } => {
+                return write!(f, "{} → {}", or_none(from), or_none(to));
+            }
+            Self::Id { from, to } => {
+                return write!(f, "id {} → {}", or_none(from), or_none(to));
+            }
+            Self::ManifestChanged => "manifest changed",
+            Self::ValuesChanged => "values changed",
+            Self::Failed => "the last operation failed",
+            Self::TemplateDataChanged => "the data of its templates changed",
+            Self::InstallationChanged => "the installation was changed",
+        })
+    }
+}
+
+/// As it is printed.
+impl Serialize for DueReason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 /// Judges `entry` against what is installed. `rules` is what [`super::select::Selection`] says (never `Auto`);
@@ -61,7 +124,7 @@ pub fn due(
     }
     if installed.values_hash != values_hash {
         return Due::Yes {
-            reason: "values changed".to_owned(),
+            reason: DueReason::ValuesChanged,
         };
     }
     Due::No
@@ -76,16 +139,22 @@ fn is_lower(old: Recorded<'_>, new: Recorded<'_>) -> bool {
     }
 }
 
-/// The first difference that the rules look at, in the words of [`Due::Yes`].
-fn difference(old: Recorded<'_>, new: Recorded<'_>, rules: Rules) -> String {
-    let say = |text: Option<&str>| text.unwrap_or("none").to_owned();
-    let (from, to) = (say(old.version), say(new.version));
-    if rules != Rules::Channels && !tolerant::same(&from, &to) {
-        format!("{from} → {to}")
+/// The first difference that the rules look at.
+fn difference(old: Recorded<'_>, new: Recorded<'_>, rules: Rules) -> DueReason {
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    let version = |recorded: Recorded<'_>| recorded.version.unwrap_or("none").to_owned();
+    if rules != Rules::Channels && !tolerant::same(&version(old), &version(new)) {
+        DueReason::Version {
+            from: owned(old.version),
+            to: owned(new.version),
+        }
     } else if old.id.unwrap_or_default() != new.id.unwrap_or_default() {
-        format!("id {} → {}", say(old.id), say(new.id))
+        DueReason::Id {
+            from: owned(old.id),
+            to: owned(new.id),
+        }
     } else {
-        "manifest changed".to_owned()
+        DueReason::ManifestChanged
     }
 }
 
@@ -133,7 +202,7 @@ mod tests {
         let entry = entry(new.0, new.1, new.2);
         let verdict = match due(&installed, &entry, rules, computed, "values") {
             Due::No => "no".to_owned(),
-            Due::Yes { reason } => reason,
+            Due::Yes { reason } => reason.to_string(),
             Due::Downgrade { from, to } => format!("downgrade {from} → {to}"),
         };
         assert_eq!(verdict, expect, "{old:?} -> {new:?}");
@@ -197,7 +266,7 @@ mod tests {
             None,
             "other",
         );
-        let reason = "values changed".to_owned();
+        let reason = DueReason::ValuesChanged;
         assert_eq!(verdict, Due::Yes { reason });
     }
 }

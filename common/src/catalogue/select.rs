@@ -6,6 +6,7 @@ use semver::Version;
 use serde::Serialize;
 
 use super::{Catalogue, Entry, Origin, replaces};
+use crate::api::rules::RuleSet;
 use addons_versions::tolerant;
 
 mod fit;
@@ -25,6 +26,26 @@ pub enum Rules {
     Documented,
     /// kops >= 1.22: id, hash, generation; the version is not read.
     Channels,
+}
+
+impl Rules {
+    /// The rules as a record keeps them. A [`Selection`] never has `Auto`.
+    #[must_use]
+    pub fn recorded(self) -> RuleSet {
+        match self {
+            Self::Documented => RuleSet::Documented,
+            Self::Channels | Self::Auto => RuleSet::Channels,
+        }
+    }
+}
+
+impl From<RuleSet> for Rules {
+    fn from(rules: RuleSet) -> Self {
+        match rules {
+            RuleSet::Documented => Self::Documented,
+            RuleSet::Channels => Self::Channels,
+        }
+    }
 }
 
 /// What is asked for.

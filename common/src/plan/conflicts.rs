@@ -13,6 +13,8 @@ use super::summary::brief;
 use crate::api::installation::Conflicts;
 use crate::api::names::{ANNOTATION_CONFLICTS, ANNOTATION_RECREATE};
 
+/// The field that an autoscaler sets.
+pub const REPLICAS: &str = "spec.replicas";
 /// Longest value that a line repeats.
 const LONGEST_VALUE: usize = 60;
 
@@ -25,9 +27,23 @@ pub struct Policy {
     /// For single fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldRule>,
-    /// Whether it may be deleted and made anew where a field cannot change.
+    /// The HorizontalPodAutoscaler that sets [`REPLICAS`]: these yield to it, whatever else is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autoscaler: Option<String>,
+    /// Whether it may be deleted and created again where a field cannot change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreate: bool,
+}
+
+/// Who says what happens to a conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decider<'a> {
+    /// `spec.conflicts` of the installation.
+    Installation,
+    /// An annotation in the manifest.
+    Manifest,
+    /// The HorizontalPodAutoscaler of this name.
+    Autoscaler(&'a str),
 }
 
 /// What happens to conflicts at a field and below it.
@@ -105,24 +121,29 @@ impl Policy {
         Ok(Self {
             conflicts,
             fields,
+            autoscaler: None,
             recreate,
         })
     }
 
-    /// What happens to a conflict at `field`, and whether a rule of the manifest says so.
+    /// What happens to a conflict at `field`, and who says so.
     #[must_use]
-    pub fn at(&self, field: &str) -> (Conflicts, bool) {
+    pub fn at(&self, field: &str) -> (Conflicts, Decider<'_>) {
+        if let Some(name) = self.autoscaler.as_deref().filter(|_| field == REPLICAS) {
+            return (Conflicts::Yield, Decider::Autoscaler(name));
+        }
         let covering = self.fields.iter().filter(|rule| covers(&rule.field, field));
         match covering.max_by_key(|rule| rule.field.len()) {
-            Some(rule) => (rule.conflicts, true),
-            None => (self.conflicts, false),
+            Some(rule) => (rule.conflicts, Decider::Manifest),
+            None => (self.conflicts, Decider::Installation),
         }
     }
 
     /// Whether every field of the object is taken.
     #[must_use]
     pub fn takes_all(&self) -> bool {
-        self.conflicts == Conflicts::Take
+        self.autoscaler.is_none()
+            && self.conflicts == Conflicts::Take
             && self
                 .fields
                 .iter()
@@ -194,23 +215,44 @@ mod tests {
         )
         .unwrap();
         for (field, wanted) in [
-            ("spec.replicas", (Conflicts::Yield, true)),
-            ("spec.replicasets", (Conflicts::Take, false)),
-            ("spec", (Conflicts::Take, false)),
-            ("spec.template.metadata.labels.app", (Conflicts::Fail, true)),
+            ("spec.replicas", (Conflicts::Yield, Decider::Manifest)),
+            ("spec.replicasets", (Conflicts::Take, Decider::Installation)),
+            ("spec", (Conflicts::Take, Decider::Installation)),
+            (
+                "spec.template.metadata.labels.app",
+                (Conflicts::Fail, Decider::Manifest),
+            ),
             (
                 "spec.template.spec.containers[name=\"a,b\"].image",
-                (Conflicts::Take, true),
+                (Conflicts::Take, Decider::Manifest),
             ),
             (
                 "spec.template.spec.containers[name=\"c\"].image",
-                (Conflicts::Fail, true),
+                (Conflicts::Fail, Decider::Manifest),
             ),
         ] {
             assert_eq!(policy.at(field), wanted, "{field}");
         }
         assert!(!policy.takes_all());
         assert!(Policy::default().takes_all());
+    }
+
+    /// Semantics 12: also against a rule of the manifest.
+    #[test]
+    fn replicas_yield_to_an_autoscaler() {
+        let policy = Policy {
+            autoscaler: Some("web".to_owned()),
+            ..policy("spec.replicas=Fail").unwrap()
+        };
+        let yields = (Conflicts::Yield, Decider::Autoscaler("web"));
+        assert_eq!(policy.at(REPLICAS), yields);
+        let others = (Conflicts::Take, Decider::Installation);
+        assert_eq!(policy.at("spec.paused"), others);
+        let scaled = Policy {
+            autoscaler: Some("web".to_owned()),
+            ..Policy::default()
+        };
+        assert!(!scaled.takes_all());
     }
 
     #[test]

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use super::conflicts::{Policy, REPLICAS, path};
 use super::decide::{Decision, Judge};
 use super::desired::Desired;
 use super::inventory::{Inventory, TooLarge};
 use super::prune::limit::PruneLimit;
 use super::prune::{KeptKind, prune};
-use super::snapshot::Snapshot;
+use super::snapshot::{Reads, Snapshot};
 use super::{InstallationName, Plan, Step, Target, Verb, one_a_line, recreate, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
 use crate::api::names::owner_hash;
@@ -30,7 +31,7 @@ pub struct PlanInput<'a> {
     pub goal: Goal<'a>,
     /// What is recorded, also by an operation that was cut off.
     pub inventory: &'a Inventory,
-    /// What is there: made for [`reads`].
+    /// What is there: made of [`reads`].
     pub snapshot: &'a Snapshot,
     /// What the cluster serves.
     pub kinds: &'a KindTable,
@@ -156,13 +157,20 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What a snapshot has to hold for a plan: the keys of all wanted and recorded objects, and every namespace that a wanted
-/// one stands in.
+/// What a snapshot has to hold for a plan of these objects.
 #[must_use]
-pub fn reads(desired: &Desired, inventory: &Inventory) -> (BTreeSet<ObjectKey>, BTreeSet<String>) {
+pub fn reads(desired: &Desired, inventory: &Inventory) -> Reads {
     let keys = desired.objects.keys().chain(inventory.objects.keys());
     let namespaces = desired.namespaces().into_iter().map(str::to_owned);
-    (keys.cloned().collect(), namespaces.collect())
+    let scaled = desired
+        .objects
+        .iter()
+        .filter(|(_, wanted)| path::get(&wanted.object, REPLICAS).is_some());
+    Reads {
+        objects: keys.cloned().collect(),
+        namespaces: namespaces.collect(),
+        replicas: scaled.map(|(key, _)| key.clone()).collect(),
+    }
 }
 
 /// Makes the plan.
@@ -208,7 +216,10 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
                         target: object.target.clone(),
                         action,
                         object: Arc::clone(&object.object),
-                        policy: recreate::policy(object, wanted.conflicts, &before),
+                        policy: Policy {
+                            autoscaler: input.snapshot.autoscalers.get(key).cloned(),
+                            ..recreate::policy(object, wanted.conflicts, &before)
+                        },
                     }),
                     None => plan.unchanged.push(key.clone()),
                 }

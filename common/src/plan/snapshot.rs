@@ -36,6 +36,17 @@ pub struct Controller {
     pub uid: String,
 }
 
+/// What a snapshot has to hold for a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// All wanted and all recorded objects.
+    pub objects: BTreeSet<ObjectKey>,
+    /// Every namespace that a wanted object stands in.
+    pub namespaces: BTreeSet<String>,
+    /// Wanted objects whose manifest sets [`super::conflicts::REPLICAS`]: only those can be in conflict with an autoscaler.
+    pub replicas: BTreeSet<ObjectKey>,
+}
+
 /// What was found of the wanted and the recorded objects.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
@@ -45,4 +56,7 @@ pub struct Snapshot {
     pub namespaces: BTreeSet<String>,
     /// (group, kind) pairs that the cluster does not serve.
     pub unserved: BTreeSet<(String, String)>,
+    /// The HorizontalPodAutoscaler of each of [`Reads::replicas`] whose replicas another manager wrote: those yield, whatever
+    /// the installation says (semantics 12).
+    pub autoscalers: BTreeMap<ObjectKey, String>,
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::api::catalogue::Source;
+use crate::api::catalogue::{DockerSource, HelmSource, Source, SourceKind};
 
 use super::image::{Image, ImageError, is_host, is_repository, names_a_registry};
 
@@ -73,31 +73,35 @@ impl Registry {
     /// [`ImageError`] of the image of a docker source.
     pub fn rewrite_source(&self, source: &Source) -> Result<Moved, ImageError> {
         let mut moved = source.clone();
-        if let Some(docker) = &mut moved.docker {
-            docker.image = self.rewrite(&docker.image)?;
-        }
         let mut stays = None;
-        if let Some(helm) = &mut moved.helm {
-            match helm.url.strip_prefix("oci://") {
-                Some(path) => helm.url = format!("oci://{}", self.with_path(path)),
-                None => stays = Some(("Helm repository", helm.url.clone())),
+        match source.kind() {
+            Ok(SourceKind::Docker(docker)) => {
+                moved.docker = Some(DockerSource {
+                    image: self.rewrite(&docker.image)?,
+                    ..docker.clone()
+                });
             }
-        }
-        if let Some(git) = &source.git {
-            stays = Some(("git repository", git.remote.clone()));
-        }
-        // What is relative stands beside the catalogue itself.
-        if let Some(url) = source
-            .url
-            .as_ref()
-            .filter(|url| url.manifest.contains("://"))
-        {
-            stays = Some(("URL", url.manifest.clone()));
+            Ok(SourceKind::Helm(helm)) => match helm.url.strip_prefix("oci://") {
+                Some(path) => {
+                    moved.helm = Some(HelmSource {
+                        url: format!("oci://{}", self.with_path(path)),
+                        ..helm.clone()
+                    });
+                }
+                None => stays = Some(("Helm repository", &helm.url)),
+            },
+            Ok(SourceKind::Git(git)) => stays = Some(("git repository", &git.remote)),
+            // What is relative stands beside the catalogue itself.
+            Ok(SourceKind::Url(url)) if url.manifest.contains("://") => {
+                stays = Some(("URL", &url.manifest));
+            }
+            // A source that is not of one kind is refused where it is fetched.
+            Ok(SourceKind::Url(_) | SourceKind::Inline(_)) | Err(_) => {}
         }
         let warning = stays.map(|(what, place)| {
             format!(
-                "the {what} {} is no registry and is asked as it is: point the catalogue to a mirror of it",
-                without_user(&place)
+                "the {what} {} is not a registry and is asked as it is: point the catalogue to a mirror of it",
+                without_user(place)
             )
         });
         Ok(Moved {

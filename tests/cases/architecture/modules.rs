@@ -127,6 +127,28 @@ fn the_modules_of_the_core_form_no_circle() -> Result<()> {
     Ok(())
 }
 
+/// What `execute` uses must not use it in turn: its events and options are modules of their own.
+#[test]
+fn no_module_of_the_engine_uses_execute() -> Result<()> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("../common/engine/src");
+    let mut sources = Vec::new();
+    files(&src, &mut sources)?;
+    ensure!(sources.len() > 30, "common/engine/src was not read");
+    for path in sources {
+        let relative = path.strip_prefix(&src)?.to_string_lossy().into_owned();
+        if relative == "lib.rs" || relative.starts_with("execute") {
+            continue;
+        }
+        let source = std::fs::read_to_string(&path)?;
+        let code = source
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
+        let line = code.into_iter().find(|line| line.contains("execute::"));
+        assert_eq!(line, None, "{relative}");
+    }
+    Ok(())
+}
+
 #[test]
 fn the_table_itself_is_sorted_by_layer() {
     let mut above = BTreeSet::new();

@@ -6,18 +6,16 @@ use serde_json::{Value, json};
 
 use common::api::installation::Conflicts;
 use common::plan::Step;
-use common::plan::conflicts::{Conflict, path};
+use common::plan::conflicts::{Conflict, Decider, path};
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
 use super::super::error::{EngineError, FieldCause};
 use super::super::report::{Settled, Settlement};
 use super::super::request::{Call, JSON};
-use super::autoscaler::autoscaler;
 use super::explain::ways_out_of_conflict;
 use super::holder::Holder;
 
-const REPLICAS: &str = "spec.replicas";
 const MASK: &str = "***";
 
 /// One apply: what is sent, and what was decided about it.
@@ -65,7 +63,7 @@ pub(super) async fn settle(
     let call = Call::get(&collection, &step.target.key.name, JSON);
     let live: Value = match cluster.send(call).await {
         Ok(answer) => answer.object,
-        // Deleted meanwhile: it is made anew.
+        // Deleted meanwhile: it is created again.
         Err(error) if error.is_not_found() => return Ok(Attempt::plain(step)),
         Err(error) => return Err(error),
     };
@@ -73,20 +71,17 @@ pub(super) async fn settle(
     let mut refused = Vec::new();
     for cause in causes {
         let conflict = conflict(step, &live, cause);
-        let (policy, by_manifest) = step.policy.at(&conflict.field);
-        let autoscaler = if conflict.field == REPLICAS {
-            autoscaler(cluster, &step.target.key, &conflict.manager).await?
-        } else {
-            None
-        };
-        let settlement = match (autoscaler, policy) {
-            (Some(name), _) => Settlement::Left {
-                autoscaler: Some(name),
+        let (policy, decider) = step.policy.at(&conflict.field);
+        let settlement = match policy {
+            Conflicts::Yield => Settlement::Left {
+                autoscaler: match decider {
+                    Decider::Autoscaler(name) => Some(name.to_owned()),
+                    Decider::Installation | Decider::Manifest => None,
+                },
             },
-            (None, Conflicts::Yield) => Settlement::Left { autoscaler: None },
-            (None, Conflicts::Take) => Settlement::Taken,
-            (None, Conflicts::Fail) => {
-                refused.push((conflict, by_manifest));
+            Conflicts::Take => Settlement::Taken,
+            Conflicts::Fail => {
+                refused.push((conflict, decider == Decider::Manifest));
                 continue;
             }
         };

@@ -100,5 +100,5 @@ fn what_others_did_makes_a_plan_stale_or_needless() {
 
     let mut spec = known.clone();
     spec.metadata.generation = Some(2);
-    assert_eq!(moved(&known, &spec), Some("its spec was changed"));
+    assert_eq!(moved(&known, &spec), Some(StaleReason::SpecChanged));
 }

@@ -4,8 +4,8 @@ use common::manifest::key::ObjectKey;
 use common::plan::{Action, Verb};
 use common::readiness::{Readiness, Status};
 
+use super::super::event::Event;
 use super::super::report::{Cause, Failure, Report};
-use super::Event;
 use super::operation::Operation;
 
 impl Operation<'_> {

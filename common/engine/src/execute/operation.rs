@@ -15,14 +15,15 @@ use common::readiness::{Readiness, Status};
 
 use super::super::begin::{Begun, begin};
 use super::super::cluster::Cluster;
-use super::super::error::EngineError;
+use super::super::error::{EngineError, StaleReason};
+use super::super::event::Event;
 use super::super::lock::{self, Lock};
 use super::super::namespace::{self, Removal};
 use super::super::report::{Failure, Report};
 use super::super::status::{self, Ending};
+use super::super::task::{ExecuteOptions, Task};
 use super::super::{prune, record, wait};
 use super::part::{Applied, News};
-use super::{Event, ExecuteOptions, Task};
 
 /// How often the deletion of the record is tried while others write into it.
 const DELETE_TRIES: usize = 5;
@@ -77,9 +78,9 @@ impl Operation<'_> {
         let mut report = match begun {
             Ok(Begun::Locked(lock)) => self.under(*lock, applied).await?,
             Ok(Begun::Nothing(stored)) => self.nothing(*stored, applied).await,
-            // Somebody else did what we wanted.
+            // Another client did what we wanted.
             Err(EngineError::Stale {
-                what: lock::UNINSTALLED,
+                what: StaleReason::Uninstalled,
                 ..
             }) if plan.verb == Verb::Uninstall => Report::default(),
             Err(error) => return Err(error),

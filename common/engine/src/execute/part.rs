@@ -13,7 +13,7 @@ use common::plan::{InstallationName, Plan};
 
 use super::super::apply::Applier;
 use super::super::report::Report;
-use super::Task;
+use super::super::task::Task;
 
 /// What an operation tells the scheduler.
 pub(super) enum News {

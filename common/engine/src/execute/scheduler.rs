@@ -20,11 +20,12 @@ use common::readiness::{Readiness, Status};
 
 use super::super::apply::Outcome;
 use super::super::cluster::Cluster;
+use super::super::event::Event;
 use super::super::report::Failure;
 use super::super::served::Definition;
+use super::super::task::Task;
 use super::part::{Applied, News, Part};
 use super::watches::{Pending, Watched, Watches};
-use super::{Event, Task};
 
 pub(super) struct Scheduler<'a> {
     cluster: &'a Cluster,

@@ -14,9 +14,9 @@ use common::plan::graph::NodeId;
 use common::readiness::Readiness;
 
 use super::super::cluster::Cluster;
+use super::super::event::Event;
 use super::super::served::{self, Definition};
 use super::super::wait;
-use super::Event;
 
 /// How long an applied object waits for others to be watched with: thousands of requests of another add-on, or a webhook that
 /// does not answer, must not hold it up.

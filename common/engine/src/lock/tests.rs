@@ -200,7 +200,7 @@ async fn a_record_that_is_gone_ends_the_operation() {
         matches!(
             error,
             EngineError::Stale {
-                what: UNINSTALLED,
+                what: StaleReason::Uninstalled,
                 ..
             }
         ),

@@ -13,7 +13,7 @@ use common::manifest::key::ObjectKey;
 use common::readiness::blocker::Blocker;
 use common::readiness::{Need, Readiness, Status, assess_gone, called_namespaces};
 
-use super::super::execute::Event;
+use super::super::event::Event;
 use super::super::facts::Facts;
 use super::super::watch::Seen;
 

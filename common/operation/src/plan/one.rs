@@ -58,9 +58,9 @@ pub(super) async fn one(
     release::check_mode(&resolved.name.name, status, helm_release.as_ref())?;
     let desired = Desired::new(rendered.manifests, &context);
     let desired = desired.map_err(|error| hidden(error.into()))?;
-    let (keys, mut namespaces) = planner::reads(&desired, &inventory);
-    namespaces.insert(target_namespace.clone());
-    let snapshot = snapshot::read(cluster, &served, &keys, &namespaces).await?;
+    let mut reads = planner::reads(&desired, &inventory);
+    reads.namespaces.insert(target_namespace.clone());
+    let snapshot = snapshot::read(cluster, &served, &reads).await?;
     let mut claims = resolver.records.claims(&resolved.name);
     claims.extend(neighbours.claims.clone());
 

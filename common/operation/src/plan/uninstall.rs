@@ -67,8 +67,8 @@ async fn one(
         .map(|key| (key.group.clone(), key.kind.clone()))
         .collect();
     let kinds = cluster.kinds(&needed).await?;
-    let (keys, namespaces) = planner::reads(&Desired::default(), &inventory);
-    let snapshot = snapshot::read(cluster, &kinds, &keys, &namespaces).await?;
+    let reads = planner::reads(&Desired::default(), &inventory);
+    let snapshot = snapshot::read(cluster, &kinds, &reads).await?;
     let mut plan = planner::plan(&PlanInput {
         installation: &name,
         addon: &record.spec.addon_ref.name,

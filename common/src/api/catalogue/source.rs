@@ -26,6 +26,65 @@ pub struct Source {
     pub inline: Option<InlineSource>,
 }
 
+/// The one kind that a [`Source`] is of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SourceKind<'a> {
+    /// A folder or file in a git repository.
+    Git(&'a GitSource),
+    /// A folder or file in an image.
+    Docker(&'a DockerSource),
+    /// A chart in a Helm repository.
+    Helm(&'a HelmSource),
+    /// A manifest by URL.
+    Url(&'a UrlSource),
+    /// A manifest in the catalogue itself.
+    Inline(&'a InlineSource),
+}
+
+/// A source without any of the kinds, or with several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a source is one of git, docker, helm, url and inline")]
+pub struct NotOneKind;
+
+impl Source {
+    /// The kind of the source.
+    ///
+    /// # Errors
+    /// [`NotOneKind`]. The schema refuses such a source in the cluster; an index of kops or a file can have one, and then only
+    /// its entry is useless. Therefore this is asked where a source is used, and not while a catalogue is read.
+    pub fn kind(&self) -> Result<SourceKind<'_>, NotOneKind> {
+        let Self {
+            git,
+            docker,
+            helm,
+            url,
+            inline,
+        } = self;
+        match (git, docker, helm, url, inline) {
+            (Some(git), None, None, None, None) => Ok(SourceKind::Git(git)),
+            (None, Some(docker), None, None, None) => Ok(SourceKind::Docker(docker)),
+            (None, None, Some(helm), None, None) => Ok(SourceKind::Helm(helm)),
+            (None, None, None, Some(url), None) => Ok(SourceKind::Url(url)),
+            (None, None, None, None, Some(inline)) => Ok(SourceKind::Inline(inline)),
+            _ => Err(NotOneKind),
+        }
+    }
+}
+
+impl<'a> SourceKind<'a> {
+    /// The credentials that the source names.
+    #[must_use]
+    pub fn auth(self) -> Option<&'a Auth> {
+        match self {
+            Self::Git(git) => git.auth.as_ref(),
+            Self::Docker(docker) => docker.auth.as_ref(),
+            Self::Helm(helm) => helm.auth.as_ref(),
+            Self::Url(url) => url.auth.as_ref(),
+            Self::Inline(_) => None,
+        }
+    }
+}
+
 /// A git repository.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GitSource {
@@ -130,4 +189,38 @@ pub struct Auth {
 pub struct SecretRef {
     /// Name of the Secret.
     pub name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_source_is_of_exactly_one_kind() {
+        let auth = json!({"secretRef": {"name": "s"}});
+        let git = json!({"remote": "https://h/r", "auth": auth});
+        let inline = json!({"manifest": "a: b"});
+        for (source, auth) in [
+            (json!({"git": git}), Ok(Some("s"))),
+            (
+                json!({"docker": {"image": "h/i", "auth": auth}}),
+                Ok(Some("s")),
+            ),
+            (
+                json!({"helm": {"url": "u", "chart": "c", "auth": auth}}),
+                Ok(Some("s")),
+            ),
+            (json!({"url": {"manifest": "m.yaml"}}), Ok(None)),
+            (json!({"inline": inline}), Ok(None)),
+            (json!({}), Err(NotOneKind)),
+            (json!({"git": git, "inline": inline}), Err(NotOneKind)),
+        ] {
+            let read: Source = serde_json::from_value(source.clone()).unwrap();
+            let found = read.kind().map(|kind| kind.auth());
+            let found = found.map(|auth| auth.map(|auth| auth.secret_ref.name.as_str()));
+            assert_eq!(found, auth, "{source}");
+        }
+    }
 }

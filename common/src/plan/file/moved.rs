@@ -89,6 +89,11 @@ fn resolved(installed: &Installed) -> String {
     installed.resolved.clone().unwrap_or_default()
 }
 
+fn rules(installed: &Installed) -> String {
+    let rules = installed.rules.map(|rules| rules.to_string());
+    rules.unwrap_or_default()
+}
+
 #[derive(Default)]
 struct Found {
     differences: Vec<Difference>,
@@ -157,7 +162,7 @@ impl Found {
                 &now.template_data_hash,
             ),
             ("source", &resolved(then), &resolved(now)),
-            ("rules", &then.rules, &now.rules),
+            ("rules", &rules(then), &rules(now)),
         ] {
             if then != now {
                 self.add(&subject, format!("{word} {} → {}", short(then), short(now)));

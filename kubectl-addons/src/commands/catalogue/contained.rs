@@ -2,7 +2,7 @@
 //! cluster can refer to (semantics 16: no `file:` in cluster catalogues).
 
 use anyhow::{Context as _, Result, ensure};
-use common::api::catalogue::{AddonCatalogue, InlineSource, Method, Source};
+use common::api::catalogue::{AddonCatalogue, InlineSource, Method, Source, SourceKind};
 use common::catalogue::channel::{LocationError, resolve_manifest};
 use common::manifest::digest;
 
@@ -71,33 +71,15 @@ pub async fn contain(object: &mut AddonCatalogue, access: &Access<'_>) -> Result
 
 /// Where a source lies that nobody but this machine can read. An entry with several sources is refused elsewhere.
 fn of_this_machine(source: &Source, base: &str) -> Result<Option<String>, LocationError> {
-    let (location, is_local) = match source {
-        Source {
-            git: Some(git),
-            docker: None,
-            helm: None,
-            url: None,
-            inline: None,
-        } => (git.remote.clone(), is_path(&git.remote)),
-        Source {
-            git: None,
-            docker: None,
-            helm: Some(helm),
-            url: None,
-            inline: None,
-        } => (helm.url.clone(), is_path(&helm.url)),
-        Source {
-            git: None,
-            docker: None,
-            helm: None,
-            url: Some(url),
-            inline: None,
-        } => {
+    let (location, is_local) = match source.kind() {
+        Ok(SourceKind::Git(git)) => (git.remote.clone(), is_path(&git.remote)),
+        Ok(SourceKind::Helm(helm)) => (helm.url.clone(), is_path(&helm.url)),
+        Ok(SourceKind::Url(url)) => {
             let location = resolve_manifest(base, &url.manifest)?;
             let is_local = is_path(&location);
             (location, is_local)
         }
-        _ => return Ok(None),
+        Ok(SourceKind::Docker(_) | SourceKind::Inline(_)) | Err(_) => return Ok(None),
     };
     Ok(is_local.then_some(location))
 }

@@ -2,7 +2,7 @@
 
 use super::versions;
 use crate::admission::verdict::Problem;
-use crate::api::catalogue::{AddonCatalogue, Source};
+use crate::api::catalogue::{AddonCatalogue, Source, SourceKind};
 
 /// Locations have a scheme that their source reads, no credentials (those are Secrets, semantics 16), and stay inside.
 #[must_use]
@@ -20,27 +20,35 @@ pub fn unreadable_sources(catalogue: &AddonCatalogue) -> Vec<Problem> {
 /// The wrong fields, and what is wrong with them.
 fn wrong(source: &Source) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
-    if let Some(git) = &source.git {
-        let schemes = ["https", "http", "ssh", "file"];
-        wrong.extend(location(&git.remote, &schemes).map(|why| ("git.remote", why)));
-        if let Some(name) = &git.r#ref {
-            let given = [&name.branch, &name.tag, &name.commit];
-            if given.into_iter().flatten().count() != 1 {
-                let why = "exactly one of branch, tag and commit is wanted";
-                wrong.push(("git.ref", why.to_owned()));
+    // Of a source that is not of one kind the schema says so.
+    let Ok(kind) = source.kind() else {
+        return wrong;
+    };
+    match kind {
+        SourceKind::Git(git) => {
+            let schemes = ["https", "http", "ssh", "file"];
+            wrong.extend(location(&git.remote, &schemes).map(|why| ("git.remote", why)));
+            if let Some(name) = &git.r#ref {
+                let given = [&name.branch, &name.tag, &name.commit];
+                if given.into_iter().flatten().count() != 1 {
+                    let why = "exactly one of branch, tag and commit is wanted";
+                    wrong.push(("git.ref", why.to_owned()));
+                }
             }
+            wrong.extend(outside(git.path.as_deref()).map(|why| ("git.path", why)));
         }
-        wrong.extend(outside(git.path.as_deref()).map(|why| ("git.path", why)));
-    }
-    if let Some(docker) = &source.docker {
-        wrong.extend(outside(docker.path.as_deref()).map(|why| ("docker.path", why)));
-    }
-    if let Some(helm) = &source.helm {
-        wrong.extend(location(&helm.url, &["https", "http", "oci"]).map(|why| ("helm.url", why)));
-    }
-    if let Some(url) = &source.url {
-        let schemes = ["https", "http", "s3", "gs", "az", "azure", "file"];
-        wrong.extend(location(&url.manifest, &schemes).map(|why| ("url.manifest", why)));
+        SourceKind::Docker(docker) => {
+            wrong.extend(outside(docker.path.as_deref()).map(|why| ("docker.path", why)));
+        }
+        SourceKind::Helm(helm) => {
+            let schemes = ["https", "http", "oci"];
+            wrong.extend(location(&helm.url, &schemes).map(|why| ("helm.url", why)));
+        }
+        SourceKind::Url(url) => {
+            let schemes = ["https", "http", "s3", "gs", "az", "azure", "file"];
+            wrong.extend(location(&url.manifest, &schemes).map(|why| ("url.manifest", why)));
+        }
+        SourceKind::Inline(_) => {}
     }
     wrong
 }

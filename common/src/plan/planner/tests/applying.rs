@@ -288,6 +288,29 @@ fn the_record_has_a_budget() {
     );
 }
 
+/// Semantics 12: what the snapshot found stands in the step, so that a dry run and an apply agree.
+#[test]
+fn a_step_names_the_autoscaler_that_its_replicas_yield_to() {
+    let mut scaled = manifest("Deployment", "a");
+    scaled["spec"] = json!({"replicas": 2});
+    let mut world = world()
+        .want([scaled, manifest("Deployment", "b")])
+        .record(key("Deployment", "a"), Owned, "old")
+        .live(key("Deployment", "a"), Some("us"), "u1", 1);
+    let reads = reads(&world.desired, &world.inventory);
+    assert_eq!(reads.replicas, BTreeSet::from([key("Deployment", "a")]));
+    assert_eq!(reads.objects.len(), 2);
+    let autoscaler = (key("Deployment", "a"), "auto".to_owned());
+    world.snapshot.autoscalers = BTreeMap::from([autoscaler]);
+    let plan = world.plan();
+    let found: Vec<_> = plan
+        .steps
+        .iter()
+        .map(|step| step.policy.autoscaler.as_deref())
+        .collect();
+    assert_eq!(found, [Some("auto"), None]);
+}
+
 /// What was there before us is never recreated, nor what holds data.
 #[test]
 fn only_what_is_ours_may_be_recreated() {

@@ -1,0 +1,204 @@
+//! Which HorizontalPodAutoscaler sets the replicas of an object: read for the plan, so that a dry run and an apply agree.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use common::api::names::CLIENT;
+use common::manifest::key::{Gvk, ObjectKey};
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::listing;
+use super::meta::Writer;
+
+/// The field manager of every autoscaler, which writes through the subresource `scale`.
+const CONTROLLER: &str = "kube-controller-manager";
+
+/// An object whose replicas another manager wrote.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Scaled {
+    key: ObjectKey,
+    /// Whether an autoscaler was among them.
+    by_controller: bool,
+}
+
+impl Scaled {
+    /// `None` where no one but this client wrote the replicas.
+    pub(super) fn of(key: &ObjectKey, writers: &[Writer]) -> Option<Self> {
+        let is_ours = |writer: &Writer| {
+            let rest = writer.manager.strip_prefix(CLIENT);
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        let is_autoscaler =
+            |writer: &Writer| writer.manager == CONTROLLER && writer.subresource == "scale";
+        writers.iter().any(|writer| !is_ours(writer)).then(|| Self {
+            key: key.clone(),
+            by_controller: writers.iter().any(is_autoscaler),
+        })
+    }
+}
+
+/// The autoscalers of objects: one LIST a namespace. Whoever wrote the replicas last, an autoscaler writes them next; one that
+/// was deleted holds nothing, although its manager is still recorded. Without the right to look, the manager is believed.
+///
+/// # Errors
+/// Those of the requests, but for a refusal of the right and a cluster without autoscalers.
+pub(super) async fn of(
+    cluster: &Cluster,
+    scaled: Vec<Scaled>,
+) -> Result<BTreeMap<ObjectKey, String>, EngineError> {
+    let namespaces: BTreeSet<Option<String>> =
+        scaled.iter().map(|one| one.key.namespace.clone()).collect();
+    let mut all = BTreeMap::new();
+    for namespace in namespaces {
+        let collection = Collection::known(
+            "autoscaling/v2",
+            "HorizontalPodAutoscaler",
+            "horizontalpodautoscalers",
+            namespace.as_deref(),
+        );
+        let found: Option<Vec<Value>> = match listing::all(cluster, &collection, None).await {
+            Ok(found) => Some(found),
+            Err(EngineError::Forbidden { .. }) => None,
+            Err(error) if error.is_not_found() => Some(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let here = scaled.iter().filter(|one| one.key.namespace == namespace);
+        for Scaled { key, by_controller } in here {
+            let name = match &found {
+                Some(found) => found.iter().find_map(|autoscaler| scales(autoscaler, key)),
+                None => by_controller.then(|| key.name.clone()),
+            };
+            all.extend(name.map(|name| (key.clone(), name)));
+        }
+    }
+    Ok(all)
+}
+
+/// The name of an autoscaler, where it scales an object.
+fn scales(autoscaler: &Value, key: &ObjectKey) -> Option<String> {
+    let target = autoscaler.pointer("/spec/scaleTargetRef")?;
+    let text = |name| target.get(name).and_then(Value::as_str).unwrap_or_default();
+    let group = Gvk::new(text("apiVersion"), text("kind")).group;
+    let is_it = (group.as_str(), text("kind"), text("name"))
+        == (key.group.as_str(), key.kind.as_str(), key.name.as_str());
+    let name = autoscaler.pointer("/metadata/name")?.as_str()?;
+    is_it.then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use common::manifest::kinds::{KindInfo, KindTable};
+    use common::plan::snapshot::{Reads, Snapshot};
+
+    use super::super::fake::{self, Reply};
+    use super::super::snapshot;
+    use super::*;
+
+    fn key() -> ObjectKey {
+        ObjectKey {
+            group: "apps".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: "web".to_owned(),
+        }
+    }
+
+    /// The snapshot of a Deployment whose replicas these managers wrote, and what was asked for it.
+    async fn read(writers: &[(&str, &str)], reads: Reads, list: Reply) -> (Snapshot, Vec<String>) {
+        let entries: Vec<_> = writers
+            .iter()
+            .map(|(manager, subresource)| {
+                json!({"manager": manager, "subresource": subresource, "operation": "Update",
+                    "fieldsV1": {"f:spec": {"f:replicas": {}, "f:template": {"f:spec": {}}}}})
+            })
+            .chain([json!({"manager": "kubectl-set", "fieldsV1": {"f:spec": {"f:paused": {}}}})])
+            .chain([json!({"manager": "none", "fieldsV1": null})])
+            .collect();
+        let metadata = json!({"name": "web", "uid": "u", "managedFields": entries});
+        let object = Some((200, &[][..], json!({"metadata": metadata})));
+        let (cluster, asked) = fake::cluster(vec![object, list]);
+        let mut kinds = KindTable::default();
+        let info = KindInfo {
+            plural: "deployments".to_owned(),
+            singular: "deployment".to_owned(),
+            namespaced: true,
+            writable: true,
+            has_status: true,
+        };
+        kinds.insert(&Gvk::new("apps/v1", "Deployment"), info);
+        let snapshot = snapshot::read(&cluster, &kinds, &reads).await.unwrap();
+        (snapshot, asked.lines())
+    }
+
+    fn reads(wants_replicas: bool) -> Reads {
+        let objects = BTreeSet::from([key()]);
+        Reads {
+            replicas: wants_replicas.then(key).into_iter().collect(),
+            objects,
+            ..Reads::default()
+        }
+    }
+
+    fn autoscaler_of(kind: &str) -> Reply {
+        let target = json!({"apiVersion": "apps/v1", "kind": kind, "name": "web"});
+        let autoscaler = json!({"metadata": {"name": "auto"}, "spec": {"scaleTargetRef": target}});
+        Some((200, &[], json!({"metadata": {}, "items": [autoscaler]})))
+    }
+
+    fn failure(code: u16, message: &str) -> Reply {
+        let status = json!({"kind": "Status", "code": code, "message": message});
+        Some((code, &[], status))
+    }
+
+    const AUTOSCALER: (&str, &str) = ("kube-controller-manager", "scale");
+    const OURS: (&str, &str) = ("kubectl-addons.0123456789abcdef", "");
+
+    /// Semantics 12: replicas under a HorizontalPodAutoscaler always yield; those of one that is gone do not.
+    #[tokio::test]
+    async fn the_autoscaler_of_an_object_is_found_for_its_plan() {
+        let forbidden = || {
+            let message = "User \"eve\" cannot list resource \"horizontalpodautoscalers\"";
+            failure(403, message)
+        };
+        for (writers, list, expected) in [
+            (
+                &[OURS, AUTOSCALER][..],
+                autoscaler_of("Deployment"),
+                Some("auto"),
+            ),
+            (
+                &[("kubectl", "scale")][..],
+                autoscaler_of("Deployment"),
+                Some("auto"),
+            ),
+            (&[AUTOSCALER][..], autoscaler_of("StatefulSet"), None),
+            (&[AUTOSCALER][..], forbidden(), Some("web")),
+            (&[("kubectl", "scale")][..], forbidden(), None),
+            (&[AUTOSCALER][..], failure(404, "not found"), None),
+        ] {
+            let (snapshot, asked) = read(writers, reads(true), list).await;
+            let found = snapshot.autoscalers.get(&key()).map(String::as_str);
+            assert_eq!(found, expected, "{writers:?}");
+            assert_eq!(asked.len(), 2, "{asked:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn autoscalers_are_not_read_where_none_can_matter() {
+        for (writers, wants_replicas) in [
+            (&[OURS][..], true),
+            (&[][..], true),
+            (&[AUTOSCALER][..], false),
+        ] {
+            let (snapshot, asked) = read(writers, reads(wants_replicas), None).await;
+            assert_eq!(snapshot.autoscalers, BTreeMap::new());
+            assert!(snapshot.live.contains_key(&key()));
+            assert_eq!(asked.len(), 1, "{asked:?}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What happens while an operation runs.
+
+use serde::Serialize;
+
+use common::manifest::key::ObjectKey;
+use common::plan::Action;
+use common::readiness::Readiness;
+
+use super::report::Settled;
+
+/// What happens, as it happens. Sent in order; a receiver only prints.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase", tag = "event")]
+pub enum Event {
+    /// Another client holds the lock, which is waited for.
+    WaitingForLock {
+        /// Who.
+        holder: String,
+    },
+    /// A write succeeded.
+    Applied {
+        /// The object.
+        key: ObjectKey,
+        /// What was done.
+        action: Action,
+    },
+    /// The readiness of an object that is waited for changed.
+    Waiting {
+        /// The object.
+        key: ObjectKey,
+        /// How it is.
+        readiness: Readiness,
+    },
+    /// An object was deleted.
+    Pruned {
+        /// The object.
+        key: ObjectKey,
+    },
+    /// Something that succeeded, or was left, with a warning.
+    Warning {
+        /// The object.
+        key: ObjectKey,
+        /// The server's words, or why a namespace stays.
+        message: String,
+    },
+    /// A field that another manager held was taken or left.
+    Settled(Settled),
+    /// One object failed.
+    Failed {
+        /// The object.
+        key: ObjectKey,
+        /// The server's words, or the reason of its readiness.
+        message: String,
+    },
+}

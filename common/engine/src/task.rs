@@ -1,0 +1,38 @@
+//! What the engine is asked to do.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+use common::api::installation::AddonInstallation;
+use common::plan::Plan;
+
+/// How a command runs.
+#[derive(Clone, Debug)]
+pub struct ExecuteOptions {
+    /// Who holds the lock, as others will read it: `user@host (kubectl-addons, pid 4711)`.
+    pub holder: String,
+    /// Whether readiness is waited for (CRDs that other objects need always are).
+    pub wait: bool,
+    /// Bound of the whole command.
+    pub timeout: Duration,
+    /// Whether to wait for another holder (until `timeout`), or to fail with [`super::EngineError::Locked`] at once.
+    pub wait_for_lock: bool,
+    /// Take the lock over from a live holder.
+    pub steal_lock: bool,
+}
+
+/// Work that the engine leaves to another program: a release of helm's own.
+pub type Outside<'a> = &'a (dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync);
+
+/// One installation of a command.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    /// The record with the spec that the user wants (and, where there is one, the stored resourceVersion and status that the
+    /// plan was made with).
+    pub wanted: &'a AddonInstallation,
+    /// What to do.
+    pub plan: &'a Plan,
+    /// Installs or removes the plan's `helm_release`, under the lock of the record; why it failed.
+    pub outside: Option<Outside<'a>>,
+}
