@@ -1,10 +1,11 @@
 //! The text that manifests are read from, cut where the output of each file begins.
 
+use addons_gotemplate::Template;
 use serde_json::Value;
 
 use crate::manifest::parse::{self, File, ManifestError, Options, Parsed};
 
-use super::gotemplate::{self, Template, TemplateError};
+use super::kkp::{self, RenderError};
 use super::package::Package;
 use crate::values::layers::Values;
 use crate::values::{self, ValuesError};
@@ -39,7 +40,7 @@ pub enum TextError {
     NoTemplate,
     /// A template that fails.
     #[error(transparent)]
-    Template(#[from] TemplateError),
+    Template(#[from] RenderError),
 }
 
 /// The values that a package of templates brings itself: `values.yaml` at its root.
@@ -91,7 +92,7 @@ impl Text {
     pub fn of_templates(
         package: &Package,
         data: &Value,
-        options: &gotemplate::Options,
+        options: &kkp::Options,
     ) -> Result<Self, TextError> {
         let is_file = package.as_file().is_some();
         let files = package.files().iter();
@@ -108,7 +109,7 @@ impl Text {
         if templates.is_empty() {
             return Err(TextError::NoTemplate);
         }
-        let rendered = gotemplate::render(&templates, data, options)?;
+        let rendered = kkp::render(&templates, data, options)?;
         let mut sections = Vec::with_capacity(templates.len());
         let ends = rendered.starts.iter().skip(1).copied();
         let ends = ends.chain([rendered.text.len()]);

@@ -11,7 +11,7 @@ use common::plan::InstallationName;
 use common::render::hooks::{self, Occasion};
 use common::render::package::Package;
 use common::render::text::{self, Text};
-use common::render::{gotemplate, images};
+use common::render::{images, kkp};
 use common::values::mask::Mask;
 
 use crate::cli::reading::Fit;
@@ -162,10 +162,10 @@ fn templates(session: &Session, candidate: &Candidate, package: &Package) -> Res
     let layers = inputs.with_package(text::package_values(package)?);
     let data = inputs.document(&layers.merged());
     let registry = candidate.registry()?;
-    let options = gotemplate::Options {
+    let options = kkp::Options {
         strict: session.global().strict,
         registry,
-        ..gotemplate::Options::default()
+        ..kkp::Options::default()
     };
     let text = Text::of_templates(package, &data, &options);
     text.map_err(|error| masked(error.into(), &inputs.mask()))
