@@ -48,7 +48,7 @@ enum Flow {
     Continue,
 }
 
-/// Boxed: results stand on the stack of every level of the recursion.
+/// The error is boxed because every level of the recursion holds a result on the stack.
 type Outcome<T> = Result<T, Box<TemplateError>>;
 
 impl<'t, 'a> Execution<'t, 'a> {
@@ -290,7 +290,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         let mut value = None;
         for command in &pipeline.commands {
             let result = self.command(dot, command, value.take())?;
-            // What holds nothing is nothing: a null becomes a value that is not there.
+            // As in Go, the result of a command loses its null: it counts as missing.
             value = Some(match result {
                 Value::Nil => Value::Missing,
                 result => result,
@@ -345,7 +345,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         Ok(())
     }
 
-    /// Counts a step, and checks what grows with steps.
+    /// Counts a step, and checks the limits that steps can exceed.
     fn step(&mut self, at: usize, action: impl fmt::Display) -> Outcome<()> {
         self.steps += 1;
         let problem = if self.depth > MAX_DEPTH {

@@ -1,4 +1,4 @@
-//! Functions of templates: what they are called with and what they return.
+//! Functions of templates, their arguments and their results.
 //!
 //! A function is a row of a table: its name, the types of its parameters and the code. The executor checks the number and
 //! the types of arguments as Go does before it calls, so that `trunc .n "x"` fails at `.n` where `.n` is an int64 of the

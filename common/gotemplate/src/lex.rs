@@ -46,7 +46,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether the text so far ends with `-}}` and blanks: what follows the text loses its leading blanks too.
+    /// Whether the text so far ends with `-}}` and blanks, so that leading blanks of any text after it are trimmed too.
     #[must_use]
     pub fn trims(&self) -> bool {
         self.trims

@@ -23,7 +23,7 @@ pub type Definitions<'a> = BTreeMap<String, Tree<'a>>;
 pub struct Parsed<'a> {
     /// Its nodes.
     pub nodes: Vec<Node<'a>>,
-    /// Whether it ends with `-}}` and blanks: leading blanks of what follows are dropped.
+    /// Whether it ends with `-}}` and blanks, so that leading blanks of any text after it are trimmed too.
     pub trims: bool,
 }
 

@@ -9,7 +9,7 @@ pub use constant::{Number, unquote};
 
 use crate::function::Function;
 
-/// A template: a file, or what `define` and `block` name.
+/// A template: a file, or the body of a `define` or `block`.
 #[derive(Debug)]
 pub struct Tree<'a> {
     /// Index of the file that contains it.

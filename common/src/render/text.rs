@@ -10,7 +10,7 @@ use super::package::Package;
 use crate::values::layers::Values;
 use crate::values::{self, ValuesError};
 
-/// The package's own values, where its method is `go-template`: no template.
+/// The package's own values, where its method is `go-template`: it is not a template.
 const VALUES: &str = "values.yaml";
 /// Endings of files with plain manifests.
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
@@ -27,8 +27,8 @@ pub struct Text {
 /// Why there is no text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
-    /// A template that is no UTF-8.
-    #[error("{file}: the template is no UTF-8 text: save the file as UTF-8")]
+    /// A template that is not UTF-8.
+    #[error("{file}: the template is not UTF-8: save the file as UTF-8")]
     NotUtf8 {
         /// The file.
         file: String,
@@ -46,7 +46,7 @@ pub enum TextError {
 /// The values that a package of templates brings itself: `values.yaml` at its root.
 ///
 /// # Errors
-/// It is no map.
+/// It is not a map.
 pub fn package_values(package: &Package) -> Result<Values, ValuesError> {
     match package.get(VALUES).filter(|_| package.as_file().is_none()) {
         Some(file) => Ok(Values::new(
@@ -88,7 +88,7 @@ impl Text {
     /// [`package_values`].
     ///
     /// # Errors
-    /// A file that is no text, or no template.
+    /// A file that is not UTF-8, or not a valid template.
     pub fn of_templates(
         package: &Package,
         data: &Value,

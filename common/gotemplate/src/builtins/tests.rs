@@ -3,7 +3,7 @@ use serde_json::json;
 use crate::value::Value;
 use crate::{Options, Template, render};
 
-/// What Go 1.26 printed for these templates, but for lists of texts (`.l2` was a []string there).
+/// The output of Go 1.26 for these templates, where `.l2` was a []string.
 const OF_GO: &[(&str, &str)] = &[
     (
         r##"{{ printf "%6.2f|%-10.3e|%+g|%08.3f|% f" 1.555 1234.5678 2.0 -3.14159 2.5 }}"##,

@@ -15,7 +15,7 @@ impl<'a> Parser<'a, '_> {
         self.define(name, nodes, define)
     }
 
-    /// Adds a template; only one that prints nothing can be defined twice.
+    /// Adds a template. Two templates of one name are an error unless one of them prints nothing.
     fn define(&mut self, name: String, nodes: Vec<Node<'a>>, at: Token<'a>) -> Result<(), Problem> {
         let is_empty = |nodes: &[Node<'_>]| {
             let blank =

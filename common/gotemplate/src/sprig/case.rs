@@ -1,6 +1,6 @@
 //! Upper and lower case: goutils 1.1.1 and xstrings 1.5.0, which sprig uses.
 
-/// One upper-case letter for one letter, as Go's `unicode.ToUpper`: `ß` has none.
+/// Go's `unicode.ToUpper`: one letter for one letter, so that `ß` stays.
 fn to_upper(c: char) -> char {
     let mut letters = c.to_uppercase();
     match (letters.next(), letters.next()) {
@@ -9,12 +9,12 @@ fn to_upper(c: char) -> char {
     }
 }
 
-/// One lower-case letter for one letter.
+/// Go's `unicode.ToLower`.
 fn to_lower(c: char) -> char {
     c.to_lowercase().next().unwrap_or(c)
 }
 
-/// As [`to_upper`], except for letters that stand for two.
+/// Go's `unicode.ToTitle`, which differs from [`to_upper`] for letters like `ǆ`.
 fn to_title(c: char) -> char {
     match c {
         'Ǆ'..='ǆ' => 'ǅ',

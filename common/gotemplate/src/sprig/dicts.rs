@@ -1,4 +1,4 @@
-//! Dicts. `set` and `unset` change the dict itself, for all who hold it, as in Go.
+//! Dicts. `set` and `unset` change the dict itself, for everything that shares it, as in Go.
 
 use std::rc::Rc;
 
@@ -95,14 +95,14 @@ fn dig(_: &mut Context, args: Arguments<'_>) -> FunctionResult {
         return Err("it needs keys, a default and a dict".into());
     };
     // sprig checks all keys before it looks for the first.
-    let text = |key| match key {
-        &Value::Text(ref text) => Ok(text),
+    let keys = keys.iter().map(|key| match key {
+        Value::Text(text) => Ok(text),
         other => Err(format!(
             "the keys must be strings, not {}",
             other.type_name()
         )),
-    };
-    let keys = keys.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+    });
+    let keys = keys.collect::<Result<Vec<_>, _>>()?;
     let mut step = dict.clone();
     for key in keys {
         if step.type_of() != Some(MAP) {

@@ -14,8 +14,8 @@ const MAX_REPEAT: usize = 1000;
 /// Characters that must be escaped to stand for themselves.
 const META: &str = r"\.+*?()|[]{}^$&~#-";
 
-/// The same expression: braces and brackets that stand for themselves are escaped, `\Q…\E` is written out, and what Go
-/// refuses although regex-lite takes it (`a**`, `a{1001}`) is refused.
+/// The same expression: literal braces and brackets are escaped, and `\Q…\E` is expanded. Expressions that only regex-lite
+/// accepts (`a**`, `a{1001}`) are refused, as in Go.
 pub(super) fn translated(pattern: &str) -> Result<String, Refusal> {
     let mut out = String::with_capacity(pattern.len() + 8);
     // Operators after the last atom: at most one, perhaps with a `?` that makes it lazy.

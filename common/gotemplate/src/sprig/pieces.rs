@@ -121,7 +121,7 @@ fn part(start: i64, end: i64, text: &str) -> FunctionResult {
     Ok(Value::text(piece(text, start, end)?))
 }
 
-/// goutils' `AbbreviateFull`: at most `width` bytes with dots for what is left out, from about byte `offset` on.
+/// goutils' `AbbreviateFull`: at most `width` bytes from about byte `offset` on, with dots for the omitted parts.
 fn abbreviated(text: &str, offset: i64, width: i64) -> FunctionResult {
     const DOTS: &str = "...";
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
@@ -154,7 +154,7 @@ fn numbered(ctx: &mut Context, text: &str, separator: &str, limit: i64) -> Funct
     Ok(Value::Dict(Dict::new(&Type::Text, named)))
 }
 
-/// Go's `strings.SplitN`: at most `limit` parts, all where it is negative; characters where there is no separator.
+/// Go's `strings.SplitN`: at most `limit` parts, all for a negative limit; single characters for an empty separator.
 fn parts<'a>(
     ctx: &mut Context,
     text: &'a str,

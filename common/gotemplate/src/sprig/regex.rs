@@ -1,4 +1,4 @@
-//! Regular expressions: RE2's syntax, which regex-lite shares but for classes of Unicode.
+//! Regular expressions: RE2's syntax, which regex-lite shares except for classes of Unicode.
 
 use regex_lite::{Captures, Regex, RegexBuilder};
 

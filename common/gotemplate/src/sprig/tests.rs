@@ -105,7 +105,7 @@ fn nothing_grows_without_end() {
     }
 }
 
-/// Each makes or holds 40 times 50 kB, of 1 MiB that is allowed.
+/// Each makes 40 times 50 kB, while 1 MiB is allowed.
 #[test]
 fn copies_of_long_texts_count() {
     let limits = Limits {

@@ -62,7 +62,7 @@ impl Value {
         deep_equal(self, other, 0, left)
     }
 
-    /// Whether Go's comparisons know its kind.
+    /// Whether it has one of the kinds that Go compares.
     fn is_basic(&self) -> bool {
         match self {
             Self::Bool(_) | Self::Float(_) | Self::Complex(..) | Self::Text(_) => true,

@@ -1,10 +1,10 @@
-//! One verb's flags, and what they do to numbers and texts: fmt/format.go.
+//! The flags of a verb, and numbers and texts formatted by them: fmt/format.go.
 
 use std::fmt::Write as _;
 
 use super::number::{self, Style};
 
-/// What stands between `%` and the verb.
+/// The flags between `%` and the verb.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Format {
     /// `-`: padded on the right.
@@ -130,7 +130,7 @@ impl Format {
             None if self.space => (" ", text.as_str()),
             None => ("", text.as_str()),
         };
-        // Zeros stand between the sign and the digits.
+        // Padding zeros come between the sign and the digits.
         let width = self.width.unwrap_or_default();
         if self.zero && !self.minus && width > sign.len() + digits.len() {
             let width = width - sign.len();
@@ -207,7 +207,7 @@ fn character(code: i128) -> char {
         .unwrap_or(char::REPLACEMENT_CHARACTER)
 }
 
-/// Go's `strconv.Quote`: what cannot be printed is escaped, with `ascii` everything else that is not ASCII too.
+/// Go's `strconv.Quote`: unprintable characters are escaped, with `ascii` also all others outside of ASCII.
 pub(crate) fn quote(text: &str, quote: char, ascii: bool) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push(quote);
@@ -242,7 +242,7 @@ pub(crate) fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return matches!(c, ' '..='~');
     }
-    // The standard library knows, but escapes a mark that has no letter before it.
+    // The standard library escapes a combining mark that has no letter before it.
     let text: String = ['a', c].iter().collect();
     text.escape_debug().nth(1) == Some(c)
 }

@@ -45,7 +45,7 @@ fn general(number: f64, precision: usize) -> String {
     let (mantissa, _) = scientific.split_once('e').unwrap_or((&scientific, ""));
     let mantissa = without_zeros(mantissa);
     let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
-    // A number whose digits all stand before the point needs no exponent as long as there are no more than `precision`.
+    // A number without digits after the point is written without exponent while its digits fit the precision.
     let point = exponent + 1;
     let limit = match i64::try_from(digits) {
         Ok(digits) if precision > digits as usize && digits >= point => digits,
