@@ -5,10 +5,10 @@
 
 pub mod chart;
 pub mod facts;
-pub mod gotemplate;
 pub mod hooks;
 pub mod image;
 pub mod images;
+pub mod kkp;
 pub mod package;
 pub mod registry;
 pub mod text;

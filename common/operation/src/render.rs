@@ -10,7 +10,7 @@ use common::plan::InstallationName;
 use common::render::hooks::{self, Occasion};
 use common::render::package::Package;
 use common::render::text::{self, Text};
-use common::render::{gotemplate, images};
+use common::render::{images, kkp};
 use futures::StreamExt as _;
 use futures::stream;
 
@@ -195,10 +195,10 @@ fn templates(
 ) -> Result<Text, OperationError> {
     let layers = inputs.with_package(text::package_values(package)?);
     let data = inputs.document(&layers.merged());
-    let options = gotemplate::Options {
+    let options = kkp::Options {
         strict: ctx.settings().strict,
         registry: resolved.registry()?,
-        ..gotemplate::Options::default()
+        ..kkp::Options::default()
     };
     let text = Text::of_templates(package, &data, &options);
     text.map_err(|error| OperationError::from(error).masked(&inputs.mask()))

@@ -1,15 +1,16 @@
 //! The text that manifests are read from, cut where the output of each file begins.
 
+use addons_gotemplate::Template;
 use serde_json::Value;
 
 use crate::manifest::parse::{self, File, ManifestError, Options, Parsed};
 
-use super::gotemplate::{self, Template, TemplateError};
+use super::kkp::{self, RenderError};
 use super::package::Package;
 use crate::values::layers::Values;
 use crate::values::{self, ValuesError};
 
-/// The package's own values, where its method is `go-template`: no template.
+/// The package's own values, where its method is `go-template`: it is not a template.
 const VALUES: &str = "values.yaml";
 /// Endings of files with plain manifests.
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
@@ -26,8 +27,8 @@ pub struct Text {
 /// Why there is no text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
-    /// A template that is no UTF-8.
-    #[error("{file}: the template is no UTF-8 text: save the file as UTF-8")]
+    /// A template that is not UTF-8.
+    #[error("{file}: the template is not UTF-8: save the file as UTF-8")]
     NotUtf8 {
         /// The file.
         file: String,
@@ -39,13 +40,13 @@ pub enum TextError {
     NoTemplate,
     /// A template that fails.
     #[error(transparent)]
-    Template(#[from] TemplateError),
+    Template(#[from] RenderError),
 }
 
 /// The values that a package of templates brings itself: `values.yaml` at its root.
 ///
 /// # Errors
-/// It is no map.
+/// It is not a map.
 pub fn package_values(package: &Package) -> Result<Values, ValuesError> {
     match package.get(VALUES).filter(|_| package.as_file().is_none()) {
         Some(file) => Ok(Values::new(
@@ -87,11 +88,11 @@ impl Text {
     /// [`package_values`].
     ///
     /// # Errors
-    /// A file that is no text, or no template.
+    /// A file that is not UTF-8, or not a valid template.
     pub fn of_templates(
         package: &Package,
         data: &Value,
-        options: &gotemplate::Options,
+        options: &kkp::Options,
     ) -> Result<Self, TextError> {
         let is_file = package.as_file().is_some();
         let files = package.files().iter();
@@ -108,7 +109,7 @@ impl Text {
         if templates.is_empty() {
             return Err(TextError::NoTemplate);
         }
-        let rendered = gotemplate::render(&templates, data, options)?;
+        let rendered = kkp::render(&templates, data, options)?;
         let mut sections = Vec::with_capacity(templates.len());
         let ends = rendered.starts.iter().skip(1).copied();
         let ends = ends.chain([rendered.text.len()]);

@@ -4,8 +4,9 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
+use addons_gotemplate::Template;
 use anyhow::{Context as _, Result, bail};
-use common::render::gotemplate::{Options, Template, render};
+use common::render::kkp::{Options, render};
 use common::render::package::{File, Package};
 
 use super::addons::sha256;

@@ -2,10 +2,11 @@
 
 use std::sync::LazyLock;
 
+use addons_gotemplate::limits::Limits;
+use addons_gotemplate::sprig::SPRIG;
+use addons_gotemplate::{Options, Rendered, Template, TemplateError};
 use addons_tests::shared;
-use common::render::gotemplate::function::FunctionSet;
-use common::render::gotemplate::limits::Limits;
-use common::render::gotemplate::{Options, Template, TemplateError, render};
+use common::render::kkp::{self, RenderError};
 use serde_json::{Value, json};
 
 const TOKENS: &[&str] = &[
@@ -89,21 +90,33 @@ fn template() {
             name: "a.yaml",
             text: &text,
         }];
-        for functions in [FunctionSet::Sprig, FunctionSet::Kkp] {
-            let options = Options {
-                functions,
-                limits: LIMITS,
-                ..Options::default()
-            };
-            match render(&templates, &DATA, &options) {
-                Ok(rendered) => assert!(rendered.text.len() <= LIMITS.output + 64),
-                Err(TemplateError::Parse { place, .. } | TemplateError::Execute { place, .. }) => {
-                    let lines = text.matches('\n').count() + 1;
-                    assert!((1..=lines).contains(&place.line), "{place}: {lines} lines");
-                    assert!(place.column >= 1, "{place}");
-                }
-                Err(TemplateError::Data { .. }) => {}
-            }
+        let options = Options {
+            functions: SPRIG,
+            limits: LIMITS,
+            ..Options::default()
+        };
+        let data = (&*DATA).try_into().unwrap();
+        check(&text, addons_gotemplate::render(&templates, data, &options));
+        let options = kkp::Options {
+            limits: LIMITS,
+            ..kkp::Options::default()
+        };
+        match kkp::render(&templates, &DATA, &options) {
+            Ok(rendered) => check(&text, Ok(rendered)),
+            Err(RenderError::Template(error)) => check(&text, Err(error)),
+            Err(RenderError::Data(_)) => {}
         }
     });
+}
+
+fn check(text: &str, rendered: Result<Rendered, TemplateError>) {
+    match rendered {
+        Ok(rendered) => assert!(rendered.text.len() <= LIMITS.output + 64),
+        Err(error) => {
+            let place = error.place();
+            let lines = text.matches('\n').count() + 1;
+            assert!((1..=lines).contains(&place.line), "{place}: {lines} lines");
+            assert!(place.column >= 1, "{place}");
+        }
+    }
 }

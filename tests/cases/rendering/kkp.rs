@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
+use addons_gotemplate::{Rendered, Template};
 use addons_tests::{shared, tally::Tally};
-use common::render::gotemplate::{Options, Rendered, Template, TemplateError, render};
+use common::render::kkp::{Options, RenderError, render};
 use common::render::package::{File, Package};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
@@ -75,7 +76,7 @@ fn rendered(
     files: &[(String, String)],
     data: &serde_json::Value,
     registry: Option<&str>,
-) -> Result<Rendered, TemplateError> {
+) -> Result<Rendered, RenderError> {
     let templates: Vec<Template<'_>> = files
         .iter()
         .map(|(name, text)| Template { name, text })

@@ -1,4 +1,4 @@
-//! Templates of strangers end, with an error that has a place: no overflow of the stack, no endless loop, no flood.
+//! Untrusted templates end, with an error that has a place: no overflow of the stack, no endless loop, no flood.
 
 #![expect(
     clippy::unwrap_used,
@@ -7,9 +7,9 @@
     reason = "a test whose input is broken has failed"
 )]
 
-use common::render::gotemplate::function::FunctionSet;
-use common::render::gotemplate::limits::Limits;
-use common::render::gotemplate::{Options, Rendered, Template, TemplateError, render};
+use addons_gotemplate::limits::Limits;
+use addons_gotemplate::{Rendered, Template, TemplateError};
+use common::render::kkp::{self, RenderError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -23,18 +23,18 @@ const FEW: Limits = Limits {
 };
 
 /// Renders one file on a thread with a stack of 2 MiB, as those of tokio have.
-fn on_a_small_stack(text: String, limits: Limits) -> Result<Rendered, TemplateError> {
+fn on_a_small_stack(text: String, limits: Limits) -> Result<Rendered, RenderError> {
     let thread = std::thread::Builder::new().stack_size(2 << 20);
     let run = move || {
         let template = Template {
             name: "t.yaml",
             text: &text,
         };
-        let options = Options {
+        let options = kkp::Options {
             limits,
-            ..Options::default()
+            ..kkp::Options::default()
         };
-        render(&[template], &json!({"l": [1, 2]}), &options)
+        kkp::render(&[template], &json!({"l": [1, 2]}), &options)
     };
     thread.spawn(run).unwrap().join().unwrap()
 }
@@ -48,9 +48,10 @@ fn refuses_within(limits: Limits, text: impl Into<String>, line: usize, words: &
     let text = text.into();
     let shown: String = text.chars().take(80).collect();
     let error = on_a_small_stack(text, limits).expect_err(&shown);
-    let (TemplateError::Parse { place, .. } | TemplateError::Execute { place, .. }) = &error else {
+    let RenderError::Template(error) = error else {
         panic!("{shown}: {error}");
     };
+    let place = error.place();
     assert_eq!(
         (place.file.as_str(), place.line),
         ("t.yaml", line),
@@ -173,7 +174,7 @@ fn the_default_limits_hold_too() {
     );
 }
 
-/// Pieces of templates that meet each other in ways that nobody writes.
+/// Pieces of templates in unusual combinations.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("{{"),
@@ -309,27 +310,37 @@ fn data() -> Value {
         "Cluster": {"Version": "1.35.8", "Features": ["x"], "Network": {"StrictArp": false}}})
 }
 
-/// Renders; an error must have a place in the text.
-fn ends_well(text: &str, functions: FunctionSet) {
-    let template = Template { name: "t", text };
-    let options = Options {
-        functions,
+/// Renders with Go's functions and with KKP's; an error must have a place in the text.
+fn ends_well(text: &str) {
+    let templates = [Template { name: "t", text }; 2];
+    let options = addons_gotemplate::Options {
         limits: FEW,
-        ..Options::default()
+        ..addons_gotemplate::Options::default()
     };
-    match render(&[template, template], &data(), &options) {
-        Ok(rendered) => assert_eq!(rendered.starts.len(), 2),
-        Err(TemplateError::Parse { place, .. } | TemplateError::Execute { place, .. }) => {
-            let line = text
-                .split('\n')
-                .nth(place.line - 1)
-                .expect("a line of the template");
-            assert!(
-                place.column <= line.chars().count() + 1,
-                "{place} in {text:?}"
-            );
-        }
+    let data = data();
+    let plain = (&data).try_into().unwrap();
+    has_place(text, addons_gotemplate::render(&templates, plain, &options));
+    let options = kkp::Options {
+        limits: FEW,
+        ..kkp::Options::default()
+    };
+    match kkp::render(&templates, &data, &options) {
+        Ok(rendered) => has_place(text, Ok(rendered)),
+        Err(RenderError::Template(error)) => has_place(text, Err(error)),
         Err(error) => panic!("{error}"),
+    }
+}
+
+fn has_place(text: &str, rendered: Result<Rendered, TemplateError>) {
+    match rendered {
+        Ok(rendered) => assert_eq!(rendered.starts.len(), 2),
+        Err(error) => {
+            let place = error.place();
+            let line = text.split('\n').nth(place.line - 1);
+            let line = line.expect("a line of the template");
+            let end = line.chars().count() + 1;
+            assert!(place.column <= end, "{place} in {text:?}");
+        }
     }
 }
 
@@ -338,13 +349,12 @@ proptest! {
 
     #[test]
     fn no_text_makes_it_panic(text in pieces()) {
-        ends_well(&text, FunctionSet::Core);
-        ends_well(&format!("{{{{ {text} }}}}"), FunctionSet::Kkp);
+        ends_well(&text);
+        ends_well(&format!("{{{{ {text} }}}}"));
     }
 
     #[test]
     fn no_call_makes_it_panic(text in calls()) {
-        ends_well(&text, FunctionSet::Core);
-        ends_well(&text, FunctionSet::Kkp);
+        ends_well(&text);
     }
 }

@@ -7,9 +7,11 @@
     reason = "a test whose input is broken has failed"
 )]
 
+use addons_gotemplate::sprig::SPRIG;
+use addons_gotemplate::value::Value;
+use addons_gotemplate::{Options, Template, TemplateError, render};
 use addons_tests::{shared, tally::Tally};
-use common::render::gotemplate::function::FunctionSet;
-use common::render::gotemplate::{Options, SEPARATOR, Template, TemplateError, render};
+use common::render::kkp::{self, RenderError, SEPARATOR};
 use serde::Deserialize;
 
 /// A row: `error`, `phase` and `message` are what Go says.
@@ -35,22 +37,32 @@ fn cases() -> Vec<Case> {
     rows.map(|row| serde_json::from_str(row).unwrap()).collect()
 }
 
-/// Renders a case; the text without the separator behind it.
+/// Renders a case; the text does not include the separator.
 fn answer(case: &Case) -> Result<String, TemplateError> {
     let template = Template {
         name: "t",
         text: &case.template,
     };
+    let functions = match case.funcs.as_str() {
+        "core" => &[],
+        "sprig" => SPRIG,
+        "kkp" => return of_kkp(template, &case.data),
+        other => panic!("unknown functions {other}"),
+    };
     let options = Options {
-        functions: match case.funcs.as_str() {
-            "core" => FunctionSet::Core,
-            "sprig" => FunctionSet::Sprig,
-            "kkp" => FunctionSet::Kkp,
-            other => panic!("unknown functions {other}"),
-        },
+        functions,
         ..Options::default()
     };
-    let rendered = render(&[template], &case.data, &options)?;
+    let data = Value::try_from(&case.data).unwrap();
+    render(&[template], data, &options).map(|rendered| rendered.text)
+}
+
+fn of_kkp(template: Template<'_>, data: &serde_json::Value) -> Result<String, TemplateError> {
+    let rendered = match kkp::render(&[template], data, &kkp::Options::default()) {
+        Ok(rendered) => rendered,
+        Err(RenderError::Template(error)) => return Err(error),
+        Err(RenderError::Data(error)) => panic!("{error}"),
+    };
     let text = rendered.text.strip_suffix(SEPARATOR);
     // An action that trims what follows it trims the separator too.
     let text = text.or_else(|| rendered.text.strip_suffix(SEPARATOR.trim_start()));

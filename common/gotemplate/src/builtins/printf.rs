@@ -1,0 +1,191 @@
+//! `printf`: fmt/print.go. Not supported are `%p`, and `%b` and `%x` of floats; they print as unknown verbs.
+
+use crate::function::{Arguments, Context, FunctionError, FunctionResult};
+use crate::value::Value;
+use crate::value::format::Format;
+
+/// Widths and precisions above it are ignored.
+const MAX_NUMBER: usize = 1_000_000;
+
+pub(super) fn printf(_: &mut Context, arguments: Arguments<'_>) -> FunctionResult {
+    let mut printer = Printer {
+        rest: arguments.text(0)?,
+        arguments: arguments.rest(1),
+        next: 0,
+        reordered: false,
+        good_index: true,
+        out: String::new(),
+    };
+    printer.print()?;
+    Ok(Value::text(printer.out))
+}
+
+struct Printer<'a> {
+    /// What is left of the format.
+    rest: &'a str,
+    arguments: &'a [Value],
+    /// The argument of the next verb.
+    next: usize,
+    /// Whether an index like `[2]` was met: then unused arguments are not reported.
+    reordered: bool,
+    /// Whether the index of this verb exists.
+    good_index: bool,
+    out: String,
+}
+
+impl<'a> Printer<'a> {
+    fn print(&mut self) -> Result<(), FunctionError> {
+        while let Some((before, after)) = self.rest.split_once('%') {
+            self.out.push_str(before);
+            self.rest = after;
+            self.verb()?;
+        }
+        self.out.push_str(self.rest);
+        if self.reordered || self.next >= self.arguments.len() {
+            return Ok(());
+        }
+        self.out.push_str("%!(EXTRA ");
+        for (index, value) in self.arguments.iter().skip(self.next).enumerate() {
+            if index > 0 {
+                self.out.push_str(", ");
+            }
+            value.print_with_type(&mut self.out, &Format::default())?;
+        }
+        self.out.push(')');
+        Ok(())
+    }
+
+    /// One verb with its flags, of which the `%` is read.
+    fn verb(&mut self) -> Result<(), FunctionError> {
+        self.good_index = true;
+        let mut format = Format::default();
+        while let Some(flag) = self.rest.chars().next() {
+            match flag {
+                '#' => format.sharp = true,
+                '0' => format.zero = true,
+                '+' => format.plus = true,
+                '-' => format.minus = true,
+                ' ' => format.space = true,
+                _ => break,
+            }
+            self.skip(1);
+        }
+        let mut indexed = self.index();
+        format.width = self.star_or_number(&mut indexed, &mut format, "%!(BADWIDTH)");
+        if self.rest.starts_with('.') && self.rest.len() > 1 {
+            self.skip(1);
+            if indexed {
+                self.good_index = false;
+            }
+            indexed = self.index();
+            let mut unused = Format::default();
+            let is_star = self.rest.starts_with('*');
+            let precision = self.star_or_number(&mut indexed, &mut unused, "%!(BADPREC)");
+            format.precision = match precision {
+                // A negative argument counts as no precision, a missing number as 0.
+                Some(_) if unused.minus => {
+                    self.out.push_str("%!(BADPREC)");
+                    None
+                }
+                None if !is_star => Some(0),
+                precision => precision,
+            };
+        }
+        if !indexed {
+            self.index();
+        }
+        let Some(verb) = self.rest.chars().next() else {
+            self.out.push_str("%!(NOVERB)");
+            return Ok(());
+        };
+        self.skip(verb.len_utf8());
+        if verb == '%' {
+            self.out.push('%');
+            return Ok(());
+        }
+        let value = self.arguments.get(self.next);
+        let (true, Some(value)) = (self.good_index, value) else {
+            let problem = if self.good_index {
+                "(MISSING)"
+            } else {
+                "(BADINDEX)"
+            };
+            self.out
+                .extend(["%!", verb.encode_utf8(&mut [0; 4]), problem]);
+            return Ok(());
+        };
+        self.next += 1;
+        if verb == 'v' {
+            format.go_syntax = std::mem::take(&mut format.sharp);
+            format.names = std::mem::take(&mut format.plus);
+        }
+        value.print_as(&mut self.out, &format, verb, 0)
+    }
+
+    /// `[2]`: the number of the next argument.
+    fn index(&mut self) -> bool {
+        let Some(after) = self.rest.strip_prefix('[') else {
+            return false;
+        };
+        self.reordered = true;
+        let Some((number, after)) = after.split_once(']') else {
+            self.good_index = false;
+            self.skip(1);
+            return false;
+        };
+        self.rest = after;
+        let number = number
+            .parse::<usize>()
+            .ok()
+            .and_then(|number| number.checked_sub(1));
+        match number.filter(|index| *index < self.arguments.len()) {
+            Some(index) => {
+                self.next = index;
+                true
+            }
+            None => {
+                self.good_index = false;
+                number.is_some()
+            }
+        }
+    }
+
+    /// `12`, or `*` for the next argument; a negative one of these sets `minus`.
+    fn star_or_number(
+        &mut self,
+        indexed: &mut bool,
+        format: &mut Format,
+        bad: &str,
+    ) -> Option<usize> {
+        if self.rest.starts_with('*') {
+            self.skip(1);
+            *indexed = false;
+            let value = self.arguments.get(self.next).and_then(Value::integer);
+            self.next += 1;
+            let number = value.filter(|value| value.unsigned_abs() <= MAX_NUMBER as u128);
+            let Some(number) = number else {
+                self.out.push_str(bad);
+                return None;
+            };
+            if number < 0 {
+                format.minus = true;
+                format.zero = false;
+            }
+            return usize::try_from(number.unsigned_abs()).ok();
+        }
+        let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, after) = self.rest.split_at_checked(digits)?;
+        if digits == 0 {
+            return None;
+        }
+        self.rest = after;
+        if *indexed {
+            self.good_index = false;
+        }
+        number.parse().ok().filter(|number| *number <= MAX_NUMBER)
+    }
+
+    fn skip(&mut self, bytes: usize) {
+        self.rest = self.rest.get(bytes..).unwrap_or_default();
+    }
+}

@@ -1,0 +1,387 @@
+//! Runs a template: Go's text/template/exec.go.
+
+mod call;
+mod evaluate;
+mod field;
+mod method;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use crate::error::{Place, TemplateError};
+use crate::function::{Context, FunctionError};
+use crate::limits::{Limits, MAX_DEPTH};
+use crate::parse::Definitions;
+use crate::tree::{Call, Choice, Loop, Node, Pipeline};
+use crate::value::Value;
+use crate::{Options, Template, Warning};
+
+/// A rendering in progress.
+pub(super) struct Execution<'t, 'a> {
+    files: &'t [Template<'a>],
+    definitions: &'t Definitions<'a>,
+    strict: bool,
+    limits: Limits,
+    context: Context,
+    /// The file of the nodes that are executed.
+    file: usize,
+    /// The variables that are visible, innermost last.
+    variables: Vec<(&'t str, Value)>,
+    depth: usize,
+    steps: usize,
+    iterations: usize,
+    /// What is rendered so far.
+    pub(super) text: String,
+    /// What printed `<no value>`, in the order of its first time.
+    pub(super) warnings: Vec<Warning>,
+    warned: BTreeSet<(usize, usize)>,
+}
+
+/// How a list of nodes ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    /// With its last node.
+    On,
+    /// At `break`.
+    Break,
+    /// At `continue`.
+    Continue,
+}
+
+/// The error is boxed because every level of the recursion holds a result on the stack.
+type Outcome<T> = Result<T, Box<TemplateError>>;
+
+impl<'t, 'a> Execution<'t, 'a> {
+    /// Over `files`, whose `$` is `root`.
+    pub(super) fn new(
+        files: &'t [Template<'a>],
+        definitions: &'t Definitions<'a>,
+        options: &Options<'_>,
+        root: Value,
+    ) -> Self {
+        Self {
+            files,
+            definitions,
+            strict: options.strict,
+            limits: options.limits,
+            context: Context {
+                bytes: options.limits.bytes,
+                work: options.limits.work,
+            },
+            file: 0,
+            variables: vec![("$", root)],
+            depth: 0,
+            steps: 0,
+            iterations: 0,
+            text: String::new(),
+            warnings: Vec::new(),
+            warned: BTreeSet::new(),
+        }
+    }
+
+    /// Executes the nodes of `file`. Variables that are declared outside of blocks stay for the next file.
+    pub(super) fn file(&mut self, file: usize, dot: &Value, nodes: &'t [Node<'a>]) -> Outcome<()> {
+        self.file = file;
+        self.nodes(dot, nodes).map(|_| ())
+    }
+
+    fn nodes(&mut self, dot: &Value, nodes: &'t [Node<'a>]) -> Outcome<Flow> {
+        self.depth += 1;
+        for node in nodes {
+            let flow = self.node(dot, node)?;
+            if flow != Flow::On {
+                self.depth -= 1;
+                return Ok(flow);
+            }
+        }
+        self.depth -= 1;
+        Ok(Flow::On)
+    }
+
+    fn node(&mut self, dot: &Value, node: &'t Node<'a>) -> Outcome<Flow> {
+        match node {
+            Node::Text(text) => {
+                self.text.push_str(text);
+                self.steps += 1;
+                Ok(Flow::On)
+            }
+            Node::Action(pipeline) => {
+                let value = self.pipeline(dot, pipeline)?;
+                if pipeline.variables.is_empty() {
+                    self.print(pipeline, &value)?;
+                }
+                Ok(Flow::On)
+            }
+            Node::If(choice) => self.choice(dot, choice, false),
+            Node::With(choice) => self.choice(dot, choice, true),
+            Node::Range(range) => self.range(dot, range),
+            Node::Template(call) => self.template(dot, call).map(|()| Flow::On),
+            Node::Break => Ok(Flow::Break),
+            Node::Continue => Ok(Flow::Continue),
+        }
+    }
+
+    fn choice(&mut self, dot: &Value, choice: &'t Choice<'a>, with: bool) -> Outcome<Flow> {
+        let mark = self.variables.len();
+        for (condition, nodes) in &choice.branches {
+            let value = self.pipeline(dot, condition)?;
+            if value.truth() {
+                let flow = self.nodes(if with { &value } else { dot }, nodes)?;
+                self.variables.truncate(mark);
+                return Ok(flow);
+            }
+        }
+        let flow = self.nodes(dot, &choice.otherwise)?;
+        self.variables.truncate(mark);
+        Ok(flow)
+    }
+
+    fn range(&mut self, dot: &Value, range: &'t Loop<'a>) -> Outcome<Flow> {
+        let outside = self.variables.len();
+        let over = self.pipeline(dot, &range.over)?;
+        let over = over.follow();
+        let mut ran = false;
+        let flow = match over {
+            Value::Missing | Value::Nil => Flow::On,
+            Value::Int(count) => self.count(range, *count, Value::Int, &mut ran)?,
+            Value::Int64(count) => self.count(range, *count, Value::Int64, &mut ran)?,
+            Value::Byte(count) => self.count(range, i64::from(*count), Value::Int, &mut ran)?,
+            Value::Uint64(count) => {
+                let count = i64::try_from(*count).unwrap_or(i64::MAX);
+                self.count(
+                    range,
+                    count,
+                    |index| Value::Uint64(index.unsigned_abs()),
+                    &mut ran,
+                )?
+            }
+            Value::List(list) => {
+                let indexes = (0..).map(Value::Int);
+                self.each(range, indexes.zip(list.iter().cloned()), &mut ran)?
+            }
+            Value::Dict(dict) => {
+                let entries = dict.entries().into_iter();
+                let entries = entries.map(|(key, value)| (Value::Text(key), value));
+                self.each(range, entries, &mut ran)?
+            }
+            other => {
+                let problem = format!(
+                    "range can't iterate over a value of type {}",
+                    other.type_name()
+                );
+                return Err(self.fail_over(range, problem));
+            }
+        };
+        let flow = if ran {
+            flow
+        } else {
+            self.nodes(dot, &range.otherwise)?
+        };
+        self.variables.truncate(outside);
+        Ok(flow)
+    }
+
+    /// Runs over the numbers below `count`.
+    fn count(
+        &mut self,
+        range: &'t Loop<'a>,
+        count: i64,
+        number: fn(i64) -> Value,
+        ran: &mut bool,
+    ) -> Outcome<Flow> {
+        if range.over.variables.len() > 1 {
+            let problem = format!("can't use {count} to iterate over more than one variable");
+            return Err(self.fail_over(range, problem));
+        }
+        let numbers = (0..count).map(|index| (Value::Nil, number(index)));
+        self.each(range, numbers, ran)
+    }
+
+    /// Executes the body for every pair of a key and an element; says whether there was one.
+    fn each(
+        &mut self,
+        range: &'t Loop<'a>,
+        pairs: impl Iterator<Item = (Value, Value)>,
+        ran: &mut bool,
+    ) -> Outcome<Flow> {
+        let mark = self.variables.len();
+        for (key, element) in pairs {
+            *ran = true;
+            self.iterations += 1;
+            if self.iterations > self.limits.iterations {
+                let problem = format!("more than {} iterations", self.limits.iterations);
+                return Err(self.fail_over(range, problem));
+            }
+            self.step(range.over.at, &range.over)?;
+            self.bind(&range.over, mark, key, &element)?;
+            let flow = self.nodes(&element, &range.body)?;
+            self.variables.truncate(mark);
+            if flow == Flow::Break {
+                break;
+            }
+        }
+        // A `break` leaves only this loop.
+        Ok(Flow::On)
+    }
+
+    /// An error about what a loop runs over.
+    fn fail_over(&self, range: &Loop<'_>, problem: String) -> Box<TemplateError> {
+        match range.over.commands.last() {
+            Some(command) => self.fail(command.first.at, command, problem),
+            None => self.fail(range.over.at, &range.over, problem),
+        }
+    }
+
+    /// Sets the variables of a loop: one is the element, two are key and element.
+    fn bind(
+        &mut self,
+        over: &'t Pipeline<'a>,
+        mark: usize,
+        key: Value,
+        element: &Value,
+    ) -> Outcome<()> {
+        let (element_name, key_name) = match over.variables.as_slice() {
+            [] => return Ok(()),
+            [element] => (*element, None),
+            [key, element, ..] => (*element, Some(*key)),
+        };
+        if over.assigns {
+            if let Some(key_name) = key_name {
+                self.assign(over, key_name, key)?;
+            }
+            return self.assign(over, element_name, element.clone());
+        }
+        // The pipeline has just declared them, as the last ones below the mark.
+        let declared = self.variables.get_mut(..mark).unwrap_or_default();
+        if let [.., (_, slot)] = declared {
+            *slot = element.clone();
+        }
+        if key_name.is_some()
+            && let [.., (_, slot), _] = declared
+        {
+            *slot = key;
+        }
+        Ok(())
+    }
+
+    fn template(&mut self, dot: &Value, call: &'t Call<'a>) -> Outcome<()> {
+        let Some(tree) = self.definitions.get(&call.name) else {
+            let problem = format!("template {:?} not defined", call.name);
+            return Err(self.fail(call.at, call, problem));
+        };
+        let dot = match &call.data {
+            Some(data) => self.pipeline(dot, data)?,
+            None => Value::Missing,
+        };
+        self.step(call.at, call)?;
+        // No dynamic scoping: a template sees no variables of its caller.
+        let variables = std::mem::replace(&mut self.variables, vec![("$", dot.clone())]);
+        let file = std::mem::replace(&mut self.file, tree.file);
+        self.nodes(&dot, &tree.nodes)?;
+        self.variables = variables;
+        self.file = file;
+        Ok(())
+    }
+
+    /// The value of a pipeline, which its variables get too.
+    fn pipeline(&mut self, dot: &Value, pipeline: &'t Pipeline<'a>) -> Outcome<Value> {
+        self.depth += 1;
+        self.step(pipeline.at, pipeline)?;
+        let mut value = None;
+        for command in &pipeline.commands {
+            let result = self.command(dot, command, value.take())?;
+            // As in Go, the result of a command loses its null: it counts as missing.
+            value = Some(match result {
+                Value::Nil => Value::Missing,
+                result => result,
+            });
+        }
+        let value = value.unwrap_or(Value::Missing);
+        for variable in &pipeline.variables {
+            if pipeline.assigns {
+                self.assign(pipeline, variable, value.clone())?;
+            } else {
+                self.variables.push((variable, value.clone()));
+            }
+        }
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn assign(&mut self, pipeline: &Pipeline<'_>, name: &str, value: Value) -> Outcome<()> {
+        let mut declared = self.variables.iter_mut().rev();
+        match declared.find(|(declared, _)| *declared == name) {
+            Some((_, slot)) => {
+                *slot = value;
+                Ok(())
+            }
+            None => {
+                let problem = format!("undefined variable: {name}; := declares one");
+                Err(self.fail(pipeline.at, pipeline, problem))
+            }
+        }
+    }
+
+    fn print(&mut self, pipeline: &Pipeline<'_>, value: &Value) -> Outcome<()> {
+        if matches!(value, Value::Missing) {
+            return self.print_missing(pipeline);
+        }
+        let printed = value.print(&mut self.text);
+        printed.map_err(|error| self.failed(pipeline.at, pipeline, &error))
+    }
+
+    /// `<no value>`, and a warning about it; with `strict` an error.
+    fn print_missing(&mut self, pipeline: &Pipeline<'_>) -> Outcome<()> {
+        if self.strict {
+            let problem = "it has no value; set one, or give a default as in {{ default \"x\" .Variables.name }}";
+            return Err(self.fail(pipeline.at, pipeline, problem.to_owned()));
+        }
+        self.text.push_str("<no value>");
+        if self.warned.insert((self.file, pipeline.at)) {
+            let place = self.place(pipeline.at);
+            let path = pipeline.to_string();
+            self.warnings.push(Warning { place, path });
+        }
+        Ok(())
+    }
+
+    /// Counts a step, and checks the limits that steps can exceed.
+    fn step(&mut self, at: usize, action: impl fmt::Display) -> Outcome<()> {
+        self.steps += 1;
+        let problem = if self.depth > MAX_DEPTH {
+            format!(
+                "templates and blocks run nested deeper than {MAX_DEPTH} levels: does a template call itself?"
+            )
+        } else if self.steps > self.limits.steps {
+            format!("more than {} steps", self.limits.steps)
+        } else if self.text.len() > self.limits.output {
+            format!("more than {} MiB of text", self.limits.output >> 20)
+        } else {
+            return Ok(());
+        };
+        Err(self.fail(at, action, problem))
+    }
+
+    fn failed(
+        &self,
+        at: usize,
+        action: impl fmt::Display,
+        error: &FunctionError,
+    ) -> Box<TemplateError> {
+        self.fail(at, action, error.to_string())
+    }
+
+    fn fail(&self, at: usize, action: impl fmt::Display, problem: String) -> Box<TemplateError> {
+        Box::new(TemplateError::Execute {
+            place: self.place(at),
+            action: action.to_string(),
+            problem,
+        })
+    }
+
+    fn place(&self, at: usize) -> Place {
+        let file = self.files.get(self.file);
+        let (name, text) = file.map_or(("", ""), |file| (file.name, file.text));
+        Place::new(name, text, at)
+    }
+}

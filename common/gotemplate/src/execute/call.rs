@@ -1,0 +1,160 @@
+//! Calls: the number and the types of arguments are checked as Go does, before the function runs.
+
+use super::evaluate::Application;
+use super::{Execution, Outcome};
+use crate::function::{Arguments, Function, FunctionError};
+use crate::tree::{Operand, Term};
+use crate::value::{List, Type, Value};
+
+/// Bytes that an item of a list counts.
+const ITEM: usize = size_of::<Value>();
+
+impl<'t, 'a> Execution<'t, 'a> {
+    /// Calls the function that the template calls `name`; `and` and `or` evaluate only the arguments they need.
+    pub(super) fn function(
+        &mut self,
+        dot: &Value,
+        name: &'t str,
+        function: &'t Function<'a>,
+        application: Application<'t, 'a>,
+    ) -> Outcome<Value> {
+        let until = match name {
+            "and" => false,
+            "or" => true,
+            _ => return self.call(dot, name, function, None, application),
+        };
+        if !application.has_arguments() {
+            let operand = application.operand;
+            let problem = format!("wrong number of args for {name}: want at least 1 got 0");
+            return Err(self.fail(operand.at, operand, problem));
+        }
+        let mut value = Value::Missing;
+        for argument in application.arguments {
+            value = self.operand(dot, argument)?;
+            if value.truth() == until {
+                return Ok(value);
+            }
+        }
+        Ok(application.last.unwrap_or(value))
+    }
+
+    /// Calls a function, or a method of `receiver`.
+    pub(super) fn call(
+        &mut self,
+        dot: &Value,
+        name: &str,
+        function: &'t Function<'_>,
+        receiver: Option<Value>,
+        application: Application<'t, 'a>,
+    ) -> Outcome<Value> {
+        let Application {
+            operand,
+            whole,
+            arguments,
+            last,
+        } = application;
+        self.step(operand.at, operand)?;
+        let bound = usize::from(receiver.is_some());
+        let wanted = function.parameters.len() - bound;
+        let given = arguments.len() + usize::from(last.is_some());
+        if given < wanted || (given > wanted && function.rest.is_none()) {
+            let at_least = function.rest.map_or("", |_| "at least ");
+            let problem =
+                format!("wrong number of args for {name}: want {at_least}{wanted} got {given}");
+            return Err(self.fail(operand.at, operand, problem));
+        }
+        let mut values = Vec::with_capacity(bound + given);
+        values.extend(receiver);
+        for argument in arguments {
+            let parameter = parameter(function, values.len());
+            values.push(self.argument(dot, parameter, argument)?);
+        }
+        if let Some(last) = last {
+            let fitted = fit(last, parameter(function, values.len()));
+            let fitted = fitted.map_err(|problem| self.fail(operand.at, operand, problem));
+            values.push(fitted?);
+        }
+        self.run(function, &values).map_err(|error| {
+            let problem = format!("error calling {name}: {error}");
+            self.fail(operand.at, whole, problem)
+        })
+    }
+
+    /// Runs the code of a function; what it reads and makes counts.
+    fn run(&mut self, function: &Function<'_>, values: &[Value]) -> Result<Value, FunctionError> {
+        let read = values.iter().map(|value| match value {
+            Value::Text(text) => text.len(),
+            _ => 0,
+        });
+        self.context.work(read.fold(0, usize::saturating_add))?;
+        let value = (function.code)(&mut self.context, Arguments::new(values))?;
+        self.context.reserve(match &value {
+            Value::Text(text) => text.len(),
+            Value::List(list) => list.len().saturating_mul(ITEM),
+            _ => 0,
+        })?;
+        Ok(value)
+    }
+
+    /// An argument: a constant takes the parameter's type, any other value must already have it.
+    fn argument(
+        &mut self,
+        dot: &Value,
+        parameter: Type,
+        argument: &'t Operand<'a>,
+    ) -> Outcome<Value> {
+        let fitted = match &argument.term {
+            Term::Nil => nil(parameter).ok_or_else(|| format!("cannot assign nil to {parameter}")),
+            Term::Bool(_) | Term::Number(_) | Term::Text(..) => {
+                if parameter == Type::Any {
+                    return self.operand(dot, argument);
+                }
+                constant(&argument.term, parameter)
+                    .ok_or_else(|| format!("expected {parameter}; found {argument}"))
+            }
+            _ => fit(self.operand(dot, argument)?, parameter),
+        };
+        fitted.map_err(|problem| self.fail(argument.at, argument, problem))
+    }
+}
+
+/// The type of argument number `index`.
+fn parameter(function: &Function<'_>, index: usize) -> Type {
+    let fixed = function.parameters.get(index).copied();
+    fixed.or(function.rest).unwrap_or(Type::Any)
+}
+
+/// A constant as a value of a certain type.
+fn constant(term: &Term<'_>, parameter: Type) -> Option<Value> {
+    match (parameter, term) {
+        (Type::Bool, Term::Bool(value)) => Some(Value::Bool(*value)),
+        (Type::Text, Term::Text(text, _)) => Some(Value::Text(text.clone())),
+        (Type::Int, Term::Number(number)) => number.int.map(Value::Int),
+        (Type::Int64, Term::Number(number)) => number.int.map(Value::Int64),
+        (Type::Float, Term::Number(number)) => number.float.map(Value::Float),
+        _ => None,
+    }
+}
+
+/// What a parameter gets for nil; `None` where its type has no nil. A nil map reads as an empty one and cannot be set.
+fn nil(parameter: Type) -> Option<Value> {
+    match parameter {
+        Type::Any | Type::Dict(_) | Type::Version => Some(Value::Nil),
+        Type::List(element) => Some(Value::List(List::new(element, Vec::new()))),
+        _ => None,
+    }
+}
+
+/// A value that a parameter takes: one of its type, or a pointer to one.
+fn fit(value: Value, parameter: Type) -> Result<Value, String> {
+    match &value {
+        Value::Missing => {
+            nil(parameter).ok_or_else(|| format!("invalid value; expected {parameter}"))
+        }
+        _ if parameter == Type::Any || value.type_of() == Some(parameter) => Ok(value),
+        Value::Pointer(pointer) if *pointer.to() == parameter && !value.is_nil() => {
+            Ok(value.follow().clone())
+        }
+        _ => Err(FunctionError::wrong_type(&value, parameter).to_string()),
+    }
+}

@@ -1,0 +1,69 @@
+//! Fields and methods: `.a.b`, `.version.Minor`.
+
+use std::borrow::Cow;
+
+use super::evaluate::Application;
+use super::method::method;
+use super::{Execution, Outcome};
+use crate::value::Value;
+
+impl<'t, 'a> Execution<'t, 'a> {
+    /// Follows `path` from `receiver`; its last name may be a method, which gets the arguments.
+    pub(super) fn fields(
+        &mut self,
+        dot: &Value,
+        receiver: &Value,
+        path: &'t [&'a str],
+        application: Application<'t, 'a>,
+    ) -> Outcome<Value> {
+        let Some((name, between)) = path.split_last() else {
+            return Ok(receiver.clone());
+        };
+        let mut receiver = Cow::Borrowed(receiver);
+        for name in between {
+            let step = Application {
+                arguments: &[],
+                last: None,
+                ..application
+            };
+            receiver = Cow::Owned(self.field(dot, &receiver, name, step)?);
+        }
+        self.field(dot, &receiver, name, application)
+    }
+
+    fn field(
+        &mut self,
+        dot: &Value,
+        receiver: &Value,
+        name: &'t str,
+        application: Application<'t, 'a>,
+    ) -> Outcome<Value> {
+        let operand = application.operand;
+        if let Some(method) = method(receiver, name) {
+            let whole = operand;
+            let call = Application {
+                whole,
+                ..application
+            };
+            return self.call(dot, name, method, Some(receiver.clone()), call);
+        }
+        let value = match receiver {
+            Value::Missing => return Ok(Value::Missing),
+            Value::Dict(dict) => dict.get(name).or(Some(Value::Missing)),
+            Value::Record(record) => record.get(name).cloned(),
+            _ => None,
+        };
+        let problem = match value {
+            Some(value) if !application.has_arguments() => return Ok(value),
+            Some(_) => format!("{name} is not a method but has arguments"),
+            None if receiver.is_nil() => {
+                format!("nil pointer evaluating .{name}: the value before it is null")
+            }
+            None => format!(
+                "can't evaluate field {name} in type {}",
+                receiver.type_name()
+            ),
+        };
+        Err(self.fail(operand.at, operand, problem))
+    }
+}

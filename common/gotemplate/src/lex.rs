@@ -1,0 +1,338 @@
+//! From text to tokens: Go's text/template/parse/lex.go.
+//!
+//! Trim markers and comments are done here; the parser never sees them.
+
+mod number;
+mod token;
+
+pub use token::{Keyword, Kind, Token};
+
+use crate::error::Problem;
+
+/// The start of an action.
+const LEFT: &str = "{{";
+/// The end of an action.
+const RIGHT: &str = "}}";
+/// The characters that trim markers trim and that separate words in an action.
+pub const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
+
+/// Reads tokens one by one.
+#[derive(Debug)]
+pub struct Lexer<'a> {
+    text: &'a str,
+    /// The first byte of the token that is being read.
+    start: usize,
+    /// The next byte to read.
+    at: usize,
+    /// The first byte of the action that `at` is in.
+    action: Option<usize>,
+    /// How many parentheses are open in it.
+    parentheses: usize,
+    /// Whether the last action or comment ended with `-}}` and only blanks followed.
+    trims: bool,
+}
+
+impl<'a> Lexer<'a> {
+    /// Reads `text`.
+    #[must_use]
+    pub fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            start: 0,
+            at: 0,
+            action: None,
+            parentheses: 0,
+            trims: false,
+        }
+    }
+
+    /// Whether the text so far ends with `-}}` and blanks, so that leading blanks of any text after it are trimmed too.
+    #[must_use]
+    pub fn trims(&self) -> bool {
+        self.trims
+    }
+
+    /// The next token; [`Kind::End`] at the end, again and again.
+    ///
+    /// # Errors
+    /// Characters that begin no token; an action, a comment or a string that does not end.
+    pub fn token(&mut self) -> Result<Token<'a>, Problem> {
+        if self.action.is_some() {
+            return self.inside();
+        }
+        loop {
+            if let Some(token) = self.text() {
+                return Ok(token);
+            }
+            let Some(after) = self.rest().strip_prefix(LEFT) else {
+                return Ok(self.emit(Kind::End));
+            };
+            let marked = starts_with_left_marker(after);
+            let body = if marked { after.get(2..) } else { Some(after) };
+            if let Some(comment) = body.and_then(|body| body.strip_prefix("/*")) {
+                self.comment(comment)?;
+                continue;
+            }
+            self.at += LEFT.len();
+            let token = self.emit(Kind::LeftDelimiter);
+            self.at += if marked { 2 } else { 0 };
+            self.start = self.at;
+            self.action = Some(token.at);
+            self.parentheses = 0;
+            self.trims = false;
+            return Ok(token);
+        }
+    }
+
+    /// The text before the next action, if there is any.
+    fn text(&mut self) -> Option<Token<'a>> {
+        let rest = self.rest();
+        let length = rest.find(LEFT).unwrap_or(rest.len());
+        let (text, after) = rest.split_at_checked(length)?;
+        let marked = after
+            .strip_prefix(LEFT)
+            .is_some_and(starts_with_left_marker);
+        let kept = if marked {
+            text.trim_end_matches(SPACES)
+        } else {
+            text
+        };
+        let token = Token {
+            kind: Kind::Text,
+            at: self.at,
+            text: kept,
+        };
+        self.at += length;
+        self.start = self.at;
+        if length > 0 {
+            self.trims = false;
+        }
+        (!kept.is_empty()).then_some(token)
+    }
+
+    /// Skips a comment whose text begins with `comment`.
+    fn comment(&mut self, comment: &'a str) -> Result<(), Problem> {
+        let Some((_, after)) = comment.split_once("*/") else {
+            return Err(Problem::new(self.start, "unclosed comment: no */ follows"));
+        };
+        let (after, trims) = match after.strip_prefix(RIGHT) {
+            Some(after) => (after, false),
+            None => match right_marker(after).and_then(|after| after.strip_prefix(RIGHT)) {
+                Some(after) => (after, true),
+                None => {
+                    return Err(Problem::new(
+                        self.start,
+                        "a comment must fill its action: {{/* … */}}, or with - and a blank {{- /* … */ -}}",
+                    ));
+                }
+            },
+        };
+        self.finish(after, trims);
+        Ok(())
+    }
+
+    /// Continues at `after`: what follows an action or a comment.
+    fn finish(&mut self, after: &'a str, trims: bool) {
+        let after = if trims {
+            after.trim_start_matches(SPACES)
+        } else {
+            after
+        };
+        self.at = self.text.len() - after.len();
+        self.start = self.at;
+        self.action = None;
+        self.trims = trims;
+    }
+
+    /// A token inside of an action.
+    fn inside(&mut self) -> Result<Token<'a>, Problem> {
+        let rest = self.rest();
+        if let Some((delimiter, after, trims)) = right_delimiter(rest) {
+            if self.parentheses > 0 {
+                return Err(self.problem("unclosed left paren: a ) is missing before }}"));
+            }
+            let token = Token {
+                kind: Kind::RightDelimiter,
+                at: self.text.len() - delimiter.len(),
+                text: RIGHT,
+            };
+            self.finish(after, trims);
+            return Ok(token);
+        }
+        let Some(first) = self.next() else {
+            let action = self.action.unwrap_or(self.start);
+            return Err(Problem::new(action, "unclosed action: no }} follows"));
+        };
+        Ok(match first {
+            first if is_space(first) => self.spaces(),
+            '=' => self.emit(Kind::Assign),
+            ':' => {
+                if self.next() != Some('=') {
+                    return Err(self.problem("expected :="));
+                }
+                self.emit(Kind::Declare)
+            }
+            '|' => self.emit(Kind::Pipe),
+            '"' => self.quoted('"', "quoted string", Kind::String)?,
+            '\'' => self.quoted('\'', "character constant", Kind::CharConstant)?,
+            '`' => {
+                while self
+                    .next()
+                    .ok_or_else(|| self.problem("unterminated raw quoted string"))?
+                    != '`'
+                {}
+                self.emit(Kind::RawString)
+            }
+            '$' => self.field_or_variable(Kind::Variable)?,
+            '.' if !self.peek().is_none_or(|next| next.is_ascii_digit()) => {
+                self.field_or_variable(Kind::Field)?
+            }
+            '.' | '+' | '-' | '0'..='9' => {
+                self.at = self.start;
+                self.number()?
+            }
+            first if is_alphanumeric(first) => self.identifier()?,
+            '(' => {
+                self.parentheses += 1;
+                self.emit(Kind::LeftParenthesis)
+            }
+            ')' => {
+                let left = self.parentheses.checked_sub(1);
+                self.parentheses = left.ok_or_else(|| self.problem("unexpected right paren"))?;
+                self.emit(Kind::RightParenthesis)
+            }
+            ' '..='~' => self.emit(Kind::Char),
+            other => {
+                return Err(self.problem(format!("unrecognized character in action: {other:?}")));
+            }
+        })
+    }
+
+    /// Blanks, without the last one where it belongs to ` -}}`.
+    fn spaces(&mut self) -> Token<'a> {
+        while right_delimiter(self.text.get(self.at..).unwrap_or_default()).is_none()
+            && self.peek().is_some_and(is_space)
+        {
+            self.next();
+        }
+        self.emit(Kind::Space)
+    }
+
+    /// A constant between two `quote`s.
+    fn quoted(&mut self, quote: char, what: &str, kind: Kind) -> Result<Token<'a>, Problem> {
+        loop {
+            match self.next() {
+                Some('\\') if self.peek().is_some_and(|next| next != '\n') => {
+                    self.next();
+                }
+                Some(next) if next == quote => return Ok(self.emit(kind)),
+                None | Some('\\' | '\n') => {
+                    return Err(self.problem(format!("unterminated {what}")));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// `.name` or `$name`, of which the first character is read.
+    fn field_or_variable(&mut self, kind: Kind) -> Result<Token<'a>, Problem> {
+        if self.is_terminated() {
+            return Ok(self.emit(match kind {
+                Kind::Field => Kind::Keyword(Keyword::Dot),
+                kind => kind,
+            }));
+        }
+        self.word()?;
+        Ok(self.emit(kind))
+    }
+
+    fn identifier(&mut self) -> Result<Token<'a>, Problem> {
+        self.word()?;
+        let mut token = self.emit(Kind::Identifier);
+        token.kind = Kind::of_word(token.text);
+        Ok(token)
+    }
+
+    /// Letters and digits up to a character that may follow them.
+    fn word(&mut self) -> Result<(), Problem> {
+        while self.peek().is_some_and(is_alphanumeric) {
+            self.next();
+        }
+        match self.peek() {
+            Some(bad) if !self.is_terminated() => Err(Problem::new(
+                self.at,
+                format!(
+                    "bad character {bad:?}; a key that is no plain word is read with index: index . \"a-b\""
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a name may end here: in `$x+2` it may not.
+    fn is_terminated(&self) -> bool {
+        let may = |next| is_space(next) || ['.', ',', '|', ':', ')', '('].contains(&next);
+        self.peek().is_none_or(may) || self.rest_of_action().starts_with(RIGHT)
+    }
+
+    fn emit(&mut self, kind: Kind) -> Token<'a> {
+        let token = Token {
+            kind,
+            at: self.start,
+            text: self.text.get(self.start..self.at).unwrap_or_default(),
+        };
+        self.start = self.at;
+        token
+    }
+
+    fn problem(&self, message: impl Into<String>) -> Problem {
+        Problem::new(self.start, message)
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.at += next.len_utf8();
+        Some(next)
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest_of_action().chars().next()
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.start..).unwrap_or_default()
+    }
+
+    fn rest_of_action(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+}
+
+/// `}}` at the start of `rest`, or ` -}}`: the text from `}}` on, what follows it, and whether it trims.
+fn right_delimiter(rest: &str) -> Option<(&str, &str, bool)> {
+    if let Some(marked) = right_marker(rest)
+        && let Some(after) = marked.strip_prefix(RIGHT)
+    {
+        return Some((marked, after, true));
+    }
+    rest.strip_prefix(RIGHT).map(|after| (rest, after, false))
+}
+
+/// The text after the blank and the minus of ` -}}`.
+fn right_marker(text: &str) -> Option<&str> {
+    text.strip_prefix(SPACES)?.strip_prefix('-')
+}
+
+/// Whether `text`, which follows `{{`, begins with a minus and a blank.
+pub fn starts_with_left_marker(text: &str) -> bool {
+    text.strip_prefix('-')
+        .is_some_and(|text| text.starts_with(SPACES))
+}
+
+fn is_space(c: char) -> bool {
+    SPACES.contains(&c)
+}
+
+fn is_alphanumeric(c: char) -> bool {
+    c == '_' || c.is_alphanumeric()
+}

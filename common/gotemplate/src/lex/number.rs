@@ -1,0 +1,76 @@
+//! Numbers in actions. Some invalid numbers (`089`, `0x0.2`) pass here: reading their value fails later.
+
+use super::{Kind, Lexer, Problem, Token, is_alphanumeric};
+
+impl<'a> Lexer<'a> {
+    /// A number, which begins at the token's start; `1+2i` is one.
+    pub(super) fn number(&mut self) -> Result<Token<'a>, Problem> {
+        if !self.scan_number() {
+            return Err(bad_number(self.emit(Kind::Number)));
+        }
+        if !matches!(self.peek(), Some('+' | '-')) {
+            return Ok(self.emit(Kind::Number));
+        }
+        let whole = self.scan_number();
+        let token = self.emit(Kind::Complex);
+        if whole && token.text.ends_with('i') {
+            Ok(token)
+        } else {
+            Err(bad_number(token))
+        }
+    }
+
+    fn scan_number(&mut self) -> bool {
+        self.accept(&['+', '-']);
+        let mut radix = 10;
+        if self.accept(&['0']) {
+            if self.accept(&['x', 'X']) {
+                radix = 16;
+            } else if self.accept(&['o', 'O']) {
+                radix = 8;
+            } else if self.accept(&['b', 'B']) {
+                radix = 2;
+            }
+        }
+        self.accept_digits(radix);
+        if self.accept(&['.']) {
+            self.accept_digits(radix);
+        }
+        let exponent: &[char] = match radix {
+            10 => &['e', 'E'],
+            16 => &['p', 'P'],
+            _ => &[],
+        };
+        if self.accept(exponent) {
+            self.accept(&['+', '-']);
+            self.accept_digits(10);
+        }
+        self.accept(&['i']);
+        if self.peek().is_some_and(is_alphanumeric) {
+            self.next();
+            return false;
+        }
+        true
+    }
+
+    fn accept(&mut self, valid: &[char]) -> bool {
+        let accepted = self.peek().is_some_and(|next| valid.contains(&next));
+        if accepted {
+            self.next();
+        }
+        accepted
+    }
+
+    fn accept_digits(&mut self, radix: u32) {
+        while self
+            .peek()
+            .is_some_and(|next| next == '_' || next.is_digit(radix))
+        {
+            self.next();
+        }
+    }
+}
+
+fn bad_number(token: Token<'_>) -> Problem {
+    token.problem(format!("bad number syntax: {:?}", token.text))
+}

@@ -1,0 +1,106 @@
+//! Tokens.
+
+use crate::error::Problem;
+
+/// A token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token<'a> {
+    /// What it is.
+    pub kind: Kind,
+    /// Its first byte in the text.
+    pub at: usize,
+    /// As it is written.
+    pub text: &'a str,
+}
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `true`, `false`
+    Bool,
+    /// Any other printable ASCII character, for instance a comma.
+    Char,
+    /// `'a'`
+    CharConstant,
+    /// `1+2i`
+    Complex,
+    /// `=`
+    Assign,
+    /// `:=`
+    Declare,
+    /// The end of the text.
+    End,
+    /// `.name`
+    Field,
+    /// A function's name.
+    Identifier,
+    /// `{{`
+    LeftDelimiter,
+    /// `(`
+    LeftParenthesis,
+    /// `1`, `0x1F`, `1.5e3`, `2i`
+    Number,
+    /// `|`
+    Pipe,
+    /// Between backquotes.
+    RawString,
+    /// `}}`
+    RightDelimiter,
+    /// `)`
+    RightParenthesis,
+    /// Blanks between words.
+    Space,
+    /// Between quotes.
+    String,
+    /// Text outside of actions.
+    Text,
+    /// `$`, `$name`
+    Variable,
+    /// A word with a meaning of its own.
+    Keyword(Keyword),
+}
+
+/// Words with a meaning of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keyword {
+    Block,
+    Break,
+    Continue,
+    Define,
+    Dot,
+    Else,
+    End,
+    If,
+    Nil,
+    Range,
+    Template,
+    With,
+}
+
+impl Token<'_> {
+    /// `message` about this token.
+    pub(crate) fn problem(self, message: impl Into<String>) -> Problem {
+        Problem::new(self.at, message)
+    }
+}
+
+impl Kind {
+    /// The kind of a word that begins with neither dot nor dollar.
+    pub(super) fn of_word(word: &str) -> Self {
+        Self::Keyword(match word {
+            "block" => Keyword::Block,
+            "break" => Keyword::Break,
+            "continue" => Keyword::Continue,
+            "define" => Keyword::Define,
+            "else" => Keyword::Else,
+            "end" => Keyword::End,
+            "if" => Keyword::If,
+            "nil" => Keyword::Nil,
+            "range" => Keyword::Range,
+            "template" => Keyword::Template,
+            "with" => Keyword::With,
+            "true" | "false" => return Self::Bool,
+            _ => return Self::Identifier,
+        })
+    }
+}

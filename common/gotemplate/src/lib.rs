@@ -1,0 +1,146 @@
+//! Go's text/template with sprig's text functions.
+//!
+//! text → `lex` → tokens → `parse` → `tree` → `execute` with [`value`]s and [`function`]s → text. Functions, structs and
+//! data of a particular tool come from the caller: [`Options::functions`], [`value::Shape`].
+//!
+//! An engine of our own, because those that exist cannot change dicts (`set`), do not see that an `end` is missing, or
+//! overflow the stack. Go's output is the rule: `tests/golden/templates/cases.jsonl` and `functions.jsonl` hold it row by
+//! row.
+//!
+//! Deliberate differences: nesting, steps and sizes are bounded ([`limits`]); a pointer prints what it points to; a text
+//! stays UTF-8; lines and columns are counted in characters from 1.
+
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod builtins;
+mod error;
+mod execute;
+pub mod function;
+mod lex;
+pub mod limits;
+mod parse;
+pub mod sprig;
+mod tree;
+pub mod value;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub use error::{Place, TemplateError};
+
+use error::Problem;
+use execute::Execution;
+use function::Function;
+use limits::Limits;
+use parse::{Definitions, Parsed, parse};
+use value::Value;
+
+/// A file of templates.
+#[derive(Clone, Copy, Debug)]
+pub struct Template<'a> {
+    /// Its name in messages.
+    pub name: &'a str,
+    /// Its text.
+    pub text: &'a str,
+}
+
+/// How templates are rendered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// Functions besides Go's own, for instance [`sprig::SPRIG`]. Of two with the same name the first wins, and every one
+    /// of them over Go's own.
+    pub functions: &'a [&'a [Function<'a>]],
+    /// Functions that do not exist but that people expect: the name, and the advice that the error gives.
+    pub undefined: &'a [(&'a str, &'a str)],
+    /// Text after every file. Trim markers of the files trim it too.
+    pub separator: &'a str,
+    /// Whether it is an error to print a missing value. Asking for it (`if`, `default`) never is.
+    pub strict: bool,
+    /// How much they may do.
+    pub limits: Limits,
+}
+
+/// Rendered files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// The text of all files, each followed by [`Options::separator`].
+    pub text: String,
+    /// The actions that printed `<no value>`, in the order of their first time.
+    pub warnings: Vec<Warning>,
+    /// Where in `text` the output of each file begins.
+    pub starts: Vec<usize>,
+}
+
+/// An action that printed `<no value>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Its place.
+    pub place: Place,
+    /// What it prints: `.Variables.net`.
+    pub path: String,
+}
+
+/// Renders the files as if they were one template, each followed by [`Options::separator`]: a variable of one file is still
+/// set in the next, and a `{{-` at the start of a file trims the blank lines at the end of the separator before it. But each
+/// file must be a valid template by itself. Where `data` is nil, all its fields are missing.
+///
+/// # Errors
+/// [`TemplateError`], with file, line and column.
+pub fn render(
+    templates: &[Template<'_>],
+    data: Value,
+    options: &Options<'_>,
+) -> Result<Rendered, TemplateError> {
+    let mut definitions = Definitions::new();
+    let mut files: Vec<Parsed<'_>> = Vec::with_capacity(templates.len());
+    for (index, template) in templates.iter().enumerate() {
+        let parsed = parse(index, template.text, options, &mut definitions);
+        files.push(
+            parsed.map_err(|Problem { at, message }| TemplateError::Parse {
+                place: Place::new(template.name, template.text, at),
+                problem: message,
+            })?,
+        );
+    }
+    let dot = if data.is_nil() { Value::Missing } else { data };
+    let mut execution = Execution::new(templates, &definitions, options, dot.clone());
+    let mut starts = Vec::with_capacity(files.len());
+    for (index, file) in files.iter().enumerate() {
+        starts.push(execution.text.len());
+        execution
+            .file(index, &dot, &file.nodes)
+            .map_err(|error| *error)?;
+        let next = templates.get(index + 1).map_or("", |next| next.text);
+        let separator = trimmed(options.separator, file.trims, next);
+        execution.text.push_str(separator);
+    }
+    Ok(Rendered {
+        text: execution.text,
+        warnings: execution.warnings,
+        starts,
+    })
+}
+
+/// The separator without the blanks that the actions beside it trim.
+fn trimmed<'s>(separator: &'s str, trims: bool, next: &str) -> &'s str {
+    let separator = if trims {
+        separator.trim_start_matches(lex::SPACES)
+    } else {
+        separator
+    };
+    let start = next.trim_start_matches(lex::SPACES).strip_prefix("{{");
+    if start.is_some_and(lex::starts_with_left_marker) {
+        separator.trim_end_matches(lex::SPACES)
+    } else {
+        separator
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, path } = self;
+        write!(out, "{place}: {path} has no value and prints as <no value>")
+    }
+}

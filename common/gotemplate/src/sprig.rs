@@ -1,0 +1,86 @@
+//! sprig's text functions (3.3.0).
+//!
+//! Argument orders, types and errors are sprig's, as `tests/golden/templates/functions.jsonl` holds them. Functions that
+//! depend on the clock, randomness, the environment or the network are refused. Where sprig panics, and where a result
+//! would cut a character in two (texts are UTF-8), there is an error.
+
+mod case;
+mod cast;
+mod decimal;
+mod defaults;
+mod dicts;
+mod durations;
+mod encodings;
+mod hashes;
+mod impure;
+mod json;
+mod kinds;
+mod lists;
+mod math;
+mod merge;
+mod paths;
+mod pattern;
+mod pieces;
+mod regex;
+mod sequences;
+mod strings;
+mod url;
+mod urls;
+mod versions;
+mod wrap;
+
+use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
+use crate::value::{Type, Value};
+
+pub use json::to_json;
+pub use pieces::join;
+
+/// sprig's text functions, one table per family.
+pub const SPRIG: &[&[Function<'static>]] = &[
+    strings::STRINGS,
+    pieces::PIECES,
+    defaults::DEFAULTS,
+    lists::LISTS,
+    dicts::DICTS,
+    merge::MERGE,
+    math::MATH,
+    sequences::SEQUENCES,
+    json::JSON,
+    kinds::KINDS,
+    encodings::ENCODINGS,
+    hashes::HASHES,
+    regex::REGEX,
+    paths::PATHS,
+    urls::URLS,
+    versions::VERSIONS,
+    durations::DURATIONS,
+    impure::IMPURE,
+];
+
+/// The parameter type `map[string]interface {}`.
+const MAP: Type = Type::Dict(&Type::Any);
+
+/// A text made from the first argument.
+fn text_of_text(args: Arguments<'_>, make: impl Fn(&str) -> String) -> FunctionResult {
+    Ok(Value::text(make(args.text(0)?)))
+}
+
+/// Bytes of an item in a list, to reserve.
+const ITEM: usize = 32;
+
+/// Asks for the bytes of `count` items of `each` bytes.
+fn reserve_items(ctx: &mut Context, count: usize, each: usize) -> Result<(), FunctionError> {
+    ctx.reserve(count.saturating_mul(each))
+}
+
+/// Bytes of a dict without entries, and of an entry.
+const DICT: usize = 640;
+const ENTRY: usize = 64;
+
+/// Asks for the bytes of a dict of `count` entries.
+fn reserve_dict(ctx: &mut Context, count: usize) -> Result<(), FunctionError> {
+    ctx.reserve(count.saturating_mul(ENTRY).saturating_add(DICT))
+}
+
+#[cfg(test)]
+mod tests;

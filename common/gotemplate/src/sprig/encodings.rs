@@ -1,0 +1,171 @@
+//! Base64 and base32. As in sprig, the result of decoding an invalid text is the text of Go's error.
+
+use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
+use crate::value::Type::Text;
+use crate::value::Value;
+
+pub(super) const ENCODINGS: &[Function<'static>] = &[
+    Function::new("b64enc", &[Text], &|ctx, args| encoded(ctx, args, &BASE64)),
+    Function::new("b64dec", &[Text], &|_, args| {
+        decoded(base64(args.text(0)?.as_bytes()), "base64")
+    }),
+    Function::new("b32enc", &[Text], &|ctx, args| encoded(ctx, args, &BASE32)),
+    Function::new("b32dec", &[Text], &|_, args| {
+        decoded(base32(args.text(0)?.as_bytes()), "base32")
+    }),
+];
+
+struct Base {
+    alphabet: &'static [u8],
+    /// Bits of a digit.
+    bits: usize,
+    /// Digits that make whole bytes.
+    group: usize,
+}
+
+const BASE64: Base = Base {
+    alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+    bits: 6,
+    group: 4,
+};
+
+const BASE32: Base = Base {
+    alphabet: b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
+    bits: 5,
+    group: 8,
+};
+
+/// The byte at which it is wrong.
+struct Corrupt(usize);
+
+impl Base {
+    fn digit(&self, byte: u8) -> Option<u64> {
+        let digit = self.alphabet.iter().position(|digit| *digit == byte)?;
+        u64::try_from(digit).ok()
+    }
+
+    /// The whole bytes of a group of digits, whose last digits may be missing.
+    fn bytes(&self, digits: &[u64]) -> Vec<u8> {
+        let bits = digits
+            .iter()
+            .fold(0_u64, |bits, digit| bits << self.bits | digit);
+        let bits = bits << (self.bits * (self.group - digits.len()));
+        let all = self.bits * self.group / 8;
+        let whole = self.bits * digits.len() / 8;
+        bits.to_be_bytes()[8 - all..8 - all + whole].to_vec()
+    }
+}
+
+fn encoded(ctx: &mut Context, args: Arguments<'_>, base: &Base) -> FunctionResult {
+    let bytes = args.text(0)?.as_bytes();
+    let size = base.bits * base.group / 8;
+    let length = bytes.len().div_ceil(size).saturating_mul(base.group);
+    ctx.reserve(length)?;
+    let mut out = String::with_capacity(length);
+    for chunk in bytes.chunks(size) {
+        let mut group = [0; 8];
+        for (to, from) in group.iter_mut().skip(8 - size).zip(chunk) {
+            *to = *from;
+        }
+        let group = u64::from_be_bytes(group);
+        let digits = (chunk.len() * 8).div_ceil(base.bits);
+        for index in 0..base.group {
+            let shift = base.bits * (base.group - 1 - index);
+            let digit = usize::try_from(group >> shift).unwrap_or_default() % base.alphabet.len();
+            let digit = base.alphabet.get(digit).filter(|_| index < digits);
+            out.push(digit.map_or('=', |digit| char::from(*digit)));
+        }
+    }
+    Ok(Value::text(out))
+}
+
+fn decoded(result: Result<Vec<u8>, Corrupt>, name: &str) -> FunctionResult {
+    match result {
+        Err(Corrupt(at)) => Ok(Value::text(format!(
+            "illegal {name} data at input byte {at}"
+        ))),
+        Ok(bytes) => String::from_utf8(bytes)
+            .map(Value::text)
+            .map_err(|_| FunctionError::new("what it decodes to is not UTF-8")),
+    }
+}
+
+/// Go's `base64.StdEncoding`: newlines are skipped, leftover bits are ignored.
+fn base64(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    let mut digits = Vec::with_capacity(BASE64.group);
+    let mut input = text
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| !matches!(byte, b'\n' | b'\r'));
+    while let Some((at, byte)) = input.next() {
+        if let Some(digit) = BASE64.digit(*byte) {
+            digits.push(digit);
+            if digits.len() == BASE64.group {
+                out.extend(BASE64.bytes(&digits));
+                digits.clear();
+            }
+            continue;
+        }
+        if *byte != b'=' || digits.len() < 2 {
+            return Err(Corrupt(at));
+        }
+        if digits.len() == 2 {
+            match input.next() {
+                None => return Err(Corrupt(text.len())),
+                Some((_, b'=')) => {}
+                Some((at, _)) => return Err(Corrupt(at - 1)),
+            }
+        }
+        return match input.next() {
+            Some((at, _)) => Err(Corrupt(at)),
+            None => {
+                out.extend(BASE64.bytes(&digits));
+                Ok(out)
+            }
+        };
+    }
+    if digits.is_empty() {
+        Ok(out)
+    } else {
+        Err(Corrupt(text.len() - digits.len()))
+    }
+}
+
+/// Go's `base32.StdEncoding`: places are counted without newlines.
+fn base32(text: &[u8]) -> Result<Vec<u8>, Corrupt> {
+    let is_newline = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    let text: Vec<u8> = text
+        .iter()
+        .copied()
+        .filter(|byte| !is_newline(byte))
+        .collect();
+    let mut out = Vec::with_capacity(text.len() / 8 * 5);
+    for (index, group) in text.chunks(BASE32.group).enumerate() {
+        let start = index * BASE32.group;
+        // Padding is only recognized within the last eight digits, and what follows it is ignored.
+        let padded = group.iter().position(|byte| *byte == b'=');
+        let padded = padded.filter(|count| *count >= 2 && text.len() - start - count <= 8);
+        let count = padded.unwrap_or(group.len());
+        let mut digits = Vec::with_capacity(BASE32.group);
+        for (offset, byte) in group.iter().take(count).enumerate() {
+            digits.push(BASE32.digit(*byte).ok_or(Corrupt(start + offset))?);
+        }
+        if group.len() < BASE32.group {
+            let at = if padded.is_some() { text.len() } else { start };
+            return Err(Corrupt(at));
+        }
+        let padding = group.get(count..).unwrap_or_default();
+        if let Some(offset) = padding.iter().position(|byte| *byte != b'=') {
+            return Err(Corrupt(start + count + offset - 1));
+        }
+        if matches!(count, 3 | 6) {
+            return Err(Corrupt(start + count));
+        }
+        out.extend(BASE32.bytes(&digits));
+        if padded.is_some() {
+            break;
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,152 @@
+//! Numbers: whole ones wrap around as Go's do, floats are added and multiplied as decimals.
+
+use super::cast::{atoi, octal, to_float, to_int};
+use super::decimal::Decimal;
+use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
+use crate::value::Type::{Any, Float, Int, Text};
+use crate::value::Value;
+
+pub(super) const MATH: &[Function<'static>] = &[
+    Function::new("atoi", &[Text], &|_, args| {
+        Ok(Value::Int(atoi(args.text(0)?)))
+    }),
+    Function::new("int", &[Any], &|_, args| {
+        Ok(Value::Int(to_int(args.value(0))))
+    }),
+    Function::new("int64", &[Any], &|_, args| {
+        Ok(Value::Int64(to_int(args.value(0))))
+    }),
+    Function::new("float64", &[Any], &|_, args| {
+        Ok(Value::Float(to_float(args.value(0))))
+    }),
+    Function::new("toDecimal", &[Any], &|_, args| {
+        Ok(Value::Int64(octal(&args.value(0).to_text()?)))
+    }),
+    Function::new("add1", &[Any], &|_, args| {
+        Ok(Value::Int64(to_int(args.value(0)).wrapping_add(1)))
+    }),
+    Function::variadic("add", &[], Any, &|_, args| {
+        let numbers = args.rest(0).iter().map(to_int);
+        Ok(Value::Int64(numbers.fold(0, i64::wrapping_add)))
+    }),
+    Function::new("sub", &[Any, Any], &|_, args| {
+        whole(args, |a, b| Some(a.wrapping_sub(b)))
+    }),
+    Function::new("div", &[Any, Any], &|_, args| {
+        whole(args, |a, b| (b != 0).then(|| a.wrapping_div(b)))
+    }),
+    Function::new("mod", &[Any, Any], &|_, args| {
+        whole(args, |a, b| (b != 0).then(|| a.wrapping_rem(b)))
+    }),
+    Function::variadic("mul", &[Any], Any, &|_, args| {
+        let numbers = args.rest(0).iter().map(to_int);
+        Ok(Value::Int64(numbers.fold(1, i64::wrapping_mul)))
+    }),
+    Function::variadic("max", &[Any], Any, &largest).or(&["biggest"]),
+    Function::variadic("min", &[Any], Any, &|_, args| {
+        let numbers = args.rest(0).iter().map(to_int);
+        Ok(Value::Int64(numbers.min().unwrap_or_default()))
+    }),
+    Function::variadic("maxf", &[Any], Any, &|_, args| Ok(extreme(args, f64::max))),
+    Function::variadic("minf", &[Any], Any, &|_, args| Ok(extreme(args, f64::min))),
+    Function::new("add1f", &[Any], &|_, args| {
+        computed(to_float(args.value(0)), &[Value::Int(1)], Operation::Add)
+    }),
+    Function::variadic("addf", &[], Any, &|_, args| {
+        computed(0.0, args.rest(0), Operation::Add)
+    }),
+    Function::variadic("subf", &[Any], Any, &|_, args| {
+        computed(to_float(args.value(0)), args.rest(1), Operation::Subtract)
+    }),
+    Function::variadic("mulf", &[Any], Any, &|_, args| {
+        computed(to_float(args.value(0)), args.rest(1), Operation::Multiply)
+    }),
+    Function::variadic("divf", &[Any], Any, &|_, args| {
+        computed(to_float(args.value(0)), args.rest(1), Operation::Divide)
+    }),
+    Function::new("floor", &[Any], &|_, args| {
+        Ok(Value::Float(to_float(args.value(0)).floor()))
+    }),
+    Function::new("ceil", &[Any], &|_, args| {
+        Ok(Value::Float(to_float(args.value(0)).ceil()))
+    }),
+    Function::variadic("round", &[Any, Int], Float, &|_, args| {
+        let places = args.int(1)?;
+        let half = if args.len() > 2 { args.float(2)? } else { 0.5 };
+        Ok(Value::Float(rounded(to_float(args.value(0)), places, half)))
+    }),
+];
+
+#[derive(Clone, Copy)]
+enum Operation {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+}
+
+fn whole(args: Arguments<'_>, operation: fn(i64, i64) -> Option<i64>) -> FunctionResult {
+    let result = operation(to_int(args.value(0)), to_int(args.value(1)));
+    let result = result.ok_or("division by zero")?;
+    Ok(Value::Int64(result))
+}
+
+fn largest(_: &mut Context, args: Arguments<'_>) -> FunctionResult {
+    let numbers = args.rest(0).iter().map(to_int);
+    Ok(Value::Int64(numbers.max().unwrap_or_default()))
+}
+
+/// NaN where one is NaN.
+fn extreme(args: Arguments<'_>, choose: fn(f64, f64) -> f64) -> Value {
+    let numbers = args.rest(0).iter().map(to_float);
+    let chosen = numbers.reduce(|a, b| {
+        if a.is_nan() || b.is_nan() {
+            f64::NAN
+        } else {
+            choose(a, b)
+        }
+    });
+    Value::Float(chosen.unwrap_or_default())
+}
+
+/// As decimals, so that 0.1 and 0.2 are 0.3; as floats where a decimal has no room for the digits.
+fn computed(first: f64, others: &[Value], operation: Operation) -> FunctionResult {
+    let decimal = |number: f64| {
+        Decimal::new(number)
+            .ok_or_else(|| FunctionError::new(format!("{number} is not a finite number")))
+    };
+    let mut float = first;
+    let mut exact = Some(decimal(first)?);
+    for value in others {
+        let number = to_float(value);
+        let other = decimal(number)?;
+        if matches!(operation, Operation::Divide) && other.is_zero() {
+            return Err("division by zero".into());
+        }
+        exact = exact.and_then(|exact| match operation {
+            Operation::Add => exact.add(other),
+            Operation::Subtract => exact.add(other.negative()),
+            Operation::Multiply => exact.multiply(other),
+            Operation::Divide => exact.divide(other),
+        });
+        float = match operation {
+            Operation::Add => float + number,
+            Operation::Subtract => float - number,
+            Operation::Multiply => float * number,
+            Operation::Divide => float / number,
+        };
+    }
+    Ok(Value::Float(exact.map_or(float, Decimal::to_float)))
+}
+
+/// As sprig rounds: a negative number always down, -2.5 to -3.
+fn rounded(number: f64, places: i64, half: f64) -> f64 {
+    let power = 10_f64.powf(places as f64);
+    let shifted = number * power;
+    let whole = if shifted.fract() >= half {
+        shifted.ceil()
+    } else {
+        shifted.floor()
+    };
+    whole / power
+}

@@ -1,0 +1,147 @@
+//! Go's regular expressions (RE2) in the syntax of regex-lite.
+
+/// Why an expression cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// Go does not accept it either.
+    Invalid(&'static str),
+    /// Go accepts it: a class of Unicode, single bytes.
+    Unsupported(char),
+}
+
+/// Times that an atom may be repeated.
+const MAX_REPEAT: usize = 1000;
+/// Characters that must be escaped to stand for themselves.
+const META: &str = r"\.+*?()|[]{}^$&~#-";
+
+/// The same expression: literal braces and brackets are escaped, and `\Q…\E` is expanded. Expressions that only regex-lite
+/// accepts (`a**`, `a{1001}`) are refused, as in Go.
+pub(super) fn translated(pattern: &str) -> Result<String, Refusal> {
+    let mut out = String::with_capacity(pattern.len() + 8);
+    // Operators after the last atom: at most one, perhaps with a `?` that makes it lazy.
+    let (mut operators, mut is_lazy) = (0, false);
+    let mut rest = pattern;
+    while let Some(c) = rest.chars().next() {
+        let behind = rest.get(c.len_utf8()..).unwrap_or_default();
+        let counts = repetition(behind).filter(|_| c == '{');
+        match (c, counts) {
+            ('?', _) if operators == 1 && !is_lazy => is_lazy = true,
+            ('*' | '+' | '?', _) | ('{', Some(_)) => operators += 1,
+            _ => (operators, is_lazy) = (0, false),
+        }
+        if operators > 1 {
+            return Err(Refusal::Invalid("nested repetition"));
+        }
+        rest = match (c, counts) {
+            ('{', Some((numbers, behind))) => {
+                let mut numbers_in = numbers.split(',').filter_map(|number| number.parse().ok());
+                if numbers_in.any(|number: usize| number > MAX_REPEAT) {
+                    return Err(Refusal::Invalid("more than 1000 repetitions"));
+                }
+                out.extend(["{", numbers, "}"]);
+                behind
+            }
+            ('{', None) => {
+                out.push_str("\\{");
+                behind
+            }
+            ('\\', _) => escape(behind, &mut out)?,
+            ('[', _) => class(behind, &mut out)?,
+            // The `?` before flags and names of groups repeats nothing.
+            ('(', _) if behind.starts_with('?') => {
+                let behind = behind.get(1..).unwrap_or_default();
+                if flags(behind).is_some_and(|flags| flags.contains('x')) {
+                    return Err(Refusal::Invalid("unknown flag x"));
+                }
+                out.push_str("(?");
+                behind
+            }
+            _ => {
+                out.push(c);
+                behind
+            }
+        };
+    }
+    Ok(out)
+}
+
+/// The `2,3` of `2,3}`, and what follows it.
+fn repetition(text: &str) -> Option<(&str, &str)> {
+    let (numbers, rest) = text.split_once('}')?;
+    let (least, most) = numbers.split_once(',').unwrap_or((numbers, ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    (!least.is_empty() && is_number(least) && is_number(most)).then_some((numbers, rest))
+}
+
+/// The `i` of `(?i)` and `(?i:…)`.
+fn flags(text: &str) -> Option<&str> {
+    let flags = text.get(..text.find([':', ')'])?)?;
+    let is_flag = |c: char| c.is_ascii_alphabetic() || c == '-';
+    flags.chars().all(is_flag).then_some(flags)
+}
+
+/// Writes an escape, whose backslash is read; returns the rest.
+fn escape<'a>(text: &'a str, out: &mut String) -> Result<&'a str, Refusal> {
+    if let Some(quoted) = text.strip_prefix('Q') {
+        let (quoted, rest) = quoted.split_once("\\E").unwrap_or((quoted, ""));
+        quoted.chars().for_each(|c| literal(c, out));
+        return Ok(rest);
+    }
+    let Some(c) = text.chars().next() else {
+        out.push('\\');
+        return Ok(text);
+    };
+    match c {
+        'p' | 'P' | 'C' => return Err(Refusal::Unsupported(c)),
+        c if c.is_ascii_punctuation() || c == ' ' => literal(c, out),
+        c => out.extend(['\\', c]),
+    }
+    Ok(text.get(c.len_utf8()..).unwrap_or_default())
+}
+
+/// Writes a class; returns the rest. A bracket at its start stands for itself.
+fn class<'a>(text: &'a str, out: &mut String) -> Result<&'a str, Refusal> {
+    out.push('[');
+    let mut rest = text;
+    if let Some(behind) = rest.strip_prefix('^') {
+        out.push('^');
+        rest = behind;
+    }
+    if let Some(behind) = rest.strip_prefix(']') {
+        out.push_str("\\]");
+        rest = behind;
+    }
+    while let Some(c) = rest.chars().next() {
+        let behind = rest.get(c.len_utf8()..).unwrap_or_default();
+        let named = rest
+            .strip_prefix("[:")
+            .and_then(|name| name.split_once(":]"));
+        rest = match (c, named) {
+            (']', _) => {
+                out.push(']');
+                return Ok(behind);
+            }
+            ('[', Some((name, behind))) => {
+                out.extend(["[:", name, ":]"]);
+                behind
+            }
+            ('\\', _) => escape(behind, out)?,
+            ('[' | '&' | '~', _) => {
+                literal(c, out);
+                behind
+            }
+            _ => {
+                out.push(c);
+                behind
+            }
+        };
+    }
+    Ok(rest)
+}
+
+fn literal(c: char, out: &mut String) {
+    if META.contains(c) {
+        out.push('\\');
+    }
+    out.push(c);
+}

@@ -1,0 +1,294 @@
+//! URLs as Go's net/url 1.26 reads and writes them: nothing is resolved or normalised, unlike in browsers.
+
+use core::net::Ipv6Addr;
+use std::fmt;
+
+/// A URL. All parts except `opaque` and `query` are unescaped.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Url {
+    pub(super) scheme: String,
+    /// The text after the scheme where that does not begin with a slash: `mailto:OPAQUE`.
+    pub(super) opaque: String,
+    pub(super) user: Option<User>,
+    /// With its port.
+    pub(super) host: String,
+    pub(super) path: String,
+    pub(super) query: String,
+    pub(super) fragment: String,
+}
+
+/// Name and password.
+#[derive(Clone, Debug)]
+pub(super) struct User {
+    name: String,
+    password: Option<String>,
+}
+
+/// Why a text is not a valid URL. The text itself is not repeated, because it can contain passwords.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum UrlError {
+    #[error("invalid control character in URL")]
+    Control,
+    #[error("missing protocol scheme")]
+    Scheme,
+    #[error("first path segment in URL cannot contain colon")]
+    Colon,
+    #[error("invalid URL escape")]
+    Escape,
+    #[error("invalid userinfo")]
+    User,
+    #[error("invalid host")]
+    Host,
+    #[error("invalid port after host")]
+    Port,
+    #[error("an escape is not UTF-8")]
+    Utf8,
+}
+
+/// The part of a URL determines which characters are escaped.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    User,
+    Host,
+    Zone,
+    Path,
+    Fragment,
+}
+
+impl Url {
+    pub(super) fn parse(text: &str) -> Result<Self, UrlError> {
+        let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
+        let mut url = Self {
+            fragment: unescape(fragment, Part::Fragment)?,
+            ..Self::default()
+        };
+        if text.bytes().any(|byte| byte.is_ascii_control()) {
+            return Err(UrlError::Control);
+        }
+        if text == "*" {
+            url.path = text.to_owned();
+            return Ok(url);
+        }
+        let (scheme, rest) = split_scheme(text)?;
+        url.scheme = scheme.to_ascii_lowercase();
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        url.query = query.to_owned();
+        if !rest.starts_with('/') {
+            if !scheme.is_empty() {
+                url.opaque = rest.to_owned();
+                return Ok(url);
+            }
+            if rest.split('/').next().unwrap_or_default().contains(':') {
+                return Err(UrlError::Colon);
+            }
+        }
+        let authority = rest
+            .strip_prefix("//")
+            .filter(|authority| !scheme.is_empty() || !authority.starts_with('/'));
+        let path = match authority {
+            None => rest,
+            Some(authority) => {
+                let end = authority.find('/').unwrap_or(authority.len());
+                let (authority, path) = authority.split_at(end);
+                url.set_authority(authority)?;
+                path
+            }
+        };
+        url.path = unescape(path, Part::Path)?;
+        Ok(url)
+    }
+
+    /// The host without port and brackets.
+    pub(super) fn hostname(&self) -> &str {
+        let host = match self.host.rfind(':') {
+            Some(colon) if is_port(&self.host[colon..]) => &self.host[..colon],
+            _ => &self.host,
+        };
+        let inner = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'));
+        inner.unwrap_or(host)
+    }
+
+    fn set_authority(&mut self, authority: &str) -> Result<(), UrlError> {
+        let (user, host) = match authority.rsplit_once('@') {
+            Some((user, host)) => (Some(user), host),
+            None => (None, authority),
+        };
+        self.host = parse_host(host, matches!(self.scheme.as_str(), "http" | "https"))?;
+        let Some(user) = user else { return Ok(()) };
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(c);
+        if !user.chars().all(is_allowed) {
+            return Err(UrlError::User);
+        }
+        let (name, password) = match user.split_once(':') {
+            Some((name, password)) => (name, Some(password)),
+            None => (user, None),
+        };
+        self.user = Some(User {
+            name: unescape(name, Part::User)?,
+            password: password
+                .map(|password| unescape(password, Part::User))
+                .transpose()?,
+        });
+        Ok(())
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.scheme.is_empty() {
+            write!(f, "{}:", self.scheme)?;
+        }
+        if !self.opaque.is_empty() {
+            f.write_str(&self.opaque)?;
+        } else {
+            let has_authority = !self.host.is_empty() || self.user.is_some();
+            if has_authority || !self.scheme.is_empty() && !self.path.is_empty() {
+                f.write_str("//")?;
+            }
+            if let Some(user) = &self.user {
+                write!(f, "{user}@")?;
+            }
+            f.write_str(&escape(&self.host, Part::Host))?;
+            let path = match self.path.as_str() {
+                "*" => "*".to_owned(),
+                path => escape(path, Part::Path),
+            };
+            let has_colon = path
+                .split('/')
+                .next()
+                .is_some_and(|first| first.contains(':'));
+            if !path.is_empty() && !path.starts_with('/') && !self.host.is_empty() {
+                f.write_str("/")?;
+            } else if !has_authority && self.scheme.is_empty() && has_colon {
+                f.write_str("./")?;
+            }
+            f.write_str(&path)?;
+        }
+        if !self.query.is_empty() {
+            write!(f, "?{}", self.query)?;
+        }
+        if !self.fragment.is_empty() {
+            write!(f, "#{}", escape(&self.fragment, Part::Fragment))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&escape(&self.name, Part::User))?;
+        match &self.password {
+            Some(password) => write!(f, ":{}", escape(password, Part::User)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The text before the first colon, if that can be a scheme, and the rest.
+fn split_scheme(text: &str) -> Result<(&str, &str), UrlError> {
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.'));
+    let Some((scheme, rest)) = end.map(|end| text.split_at(end)) else {
+        return Ok(("", text));
+    };
+    match rest.strip_prefix(':') {
+        Some(_) if scheme.is_empty() => Err(UrlError::Scheme),
+        Some(rest) if scheme.starts_with(|c: char| c.is_ascii_alphabetic()) => Ok((scheme, rest)),
+        _ => Ok(("", text)),
+    }
+}
+
+fn parse_host(host: &str, is_http: bool) -> Result<String, UrlError> {
+    if let Some(address) = host.strip_prefix('[') {
+        let (address, port) = address.rsplit_once(']').ok_or(UrlError::Host)?;
+        if !is_port(port) {
+            return Err(UrlError::Port);
+        }
+        let (address, zone) = match address.find("%25") {
+            Some(zone) => address.split_at(zone),
+            None => (address, ""),
+        };
+        let address = unescape(address, Part::Host)?;
+        let zone = unescape(zone, Part::Zone)?;
+        let has_name = zone.is_empty() || zone.len() > 1;
+        if address.contains('[') || address.parse::<Ipv6Addr>().is_err() || !has_name {
+            return Err(UrlError::Host);
+        }
+        return Ok(format!("[{address}{zone}]{port}"));
+    }
+    let port = if is_http {
+        host.find(':')
+    } else {
+        host.rfind(':')
+    };
+    if host.contains('[') {
+        return Err(UrlError::Host);
+    }
+    if port.is_some_and(|port| !is_port(&host[port..])) {
+        return Err(UrlError::Port);
+    }
+    unescape(host, Part::Host)
+}
+
+/// Nothing, or a colon and any number of digits.
+fn is_port(text: &str) -> bool {
+    let digits = text.strip_prefix(':').unwrap_or(text);
+    digits.bytes().all(|byte| byte.is_ascii_digit())
+        && (text.is_empty() || digits.len() < text.len())
+}
+
+fn unescape(text: &str, part: Part) -> Result<String, UrlError> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let is_host = matches!(part, Part::Host | Part::Zone);
+        if byte != b'%' {
+            if is_host && byte.is_ascii() && is_escaped(byte, part) {
+                return Err(UrlError::Host);
+            }
+            out.push(byte);
+            continue;
+        }
+        let mut digit = || {
+            bytes
+                .next()
+                .and_then(|digit| char::from(digit).to_digit(16))
+        };
+        let (high, low) = digit().zip(digit()).ok_or(UrlError::Escape)?;
+        let byte = u8::try_from(high << 4 | low).map_err(|_| UrlError::Escape)?;
+        let is_allowed = match part {
+            // Only characters outside of ASCII are escaped in host names (RFC 6874).
+            Part::Host => byte == b'%' || !byte.is_ascii(),
+            Part::Zone => matches!(byte, b'%' | b' ') || !is_escaped(byte, Part::Host),
+            _ => true,
+        };
+        if !is_allowed {
+            return Err(UrlError::Escape);
+        }
+        out.push(byte);
+    }
+    String::from_utf8(out).map_err(|_| UrlError::Utf8)
+}
+
+fn escape(text: &str, part: Part) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if is_escaped(byte, part) {
+            out.push_str(&format!("%{byte:02X}"));
+        } else {
+            out.push(char::from(byte));
+        }
+    }
+    out
+}
+
+fn is_escaped(byte: u8, part: Part) -> bool {
+    let unescaped: &[u8] = match part {
+        Part::Host | Part::Zone => b"-._~!\"$&'()*+,:;<=>[]",
+        Part::User => b"-._~$&+,;=",
+        Part::Path => b"-._~$&+,/:;=@",
+        Part::Fragment => b"-._~!$&()*+,/:;=?@",
+    };
+    !byte.is_ascii_alphanumeric() && !unescaped.contains(&byte)
+}

@@ -1,0 +1,24 @@
+//! Semantic versions, as Masterminds reads them.
+
+use std::rc::Rc;
+
+use crate::function::{Function, FunctionError};
+use crate::value::Type::Text;
+use crate::value::{Value, Version};
+use addons_versions::constraint::Constraint;
+
+pub(super) const VERSIONS: &[Function<'static>] = &[
+    Function::new("semver", &[Text], &|_, args| {
+        Ok(Value::Version(Rc::new(version(args.text(0)?)?)))
+    }),
+    Function::new("semverCompare", &[Text, Text], &|_, args| {
+        let constraint = Constraint::parse(args.text(0)?);
+        let constraint = constraint.map_err(|error| FunctionError::new(error.to_string()))?;
+        let version = version(args.text(1)?)?;
+        Ok(Value::Bool(constraint.matches(version.version())))
+    }),
+];
+
+fn version(text: &str) -> Result<Version, FunctionError> {
+    Version::parse(text).map_err(|error| FunctionError::new(error.to_string()))
+}

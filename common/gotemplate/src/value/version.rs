@@ -1,0 +1,52 @@
+//! Versions: Masterminds' `*semver.Version`, the result of sprig's `semver`.
+
+use std::fmt;
+
+use addons_versions::constraint;
+use addons_versions::tolerant::VersionError;
+
+/// A version and its spelling.
+#[derive(Clone, Debug)]
+pub struct Version {
+    version: semver::Version,
+    original: String,
+}
+
+impl Version {
+    /// Reads a version as Masterminds' `NewVersion`: `v1.2` is 1.2.0.
+    ///
+    /// # Errors
+    /// The text is not a version.
+    pub fn parse(text: &str) -> Result<Self, VersionError> {
+        Ok(Self {
+            version: constraint::version(text)?,
+            original: text.to_owned(),
+        })
+    }
+
+    /// The version, for constraints and comparisons.
+    #[must_use]
+    pub fn version(&self) -> &semver::Version {
+        &self.version
+    }
+
+    /// As it was written.
+    #[must_use]
+    pub fn original(&self) -> &str {
+        &self.original
+    }
+}
+
+impl From<semver::Version> for Version {
+    fn from(version: semver::Version) -> Self {
+        let original = version.to_string();
+        Self { version, original }
+    }
+}
+
+/// The canonical spelling: three numbers without a `v`.
+impl fmt::Display for Version {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.version.fmt(out)
+    }
+}

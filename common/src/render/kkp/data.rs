@@ -1,0 +1,103 @@
+//! From JSON to the data of a template: a TemplateData document of KKP.
+//!
+//! Templates can see the types of KKP's Go structs: `StrictArp` is a pointer, which is true even if it points to false, and
+//! `.Cluster.Features` has a method. Any part of the document may be missing: it then stays missing.
+
+use std::rc::Rc;
+
+use addons_gotemplate::function::Function;
+use addons_gotemplate::value::{Dict, Type, Value};
+use serde_json::Value as Json;
+
+use super::config_hash::config_hash;
+use super::field::{Field, FieldError, Null};
+use super::shapes;
+
+/// The values of a set.
+const NOTHING: Type = Type::Record(&shapes::NOTHING);
+
+/// The methods of a set (`sets.Set` of k8s.io/apimachinery).
+const METHODS: &[Function<'static>] = &[Function::new(
+    "Has",
+    &[Type::Dict(&NOTHING), Type::Text],
+    &|_, args| Ok(Value::Bool(args.dict(0)?.contains(args.text(1)?))),
+)];
+
+/// Reads a TemplateData document.
+pub(super) fn read(json: &Json) -> Result<Value, FieldError> {
+    let root = Value::try_from(json).map_err(|error| FieldError {
+        path: ".".to_owned(),
+        problem: error.to_string(),
+    })?;
+    let (Some(json), Value::Dict(document)) = (json.get("Cluster"), &root) else {
+        return Ok(root);
+    };
+    let path = "Cluster".to_owned();
+    let Some(cluster) = Object::new(Field { json, path }, document.get("Cluster")) else {
+        return Ok(root);
+    };
+    cluster.replace_all(shapes::CLUSTER)?;
+    cluster.replace("Features", features)?;
+    if let Some(csi) = cluster.object("CSI") {
+        csi.replace_all(shapes::CSI)?;
+    }
+    if let Some(network) = cluster.object("Network") {
+        network.replace_all(shapes::NETWORK)?;
+        let hash = config_hash(&network.field)?;
+        network.dict.set("ConfigHash", Value::text(hash));
+    }
+    Ok(root)
+}
+
+/// An object of the document, and the dict that it became.
+struct Object<'a> {
+    field: Field<'a>,
+    dict: Dict,
+}
+
+impl<'a> Object<'a> {
+    /// `field`, which became `value`, if it is an object.
+    fn new(field: Field<'a>, value: Option<Value>) -> Option<Self> {
+        match value? {
+            Value::Dict(dict) => Some(Self { field, dict }),
+            _ => None,
+        }
+    }
+
+    fn object(&self, name: &str) -> Option<Self> {
+        let json = self.field.json.get(name)?;
+        Self::new(self.field.child(name, json), self.dict.get(name))
+    }
+
+    /// Replaces field `name`, if it exists.
+    fn replace(
+        &self,
+        name: &str,
+        read: impl FnOnce(&Field<'a>) -> Result<Value, FieldError>,
+    ) -> Result<(), FieldError> {
+        if let Some(json) = self.field.json.get(name) {
+            self.dict.set(name, read(&self.field.child(name, json))?);
+        }
+        Ok(())
+    }
+
+    /// Reads those of `fields` that exist, with their types.
+    fn replace_all(&self, fields: &'static [(&str, Type)]) -> Result<(), FieldError> {
+        let mut fields = fields.iter();
+        fields.try_for_each(|(name, of)| self.replace(name, |field| field.value(of, Null::Empty)))
+    }
+}
+
+/// A set of names: a list of them, or an object whose keys they are.
+fn features(field: &Field<'_>) -> Result<Value, FieldError> {
+    let names: Vec<Rc<str>> = match field.json {
+        Json::Object(object) => object.keys().map(|name| Rc::from(name.as_str())).collect(),
+        _ => {
+            let items = field.items()?;
+            let names = items.iter().map(|item| item.text().map(Rc::from));
+            names.collect::<Result<_, _>>()?
+        }
+    };
+    let entries = names.into_iter().map(|name| (name, NOTHING.zero()));
+    Ok(Value::Dict(Dict::with_methods(&NOTHING, METHODS, entries)))
+}
