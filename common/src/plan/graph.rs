@@ -128,6 +128,15 @@ impl Graph {
         before
     }
 
+    /// The object of a node, where it is one of the add-on `part`.
+    #[must_use]
+    pub fn object_of(&self, node: NodeId, part: usize) -> Option<&ObjectKey> {
+        match self.nodes.get(node)? {
+            Node::Object { part: of, key } if *of == part => Some(key),
+            Node::Object { .. } | Node::Gate { .. } => None,
+        }
+    }
+
     /// The nodes in levels: no edge leads from one to another of the same level, and every edge leads to a later one.
     #[must_use]
     pub fn levels(&self) -> Vec<Vec<NodeId>> {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::graph::Graph;
 use super::order::Rank;
 use super::{Action, Plan, Step};
 use crate::manifest::key::ObjectKey;
@@ -73,20 +74,29 @@ pub(super) fn brief(text: String, most: usize) -> String {
     }
 }
 
-/// The steps by rank, as people read them: `1 identity and rules → 2 Service, Deployment → 3 APIService`. The exact order is
-/// the graph's. Empty where nothing is applied.
+/// The steps of one installation in the levels of the command's graph, as people read them:
+/// `1 identity and rules → 2 Service, Deployment → 3 APIService`. A level waits for some object of an earlier one; objects of
+/// one level are independent of each other. `None` where nothing waits.
 #[must_use]
-pub fn order(plan: &Plan) -> String {
-    let mut ranks: BTreeMap<Rank, BTreeSet<(&str, &str)>> = BTreeMap::new();
-    for step in &plan.steps {
-        let key = &step.target.key;
-        let kinds = ranks.entry(rank(step)).or_default();
-        kinds.insert((&key.group, &key.kind));
-    }
-    let words = ranks.into_iter().zip(1..);
-    let words =
-        words.map(|((rank, kinds), number)| format!("{number} {}", rank_words(rank, &kinds)));
-    words.collect::<Vec<_>>().join(" → ")
+pub fn order(plan: &Plan, graph: &Graph, part: usize) -> Option<String> {
+    let levels = graph.levels().into_iter().filter_map(|level| {
+        let keys = level.iter().filter_map(|node| graph.object_of(*node, part));
+        let steps = keys.filter_map(|key| plan.step(key));
+        let mut ranks: BTreeMap<Rank, BTreeSet<(&str, &str)>> = BTreeMap::new();
+        for step in steps {
+            let key = &step.target.key;
+            let kinds = ranks.entry(rank(step)).or_default();
+            kinds.insert((&key.group, &key.kind));
+        }
+        let words = ranks.iter().map(|(rank, kinds)| rank_words(*rank, kinds));
+        let words: Vec<String> = words.collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    });
+    let levels: Vec<String> = levels
+        .zip(1..)
+        .map(|(words, number)| format!("{number} {words}"))
+        .collect();
+    (levels.len() > 1).then(|| levels.join(" → "))
 }
 
 /// How many steps of which rank a plan has.
@@ -120,6 +130,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::plan::graph::{Edge, Node, Reason, Until};
     use crate::plan::{Deletion, InstallationName, Target, Verb};
 
     fn target(group: &str, kind: &str, name: &str) -> Target {
@@ -183,9 +194,37 @@ mod tests {
             lines(&plan),
             [line("create", 9, created), line("prune", 1, "ConfigMap")]
         );
+        let keys = plan.steps.iter().map(|step| &step.target.key);
+        let node = |key: &ObjectKey| Node::Object {
+            part: 0,
+            key: key.clone(),
+        };
+        let alone = Graph {
+            nodes: keys.clone().map(node).collect(),
+            edges: Vec::new(),
+        };
+        assert_eq!(order(&plan, &alone, 0), None, "nothing waits");
+        let api_service = plan
+            .steps
+            .iter()
+            .position(|step| step.target.key.kind == "APIService");
+        let last = api_service.unwrap();
+        let graph = Graph {
+            edges: (0..plan.steps.len())
+                .filter(|node| *node != last)
+                .map(|from| Edge {
+                    from,
+                    to: last,
+                    until: Until::Applied,
+                    reason: Reason::ApiService,
+                })
+                .collect(),
+            ..alone
+        };
         assert_eq!(
-            order(&plan),
-            "1 identity and rules → 2 ClusterRoleBinding, RoleBinding → 3 Service, Deployment → 4 APIService"
+            order(&plan, &graph, 0).unwrap(),
+            "1 identity and rules, ClusterRoleBinding, RoleBinding, Service, Deployment → 2 APIService"
         );
+        assert_eq!(order(&plan, &graph, 1), None, "another installation");
     }
 }

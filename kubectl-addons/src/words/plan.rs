@@ -7,7 +7,7 @@ use common::api::installation::Installed;
 use common::manifest::key::ObjectKey;
 use common::plan::conflicts::Conflict;
 use common::plan::crd_safety::Breakage;
-use common::plan::graph::Reason;
+use common::plan::graph::{Graph, Reason};
 use common::plan::prune::KeptKind;
 use common::plan::{Plan, Verb, summary};
 
@@ -22,7 +22,7 @@ use addons_operation::{Plan as CommandPlan, Planned};
 pub const LISTED: usize = 10;
 
 /// What a plan will do, as the confirmation shows it.
-fn plan(item: &Planned) -> String {
+fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
     let plan = &item.plan;
     let mut text = headline(item);
     text.push('\n');
@@ -76,8 +76,8 @@ fn plan(item: &Planned) -> String {
             None => format!("{key} (it stays as it is)"),
         },
     );
-    if summary::steps_by_rank(plan).len() > 1 {
-        line(&mut text, "order", &summary::order(plan));
+    if let Some(order) = summary::order(plan, graph, part) {
+        line(&mut text, "order", &order);
     }
     for breakage in plan.breakages.iter().flat_map(Breakage::lines) {
         line(&mut text, "warning", &plan.mask.text(&breakage));
@@ -92,7 +92,7 @@ fn plan(item: &Planned) -> String {
 pub fn plans(all: &CommandPlan) -> impl Iterator<Item = String> + '_ {
     let prepared = &all.installations;
     prepared.iter().enumerate().map(|(part, item)| {
-        let mut text = plan(item);
+        let mut text = plan(item, &all.graph, part);
         for (other, reasons) in all.graph.parts_before(part) {
             let name = prepared
                 .get(other)
