@@ -124,12 +124,12 @@ fn links() {
         (
             &["m>n n/a"],
             "m",
-            "/m is a link to n: name the path that is meant",
+            "/m is a link to n; give the path that it leads to",
         ),
         (
             &["m>n n/a"],
             "m/a",
-            "/m is a link to n: name the path that is meant",
+            "/m is a link to n; give the path that it leads to",
         ),
         (
             &["m>n", "m/a"],
