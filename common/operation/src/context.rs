@@ -264,8 +264,7 @@ impl Context {
         if let Some(catalogue) = indexes.get(&location) {
             return Ok(Arc::clone(catalogue));
         }
-        let read = location::entries(&location, &self.access()).await;
-        let (catalogue, warnings) = read.map_err(|error| OperationError::Index(error.into()))?;
+        let (catalogue, warnings) = location::entries(&location, &self.access()).await?;
         for warning in warnings {
             self.find(Finding::Index(warning));
         }

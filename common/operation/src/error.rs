@@ -5,6 +5,7 @@ use addons_engine::template_facts::OverlayError;
 use addons_helm::{BinaryError, HelmError};
 use addons_sources::SourceError;
 use addons_sources::credentials::CredentialsError;
+use addons_sources::location::CatalogueError;
 use addons_sources::url::UrlError;
 use addons_versions::VersionError;
 use common::manifest::digest::HashMismatch;
@@ -146,7 +147,7 @@ pub enum OperationError {
     Definitions(#[source] BoxError),
     /// An index or a catalogue file.
     #[error(transparent)]
-    Index(BoxError),
+    Index(#[from] CatalogueError),
     /// No entry fits, or none has that name.
     #[error(transparent)]
     Choose(#[from] ChooseError),
