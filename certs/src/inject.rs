@@ -17,7 +17,7 @@ pub const NAMESPACES: &str = "namespaces.kubectl-addons.dev";
 
 /// The strategic merge patches of one bundle.
 ///
-/// The lists are merged by name, so nothing has to be read before, and selectors or policies that somebody set stay.
+/// The lists are merged by name, so nothing has to be read before, and selectors or policies set by others stay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaBundle {
     /// For the MutatingWebhookConfiguration [`CONFIGURATION`].

@@ -147,7 +147,7 @@ pub fn verify(
         }
     }
 
-    // rustls tells the end of a leaf only in the error of a verification after it; dates come before all else.
+    // rustls reports the end of a leaf only when it verifies at a later time; it judges dates first.
     let far = UnixTime::since_unix_epoch(Duration::from_secs(u64::from(u32::MAX) * 1000));
     let not_after = match check(&any_name(), far) {
         Err(TlsError::InvalidCertificate(CertificateError::ExpiredContext {

@@ -36,7 +36,7 @@ pub struct Cli {
 /// # Errors
 /// Help and version, which are printed, and mistakes; [`clap::Error::exit_code`] tells them apart.
 pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    // The short help of a command tells its own flags; `--help` tells the global ones as well.
+    // The short help of a command lists its own flags; `--help` lists the global ones as well.
     let mut command = Cli::command().mut_args(|arg| {
         let global = arg.is_global_set();
         arg.hide_short_help(global)
@@ -78,9 +78,9 @@ pub enum Command {
     Values(reading::Values),
     /// Show what an upgrade would change: 0 = nothing, 1 = something, more = error
     Diff(operation::Diff),
-    /// Write down what install and upgrade would do, for review and for apply
+    /// Write what install and upgrade would do to a file, for review and for apply
     Plan(plan::Plan),
-    /// Do what a plan file says, unless something moved since it was made
+    /// Execute a plan file, unless something changed since it was made
     Apply(plan::Apply),
     /// Print the manifests of an add-on or of a folder, rendered
     Render(render::Render),
@@ -160,7 +160,7 @@ pub struct Global {
         env = "KUBECTL_ADDONS_CACHE_DIR"
     )]
     pub cache_dir: Option<std::path::PathBuf>,
-    /// Ask no source: what was fetched before is used, the API server is still asked
+    /// Read sources from the cache only; the API server is still asked
     #[arg(long, global = true)]
     pub offline: bool,
     /// Requests in flight at most
@@ -175,10 +175,10 @@ pub struct Global {
     /// The helm that renders charts; default: the one on PATH
     #[arg(long, global = true, value_name = "FILE", env = "KUBECTL_ADDONS_HELM")]
     pub helm_bin: Option<std::path::PathBuf>,
-    /// A key that templates miss and a key that stands twice are errors, not warnings
+    /// Make errors of warnings about missing template values and repeated YAML keys
     #[arg(long, global = true)]
     pub strict: bool,
-    /// Verbosity as of kubectl: from 6 on every request is told on stderr
+    /// Verbosity as of kubectl: from 6 on every request is logged on stderr
     #[arg(
         short = 'v',
         long = "v",
@@ -244,7 +244,7 @@ pub fn version(text: &str) -> Result<String, String> {
 
 /// `90s`, `5m`, `1h30m`, `500ms`, or a number of seconds.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no duration; write it as 90s, 5m or 1h30m");
+    let wrong = || format!("{text:?} is not a valid duration; write it as 90s, 5m or 1h30m");
     if let Ok(seconds) = text.parse::<u32>()
         && seconds > 0
     {

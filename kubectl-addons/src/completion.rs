@@ -1,7 +1,7 @@
 //! Dynamic completion: the same program, asked by kubectl as `kubectl_complete-addons` or by the script of `completion`.
 //!
 //! kubectl passes the words after `addons`, the last one unfinished; the answer is one candidate a line, a tab, its help,
-//! and at the end a directive of cobra (research/peers.md 6). Whatever fails completes to nothing: there is nobody to tell.
+//! and at the end a directive of cobra. Whatever fails completes to nothing: no one could read an error.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub const VARIABLE: &str = "KUBECTL_ADDONS_COMPLETE";
 const PROGRAM: &str = "kubectl_complete-addons";
 /// Cobra's ShellCompDirectiveNoFileComp.
 const DIRECTIVE: &str = ":4";
-/// Somebody waits at a prompt.
+/// A user waits at a prompt.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The words typed so far: candidates depend on `--context`, `--channel`, `--core` and so on.

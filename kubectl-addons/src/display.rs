@@ -45,7 +45,7 @@ impl Display {
         self.state().progress = Some(Progress::new(output::live(), plan));
     }
 
-    /// Ends what is shown of a plan; the report tells what is unfinished.
+    /// Ends what is shown of a plan; the report names what is unfinished.
     pub fn end(&self) {
         if let Some(progress) = self.state().progress.take() {
             progress.finish();

@@ -62,7 +62,7 @@ pub fn value<T: Serialize>(value: &T, format: Format) -> anyhow::Result<()> {
 
 /// Prints a note for people on stderr.
 pub fn note(text: &str) {
-    // A closed stderr is no reason to stop.
+    // A closed stderr does not stop the program.
     let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
 }
 
@@ -81,7 +81,7 @@ pub fn ask(text: &str) {
         .and_then(|()| stderr.flush());
 }
 
-/// Whether there is somebody to ask, and a place for the question.
+/// Whether a user can be asked: stdin and stderr are terminals.
 pub fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
@@ -122,7 +122,7 @@ fn error_text(error: &anyhow::Error) -> String {
 
 /// Prints what clap has to say: help and version are data, mistakes end with 2.
 pub fn usage(error: &clap::Error) -> Exit {
-    // clap prints on the right stream by itself; a closed one is no reason for another exit code.
+    // clap prints on the right stream by itself; a closed one does not change the exit code.
     let _ = error.print();
     if error.use_stderr() {
         Exit::Usage

@@ -1,7 +1,7 @@
 //! Shows what the engine does while it does it: a live list on a terminal, plain lines elsewhere.
 //!
-//! Everything goes to stderr. A line is printed once a rank or an object is settled, with the same words that the plan used;
-//! on a terminal the unsettled ones stand below, each with why it is waiting.
+//! Everything goes to stderr. A line is printed once a rank or an object is done, in the words of the plan;
+//! on a terminal the others stand below, each with the reason why it is waiting.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::words::plan as words;
 pub struct Progress {
     plan: Arc<addons_operation::Plan>,
     began: Instant,
-    /// `None` where stderr is no terminal.
+    /// `None` where stderr is not a terminal.
     live: Option<MultiProgress>,
     parts: Vec<Part>,
     waiting: BTreeMap<ObjectKey, Option<ProgressBar>>,
@@ -34,7 +34,7 @@ struct Part {
     deletions: Counted,
 }
 
-/// Objects of which only the number is told: those of one rank, or many deletions.
+/// Objects that are counted rather than listed: those of one rank, or many deletions.
 struct Counted {
     steps: usize,
     done: usize,
@@ -67,7 +67,7 @@ impl Progress {
         }
     }
 
-    /// Ends the live list; what is unfinished is told by the report.
+    /// Ends the live list; the report names what is unfinished.
     pub fn finish(mut self) {
         self.end_ranks();
         for bar in std::mem::take(&mut self.waiting).into_values().flatten() {
@@ -90,7 +90,7 @@ impl Counted {
         }
     }
 
-    /// Counts one; the line that tells of all where it was the last.
+    /// Counts one; the summary line where it was the last.
     fn count(&mut self, title: &str, new_bar: Option<ProgressBar>) -> Option<String> {
         self.done += 1;
         let (done, steps) = (self.done, self.steps);
@@ -107,7 +107,7 @@ impl Counted {
         Some(format!("✓ {title:<40} {steps}/{steps}  {elapsed}"))
     }
 
-    /// The line that tells how many there were of more.
+    /// The summary line of a rank that was not completed.
     fn end(&mut self, title: &str) -> Option<String> {
         self.clear();
         let (done, steps) = (self.done, self.steps);
@@ -244,7 +244,7 @@ impl Progress {
 
     fn line(&self, text: &str) {
         let text = format!("  {}", text.trim_end());
-        // A closed stderr is no reason to stop an operation.
+        // A closed stderr does not stop an operation.
         match &self.live {
             Some(live) => drop(live.println(text)),
             None => crate::output::note(&text),
@@ -252,7 +252,7 @@ impl Progress {
     }
 }
 
-/// `0.1s`, `12.3s`, `2m5s`: as long as somebody waited.
+/// `0.1s`, `12.3s`, `2m5s`: the time that a user waited.
 pub fn seconds(elapsed: Duration) -> String {
     let total = elapsed.as_secs();
     if total < 60 {

@@ -151,7 +151,7 @@ fn value(field: &FormField, text: &str) -> Result<Value, String> {
 /// A line of the terminal without its end; `None` where there is none, or no text.
 fn line() -> Option<String> {
     let mut bytes = Vec::new();
-    // What is unreadable is as good as nothing; what is too long is told by its length.
+    // An unreadable line counts as the end of the input; one that is too long is recognised by its length.
     let limit = MAX_ANSWER as u64 + 2;
     let stdin = std::io::stdin().lock();
     let read = stdin.take(limit).read_until(b'\n', &mut bytes);

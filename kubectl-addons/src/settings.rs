@@ -72,7 +72,7 @@ fn known_context(global: &Global, kubeconfig: &Kubeconfig) -> Result<()> {
     )
 }
 
-/// Reads one file. Of a parser's error only the first line is told: the rest shows the file, and in it credentials.
+/// Reads one file. Only the first line of a parser's error is kept: the rest quotes the file, which holds credentials.
 fn read(path: &Path) -> Result<Kubeconfig> {
     Kubeconfig::read_from(path).map_err(|error| {
         let text = error.to_string();

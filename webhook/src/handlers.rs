@@ -185,7 +185,7 @@ impl Answer {
     }
 }
 
-/// Reads, judges and writes. A panic is a fault of ours, told as such; the server lives on.
+/// Reads, judges and writes. A panic is an internal error of the answer; the server keeps running.
 fn answer(task: Task, state: &State, facts: &Facts, body: &Bytes) -> Answer {
     let request = match Request::from_slice(body) {
         Ok(request) => request,
@@ -299,7 +299,7 @@ pub async fn healthz() -> &'static str {
     "ok"
 }
 
-/// `GET /readyz`: facts are there, the certificate is good, and nobody wants this process to stop.
+/// `GET /readyz`: facts are there, the certificate is good, and the process is not shutting down.
 pub async fn readyz(state: Data<State>) -> HttpResponse {
     let missing = if state.draining.load(Ordering::Relaxed) {
         "draining"

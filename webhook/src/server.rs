@@ -32,7 +32,7 @@ const MAX_HANDSHAKES: usize = 128;
 /// For reviews that are under way when the server stops.
 const STOP_SECONDS: u64 = 10;
 
-/// A listener, so that an address in use is told before anything else begins.
+/// A listener, so that an address in use is an error before anything else begins.
 pub fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))
 }

@@ -1,4 +1,4 @@
-//! The real helm, which renders charts (`research/crates.md` §2): found once, run in a private folder with an environment of its
+//! The real helm, which renders charts (no library renders charts as helm does): found once, run in a private folder with an environment of its
 //! own, bounded in time and output.
 //!
 //! [`template`] renders for our engine; [`release`] lets helm install (`template.helm.mode: release`). What can be said about a
@@ -85,7 +85,7 @@ pub enum HelmError {
     /// An archive that cannot be read.
     #[error("chart archive: {0}")]
     Archive(ArchiveError),
-    /// A chart with its dependencies is no package.
+    /// A chart with its dependencies does not make a package.
     #[error("chart with its dependencies: {0}")]
     Package(PackageError),
     /// Dependencies have to be fetched, which was forbidden.
@@ -102,7 +102,7 @@ pub enum HelmError {
 /// The chart of a package: a folder, or a `.tgz` as a file.
 ///
 /// # Errors
-/// An archive that cannot be read, a folder that is no chart, a library.
+/// An archive that cannot be read, a folder that is not a chart, a library chart.
 pub fn chart(package: &Package) -> Result<Chart, HelmError> {
     match package.as_file() {
         Some(file) => {

@@ -123,7 +123,7 @@ pub(super) async fn run(
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let feed = async {
         if let Some(mut stdin) = stdin {
-            // One that does not read its input tells why by its exit code.
+            // A program that does not read its input explains itself by its exit code.
             let _ = stdin.write_all(&call.input).await;
         }
     };
@@ -302,7 +302,7 @@ fn message(words: &str, secrets: &[String]) -> String {
     text
 }
 
-/// An argument `--NAME=VALUE`: what begins with `-` is no flag then.
+/// An argument `--NAME=VALUE`: a value that begins with `-` is not read as a flag then.
 pub(super) fn flag(name: &str, value: impl AsRef<OsStr>) -> OsString {
     let mut flag = OsString::from(format!("--{name}="));
     flag.push(value);

@@ -38,7 +38,7 @@ pub struct Release<'a> {
     namespace: &'a str,
     workspace: Workspace,
     kubeconfig: OsString,
-    /// The kubeconfig names a program that tells who we are.
+    /// The kubeconfig names a program that provides the credentials.
     ambient: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct Wanted<'a> {
 }
 
 impl<'a> Release<'a> {
-    /// A release by its name; nobody is asked. `config` is the connection of this program.
+    /// A release by its name; nothing is asked. `config` is the connection of this program.
     ///
     /// # Errors
     /// No private folder can be made.

@@ -14,7 +14,7 @@ use super::process::{Call, flag, run};
 use super::workspace::Workspace;
 use super::{Helm, HelmError, chart};
 
-/// Bound of one rendering, where nobody says otherwise.
+/// Bound of one rendering, by default.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes of manifests that a chart may render.
 pub const MAX_OUTPUT: usize = 64 << 20;

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::HelmError;
 
-/// Folders that helm may write to, and the variables that say so. Plugins are those of nobody.
+/// Folders that helm may write to, and the variables that say so. No plugins are loaded.
 const FOLDERS: [(&str, &str); 6] = [
     ("HOME", "home"),
     ("TMPDIR", "tmp"),

@@ -300,13 +300,13 @@ impl Context {
         Ok(credentials)
     }
 
-    /// What templates are told of the cluster.
+    /// The facts of the cluster, for templates.
     pub(crate) async fn template_facts(&self) -> Result<&Facts, OperationError> {
         let read = || async { Ok(template_facts::read(self.cluster().await?).await?) };
         self.template_facts.get_or_try_init(read).await
     }
 
-    /// What people say of the cluster beside that, in the namespace of an installation.
+    /// What users add to these facts, in the namespace of an installation.
     pub(crate) async fn overlays(&self, namespace: &str) -> Result<Overlays, OperationError> {
         let mut known = self.overlays.lock().await;
         if let Some(overlays) = known.get(namespace) {

@@ -19,7 +19,7 @@ const FILES: [&str; 2] = [
     include_str!("../../../deploy/crds/addoninstallations.kubectl-addons.dev.yaml"),
 ];
 
-/// Installs the definitions because an operation that writes needs them, and tells what was done.
+/// Installs the definitions because an operation that writes needs them; every change is an event.
 ///
 /// # Errors
 /// [`EngineError::NotInitialised`] where that is not `allowed`; those of [`install`].

@@ -63,7 +63,7 @@ pub enum OperationError {
     /// The server refused, or cannot be reached.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// What people say of a cluster in a ConfigMap or Secret.
+    /// Facts that users add in a ConfigMap or Secret.
     #[error(transparent)]
     Overlay(#[from] OverlayError),
     /// No AddonCatalogue has that name.
@@ -160,7 +160,7 @@ pub enum OperationError {
     /// Types that an add-on requires are not served.
     #[error(transparent)]
     NotServed(#[from] NotServed),
-    /// Installations that stay require one that goes.
+    /// Installations that stay require one that is removed.
     #[error(transparent)]
     Dependents(#[from] Dependents),
     /// What add-ons require of each other.

@@ -8,7 +8,7 @@ use common::plan::InstallationName;
 /// What happens, as it happens. Several add-ons may be at work at the same time.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Work began that may take a while and tells nothing by itself.
+    /// Work began that may take a while and has no progress of its own.
     Began(Work),
     /// That work ended, in whatever way.
     Ended(Work),
@@ -62,7 +62,7 @@ pub enum Work {
 /// Something that the user should know and that stops nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// An index or a catalogue file says something strange; with its place.
+    /// An index or a catalogue file has something strange in it; with its place.
     Index(String),
     /// The choice between versions was not clear, or the chosen one has a flaw.
     Selection {

@@ -132,7 +132,7 @@ async fn prepare(ctx: &Context, plan: &Plan, run: &Run) -> Result<(), OperationE
     Ok(())
 }
 
-/// Uninstalls one after another, in the order of the plan: what requires others goes before them, and what it did not leave
+/// Uninstalls one after another, in the order of the plan: what requires others is removed before them, and what it did not leave
 /// behind stays for it.
 async fn tear_down(
     ctx: &Context,

@@ -31,7 +31,7 @@ pub struct ObjectHealth {
     /// What keeps it from getting ready, where something was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocker: Option<Blocker>,
-    /// Whether somebody edited it since our last apply.
+    /// Whether it was edited since our last apply.
     pub edited: bool,
 }
 
@@ -81,7 +81,7 @@ pub async fn troubles(
             .filter(|health| !health.is_current());
         troubles.insert(owner.clone(), broken.collect());
     }
-    // Only the first one of each installation is told.
+    // Only the first one of each installation is shown.
     let first = troubles
         .values_mut()
         .filter_map(|broken| broken.first_mut());
@@ -217,7 +217,7 @@ async fn explain(cluster: &Cluster, health: &mut ObjectHealth, seen: &Seen) {
 fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> ObjectHealth {
     let label = |object: &&Value| object["metadata"]["labels"][LABEL_OWNER] == *owner;
     let Some(live) = seen.live.get(key).filter(label) else {
-        // Nothing tells a Job that went at its end (ttlSecondsAfterFinished) from one that somebody deleted, and neither is
+        // A Job that deleted itself (ttlSecondsAfterFinished) cannot be told from one that a user deleted, and neither is
         // missed: what it had to do was done when it was installed.
         let is_job = (key.group.as_str(), key.kind.as_str()) == ("batch", "Job");
         return ObjectHealth {

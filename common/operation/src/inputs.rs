@@ -93,7 +93,7 @@ impl Inputs {
         Mask::of(values.chain(overlay.map(|secret| &secret.document)))
     }
 
-    /// Whether a cluster told the data: then it can also tell what it serves.
+    /// Whether the data comes from a cluster: then it also knows what it serves.
     pub fn is_of_cluster(&self) -> bool {
         !self.template_data_hash.is_empty()
     }

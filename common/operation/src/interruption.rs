@@ -1,12 +1,12 @@
-//! An operation that is told to end. Where helm has a part in it, helm can first mark its release as failed; the next run
-//! continues in either case.
+//! Ends an operation early. Where helm has a part in it, helm first marks its release as failed; the next run continues in
+//! either case.
 
 use std::future::Future;
 use std::sync::Arc;
 
 use tokio::sync::{Notify, OwnedRwLockReadGuard, RwLock};
 
-/// The operation was told to end.
+/// The operation was ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted: the same command continues where this ended")]
 pub struct Interrupted;
@@ -24,7 +24,7 @@ impl Interruption {
         self.asked.notify_one();
     }
 
-    /// Held while helm runs; no one gets it any more after [`Interruption::interrupt`].
+    /// Held while helm runs; it cannot be taken after [`Interruption::interrupt`].
     pub(crate) async fn helm_runs(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.helm).read_owned().await
     }

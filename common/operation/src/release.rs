@@ -23,7 +23,7 @@ pub(crate) struct ReleaseWork {
     helm: Helm,
     config: Config,
     release: HelmRelease,
-    /// The chart; none where the release goes.
+    /// The chart; none where the release is removed.
     chart: Option<CompleteChart>,
     run: Run,
     interruption: Interruption,

@@ -73,7 +73,7 @@ impl RequiredTypes {
             let Some((name, _)) = bringing.clone().next() else {
                 return true;
             };
-            // What it brings itself is no reason to wait for others.
+            // It does not wait for others to bring what it brings itself.
             if !bringing.any(|(name, _)| *name == resolved.name) {
                 first.push(name.clone());
             }

@@ -16,7 +16,7 @@ use crate::resolved::Resolved;
 /// The versions of each add-on that the catalogues have: a refusal names one that would do.
 pub(crate) type Available = BTreeMap<String, Vec<String>>;
 
-/// Installations that stay require one that goes: exit 1.
+/// Installations that stay require one that is removed: exit 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", lines.join("\n"))]
 pub struct Dependents {
@@ -89,7 +89,7 @@ pub(crate) fn teardown(
                         .any(|needed| needed.name == addon(record))
             })
         };
-        // Records that require each other were written by another client: any of them goes first.
+        // Records that require each other were written by another client: any of them is removed first.
         let next = rest
             .iter()
             .position(|record| !is_required(record))
@@ -99,7 +99,7 @@ pub(crate) fn teardown(
     Ok(ordered)
 }
 
-/// Refuses where one of those that stay requires one that goes. What is named includes those that require these: the command
+/// Refuses where an installation that stays requires one that is removed. Those that require it in turn are named too: the command
 /// that accepts it is not refused again.
 fn refuse_dependents(
     records: &[&AddonInstallation],

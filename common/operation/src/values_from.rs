@@ -1,6 +1,6 @@
 //! What Secrets of `spec.valuesFrom` say: read whenever values are merged, kept nowhere (semantics 9).
 //!
-//! Their content reaches templates only. Records and plans know the state that they were read in; what people read goes
+//! Their content reaches templates only. Records and plans know the state that they were read in; everything that is shown passes
 //! through [`crate::inputs::Inputs::mask`].
 
 use std::collections::BTreeMap;

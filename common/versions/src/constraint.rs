@@ -177,7 +177,7 @@ impl Partial {
             } else if part.is_empty() || !part.bytes().all(|byte| byte.is_ascii_digit()) {
                 return Err(VersionError::new(
                     word,
-                    format_args!("{part:?} is no number"),
+                    format_args!("{part:?} is not a number"),
                 ));
             } else if written.is_none() {
                 *number = part
@@ -322,7 +322,7 @@ mod tests {
         );
         refuses(
             "==1.30",
-            "\"==1.30\": \"=1.30\" is no version: \"=1\" is no number",
+            "\"==1.30\": \"=1.30\" is not a valid version: \"=1\" is not a number",
         );
         refuses(
             " ",

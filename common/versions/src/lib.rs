@@ -73,7 +73,7 @@ pub enum RangeError {
         /// The version.
         word: String,
     },
-    /// A word that is no version.
+    /// A word that is not a version.
     #[error("{text:?}: {error}")]
     Version {
         /// As written.

@@ -260,7 +260,7 @@ mod tests {
         );
         refuses(
             ">=1.4.0,<1.6.0",
-            "\">=1.4.0,<1.6.0\": \"1.4.0,<1.6.0\" is no version: unexpected character ',' after patch version number",
+            "\">=1.4.0,<1.6.0\": \"1.4.0,<1.6.0\" is not a valid version: unexpected character ',' after patch version number",
         );
         refuses(
             "1.2.x-0",

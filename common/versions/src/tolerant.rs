@@ -2,9 +2,9 @@
 
 use semver::Version;
 
-/// A text that is no version.
+/// A text that is not a version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no version: {problem}")]
+#[error("{text:?} is not a valid version: {problem}")]
 pub struct VersionError {
     /// As written.
     pub text: String,
@@ -57,7 +57,7 @@ pub fn same(a: &str, b: &str) -> bool {
     }
 }
 
-/// `007` → `7`, `00` → `0`; a zero stays before what is no digit, so that `0-rc.1` keeps its number.
+/// `007` → `7`, `00` → `0`; a zero stays where no digit follows, so that `0-rc.1` keeps its number.
 fn without_leading_zeros(part: &str) -> String {
     if part.len() < 2 {
         return part.to_owned();
@@ -88,12 +88,12 @@ mod tests {
         check(" v01.2 ", "1.2.0");
         check(
             "1.2.0-",
-            "\"1.2.0-\" is no version: empty identifier segment in pre-release identifier",
+            "\"1.2.0-\" is not a valid version: empty identifier segment in pre-release identifier",
         );
         // T5 of kops-channels §2.
         check(
             "1.0-kops",
-            "\"1.0-kops\" is no version: a pre-release or build needs three numbers before it, as in 1.0.0-rc.1",
+            "\"1.0-kops\" is not a valid version: a pre-release or build needs three numbers before it, as in 1.0.0-rc.1",
         );
     }
 

@@ -142,7 +142,7 @@ pub struct Differences {
     /// What happens to fields of our objects that others changed; kept in the installation (default: take)
     #[arg(long, value_enum, value_name = "POLICY")]
     pub conflicts: Option<Conflicts>,
-    /// Delete this object and make it anew where a field of it cannot change; never volumes, definitions or namespaces
+    /// Recreate this object where a field of it cannot change; never volumes, CRDs or namespaces
     #[arg(long, value_name = "KIND/NAME")]
     pub recreate: Vec<String>,
 }
@@ -193,10 +193,10 @@ impl Change {
 /// What is accepted that is refused otherwise.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Accept {
-    /// Accept that so much of what is installed is pruned; without it a set of ten objects or more may lose half of them
+    /// Maximum share of installed objects to prune; default: 50% of a set of ten objects or more
     #[arg(long, value_name = "N%", value_parser = percent, default_value_t, hide_default_value = true)]
     pub allow_prune: PruneLimit,
-    /// Accept definitions that drop fields, or tighten them, although live objects break
+    /// Accept CRDs that drop or tighten fields although live objects break
     #[arg(long)]
     pub allow_crd_breakage: bool,
 }
@@ -238,7 +238,7 @@ fn percent(text: &str) -> Result<PruneLimit, String> {
         format!("it is a share of what is installed: write {text}% if that is meant")
     })?;
     let share = number.parse().ok().and_then(PruneLimit::new);
-    share.ok_or_else(|| "it goes from 0% to 100%".to_owned())
+    share.ok_or_else(|| "it must be between 0% and 100%".to_owned())
 }
 
 /// How an operation runs.
@@ -250,7 +250,7 @@ pub struct Run {
     /// Wait until everything is ready (default); --wait=false returns after the last write
     #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", require_equals = true, action = clap::ArgAction::Set)]
     pub wait: bool,
-    /// Bound of the operation of one add-on, e.g. 90s, 5m
+    /// How long the command may take, e.g. 90s, 5m
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = crate::cli::duration)]
     pub timeout: Duration,
     /// Fail at once where another client is changing the installation

@@ -16,7 +16,7 @@ pub struct Plan {
     /// Add-ons to install and installations to upgrade; none = upgrade all
     #[arg(value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
-    /// Where the plan goes: text, json or yaml print it, dot or mermaid draw its order; anything else is the file that `apply` runs
+    /// Output: text, json or yaml print the plan, dot or mermaid draw its order; anything else is a file for `apply`
     #[arg(short = 'o', long = "output", value_name = "FILE", default_value = "text", value_parser = plan_output)]
     pub output: PlanOutput,
     #[command(flatten)]
@@ -85,7 +85,7 @@ fn plan_output(typed: &str) -> Result<PlanOutput, String> {
         "mermaid" => Ok(PlanOutput::Draw(Drawing::Mermaid)),
         // Formats of other commands: surely no names of files.
         "table" | "wide" | "name" => Err(format!(
-            "{typed} is no format of a plan; take text, json, yaml, dot, mermaid, or ./{typed} for a file of that name"
+            "{typed} is not a format of a plan; use text, json, yaml, dot, mermaid, or ./{typed} for a file of that name"
         )),
         file => Ok(PlanOutput::File(PathBuf::from(file))),
     }

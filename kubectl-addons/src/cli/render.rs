@@ -23,7 +23,7 @@ pub struct Render {
     /// How the folder becomes manifests
     #[arg(long, value_enum, value_name = "METHOD", requires = "dir")]
     pub method: Option<Method>,
-    /// Data of templates, JSON or YAML, instead of what the cluster tells; no cluster is asked then
+    /// Template data, JSON or YAML, instead of the facts of the cluster; no cluster is asked
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
     /// Name of the installation; default: the add-on's name, or that of the folder

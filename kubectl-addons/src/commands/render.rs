@@ -64,7 +64,7 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
         Some(verified) => verified,
         None => fetch::package(session.ctx(), &resolved).await?,
     };
-    // The Secret beside the installations is part of the data, and never printed (product.md 3).
+    // The Secret beside the installations is part of the data, and never printed.
     let mask = inputs.mask();
     if args.output == RenderFormat::Raw {
         let text =

@@ -309,7 +309,7 @@ fn each(
     }
 }
 
-/// The first lines of a kind, and how many more there are: what failed was told when it did.
+/// The first lines of a kind, and how many more there are: failures were shown when they happened.
 fn some(text: &mut String, lines: impl ExactSizeIterator<Item = (&'static str, String)>) {
     let more = lines.len().saturating_sub(LISTED);
     let mut last = "";

@@ -36,7 +36,7 @@ pub(super) async fn one(
     let mut needed = needed_kinds(&rendered.manifests);
     let recorded = inventory.objects.keys();
     needed.extend(recorded.map(|key| (key.group.clone(), key.kind.clone())));
-    // A kind that another add-on of this command will define is no reason to ask the server for it again.
+    // The server is not asked again for a kind that another add-on of this command will define.
     needed.retain(|(group, kind)| neighbours.kinds.preferred(group, kind).is_none());
     let served = cluster.kinds(&needed).await?;
     let kinds = served.with(&neighbours.kinds);

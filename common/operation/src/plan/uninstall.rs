@@ -26,10 +26,10 @@ pub struct Removal {
     pub delete: BTreeSet<KeptKind>,
 }
 
-/// Plans an uninstallation; what requires others goes before them.
+/// Plans an uninstallation; what requires others is removed before them.
 ///
 /// # Errors
-/// No such installation; the verdict is a denial; installations that stay and require one that goes; and what the server
+/// No such installation; the verdict is a denial; installations that stay and require one that is removed; and what the server
 /// refuses.
 pub async fn plan_uninstall(
     resolver: &Resolver<'_>,

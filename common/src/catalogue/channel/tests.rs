@@ -129,7 +129,7 @@ fn bad_entries_are_named() {
     };
     refuses(
         &index("{name: testaddon, manifest: m, version: 1.0-kops}"),
-        ": spec.addons[1] (testaddon): version \"1.0-kops\" is no version: \
+        ": spec.addons[1] (testaddon): version \"1.0-kops\" is not a valid version: \
          a pre-release or build needs three numbers before it, as in 1.0.0-rc.1",
     );
     refuses(

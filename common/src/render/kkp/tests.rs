@@ -63,7 +63,7 @@ fn a_field_of_another_type_is_named() {
     let expect = [
         (
             json!({"Version": "junk"}),
-            "the template data at Cluster.Version: \"junk\" is no version",
+            "the template data at Cluster.Version: \"junk\" is not a valid version",
         ),
         (
             json!({"Features": [1]}),

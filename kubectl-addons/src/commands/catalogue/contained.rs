@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// A source that only this machine can read and that cannot be stored: a repository, a chart. A manifest that cannot be read,
-/// has another hash than its entry says, or is no text; more than fits into an object.
+/// has another hash than its entry says, or is not text; more than fits into an object.
 pub async fn contain(object: &mut AddonCatalogue, access: &Access<'_>) -> Result<()> {
     let base = object.spec.base_url.clone().unwrap_or_default();
     let is_file = base.starts_with("file:");
@@ -53,7 +53,7 @@ pub async fn contain(object: &mut AddonCatalogue, access: &Access<'_>) -> Result
             let manifest = String::from_utf8(fetched.bytes).ok();
             let manifest = manifest.with_context(|| {
                 format!(
-                    "{}: {location} is no UTF-8 text, so it is no manifest",
+                    "{}: {location} is not UTF-8 text, so it cannot be a manifest",
                     name()
                 )
             })?;
@@ -69,7 +69,7 @@ pub async fn contain(object: &mut AddonCatalogue, access: &Access<'_>) -> Result
     Ok(())
 }
 
-/// Where a source lies that nobody but this machine can read. An entry with several sources is refused elsewhere.
+/// Where a source lies that only this machine can read. An entry with several sources is refused elsewhere.
 fn of_this_machine(source: &Source, base: &str) -> Result<Option<String>, LocationError> {
     let (location, is_local) = match source.kind() {
         Ok(SourceKind::Git(git)) => (git.remote.clone(), is_path(&git.remote)),

@@ -11,7 +11,7 @@ use crate::session::Session;
 use addons_operation::Records;
 use addons_operation::verdict;
 
-/// Removes catalogues; what was installed from them stays. All are judged before the first one goes.
+/// Removes catalogues; what was installed from them stays. All are judged before the first one is removed.
 ///
 /// # Errors
 /// No such catalogue; a core installation that needs one; what the server refuses.

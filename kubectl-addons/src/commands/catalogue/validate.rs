@@ -11,7 +11,7 @@ use crate::session::Session;
 use addons_sources::location;
 
 /// Reads and judges every location as `catalogue add` and the webhook would, each also against those before it. All problems
-/// are told, and the exit code is 1 where there is one.
+/// are printed, and the exit code is 1 where there is one.
 ///
 /// # Errors
 /// None: a location that cannot be read is a problem like others.

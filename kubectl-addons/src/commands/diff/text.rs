@@ -40,7 +40,7 @@ pub(super) fn render(
         let diff = object.diff;
         let _ = writeln!(text, "{mark} {}", diff.key);
         if let Some(why) = &diff.recreated {
-            let _ = writeln!(text, "    deleted and made anew: {why}");
+            let _ = writeln!(text, "    recreated: {why}");
         }
         if let Some(error) = &diff.error {
             let _ = writeln!(text, "    {error}");
