@@ -129,7 +129,7 @@ pub enum RefusalReason {
     },
     /// It is being deleted: what is applied to it would vanish.
     Terminating,
-    /// A namespace that objects stand in, that is not there and that nobody creates.
+    /// A namespace that objects stand in, that does not exist and is not created.
     NoNamespace,
 }
 
@@ -258,7 +258,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
     plan.to = Some(wanted.to.clone());
     plan.create_namespace = creates_namespace(input, wanted);
     plan.steps = steps;
-    // A Job that went at its end is wanted and not there, and nobody waits for it.
+    // A Job that was removed after its end is wanted and does not exist: it is not waited for.
     let waits = wait_targets(desired).into_iter().filter(|target| {
         let key = &target.key;
         plan.step(key).is_some() || input.snapshot.live.contains_key(key)
