@@ -143,7 +143,12 @@ async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
             1,
             "create it again with this version",
         ),
-        ("pod.yaml", "kind: Pod\n".to_owned(), 1, "it is not valid JSON"),
+        (
+            "pod.yaml",
+            "kind: Pod\n".to_owned(),
+            1,
+            "it is not valid JSON",
+        ),
         ("elsewhere.json", other, 4, "another cluster"),
     ] {
         stage.write(name, &content)?;
