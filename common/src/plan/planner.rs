@@ -9,7 +9,7 @@ use super::decide::{Decision, Judge};
 use super::desired::Desired;
 use super::inventory::{Inventory, TooLarge};
 use super::prune::limit::PruneLimit;
-use super::prune::{KeptKind, prune};
+use super::prune::{KeptKind, Pruning, prune};
 use super::snapshot::{Reads, Snapshot};
 use super::{InstallationName, Plan, Step, Target, Verb, one_a_line, recreate, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
@@ -238,17 +238,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
     let mut occupied = desired.namespaces();
     occupied.insert(&input.installation.namespace);
     let pruning = prune(input, &owner, &desired.objects.keys().collect(), &occupied);
-    let (pruned, there) = (pruning.deletions.len(), pruning.there);
-    let limit = wanted.allow_prune;
-    if let Some(needed) = limit.needed(pruned, there, desired.objects.is_empty()) {
-        return Err(PlanError::MostlyPruned {
-            installation: input.installation.clone(),
-            needed,
-            prune: pruned,
-            there,
-            wanted: desired.objects.len(),
-        });
-    }
+    check_share(input, wanted, &pruning)?;
 
     plan.verb = if input.from.is_some() {
         Verb::Upgrade
@@ -271,6 +261,26 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
     plan.union.check_budget()?;
     plan.take(pruning);
     Ok(plan)
+}
+
+/// Refuses to prune more than the share of a set that is allowed (semantics 13).
+fn check_share(
+    input: &PlanInput<'_>,
+    wanted: &Wanted<'_>,
+    pruning: &Pruning,
+) -> Result<(), PlanError> {
+    let (pruned, there) = (pruning.deletions.len(), pruning.there);
+    let objects = &wanted.desired.objects;
+    match wanted.allow_prune.needed(pruned, there, objects.is_empty()) {
+        None => Ok(()),
+        Some(needed) => Err(PlanError::MostlyPruned {
+            installation: input.installation.clone(),
+            needed,
+            prune: pruned,
+            there,
+            wanted: objects.len(),
+        }),
+    }
 }
 
 fn uninstall(input: &PlanInput<'_>, keep: bool) -> Plan {
@@ -304,7 +314,7 @@ fn empty(input: &PlanInput<'_>) -> Plan {
 }
 
 impl Plan {
-    fn take(&mut self, pruning: super::prune::Pruning) {
+    fn take(&mut self, pruning: Pruning) {
         self.prune = teardown::groups(pruning.deletions, &BTreeSet::new());
         self.release = pruning.release;
         self.retained = pruning.retained.into_keys().collect();
