@@ -89,7 +89,7 @@ pub struct Requester {
 }
 
 impl Requester {
-    /// Whether they may write what is core (semantics 8). `system:masters` is no such group.
+    /// Whether they may write what is core (semantics 8). `system:masters` is not such a group.
     #[must_use]
     pub fn is_core(&self, settings: &Settings) -> bool {
         settings.core_users.contains(&self.user)

@@ -173,9 +173,9 @@ pub enum Action {
     Create,
     /// The manifest changed.
     Update,
-    /// Somebody edited the live object.
+    /// The live object was edited.
     Restore,
-    /// Nobody can tell whether it changed (Secrets carry no digest).
+    /// It is not known whether it changed (Secrets carry no digest).
     Refresh,
 }
 

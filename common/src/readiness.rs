@@ -1,8 +1,8 @@
-//! Whether a live object works, in kstatus' words, with the gaps of kstatus closed (research/peers.md 4).
+//! Whether a live object works, in kstatus' words, with the gaps of kstatus closed.
 //!
 //! kstatus' order: deletionTimestamp, observedGeneration, Reconciling, Stalled, the rule of the kind, Ready. Closed:
 //! a paused Deployment settles, a failed pod is a failure, a Job has to complete, an APIService has to answer, a webhook
-//! configuration has to have somebody behind it, `OnDelete` still needs ready replicas, ReplicaFailure (quota, pod
+//! configuration needs a backend, `OnDelete` still needs ready replicas, ReplicaFailure (quota, pod
 //! security) is a failure, generations are read from text too, a custom resource may take a moment to be reported on.
 //! There is no clock here: what takes too long is for the caller to say.
 //!
@@ -77,7 +77,7 @@ impl Readiness {
     }
 }
 
-/// How long what usually passes by itself is waited for: a status that nobody has written yet, a failure to make pods.
+/// How long what usually passes by itself is waited for: a status that was not written yet, a failure to create pods.
 const GRACE: SignedDuration = SignedDuration::from_secs(10);
 
 /// What an object does not say itself.

@@ -1,7 +1,7 @@
-//! Server-side apply of one object: one PATCH where nobody else is concerned, answered with metadata only.
+//! Server-side apply of one object: one PATCH where no other manager is concerned, answered with metadata only.
 //!
 //! The first PATCH never forces: the server's refusal tells which fields of ours others hold, and only then the object is
-//! read and it is decided what becomes of them (`settle`). What cannot change in place is made anew where that is allowed
+//! read and it is decided what becomes of them (`settle`). What cannot change in place is recreated where that is allowed
 //! (`recreate`); entries of client-side managers and of versions that are gone are put right (`managed`).
 
 mod explain;
@@ -59,7 +59,7 @@ pub(super) struct Outcome<'a> {
     pub(super) step: &'a Step,
     pub(super) result: Result<Answer, EngineError>,
     pub(super) terminating: bool,
-    /// Whether it was deleted and made anew.
+    /// Whether it was deleted and created again.
     pub(super) recreated: bool,
     /// Fields that others held.
     pub(super) settled: Vec<Settled>,
@@ -172,7 +172,7 @@ impl Applier {
         })
     }
 
-    /// For a planned creation it matters whether the object is ours: 201 says so, 200 that somebody was faster. Where the
+    /// For a planned creation it matters whether the object is ours: 201 says so, 200 that another client was faster. Where the
     /// answer got lost, the label of the live object decides before the next try.
     async fn create(&self, cluster: &Cluster, step: &Step) -> Result<Applied, EngineError> {
         let plain = Attempt::plain(step);

@@ -1,7 +1,7 @@
 //! The beginning of an operation: the record's spec, then lock, journal and union inventory in one write.
 //!
 //! A plan is made against one state of the record. Whatever moves the record between the plan and the lock is a 409; then
-//! it is read again, and either it moved in a way that the plan does not care about, or somebody else did what we wanted,
+//! it is read again, and either it moved in a way that the plan does not care about, or another client did what we wanted,
 //! or the plan is stale.
 
 use kube::ResourceExt as _;
@@ -22,7 +22,7 @@ use super::{namespace, record, status};
 pub(super) enum Begun {
     /// The lock is ours.
     Locked(Box<Lock>),
-    /// Everything is as wanted, by us before or by somebody else while we waited: nothing was written.
+    /// Everything is as wanted, by us before or by another client while we waited: nothing was written.
     Nothing(Box<AddonInstallation>),
 }
 
@@ -73,7 +73,7 @@ pub(super) async fn begin(
                 Err(error) if error.is_conflict() && Instant::now() < deadline => {
                     stored = lock::reread(cluster, &stored).await?;
                     if !differs(wanted, &stored) {
-                        // Our own write came through, only its answer was lost; or somebody wants the same.
+                        // Our own write came through, only its answer was lost; or another client wants the same.
                         spec_written = true;
                         known.metadata.generation = stored.metadata.generation;
                     }
@@ -104,7 +104,7 @@ pub(super) async fn begin(
     }
 }
 
-/// Creates the record. Where there is one (somebody was faster, or the answer to our own creation was lost) it is returned
+/// Creates the record. Where there is one (another client was faster, or the answer to our own creation was lost) it is returned
 /// with `false`.
 async fn create(
     cluster: &Cluster,
@@ -125,7 +125,7 @@ fn is_done(stored: &AddonInstallation, wanted: &AddonInstallation, plan: &Plan) 
         return false;
     };
     let ended_well = matches!(status.phase, Some(Phase::Ready | Phase::Installed));
-    // Either the plan found nothing to do, or somebody else did it after the plan was made.
+    // Either the plan found nothing to do, or another client did it after the plan was made.
     let by_others = moved(wanted, stored).is_some();
     status::is_same_target(to, installed)
         && ended_well

@@ -162,7 +162,7 @@ impl Cluster {
     /// A needed kind that is not served after a refresh is simply not in the table.
     ///
     /// # Errors
-    /// Those of discovery; single API groups that do not answer are no error.
+    /// Those of discovery; single API groups that do not answer are not an error.
     pub async fn kinds(
         &self,
         needed: &BTreeSet<(String, String)>,

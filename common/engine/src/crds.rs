@@ -78,7 +78,7 @@ async fn install_one(
         .filter(served::is_definition)
         .ok_or_else(|| EngineError::Api {
             what: "definition".to_owned(),
-            message: "this is no CustomResourceDefinition with a name".to_owned(),
+            message: "this is not a CustomResourceDefinition with a name".to_owned(),
             code: 0,
         })?;
     let collection = served::collection();

@@ -12,7 +12,7 @@ use super::snapshot::read_one;
 /// How often a creation is tried that did nothing, as far as one can see.
 const TRIES: u32 = 5;
 
-/// Creates an object; `None` where there is one of its name: somebody was faster, or the answer to our own try was lost.
+/// Creates an object; `None` where there is one of its name: another client was faster, or the answer to our own try was lost.
 pub(super) async fn create<T: DeserializeOwned>(
     cluster: &Cluster,
     collection: &Collection,

@@ -23,7 +23,7 @@ use super::meta::PartialList;
 use super::request::{Call, JSON, METADATA_LIST};
 use super::served::{self, is_definition};
 
-/// Objects that are judged, in each version; with more of them nobody knows what breaks.
+/// Objects that are judged, in each version; with more of them it is not known what breaks.
 const MOST_OBJECTS: usize = 20_000;
 const PAGE: &str = "500";
 /// Whole definitions and pages of whole objects are large: few are held at a time.

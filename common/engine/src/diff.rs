@@ -89,7 +89,7 @@ async fn diff_step(
     let key = &step.target.key;
     let dry_run = dry_run(cluster, step, manager);
     let (live, answer) = if step.action == Action::Create {
-        // The snapshot said that it is not there; the answer tells where somebody was faster.
+        // The snapshot said that it is not there; the answer tells where another client was faster.
         let answer = dry_run.await;
         let there = answer.as_ref().is_ok_and(|answer| !answer.created);
         let live = if there {

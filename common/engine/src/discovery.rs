@@ -1,5 +1,5 @@
 //! Which kinds the cluster serves: aggregated discovery, two requests; one request a group version where the server
-//! does not know it. A group whose server does not answer is left out (or stale) and is no error.
+//! does not know it. A group whose server does not answer is left out (or stale) and is not an error.
 
 mod cache;
 
@@ -218,7 +218,7 @@ async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(St
     for (group, version, list) in lists.into_iter().flatten() {
         let reporting = reporting(&list.resources);
         for resource in list.resources {
-            // `pods/status` is no kind of its own.
+            // `pods/status` is not a kind of its own.
             if resource.name.contains('/') {
                 continue;
             }

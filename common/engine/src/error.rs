@@ -40,7 +40,7 @@ pub enum EngineError {
         /// The server's words.
         message: String,
     },
-    /// Somebody else holds the lock: exit 4.
+    /// Another client holds the lock: exit 4.
     #[error(
         "{installation} is being changed by {holder} since {since}; wait for it, or take over with --steal-lock"
     )]
@@ -177,7 +177,7 @@ impl EngineError {
 
     /// Whether the kind is not served: then no object is named.
     pub(super) fn is_unserved(&self) -> bool {
-        // Of a group version that nobody knows, and of a kind in one that is known (apimachinery, errors.go).
+        // Of a group version that is not known, and of a kind in one that is (apimachinery, errors.go).
         const WORDS: [&str; 2] = [
             "404 page not found",
             "the server could not find the requested resource",
@@ -185,7 +185,7 @@ impl EngineError {
         matches!(self, Self::Api { code: 404, message, .. } if WORDS.iter().any(|words| message.starts_with(words)))
     }
 
-    /// Whether somebody else was faster: resourceVersion, uid or name clash.
+    /// Whether another client was faster: resourceVersion, uid or name clash.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409)

@@ -49,7 +49,7 @@ pub async fn execute(
     events: &(dyn Fn(usize, Event) + Send + Sync),
 ) -> Vec<Result<Report, EngineError>> {
     let begun = Instant::now();
-    // A time-out of centuries is no time-out; the sum must not overflow.
+    // A time-out of centuries counts as none; the sum must not overflow.
     let deadline = begun + options.timeout.min(Duration::from_secs(365 * 24 * 3600));
     let tellers: Vec<_> = (0..tasks.len())
         .map(|part| move |event| events(part, event))

@@ -1,4 +1,4 @@
-//! Why a deleted object is still there: asked only when the time is over.
+//! Why a deleted object is still there: asked only after the time-out.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(super) async fn reason(
     let search = search(cluster, collection, name);
     match timeout(BOUND, search).await {
         Ok(Ok(reason)) if !reason.is_empty() => reason,
-        // Nobody may look, nobody answers, or it was just let go of: what is known.
+        // No right to look, no answer, or it was just released: what is known.
         _ => format!("held by finalizer {}", finalizers.join(", ")),
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn availability(
     }
 }
 
-/// Waits until nobody else holds the lock and returns the record as it then stands. [`EngineError::Locked`] at once
+/// Waits until no one else holds the lock and returns the record as it then stands. [`EngineError::Locked`] at once
 /// without `wait_for_lock`, else at the deadline.
 pub(super) async fn wait_until_free(
     cluster: &Cluster,
@@ -130,7 +130,7 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Writes `status` (with the union inventory) and our operation into the record: the lock and the journal are one
-    /// write. A 409 is the caller's to judge: somebody was faster.
+    /// write. A 409 is the caller's to judge: another client was faster.
     pub(super) async fn acquire(
         cluster: &Cluster,
         mut record: AddonInstallation,

@@ -68,7 +68,7 @@ pub async fn hold_core(cluster: &Cluster, name: &str) -> Result<(), EngineError>
     cluster.send::<Partial>(call).await.map(|_| ())
 }
 
-/// Creates the target namespace with our marks. Its uid where it is ours; `None` where somebody else was faster. One that
+/// Creates the target namespace with our marks. Its uid where it is ours; `None` where another client was faster. One that
 /// is being deleted is waited for until `deadline`.
 pub(super) async fn create(
     cluster: &Cluster,
@@ -161,7 +161,7 @@ pub(super) enum Removal {
     Kept(String),
 }
 
-/// Removes the namespace that we created, where nobody else uses it and nothing is left in it but what goes with the
+/// Removes the namespace that we created, where no one else uses it and nothing is left in it but what goes with the
 /// objects that were just deleted (`deleted`: their uids): pods of a Deployment need not be waited for.
 pub(super) async fn remove(
     cluster: &Cluster,
@@ -181,7 +181,7 @@ pub(super) async fn remove(
         uid => uid == found.uid,
     };
     if !ours {
-        return Ok(Removal::Kept("it was made by somebody else".to_owned()));
+        return Ok(Removal::Kept("another client created it".to_owned()));
     }
     if *name == namespace {
         let why = "it holds the record of the installation";
@@ -275,7 +275,7 @@ fn in_it(foreign: &[String]) -> String {
 
 /// What is in a namespace but for what every namespace has: one metadata LIST for every kind that it can hold.
 async fn leftovers(cluster: &Cluster, name: &str) -> Result<Vec<Leftover>, EngineError> {
-    // A kind that came since the table was cached could hide somebody's objects.
+    // A kind that came since the table was cached could hide objects of others.
     cluster.forget_kinds().await;
     let kinds = cluster.kinds(&BTreeSet::new()).await?;
     let collections: Vec<Collection> = kinds

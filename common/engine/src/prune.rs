@@ -52,7 +52,7 @@ pub(super) async fn prune(
         let blocked = match (pruned.failed.first(), pruned.held.first()) {
             (Some(failure), _) => Some(format!("{} could not be deleted", failure.key)),
             (_, Some((key, _))) => Some(format!("{key} is still going")),
-            _ if Instant::now() >= deadline => Some("the time is over".to_owned()),
+            _ if Instant::now() >= deadline => Some("timed out".to_owned()),
             _ => None,
         };
         if let Some(why) = blocked {
@@ -166,7 +166,7 @@ pub(super) async fn release(cluster: &Cluster, plan: &Plan) -> Vec<Failure> {
     released.into_iter().flatten().collect()
 }
 
-/// An apply of nothing: what only we set goes, and our marks. The uid keeps it from creating the object anew. Where the
+/// An apply of nothing: what only we set goes, and our marks. The uid keeps it from creating the object again. Where the
 /// object would be invalid without our fields, only the marks go.
 async fn release_one(
     cluster: &Cluster,

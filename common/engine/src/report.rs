@@ -19,7 +19,7 @@ pub struct Report {
     pub created: Vec<ObjectKey>,
     /// Objects that were changed.
     pub changed: Vec<ObjectKey>,
-    /// Objects that were deleted and made anew, because fields of them never change.
+    /// Objects that were deleted and created again, because fields of them never change.
     pub recreated: Vec<ObjectKey>,
     /// Fields that other managers held.
     pub settled: Vec<Settled>,
@@ -96,7 +96,7 @@ pub struct Failure {
 pub enum Cause {
     /// Denied at admission: exit 6.
     Denied,
-    /// A field or the object belongs to somebody else: exit 4.
+    /// A field or the object belongs to another owner: exit 4.
     Conflict,
     /// Anything else: exit 1.
     Other,

@@ -51,7 +51,7 @@ pub(super) struct Call {
     has_body: bool,
     content_type: &'static str,
     accept: &'static str,
-    /// Whether nobody may repeat it when it is not known what the server did with it.
+    /// Whether it may not be repeated when it is not known what the server did with it.
     once: bool,
     pub(super) verb: &'static str,
     pub(super) resource: String,
@@ -59,7 +59,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// GET of a path that is no object: discovery, version.
+    /// GET of a path that is not an object: discovery, version.
     pub(super) fn path(path: impl Into<String>, accept: &'static str) -> Self {
         let uri = path.into();
         Self {

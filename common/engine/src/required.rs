@@ -1,7 +1,7 @@
 //! Whether the types that an add-on requires are served, and waiting until they are (`requiredResourceTypes`).
 //!
 //! Discovery cannot be watched. What changes it can: definitions and APIServices, of which only the metadata of a change is
-//! read. After a change discovery is asked a few times, for it follows them after a moment and nobody says when.
+//! read. After a change discovery is asked a few times, for it follows them after a moment, and nothing says when.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -28,7 +28,7 @@ const PAGE: &str = "500";
 /// replicas of an object that wants them.
 ///
 /// # Errors
-/// Those of the requests; a kind that is not served is no error but stands in [`Snapshot::unserved`].
+/// Those of the requests; a kind that is not served is not an error but stands in [`Snapshot::unserved`].
 pub async fn read(
     cluster: &Cluster,
     kinds: &KindTable,

@@ -40,8 +40,8 @@ pub enum OverlayError {
         /// Where.
         place: Place,
     },
-    /// A key of a Secret that is no base64.
-    #[error("{place}: it is no base64")]
+    /// A key of a Secret that is not base64.
+    #[error("{place}: it is not base64")]
     Encoding {
         /// Where.
         place: String,
@@ -307,7 +307,7 @@ mod tests {
             ),
             (
                 "s3cret!".to_owned(),
-                "shop/Secret addon-template-data, data.yaml: it is no base64",
+                "shop/Secret addon-template-data, data.yaml: it is not base64",
             ),
         ] {
             let error = both(json!({}), secret(&text)).await.unwrap_err();

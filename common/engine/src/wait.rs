@@ -31,7 +31,7 @@ use board::{Board, Shared};
 const TICK: Duration = Duration::from_secs(1);
 /// How long a kind may take to be served: API servers that stand side by side learn of it one by one.
 const KIND_COMES: Duration = Duration::from_secs(10);
-/// Objects of one group whose blockers are searched when the time is over.
+/// Objects of one group whose blockers are searched after the time-out.
 const SEARCHED: usize = 20;
 
 /// Waits until every target is ready, has failed, or the deadline is over. Returns those that are not ready, sorted.

@@ -21,8 +21,8 @@ pub const KIND: &str = "AdmissionReview";
 /// What cannot be answered with a review of its own.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
-    /// The bytes are no AdmissionReview with a uid: there is nothing to answer to.
-    #[error("the request is no AdmissionReview ({category} at line {line}, column {column})")]
+    /// The bytes are not an AdmissionReview with a uid: there is nothing to answer to.
+    #[error("the request is not an AdmissionReview ({category} at line {line}, column {column})")]
     NoReview {
         /// `syntax error`, `wrong type`, `cut off`.
         category: &'static str,

@@ -38,10 +38,10 @@ pub const APPLY_CREATE_ONLY: &str = "create-only";
 /// On a manifest object: what happens to single fields that others changed, `spec.replicas=Yield,spec.template=Fail`; it
 /// stands before `spec.conflicts` of the installation (semantics 12).
 pub const ANNOTATION_CONFLICTS: &str = "kubectl-addons.dev/conflicts";
-/// `true` on a manifest object: it may be deleted and made anew where a field of it cannot change.
+/// `true` on a manifest object: it may be deleted and created again where a field of it cannot change.
 pub const ANNOTATION_RECREATE: &str = "kubectl-addons.dev/recreate";
 
-/// On the pods of a Helm hook that is a Job: digest of the Job. A Job that changed in any way can then only be made anew, and
+/// On the pods of a Helm hook that is a Job: digest of the Job. A Job that changed in any way can then only be created again, and
 /// so runs again, as with Helm.
 pub const ANNOTATION_HOOK: &str = "kubectl-addons.dev/hook";
 
@@ -104,7 +104,7 @@ pub fn field_manager(namespace: &str, name: &str) -> String {
     format!("{CLIENT}.{}", owner_hash(namespace, name))
 }
 
-/// Object name of an add-on's installation: the add-on's own name, or, where that is no RFC 1123 subdomain
+/// Object name of an add-on's installation: the add-on's own name, or, where that is not an RFC 1123 subdomain
 /// (`alb_ssl_ingress`), the sanitised name with 8 hex digits of its hash (semantics 5).
 #[must_use]
 pub fn installation_name(addon: &str) -> String {

@@ -1,4 +1,4 @@
-//! kops indexes (`kind: Addons`) read into our own model (kops-channels §1.1).
+//! kops indexes (`kind: Addons`) read into our own model.
 //!
 //! As in kops, unknown fields are ignored, field names may have any case (said in a warning), and only the first
 //! document counts. What kops would stumble over later is an error here that names the entry.
@@ -116,7 +116,7 @@ pub fn parse(bytes: &[u8], location: &str) -> Result<Channel, ChannelError> {
 }
 
 /// The first document that holds anything; null where there is none. Repeated keys are tolerated, as in kops, and an
-/// unquoted `version: 1.0` is the text `1.0` (kops-channels §5).
+/// unquoted `version: 1.0` is the text `1.0`.
 fn first_document(bytes: &[u8]) -> Result<Value, YamlError> {
     let options = YamlOptions {
         duplicate_keys: DuplicateKeys::LastWins,

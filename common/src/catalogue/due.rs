@@ -130,7 +130,7 @@ pub fn due(
     Due::No
 }
 
-/// Whether both versions can be read and the new one is lower, whatever the id (product.md 3).
+/// Whether both versions can be read and the new one is lower, whatever the id.
 fn is_lower(old: Recorded<'_>, new: Recorded<'_>) -> bool {
     let read = |recorded: Recorded<'_>| tolerant::parse(recorded.version?).ok();
     match (read(old), read(new)) {

@@ -1,5 +1,4 @@
-//! Whether an entry takes the place of another one, or of what is installed: both rule sets of kops
-//! (kops-channels §1.2).
+//! Whether an entry takes the place of another one, or of what is installed: both rule sets of kops.
 
 use std::cmp::Ordering;
 

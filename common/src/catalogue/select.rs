@@ -1,4 +1,4 @@
-//! Which entry fits a cluster, and why every other one was passed over (product.md 3, semantics 3 and 11).
+//! Which entry fits a cluster, and why every other one was passed over (semantics 3 and 11).
 
 use std::fmt;
 
@@ -232,7 +232,7 @@ pub fn select(
 fn best(fitting: &[Candidate<'_>], rules: Rules) -> Option<usize> {
     let candidates = fitting.iter().enumerate();
     let best = if rules == Rules::Channels {
-        // kops-channels §1.3: the later one wins where its id or hash differs, else the first stays.
+        // As kops does: the later one wins where its id or hash differs, else the first stays.
         candidates.reduce(|kept, later| {
             let (old, new) = (kept.1.entry.recorded(), later.1.entry.recorded());
             if replaces::channels(old, new) {

@@ -47,7 +47,7 @@ pub fn sha256_canonical(value: &Value) -> String {
     hex(&hasher.finalize())
 }
 
-/// Compares bytes with the `manifestHash` of an index (kops-channels §1.5 and §5): 64 hex digits are a sha256, 40 a
+/// Compares bytes with the `manifestHash` of an index: 64 hex digits are a sha256, 40 a
 /// sha1, of the bytes without white space around them (kops) or as they are (topfreegames).
 ///
 /// # Errors
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    /// kops-channels T10.
+    /// Texts and their sha256.
     const VECTORS: [(&str, &str); 4] = [
         (
             "test",

@@ -1,4 +1,4 @@
-//! Identity of an object: group, kind, namespace and name. The version is no part of it.
+//! Identity of an object: group, kind, namespace and name. The version is not part of it.
 
 use std::fmt;
 
@@ -80,7 +80,7 @@ impl ObjectKey {
 }
 
 impl ObjectKey {
-    /// Whether its values are nobody's business: they stand in no error, plan, diff or record.
+    /// Whether its values are confidential: no error, plan, diff or record holds them.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         self.group.is_empty() && self.kind == "Secret"

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-/// The managers of client-side apply: what they own is what somebody applied as a whole (kubernetes#99003).
+/// The managers of client-side apply: what they own was applied as a whole object (kubernetes#99003).
 pub const CLIENT_SIDE: &[&str] = &["kubectl-client-side-apply", "before-first-apply"];
 const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
 
@@ -160,7 +160,7 @@ mod tests {
         entry
     }
 
-    /// kops-channels T13, with entries of our own.
+    /// As client-go migrates them, with entries of our own.
     #[test]
     fn client_side_managers_become_ours() {
         let applied = json!({"f:metadata": {"f:annotations": {".": {}, LAST_APPLIED: {}}}, "f:spec": {"f:minAvailable": {}}});

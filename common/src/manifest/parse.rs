@@ -1,4 +1,4 @@
-//! From bytes to the objects of a manifest: lists are expanded, what is no object is an error with its place.
+//! From bytes to the objects of a manifest: lists are expanded, what is not an object is an error with its place.
 
 mod error;
 
@@ -20,7 +20,7 @@ pub struct Options {
     /// Objects in all files; semantics 13 sets how many an inventory can hold.
     pub objects: usize,
     /// What a repeated key means: otherwise than as an error it is a warning, for the API server's own clients take the last
-    /// one, and manifests of others live by that (research/kkp.md §6.12).
+    /// one, and manifests of others live by that.
     pub duplicate_keys: DuplicateKeys,
 }
 
@@ -64,7 +64,7 @@ pub fn parse(bytes: &[u8], name: &str, options: &Options) -> Result<Parsed, Mani
 ///
 /// - Empty documents are skipped. `List` and `…List` objects are replaced by their items, which take `apiVersion` and
 ///   `kind` from the list where they have none, as kubectl does it.
-/// - A Kustomization is no cluster object: skipped with a warning.
+/// - A Kustomization is not a cluster object: skipped with a warning.
 /// - An object that is repeated word for word is dropped with a warning; a different one under the same key is an
 ///   error, in whatever files they stand. (kubectl and kops apply both one after the other, so that the last one stays
 ///   without a word.)
@@ -164,7 +164,7 @@ impl Reader<'_> {
         };
         if is_kustomization(&object, self.file) {
             self.parsed.warnings.push(format!(
-                "{place}: a Kustomization is no object of a cluster and is left out: build it with kustomize first"
+                "{place}: a Kustomization is not an object of a cluster and is left out: build it with kustomize first"
             ));
             return Ok(());
         }

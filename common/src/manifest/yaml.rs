@@ -2,7 +2,7 @@
 //!
 //! As upstream does it, a stream is cut at lines that begin with `---` before any YAML is parsed, and scalars are
 //! those of YAML 1.1: `yes` is true (also as a key), `0644` is 420, dates are text. Where the original loses data
-//! without a word we refuse instead: repeated keys, a merge key after the key that it replaces, bytes that are no
+//! without a word we refuse instead: repeated keys, a merge key after the key that it replaces, bytes that are not
 //! text, a second document after `...` (which we read). JSON is YAML, so it is read by the same code.
 //!
 //! Sizes are bounded: [`MAX_BYTES`], [`MAX_DEPTH`], [`MAX_NODES`], [`MAX_COPIED`].
@@ -57,7 +57,7 @@ pub enum Floats {
     /// A number, as for Kubernetes.
     #[default]
     Number,
-    /// The text as it is written: an unquoted `version: 1.10` is no 1.1 (kops-channels §5, opzkit).
+    /// The text as it is written: an unquoted `version: 1.10` is not 1.1.
     Text,
 }
 

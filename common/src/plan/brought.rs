@@ -1,4 +1,4 @@
-//! Types that the add-ons of a command define themselves: nobody has to wait for them before it begins.
+//! Types that the add-ons of a command define themselves: they are not waited for before it begins.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::manifest::kinds::KindTable;
 pub struct Brought {
     /// By definitions.
     kinds: KindTable,
-    /// Group and version of APIServices: nobody knows their kinds before they answer.
+    /// Group and version of APIServices: their kinds are not known before they answer.
     served: BTreeSet<(String, String)>,
 }
 

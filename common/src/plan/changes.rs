@@ -20,7 +20,7 @@ pub struct ObjectDiff {
     /// Changed fields, sorted by path; empty where the server would change nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldChange>,
-    /// Why it is deleted and made anew: fields that never change, as the plan allows.
+    /// Why it is deleted and created again: fields that never change, as the plan allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recreated: Option<String>,
     /// The server's refusal of the dry run.
@@ -69,7 +69,7 @@ pub enum Change {
     Changed,
     /// The server would change nothing.
     Unchanged,
-    /// It is deleted and made anew.
+    /// It is deleted and created again.
     Recreated,
     /// The server refuses it.
     Refused,
@@ -138,7 +138,7 @@ pub struct Counts {
     pub retained: usize,
     /// Objects that stay as they are.
     pub unchanged: usize,
-    /// Objects that are deleted and made anew.
+    /// Objects that are deleted and created again.
     pub recreated: usize,
     /// Objects that the server refuses.
     pub refused: usize,

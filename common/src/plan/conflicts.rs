@@ -78,7 +78,7 @@ pub struct Conflict {
 pub enum PolicyError {
     /// A rule for a field.
     #[error(
-        "annotation {ANNOTATION_CONFLICTS}: {rule:?} is no FIELD=Take, FIELD=Fail or FIELD=Yield; write for example \"spec.replicas=Yield,spec.template=Fail\""
+        "annotation {ANNOTATION_CONFLICTS}: {rule:?} is not FIELD=Take, FIELD=Fail or FIELD=Yield; write for example \"spec.replicas=Yield,spec.template=Fail\""
     )]
     Rule {
         /// The part that is wrong.

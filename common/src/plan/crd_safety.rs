@@ -1,9 +1,9 @@
 //! What a new version of a CustomResourceDefinition does to the live objects of its kind.
 //!
 //! [`Comparison::of`] finds what changes, [`Scan`] judges live objects by it, [`Breakage`] says what they lose. Peers (carvel
-//! kapp's CRDUpgradeSafety, kubernetes-sigs/crdify) refuse by the schemas alone: a removed field that nobody sets, a dropped
-//! pattern, any changed text. Here a change is refused only where a live object breaks, and what a controller writes anew
-//! (`status`, where it is a subresource) is left out; what nobody can judge (CEL rules) is a warning.
+//! kapp's CRDUpgradeSafety, kubernetes-sigs/crdify) refuse by the schemas alone: a removed field that no object sets, a dropped
+//! pattern, any changed text. Here a change is refused only where a live object breaks, and what a controller writes again
+//! (`status`, where it is a subresource) is left out; what cannot be judged here (CEL rules) is a warning.
 
 mod breakage;
 mod compare;
@@ -36,7 +36,7 @@ pub struct Comparison {
     pub impossible: Vec<String>,
     /// What may break live objects, by the version they are read in.
     pub changes: Vec<Change>,
-    /// What nobody can judge from here, in words.
+    /// What cannot be judged from here, in words.
     pub unjudged: Vec<String>,
 }
 

@@ -39,13 +39,13 @@ pub(super) struct Decision {
 enum Standing<'a> {
     /// As recorded: owned, retained, or preexisting and applied by us.
     Recorded(&'a Item),
-    /// Ours by its label, but nobody knows what was applied: an operation was cut off behind it.
+    /// Ours by its label, but what was applied is not known: an operation was cut off after it.
     Unrecorded,
-    /// Recorded as ours, deleted, and made again by somebody else: we keep it in shape, but never delete it.
+    /// Recorded as ours, deleted, and created again by another client: it is reconciled, but never deleted.
     Recreated(&'a Item),
     /// There before us, and left as it is.
     LeftAlone,
-    /// Somebody else's.
+    /// Of another owner.
     Foreign,
 }
 
@@ -88,7 +88,7 @@ impl Judge<'_> {
         })
     }
 
-    /// Not there: created, also where somebody deleted it. Until then it is planned: if we are cut off behind the create, the
+    /// Not there: created, also where another client deleted it. Until then it is planned: if we are cut off behind the create, the
     /// label tells that it is ours, whatever its uid.
     fn create(
         &self,
@@ -192,13 +192,13 @@ impl Judge<'_> {
         before.object.uid.clone_from(&live.uid);
         let mut decision = step(wanted, Action::Restore, before);
         decision.warning = Some(format!(
-            "{} was deleted and made again by somebody else: it is kept in shape, and stays when the add-on goes",
+            "{} was deleted and created again by another client: it is reconciled, and stays when the add-on is uninstalled",
             wanted.target.key
         ));
         decision
     }
 
-    /// Whether somebody edited the object since our last apply. Labels do not count in the generation, and without ours the
+    /// Whether another client edited the object since our last apply. Labels do not count in the generation, and without ours the
     /// object would never be pruned.
     fn edited(&self, item: &Item, live: &LiveObject) -> bool {
         let recorded = &item.object;

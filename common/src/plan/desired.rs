@@ -17,7 +17,7 @@ use crate::manifest::kinds::traits::is_built_in;
 use crate::manifest::{Manifest, Place, digest, ownership};
 use crate::values::mask::Mask;
 
-/// The wanted objects of one installation, by key: the order of the manifest is no part of it.
+/// The wanted objects of one installation, by key: the order of the manifest is not part of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Desired {
     /// The objects.
@@ -283,7 +283,7 @@ impl Desired {
             self.objects.insert(key, object);
             return None;
         };
-        // The version is no part of the key, but of the object: it is compared with it.
+        // The version is not part of the key, but of the object: it is compared with it.
         if first.object == object.object {
             self.warnings.push(format!(
                 "{place}: {key} stands already at {}, with the same content",

@@ -1,4 +1,4 @@
-//! The order of one command: a graph over the wanted objects of all its add-ons (product.md 3, Order).
+//! The order of one command: a graph over the wanted objects of all its add-ons.
 //!
 //! What an edge says holds for the whole command: `to` begins when `from` has come as far as [`Until`] says. Where nothing
 //! stands between two objects, they are applied at the same time.
@@ -264,7 +264,7 @@ impl Reason {
         }
     }
 
-    /// What somebody wrote down to ask for this order; `None` where it follows from the objects.
+    /// What a manifest says to ask for this order; `None` where it follows from the objects.
     fn written(self) -> Option<&'static str> {
         match self {
             Self::SyncWave => Some("annotation argocd.argoproj.io/sync-wave"),

@@ -56,7 +56,7 @@ pub struct TooLarge {
 }
 
 impl Inventory {
-    /// From the stored shape. A key that stands in it twice (somebody edited the status) is taken once.
+    /// From the stored shape. A key that stands in it twice (the status was edited by hand) is taken once.
     #[must_use]
     pub fn from_groups(groups: &[InventoryGroup]) -> Self {
         let objects = groups.iter().flat_map(|group| {
@@ -148,7 +148,7 @@ impl Inventory {
 
     /// Writes the answer to an apply into the recorded inventory. `exact` is the object's item in the plan's exact
     /// inventory: it holds version and digest, and the state that a success leads to. 200 to a planned create, or with another
-    /// uid than the plan saw, means that somebody else was faster: the object is preexisting and will never be deleted
+    /// uid than the plan saw, means that another client was faster: the object is preexisting and will never be deleted
     /// (semantics 13).
     pub fn applied(&mut self, key: &ObjectKey, exact: &Item, answer: &Answer) {
         let expected = self.objects.get(key).is_some_and(|item| {

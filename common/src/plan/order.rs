@@ -1,5 +1,5 @@
-//! Ranks of objects: what begins first where no edge of the [`super::graph`] decides, and what people read of a plan. The order
-//! is the lesson of research/peers.md §5; deletions have their own: [`super::teardown`].
+//! Ranks of objects: what begins first where no edge of the [`super::graph`] decides, and what people read of a plan.
+//! Deletions have an order of their own: [`super::teardown`].
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ pub enum Rank {
     /// What workloads need to be there: classes, quota and limits, accounts, roles, configuration, storage.
     Identity,
     /// What is refused or removed while what it names is not there: the API server resolves the role of a binding
-    /// for users who are no cluster admins, and the token controller deletes a token without its account.
+    /// for users who are not cluster admins, and the token controller deletes a token without its account.
     Bindings,
     /// Services, workloads, and what stands around them: disruption budgets, autoscalers, ingresses.
     Workloads,

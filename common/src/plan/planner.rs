@@ -9,7 +9,7 @@ use super::decide::{Decision, Judge};
 use super::desired::Desired;
 use super::inventory::{Inventory, TooLarge};
 use super::prune::limit::PruneLimit;
-use super::prune::{KeptKind, prune};
+use super::prune::{KeptKind, Pruning, prune};
 use super::snapshot::{Reads, Snapshot};
 use super::{InstallationName, Plan, Step, Target, Verb, one_a_line, recreate, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
@@ -129,7 +129,7 @@ pub enum RefusalReason {
     },
     /// It is being deleted: what is applied to it would vanish.
     Terminating,
-    /// A namespace that objects stand in, that is not there and that nobody creates.
+    /// A namespace that objects stand in, that does not exist and is not created.
     NoNamespace,
 }
 
@@ -238,17 +238,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
     let mut occupied = desired.namespaces();
     occupied.insert(&input.installation.namespace);
     let pruning = prune(input, &owner, &desired.objects.keys().collect(), &occupied);
-    let (pruned, there) = (pruning.deletions.len(), pruning.there);
-    let limit = wanted.allow_prune;
-    if let Some(needed) = limit.needed(pruned, there, desired.objects.is_empty()) {
-        return Err(PlanError::MostlyPruned {
-            installation: input.installation.clone(),
-            needed,
-            prune: pruned,
-            there,
-            wanted: desired.objects.len(),
-        });
-    }
+    check_share(input, wanted, &pruning)?;
 
     plan.verb = if input.from.is_some() {
         Verb::Upgrade
@@ -258,7 +248,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
     plan.to = Some(wanted.to.clone());
     plan.create_namespace = creates_namespace(input, wanted);
     plan.steps = steps;
-    // A Job that went at its end is wanted and not there, and nobody waits for it.
+    // A Job that was removed after its end is wanted and does not exist: it is not waited for.
     let waits = wait_targets(desired).into_iter().filter(|target| {
         let key = &target.key;
         plan.step(key).is_some() || input.snapshot.live.contains_key(key)
@@ -271,6 +261,26 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
     plan.union.check_budget()?;
     plan.take(pruning);
     Ok(plan)
+}
+
+/// Refuses to prune more than the share of a set that is allowed (semantics 13).
+fn check_share(
+    input: &PlanInput<'_>,
+    wanted: &Wanted<'_>,
+    pruning: &Pruning,
+) -> Result<(), PlanError> {
+    let (pruned, there) = (pruning.deletions.len(), pruning.there);
+    let objects = &wanted.desired.objects;
+    match wanted.allow_prune.needed(pruned, there, objects.is_empty()) {
+        None => Ok(()),
+        Some(needed) => Err(PlanError::MostlyPruned {
+            installation: input.installation.clone(),
+            needed,
+            prune: pruned,
+            there,
+            wanted: objects.len(),
+        }),
+    }
 }
 
 fn uninstall(input: &PlanInput<'_>, keep: bool) -> Plan {
@@ -304,7 +314,7 @@ fn empty(input: &PlanInput<'_>) -> Plan {
 }
 
 impl Plan {
-    fn take(&mut self, pruning: super::prune::Pruning) {
+    fn take(&mut self, pruning: Pruning) {
         self.prune = teardown::groups(pruning.deletions, &BTreeSet::new());
         self.release = pruning.release;
         self.retained = pruning.retained.into_keys().collect();

@@ -1,7 +1,7 @@
 //! What becomes of recorded objects that are not wanted any more (semantics 7 and 13).
 //!
 //! A delete needs: in the inventory, our label on the live object, the recorded uid, wanted by no other installation; and
-//! that neither a mark on the live object ([`keep`]) nor a controller of somebody else keeps it: operators copy labels to
+//! that neither a mark on the live object ([`keep`]) nor a foreign controller keeps it: operators copy labels to
 //! what they make (kustomize-controller#192, #315).
 
 pub mod keep;
@@ -26,7 +26,7 @@ pub(super) struct Pruning {
     pub(super) release: Vec<Target>,
     /// Stay, and stay in the inventory.
     pub(super) retained: BTreeMap<ObjectKey, Item>,
-    /// Stay in the inventory because nobody can tell whether they are there.
+    /// Stay in the inventory because it is not known whether they exist.
     pub(super) unreachable: BTreeMap<ObjectKey, Item>,
     /// Why something that one would expect to go stays.
     pub(super) warnings: Vec<String>,
@@ -166,7 +166,7 @@ impl Pruning {
         }
     }
 
-    /// An object that is ours beyond doubt: deleted, unless its kind is kept or somebody needs it.
+    /// An object that is ours beyond doubt: deleted, unless its kind is kept or it is still needed.
     fn delete_or_retain(
         &mut self,
         input: &PlanInput<'_>,

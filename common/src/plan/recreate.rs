@@ -1,4 +1,4 @@
-//! Objects that may be deleted and made anew where a field of them cannot change: because the manifest says so, or the user.
+//! Objects that may be deleted and created again where a field of them cannot change: because the manifest says so, or the user.
 //!
 //! Never what holds data or other objects (claims, volumes, definitions, namespaces), and never what was there before us.
 
@@ -92,7 +92,7 @@ impl Recreation {
 /// Allows the objects that the user named to be recreated, in the plans of one command.
 ///
 /// # Errors
-/// The first name that is no wanted object, or one that is never recreated.
+/// The first name that is not a wanted object, or one that is never recreated.
 pub fn allow<'a>(
     plans: impl IntoIterator<Item = &'a mut Plan>,
     typed: &[String],

@@ -1,4 +1,4 @@
-//! `requires` between add-ons: checked and ordered, never solved (product.md 1). Nothing is installed that nobody asked for.
+//! `requires` between add-ons: checked and ordered, never solved. Nothing is installed that was not asked for.
 
 mod problem;
 
@@ -217,7 +217,7 @@ fn cycle(candidates: &[Candidate<'_>], first: &[Vec<usize>]) -> Option<Problem> 
             break;
         }
     }
-    // Everybody left waits for somebody left: who follows that meets somebody again.
+    // Every add-on that is left waits for another one that is left: following these leads back to one of them.
     let mut path: Vec<usize> = vec![*open.first()?];
     loop {
         let next = first

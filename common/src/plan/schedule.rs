@@ -21,7 +21,7 @@ struct Progress {
     state: State,
     /// Edges into it that still hold it.
     unmet: usize,
-    /// Whether something is sent for it or for a node behind it: otherwise nobody has to know when it is ready.
+    /// Whether something is sent for it or for a node behind it: otherwise it does not matter when it is ready.
     matters: bool,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// An object was applied, or there was nothing to send. How far it has to be watched before others can begin; `None`
-    /// where nobody waits for more: it has ended.
+    /// where nothing more is waited for: it has ended.
     pub fn applied(&mut self, node: NodeId) -> Option<Until> {
         self.set(node, State::Applied);
         let awaited = self.graph.leads_to(node).iter().filter(|edge| {

@@ -1,13 +1,13 @@
-//! Custom resources whose definition comes with the same command, judged by the schema in the set: nobody else can, for the
+//! Custom resources whose definition comes with the same command, judged by the schema in the set: only we can, for the
 //! API server does not serve their kind yet, and a wrong one would fail in the middle of the operation.
 //!
-//! What is judged is what a structural schema says (research/peers.md §1, Diff; apiextensions.k8s.io/v1): types, required and
+//! What is judged is what a structural schema says (apiextensions.k8s.io/v1): types, required and
 //! unknown fields, enums, bounds, lengths, patterns, list keys, and the same inside `allOf`, `anyOf`, `oneOf` and `not`.
 //! Defaults count as there, and a null where none may be counts as not there: the API server does the same before it judges.
 //! CEL rules (`x-kubernetes-validations`) and formats of texts are left to the API server; a definition with CEL rules is told
 //! once.
 //!
-//! Written here and not taken from the crate `jsonschema` (63 crates, research/crates.md): JSON Schema knows no pruning, no
+//! Written here and not taken from the crate `jsonschema` (it would bring 63 crates): JSON Schema knows no pruning, no
 //! int-or-string, no nullable, no embedded resource, and its patterns are not Go's. `regex-lite` is one crate without
 //! dependencies, linear in time, and its `\d`, `\w` and `\s` are ASCII as Go's are.
 
@@ -132,7 +132,7 @@ impl Schemas {
     }
 
     /// Judges every object whose kind is defined by the command. Returns what does not stop anything: fields that the API
-    /// server will drop, patterns and rules that nobody judged here.
+    /// server will drop, patterns and rules that were not judged here.
     ///
     /// # Errors
     /// [`SchemaError`], with every problem.

@@ -19,7 +19,7 @@ pub struct LiveObject {
     pub terminating: bool,
     /// Helm release, Flux, Argo CD or another owner as its labels and annotations tell, for refusals.
     pub other_owner: Option<String>,
-    /// The mark that says that nobody may delete it, as it is written ([`super::prune::keep::mark`]).
+    /// The mark that says that it may not be deleted, as it is written ([`super::prune::keep::mark`]).
     pub keep: Option<String>,
     /// Its controller, where an ownerReference names one.
     pub controlled_by: Option<Controller>,

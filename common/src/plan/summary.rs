@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// The example of the transcripts, whose bindings have a rank of their own here.
+    /// The example of the documentation, whose bindings have a rank of their own here.
     #[test]
     fn words() {
         let rbac = "rbac.authorization.k8s.io";

@@ -2,8 +2,8 @@
 //!
 //! Custom resources go while their controller lives, then what the API server calls, workloads, rights, configuration,
 //! definitions, and namespaces at the very end. A definition takes every object of its kind with it, also those of users,
-//! whose finalizers need the controller: where there are any it goes right after the custom resources (research/peers.md §1
-//! "Uninstall cascade", §3 item 9).
+//! whose finalizers need the controller: where there are any it is deleted right after the custom
+//! resources.
 
 pub mod holder;
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::fields::{condition, field, is_true, number, text};
 use super::{GRACE, Readiness};
 
-/// `progressDeadlineSeconds` of somebody who wants no deadline: Progressing is then never set.
+/// `progressDeadlineSeconds` where no deadline is wanted: Progressing is then never set.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 pub(super) fn deployment(object: &Value, now: Option<Timestamp>) -> Readiness {
@@ -72,7 +72,7 @@ pub(super) fn stateful_set(object: &Value) -> Readiness {
     if count(object, "replicas") > wanted {
         return Readiness::in_progress(surplus(object, wanted));
     }
-    // With OnDelete the revisions differ until somebody deletes the pods.
+    // With OnDelete the revisions differ until the pods are deleted.
     if text(object, &["spec", "updateStrategy", "type"]) == "OnDelete" {
         return counted(ready, wanted);
     }

@@ -16,7 +16,7 @@ use crate::api::names::hex_prefix;
 
 /// Annotations of an object may have 256 KiB together; a larger record is not begun, as rendering merges by itself.
 const MAX_RECORD: usize = 128 << 10;
-/// Deeper values are nobody's: the API server refuses them.
+/// No object has deeper values: the API server refuses them.
 const MAX_DEPTH: usize = 100;
 
 /// Which leaves of `spec.values` were filled in: JSON pointer → digest of the value.
@@ -59,7 +59,7 @@ impl Record {
     }
 }
 
-/// What an entry gives where nobody says otherwise: its values, over them the form's defaults.
+/// What an entry gives where nothing else is said: its values, over them the form's defaults.
 #[must_use]
 pub fn defaults(version: &AddonVersion) -> Map<String, Value> {
     let values = version.values.as_ref().unwrap_or(&Value::Null);

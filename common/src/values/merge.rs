@@ -36,7 +36,7 @@ impl Layer {
 /// Merges layers in the order of [`Layer`], whatever order they are given in; several of one layer in the order given.
 ///
 /// Maps merge deeply, everything else replaces; a null takes away what earlier layers set (RFC 7386). The first layer
-/// is taken as it is, its nulls too. A layer that is no map (the schemas forbid it) counts as empty.
+/// is taken as it is, its nulls too. A layer that is not a map (the schemas forbid it) counts as empty.
 #[must_use]
 pub fn merge(layers: &[(Layer, &Value)]) -> Value {
     let mut ordered: Vec<_> = layers

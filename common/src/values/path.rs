@@ -26,7 +26,7 @@ pub enum PathError {
     #[error("the path has more than {MAX_KEYS} keys")]
     TooLong,
     /// A path through text, a number or a list.
-    #[error("{at} is no map, so nothing can be set in it")]
+    #[error("{at} is not a map, so nothing can be set in it")]
     NotAMap {
         /// The path so far.
         at: String,

@@ -199,6 +199,16 @@ async fn replicas_under_an_autoscaler_yield() -> Result<()> {
         "upgrade scaled -n {} --channel {index} --yes",
         stage.namespace
     );
+    // The decision is part of the plan: a dry run says what the upgrade does.
+    let diff = format!("diff scaled -n {} --channel {index}", stage.namespace);
+    let diff = stage.run(&diff).await?;
+    ensure!(
+        diff.stdout
+            .contains("0 changed, 0 added, 0 pruned, 2 unchanged"),
+        "{}{}",
+        diff.stdout,
+        diff.stderr
+    );
     let output = stage.run(&upgrade).await?.done()?;
     let object = stage.must("deployment", "web").await?;
     ensure!(object["spec"]["replicas"] == 4, "{object:#}");

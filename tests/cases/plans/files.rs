@@ -131,7 +131,7 @@ async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
             "truncated.json",
             text.chars().take(text.len() / 2).collect(),
             1,
-            "it is no JSON, or was cut off",
+            "it is not valid JSON, or was cut off",
         ),
         ("huge.json", " ".repeat(17 << 20), 1, "16 MiB"),
         (
@@ -141,9 +141,14 @@ async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
                 "kubectl-addons.dev/v1\",\n",
             ),
             1,
-            "make it anew with this version",
+            "create it again with this version",
         ),
-        ("pod.yaml", "kind: Pod\n".to_owned(), 1, "it is no JSON"),
+        (
+            "pod.yaml",
+            "kind: Pod\n".to_owned(),
+            1,
+            "it is not valid JSON",
+        ),
         ("elsewhere.json", other, 4, "another cluster"),
     ] {
         stage.write(name, &content)?;

@@ -64,7 +64,7 @@ pub(super) async fn take_over(
                     again.created = applied.created;
                     Ok(again)
                 }
-                // Somebody wrote in between: the next operation takes the rest back.
+                // Another client wrote in between: the next operation takes the rest back.
                 Err(error) if error.is_conflict() => Ok(applied),
                 Err(error) => Err(error),
             }
@@ -128,7 +128,7 @@ async fn rewrite(
         };
         let patch = json!([
             {"op": "replace", "path": "/metadata/managedFields", "value": changed},
-            // A replacement that is no change is a precondition: 409 where somebody else wrote.
+            // A replacement that changes nothing is a precondition: 409 where another client wrote.
             {"op": "replace", "path": "/metadata/resourceVersion", "value": live.pointer("/metadata/resourceVersion")},
         ]);
         let call = Call::patch(&collection, name, JSON_PATCH, METADATA)

@@ -1,4 +1,4 @@
-//! Makes an object anew that cannot be changed in place: asked whether it could be made, deleted by its uid, waited for until
+//! Recreates an object that cannot be changed in place: asked whether it could be made, deleted by its uid, waited for until
 //! it is gone, created.
 //!
 //! The inventory is right at every point: until the creation is answered it holds the old object. Cut off before, the next
@@ -64,7 +64,7 @@ pub(super) async fn recreate(
         Deleted::Gone | Deleted::Held(_) => {}
         Deleted::Foreign => {
             return Err(conflict(
-                "it was made again by somebody else; run the command again",
+                "another client created it again; run the command again",
             ));
         }
     }
@@ -113,14 +113,14 @@ fn still_there(finalizers: &[String]) -> String {
         [] => "is still going".to_owned(),
         finalizers => format!("is held by finalizer {}", finalizers.join(", ")),
     };
-    format!("it was deleted to be made anew and {why}; run the command again when it is gone")
+    format!("it was deleted to be recreated and {why}; run the command again when it is gone")
 }
 
 /// The object is deleted, and not there again.
 fn lost(step: &Step, error: EngineError) -> EngineError {
     let code = error.code().unwrap_or_default();
     let message = format!(
-        "it was deleted to be made anew, which failed: {}; the next run creates it",
+        "it was deleted to be recreated, which failed: {}; the next run creates it",
         error.words()
     );
     match error {

@@ -79,7 +79,7 @@ fn what_others_did_makes_a_plan_stale_or_needless() {
     let mut noise = known.clone();
     noise.metadata.resource_version = Some("7".into());
     noise.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
-    assert_eq!(moved(&known, &noise), None, "a label is no reason");
+    assert_eq!(moved(&known, &noise), None, "a label is not a reason");
 
     let upgraded = record("2", Phase::Ready);
     assert!(moved(&known, &upgraded).is_some());
@@ -88,7 +88,7 @@ fn what_others_did_makes_a_plan_stale_or_needless() {
     assert!(!busy.is_empty());
     assert!(
         is_done(&upgraded, &known, &busy),
-        "somebody else did what this plan wants"
+        "another client did what this plan wants"
     );
     assert!(!is_done(&record("3", Phase::Ready), &known, &busy));
 

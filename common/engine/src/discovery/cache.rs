@@ -59,7 +59,7 @@ impl Cache {
         (stored.format == FORMAT && fresh && !stored.kinds.is_empty()).then_some(stored.kinds)
     }
 
-    /// Writes the kinds; a disk that cannot be written is no error.
+    /// Writes the kinds; a disk that cannot be written is not an error.
     pub(crate) fn store(&self, kinds: &KindTable, now: Timestamp) {
         let storing = Storing {
             format: FORMAT,

@@ -9,10 +9,10 @@ use common::api::names;
 use super::super::request::Call;
 use super::EngineError;
 
-/// Longest piece of an answer that is no Status (a proxy's page) that an error repeats.
+/// Longest piece of an answer that is not a Status (a proxy's page) that an error repeats.
 const LONGEST_TEXT: usize = 200;
 
-/// The error of an answer that is no success.
+/// The error of an answer that is not a success.
 pub(crate) fn error(call: &Call, server: &str, code: u16, body: &[u8]) -> EngineError {
     match serde_json::from_slice::<Status>(body) {
         Ok(status) => of_status(call, server, code, Some(&status), status.message.clone()),

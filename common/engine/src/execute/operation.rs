@@ -258,7 +258,7 @@ impl Operation<'_> {
             (Some(failure), ..) => Some(format!("{} failed", failure.key)),
             (_, Some((key, _)), _) => Some(format!("{key} is not ready")),
             (_, _, Some((key, _))) => Some(format!("{key} was skipped")),
-            _ if Instant::now() >= self.deadline => Some("the time is over".to_owned()),
+            _ if Instant::now() >= self.deadline => Some("timed out".to_owned()),
             _ => None,
         }
     }
@@ -324,7 +324,7 @@ impl Operation<'_> {
                 Either::Right((lost, _)) => return Err(lost),
             }
         };
-        // An empty namespace left behind is no reason to keep the record; who may not look may not delete either.
+        // An empty namespace left behind is not a reason to keep the record; who may not read it may not delete it either.
         let why = match removal {
             Ok(Removal::Removed) => {
                 report.pruned.push(key);

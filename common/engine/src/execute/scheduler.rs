@@ -192,7 +192,7 @@ impl<'a> Scheduler<'a> {
             (_, Some(definition)) => Some(Watched::Definition(definition)),
             // The plan was made with the kinds of definitions that are as wanted.
             (Until::Served, None) => None,
-            // What is waited for by nobody is ready.
+            // What is not waited for is ready.
             (Until::Ready, None) => self.target(node).cloned().map(Watched::Object),
         };
         match watched {
@@ -322,7 +322,7 @@ impl<'a> Scheduler<'a> {
             self.watches.give_up(*node);
             let readiness = Readiness {
                 status: Status::InProgress,
-                message: format!("nobody looked at it yet: {why}"),
+                message: format!("it was not looked at yet: {why}"),
             };
             if let (Some(key), Some(part)) = (self.key(*node).cloned(), self.part_mut(*node)) {
                 part.applied.report.not_ready.push((key, readiness));
@@ -342,7 +342,7 @@ impl<'a> Scheduler<'a> {
         for part in 0..self.parts.len() {
             let busy = self.parts.get(part).is_some_and(|part| part.is_known);
             if busy && !self.has_watches(part) {
-                self.give_up(part, "the time is over");
+                self.give_up(part, "timed out");
             }
         }
     }

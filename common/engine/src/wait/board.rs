@@ -17,7 +17,7 @@ use super::super::event::Event;
 use super::super::facts::Facts;
 use super::super::watch::Seen;
 
-/// How long an object is waited for before somebody looks why.
+/// How long an object is waited for before the cause is searched.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How long what was found then is good for.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
@@ -25,7 +25,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// A [`Board`] that several futures of one task write on.
 pub(super) struct Shared<'a> {
     board: Mutex<Board<'a>>,
-    /// Something is lacking that somebody has to read.
+    /// Something is missing that has to be read.
     pub(super) lacking: Notify,
     /// As `lacking`, for the endpoints.
     pub(super) calling: Notify,
@@ -80,10 +80,10 @@ pub(super) struct Entry {
     pub(super) readiness: Readiness,
     /// The words without the blocker's.
     message: String,
-    /// The object as it was seen last; `None` = never, or it was made anew since.
+    /// The object as it was seen last; `None` = never, or it was created again since.
     pub(super) object: Option<Value>,
     is_there: bool,
-    /// Its end is known although nobody saw it.
+    /// Its end is known although it was not observed.
     has_ended: bool,
     told: bool,
     /// When it was first seen not to be ready.
@@ -184,7 +184,7 @@ impl<'a> Board<'a> {
         objects.flat_map(called_namespaces).collect()
     }
 
-    /// The object that has waited longest without somebody looking why, where it is time to look.
+    /// The object that has waited longest without a search for the cause, where it is time to search.
     pub(super) fn due(&self) -> Option<(ObjectKey, Value)> {
         let due = self.entries.iter().filter(|(_, entry)| {
             entry.told && !entry.is_settled() && entry.pending_since.elapsed() >= PATIENCE
@@ -204,7 +204,7 @@ impl<'a> Board<'a> {
         Some((*key).clone())
     }
 
-    /// Notes how such a Job ended, or that nobody knows.
+    /// Notes how such a Job ended, or that this is not known.
     pub(super) fn end(&mut self, key: &ObjectKey, end: Option<Readiness>) {
         let Some((key, entry)) = self.entries.iter_mut().find(|(known, _)| **known == key) else {
             return;
@@ -307,7 +307,7 @@ impl<'a> Board<'a> {
 }
 
 impl Entry {
-    /// Whether somebody should look why it waits: nobody has, or long ago.
+    /// Whether the cause should be searched: it was not yet, or long ago.
     pub(super) fn needs_a_look(&self) -> bool {
         self.looked
             .is_none_or(|looked| looked.elapsed() >= LOOK_AGAIN)

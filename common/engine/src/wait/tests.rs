@@ -100,7 +100,7 @@ fn a_blocker_stands_behind_the_words_until_it_is_over() {
     let mut board = Board::new(&keys, &events);
     let now = Timestamp::UNIX_EPOCH;
     board.see(Seen::Listed(vec![deployment("a", 0)]), now);
-    assert!(board.due().is_none(), "nobody looks at once");
+    assert!(board.due().is_none(), "no one looks at once");
     let blocker = || Some(Blocker::new("pod a-1", "ImagePullBackOff", "no such image"));
     board.explain(&a, blocker(), now);
     board.explain(&a, blocker(), now);
@@ -147,7 +147,7 @@ fn a_job_that_goes_by_its_time_to_live_is_not_missed() {
         (Seen::Deleted(job(complete)), "a Current"),
         // Its end fell between two watches.
         (Seen::Listed(Vec::new()), "a Current"),
-        // Somebody deleted it.
+        // Another client deleted it.
         (Seen::Deleted(job(json!({"active": 1}))), "a InProgress"),
     ] {
         let told = Told::default();

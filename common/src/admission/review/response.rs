@@ -135,7 +135,7 @@ impl Response {
 }
 
 /// The status of a denial, without details: where a 422 lists causes, kubectl prints them in place of the message, and
-/// nobody reads who denied it.
+/// the reader does not learn who denied it.
 fn status(denial: Denial) -> Status {
     Status {
         status: "Failure",

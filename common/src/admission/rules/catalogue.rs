@@ -237,7 +237,7 @@ pub fn one_source(catalogue: &AddonCatalogue) -> Vec<Problem> {
         .collect()
 }
 
-/// kops prunes every object of a kind where no label selector narrows it (kops-channels 1.8): a warning, for kops
+/// kops prunes every object of a kind where no label selector narrows it: a warning, for kops
 /// reads these entries, and our own pruning goes by the inventory.
 #[must_use]
 pub fn prune_without_selector(catalogue: &AddonCatalogue) -> Vec<String> {
@@ -258,13 +258,13 @@ pub fn prune_without_selector(catalogue: &AddonCatalogue) -> Vec<String> {
     warnings
 }
 
-/// A catalogue that is neither a source nor a copy is used by nobody but installations beside it.
+/// A catalogue that is neither a source nor a copy is used only by installations beside it.
 #[must_use]
 pub fn outside_system_namespace(catalogue: &AddonCatalogue, settings: &Settings) -> Option<String> {
     let elsewhere = !is_source(catalogue, settings) && !is_copy(catalogue);
     elsewhere.then(|| {
         format!(
-            "catalogues outside namespace {} are no sources: only installations in the same namespace can use this one",
+            "catalogues outside namespace {} are not sources: only installations in the same namespace can use this one",
             settings.system_namespace
         )
     })

@@ -54,7 +54,7 @@ fn is_released(marks: &Marks, facts: &Facts) -> bool {
     marks.annotation(ANNOTATION_RELEASED).is_some() || facts.is_unguarded(marks.namespace())
 }
 
-/// Only the core group and the loop set coreAddon, and nobody takes it back (semantics 8).
+/// Only the core group and the loop set coreAddon, and it is never taken back (semantics 8).
 #[must_use]
 pub fn core_flag(
     new: &Marks,
@@ -212,7 +212,7 @@ pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Optio
         Problem::invalid(
             "target-namespace",
             "spec.targetNamespace",
-            format!("{name} is no name of a namespace; set spec.targetNamespace"),
+            format!("{name} is not a valid name of a namespace; set spec.targetNamespace"),
         )
     })
 }

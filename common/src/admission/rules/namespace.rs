@@ -57,7 +57,7 @@ pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
     ))
 }
 
-/// The guarded label is not taken away while it is true: without it nobody would ask before a deletion.
+/// The guarded label is not taken away while it is true: without it a deletion would not be judged.
 #[must_use]
 pub fn guarded_label(
     new: &Marks,

@@ -36,7 +36,7 @@ pub enum EntryProblem {
     /// No manifest.
     #[error("it has no manifest: set a URL, or a path relative to the index")]
     NoManifest,
-    /// The version cannot be read (kops-channels T5).
+    /// The version cannot be read.
     #[error("version {0}")]
     Version(VersionError),
     /// A field has the wrong type.
@@ -99,7 +99,7 @@ pub(super) fn read(
     Ok((name, version))
 }
 
-/// The name part of an annotation key (kops-channels §1.6); kops would install first and fail then.
+/// The name part of an annotation key; kops would install first and fail then.
 fn check_name(name: &str) -> Result<(), EntryProblem> {
     if name.is_empty() {
         return Err(EntryProblem::NoName);

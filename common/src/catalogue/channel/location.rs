@@ -20,7 +20,7 @@ pub struct LocationError {
 /// A manifest with a scheme stands for itself. `base` is a URL of any scheme, or a file path, which gives a file path.
 ///
 /// # Errors
-/// [`LocationError`]: `base` has a scheme and is no URL, or the manifest is no reference.
+/// [`LocationError`]: `base` has a scheme and is not a URL, or the manifest is not a reference.
 pub fn resolve_manifest(base: &str, manifest: &str) -> Result<String, LocationError> {
     // The second is a plain manifest, which is its own index (see `parse`).
     if has_scheme(manifest) || manifest == base {

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-/// Every field of the format (kops-channels §1.1).
+/// Every field of the format.
 const FIELDS: [&str; 21] = [
     "kind",
     "apiVersion",
@@ -27,10 +27,10 @@ const FIELDS: [&str; 21] = [
     "labelSelector",
     "fieldSelector",
 ];
-/// The only field that is no text, list or map.
+/// The only field that is not a text, a list or a map.
 const NEEDS_PKI: &str = "needsPKI";
 
-/// Whether a document is an index: `kind: Addons` and no apiVersion (kops-channels §1.1).
+/// Whether a document is an index: `kind: Addons` and no apiVersion.
 pub(super) fn is_index(root: &Map<String, Value>) -> bool {
     let field = |name: &str| {
         let mut fields = root.iter();

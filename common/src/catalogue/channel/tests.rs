@@ -1,4 +1,4 @@
-//! Tables T1b (last line), T5, T6, T9 and T11 of kops-channels §2, and what kops leaves open.
+//! What kops does with an index, row by row, and what it leaves open.
 
 use super::*;
 
@@ -121,7 +121,7 @@ fn an_unreadable_range_is_a_warning() {
     }
 }
 
-/// T5 and the list of kops-channels §1.1.
+/// Versions and fields that kops refuses.
 #[test]
 fn bad_entries_are_named() {
     let index = |entry: &str| {
@@ -213,7 +213,7 @@ fn table_t6_the_first_document_decides() {
         two.spec.addons[0].versions[0].manifest_hash,
         version.manifest_hash
     );
-    // kind Addons of another group is no index.
+    // kind Addons of another group is not an index.
     let foreign = read(&format!("apiVersion: x/v1\n{index}"));
     assert!(foreign.spec.addons[0].name.starts_with("manifest-"));
     assert_eq!(read(&format!("apiVersion: ''\n{index}")).name, "example");

@@ -9,7 +9,7 @@ use addons_versions::tolerant;
 pub(super) enum Rank {
     /// Without a version.
     Unversioned,
-    /// With one that cannot be read: replaces none that can (kops-channels §1.2).
+    /// With one that cannot be read: replaces none that can.
     Unreadable,
     /// With a version.
     Versioned(Version),

@@ -1,4 +1,4 @@
-//! Selection by both rule sets (kops-channels §1.3, table T4; semantics 3, 11).
+//! Selection by both rule sets (semantics 3, 11).
 
 use super::*;
 use crate::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion, Constraints};
@@ -107,7 +107,7 @@ fn unreadable_ranges_and_ties_are_warnings() {
     );
 }
 
-/// Semantics 11, kops-channels §1.3.
+/// Semantics 11.
 #[test]
 fn of_equal_versions_the_later_entry_wins() {
     let (a, b) = (("1.0.0", "a", "", ""), ("v1", "b", "", ""));
@@ -166,7 +166,7 @@ fn by_the_channels_rules_the_later_entry_wins_where_id_or_hash_differ() {
             "2.0.0/a: the later entry with id b wins",
         ],
     );
-    // Hand-written indexes without id and hash: the first one, for ever (kops-channels §1.3).
+    // Hand-written indexes without id and hash: the first one, for ever.
     let rows = [("1.1.0", "", "", ""), ("1.4.0", "", "", "")];
     check(
         &rows,

@@ -162,7 +162,7 @@ impl KeptKind {
     }
 }
 
-/// API groups that Kubernetes itself serves. Many CRDs live in groups ending in `k8s.io` as well, so the suffix is no sign.
+/// API groups that Kubernetes itself serves. Many CRDs live in groups ending in `k8s.io` as well, so the suffix tells nothing.
 const BUILT_IN_GROUPS: [&str; 24] = [
     "",
     "admissionregistration.k8s.io",

@@ -37,7 +37,7 @@ pub enum ManifestError {
         #[source]
         problem: YamlProblem,
     },
-    /// A document or list item that is no map.
+    /// A document or list item that is not a map.
     #[error("{place}: {found} stands where a Kubernetes object is expected")]
     NotAnObject {
         /// Where.
@@ -67,7 +67,7 @@ pub enum ManifestError {
     },
     /// A name that cannot be part of a URL.
     #[error(
-        "{place}: {field} {value:?} is no name of an object: it is empty or has a / or % in it"
+        "{place}: {field} {value:?} is not a valid object name: it is empty or has a / or % in it"
     )]
     InvalidName {
         /// The object.

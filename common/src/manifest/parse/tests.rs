@@ -111,7 +111,7 @@ fn errors_name_field_and_place() {
         ),
         (
             "apiVersion: v1\nkind: X\nmetadata: {name: a/../b}\n",
-            "m.yaml:1: metadata.name \"a/../b\" is no name of an object: it is empty or has a / or % in it",
+            "m.yaml:1: metadata.name \"a/../b\" is not a valid object name: it is empty or has a / or % in it",
         ),
         (
             "apiVersion: v1\nkind: X\nmetadata: {name: a, labels: {v: 1.10}}\n",
@@ -165,7 +165,7 @@ fn limits_hold() {
     );
 }
 
-/// Research/kkp.md §6.12: warn and keep the last, unless asked to be strict; two objects in one document are no repeated key.
+/// The directory controller of KKP: warn and keep the last, unless asked to be strict; two objects in one document are not a repeated key.
 #[test]
 fn a_repeated_key_is_a_warning_unless_an_object_would_be_lost() {
     let twice = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: '1'\n  k: '2'\n";

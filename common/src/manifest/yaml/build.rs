@@ -275,7 +275,7 @@ impl<'t, 'o> Builder<'t, 'o> {
         }
     }
 
-    /// What is to be done with the place of every node that is no key.
+    /// What is to be done with the place of every node that is not a key.
     fn begin_value(&mut self, span: &Span) -> Result<(), YamlError> {
         if self.has_tab_after_dash
             && let Some(Content::List(_, true)) = self.frames.last().map(|frame| &frame.content)

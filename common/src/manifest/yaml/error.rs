@@ -50,7 +50,7 @@ pub enum YamlProblem {
     #[error("the separator --- takes a line of its own: put what follows it on the next line")]
     Separator,
     /// Not UTF-8.
-    #[error("these bytes are no UTF-8 text: save the file as UTF-8")]
+    #[error("these bytes are not UTF-8 text: save the file as UTF-8")]
     NotUtf8,
     /// A control character, NUL for example.
     #[error(
@@ -61,7 +61,7 @@ pub enum YamlProblem {
     #[error("U+{0:04X} ends a line for Kubernetes: put the text in double quotes and escape it")]
     LineSeparator(u32),
     /// A tab between the dash of a list and its element.
-    #[error("a tab behind - is no indentation for Kubernetes: use blanks")]
+    #[error("Kubernetes does not take a tab after - as indentation: use spaces")]
     TabAfterDash,
     /// `\/`, which only JSON knows.
     #[error("the escape \\/ is known only in JSON: write a bare /")]
@@ -105,7 +105,7 @@ pub enum YamlProblem {
     /// A tag that the text does not fit.
     #[error("this cannot be read as !!{0}")]
     Tag(&'static str),
-    /// `!!binary` that is no base64 of UTF-8 text.
+    /// `!!binary` that is not base64 of UTF-8 text.
     #[error("!!binary has to be base64 of UTF-8 text: put other bytes into binaryData")]
     Binary,
     /// An alias inside of its own anchor.

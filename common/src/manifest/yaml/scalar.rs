@@ -235,7 +235,7 @@ fn float_key(float: f64) -> Result<String, YamlProblem> {
     Ok(format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs()))
 }
 
-/// `!!binary` becomes the text that it encodes; the original replaces bytes that are no text without a word.
+/// `!!binary` becomes the text that it encodes; the original replaces bytes that are not text without a warning.
 fn binary(text: &str) -> Result<Scalar<'static>, YamlProblem> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
     let bytes = base64::engine::general_purpose::STANDARD

@@ -14,7 +14,7 @@ fn error(text: impl AsRef<[u8]>) -> YamlError {
         .unwrap()
 }
 
-/// kops-channels T11: text, number of documents. kops counts empty texts as documents, Kubernetes does not.
+/// Text, number of documents. kops counts empty texts as documents, Kubernetes does not.
 #[test]
 fn streams_are_cut_at_separator_lines() {
     for (text, count) in [

@@ -31,7 +31,7 @@ pub struct Breakage {
     pub loses: Hurt,
     /// Objects that become invalid and lose nothing.
     pub invalid: Hurt,
-    /// Why live objects could not be read, where they could not: then nobody knows what breaks.
+    /// Why live objects could not be read, where they could not: then it is not known what breaks.
     pub unseen: Option<String>,
 }
 
@@ -137,7 +137,7 @@ impl Scan {
             match count {
                 0 if unseen.is_some() => changes.push(change.to_string()),
                 0 => harmless.push(format!("{definition}: {change}, {}", change.harmless())),
-                count => changes.push(format!("{change}, {}", self.somebody(change, *count))),
+                count => changes.push(format!("{change}, {}", self.counted(change, *count))),
             }
         }
         let mut warnings = told(definition, harmless);
@@ -160,7 +160,7 @@ impl Scan {
         (Some(breakage).filter(Breakage::is_one), warnings)
     }
 
-    fn somebody(&self, change: &Change, count: usize) -> String {
+    fn counted(&self, change: &Change, count: usize) -> String {
         let least = if self.more { "at least " } else { "" };
         let objects = if count == 1 { "object" } else { "objects" };
         change.breaking(&format!("{least}{count} live {objects}"), count)

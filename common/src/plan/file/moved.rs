@@ -54,7 +54,7 @@ fn words(differences: &[Difference], addons: &[String]) -> String {
     text
 }
 
-/// What moved in the record alone: where there is no plan any more, it tells why.
+/// What moved in the record alone: where there is no plan any more, this says why.
 #[must_use]
 pub fn moved_record(then: &PlannedInstallation, now: Option<&RecordFacts>) -> Vec<Difference> {
     let mut found = Found::default();
@@ -122,7 +122,7 @@ impl Found {
         let subject = format!("installation {name}");
         match (then, now) {
             (None, None) => {}
-            (None, Some(_)) => self.add(subject, "somebody made it"),
+            (None, Some(_)) => self.add(subject, "another client created it"),
             (Some(_), None) => self.add(subject, "it is gone"),
             (Some(then), Some(now)) if then.uid != now.uid => {
                 self.add(subject, "it is another one of that name, made since");
@@ -134,7 +134,7 @@ impl Found {
                 if then.inventory != now.inventory {
                     self.add(
                         &subject,
-                        "its inventory moved: somebody installed or upgraded it",
+                        "its inventory changed: another client installed or upgraded it",
                     );
                 }
                 if then.operation != now.operation {
@@ -248,10 +248,7 @@ impl Found {
         self.set(&set(&then.retained), &set(&now.retained), "retained");
         for breakage in &now.breakages {
             if !then.breakages.contains(breakage) {
-                self.add(
-                    &then.installation,
-                    format!("nobody has accepted: {breakage}"),
-                );
+                self.add(&then.installation, format!("not accepted: {breakage}"));
             }
         }
         if then.create_namespace != now.create_namespace && self.differences.is_empty() {

@@ -11,7 +11,7 @@ pub const LARGEST: usize = 16 << 20;
 const DIGEST: &str = "digest";
 const ALGORITHM: &str = "sha256:";
 
-/// Why a file is no plan that can be run.
+/// Why a file is not a plan that can be run.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// Too many bytes.
@@ -19,7 +19,7 @@ pub enum FileError {
     TooLarge,
     /// Cut off, or no JSON at all.
     #[error(
-        "line {line}, column {column}: it is no JSON, or was cut off; make it anew: kubectl addons plan NAME… -o FILE"
+        "line {line}, column {column}: it is not valid JSON, or was cut off; create it again: kubectl addons plan NAME… -o FILE"
     )]
     NotJson {
         /// Line.
@@ -37,7 +37,7 @@ pub enum FileError {
     },
     /// A plan of another version of this tool.
     #[error(
-        "it is an {KIND} of {found}, and this program reads {API_VERSION}; make it anew with this version: kubectl addons plan NAME… -o FILE"
+        "it is an {KIND} of {found}, and this program reads {API_VERSION}; create it again with this version: kubectl addons plan NAME… -o FILE"
     )]
     OtherVersion {
         /// Its apiVersion.
@@ -45,7 +45,7 @@ pub enum FileError {
     },
     /// Its content is not what its digest says.
     #[error(
-        "its digest is {expected}, but its content has {actual}: it was changed after it was made\nlook:   compare it with the plan that was reviewed\naccept: make it anew: kubectl addons plan NAME… -o FILE"
+        "its digest is {expected}, but its content has {actual}: it was changed after it was made\nlook:   compare it with the plan that was reviewed\naccept: create it again: kubectl addons plan NAME… -o FILE"
     )]
     Tampered {
         /// What it says.
@@ -101,7 +101,7 @@ pub fn read(bytes: &[u8]) -> Result<PlanFile, FileError> {
 /// The JSON of a plan file with its digest, and that digest.
 ///
 /// # Errors
-/// [`FileError::TooLarge`]; a value that is no JSON.
+/// [`FileError::TooLarge`]; a value that is not valid JSON.
 pub fn write(file: &PlanFile) -> Result<(Value, String), FileError> {
     let mut value = serde_json::to_value(file).map_err(FileError::Malformed)?;
     let digest = digest_of(&value);

@@ -62,7 +62,7 @@ fn everything_that_moved_is_listed() {
             is("installation kube-system/web: it is another one of that name, made since")),
         (vec![("/record/spec", json!("s2"))], is("installation kube-system/web: its spec or its marks changed")),
         (vec![("/record/inventory", json!("i2")), ("/record/operation", json!(true))], vec![
-            "installation kube-system/web: its inventory moved: somebody installed or upgraded it".to_owned(),
+            "installation kube-system/web: its inventory changed: another client installed or upgraded it".to_owned(),
             "installation kube-system/web: an operation is under way, or was cut off".to_owned()]),
         (vec![("/entry/digest", json!("e2")), ("/to/manifestHash", json!("0123456789abcdef0123456789abcdef"))], vec![
             "web in index file:///index.yaml, spec.addons[0].versions[0]: the entry changed".to_owned(),
@@ -90,7 +90,7 @@ fn everything_that_moved_is_listed() {
         (vec![("/prune", json!([]))], is("shop/ConfigMap old: it would not be deleted any more")),
         (vec![("/retained", json!([]))], is("shop/PersistentVolumeClaim data: it would not be retained any more")),
         (vec![("/breakages", json!(["field spec.a goes away"]))],
-            is("kube-system/web: nobody has accepted: field spec.a goes away")),
+            is("kube-system/web: not accepted: field spec.a goes away")),
         (vec![("/createNamespace", json!("web"))], is("kube-system/web: another namespace would be created")),
     ];
     for (change, expected) in rows {
@@ -158,7 +158,7 @@ fn bad_files_are_one_clear_error() {
     };
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     for (bytes, expected) in [
-        (String::new(), "line 1, column 0: it is no JSON"),
+        (String::new(), "line 1, column 0: it is not valid JSON"),
         (
             text.get(..text.len() / 2).unwrap().to_owned(),
             "line 1, column ",

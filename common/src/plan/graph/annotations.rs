@@ -1,4 +1,4 @@
-//! What existing manifests say about order, in the words of four tools (research/peers.md §1, row "User order").
+//! What existing manifests say about order, in the words of four tools.
 //!
 //! | annotation | tool | what it does with a malformed value, and so do we |
 //! |---|---|---|

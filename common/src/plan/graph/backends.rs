@@ -122,7 +122,7 @@ fn pods<'a>(weak: &Weak<'_, 'a>) -> BTreeMap<Name<'a>, Vec<NodeId>> {
 }
 
 /// What cert-manager makes a webhook's certificate of: issuer → Certificate → its Secret's issuer or workload. Without these
-/// edges a configuration that judges everything would be put before what feeds it (research/peers.md §5, lesson).
+/// edges a configuration that judges everything would be put before what feeds it.
 fn certificates(weak: &mut Weak<'_, '_>) {
     let certificates: Vec<_> = weak.draft.of_kind(CERT_MANAGER, "Certificate").collect();
     let mut made: BTreeMap<Name<'_>, NodeId> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! A cycle: what nobody can order, named edge by edge.
+//! A cycle: objects without an order, named edge by edge.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -45,7 +45,7 @@ impl Cycle {
 }
 
 impl Cycle {
-    /// What may be changed: the first kind of order in the cycle that somebody wrote down, and the objects around it.
+    /// What may be changed: the first kind of order in the cycle that is written in a manifest, and the objects around it.
     fn way_out(&self) -> Option<String> {
         let mut reasons = self.steps.iter().map(|(_, reason)| *reason);
         let (reason, written) = reasons.find_map(|reason| Some((reason, reason.written()?)))?;

@@ -201,7 +201,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Sorts the edges. Where one says no more than another between the same nodes, it goes: `Ready` includes `Applied`,
-    /// but not `Served`, which holds also where nobody waits for readiness.
+    /// but not `Served`, which holds also where readiness is not waited for.
     pub fn settle(&mut self) {
         self.edges.sort();
         let strong: HashSet<(NodeId, NodeId)> = self

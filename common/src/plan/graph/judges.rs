@@ -37,7 +37,7 @@ pub(super) fn api_services(weak: &mut Weak<'_, '_>) {
     }
 }
 
-/// Webhook configuration → objects that it judges. A validating webhook that may be ignored is no order: without it the object
+/// Webhook configuration → objects that it judges. A validating webhook that may be ignored gives no order: without it the object
 /// is accepted all the same; a mutating one would not have mutated it.
 pub(super) fn judges(weak: &mut Weak<'_, '_>) {
     for kind in [
@@ -125,7 +125,7 @@ impl<'a> Webhook<'a> {
 
     /// Whether an object, or the pods that it runs, come before this webhook.
     ///
-    /// Definitions and namespaces never wait for a judge (product.md 3, Order), nor do the accounts, roles and settings of
+    /// Definitions and namespaces never wait for a judge, nor do the accounts, roles and settings of
     /// the configuration's own add-on: its backend may read them without naming them, and would never be ready. Its
     /// workloads wait only where the selectors leave no doubt, for the same reason. What Kubernetes itself runs on in
     /// kube-system waits for no judge either: that one runs on it. (In kops' many-addons, the load balancer's webhook judges

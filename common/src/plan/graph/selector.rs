@@ -20,7 +20,7 @@ pub(super) enum Label<'a> {
 pub(super) enum Verdict {
     /// It does not.
     No,
-    /// That depends on labels nobody knows.
+    /// That depends on labels that are not known.
     Perhaps,
     /// It does.
     Yes,

@@ -60,7 +60,7 @@ pub(super) fn stages(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
     }
 }
 
-/// The place of every object. One that nobody placed comes along with the first that needs it: Argo CD does so with namespaces
+/// The place of every object. One without a place comes along with the first that needs it: Argo CD does so with namespaces
 /// and definitions, and what a hook names would else wait for the hook.
 fn places(draft: &mut Draft<'_>, said: &BTreeMap<NodeId, Stage>) -> Vec<Option<Place>> {
     draft.settle();
@@ -82,7 +82,7 @@ fn places(draft: &mut Draft<'_>, said: &BTreeMap<NodeId, Stage>) -> Vec<Option<P
             .iter()
             .skip(start)
             .take_while(|edge| edge.from == node);
-        // Between an object and a gate, whose part is nobody's, places pass.
+        // Between an object and a gate, which belongs to no add-on, places pass.
         let first = after
             .filter(|edge| match (part(node), part(edge.to)) {
                 (Some(one), Some(other)) => one == other,

@@ -1,5 +1,4 @@
-//! Marks on live objects that say that nobody may delete them, ours and those of peers (research/peers.md §1 "Keep / protect
-//! annotations").
+//! Marks on live objects that say that they may not be deleted, ours and those of other tools.
 
 use std::collections::BTreeMap;
 

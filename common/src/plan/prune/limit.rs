@@ -39,7 +39,7 @@ impl PruneLimit {
     }
 }
 
-/// Most of a set is what nobody expects.
+/// Pruning most of a set is rarely intended.
 impl Default for PruneLimit {
     fn default() -> Self {
         Self(50)

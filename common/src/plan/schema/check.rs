@@ -54,7 +54,7 @@ struct Level<'a> {
     base: &'a Value,
     /// Whether `schema` is the structural one.
     structural: bool,
-    /// Whether this is an object of the cluster: its apiVersion, kind and metadata are judged by nobody here.
+    /// Whether this is an object of the cluster: its apiVersion, kind and metadata are not judged here.
     embedded: bool,
 }
 
@@ -234,7 +234,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// `allOf` and its kin; what an alternative does not like is no problem by itself.
+    /// `allOf` and its kin; what one alternative refuses is not a problem by itself.
     fn junctors(&mut self, level: Level<'a>, value: &'a Value) {
         let branch = |schema: &'a Value| Level {
             schema,

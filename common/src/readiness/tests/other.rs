@@ -119,7 +119,7 @@ fn with(conditions: &[(&str, &str)]) -> Value {
     json!({"status": {"conditions": conditions}})
 }
 
-/// Table T12 of research/kops-channels.md, where an object that is not healthy waits. Its rows on Deployments stand in
+/// What kops says of other objects, where an object that is not healthy waits. Its rows on Deployments stand in
 /// `workload`; a row that kstatus judges otherwise says so.
 #[test]
 fn conditions_that_kops_judges() {
@@ -229,7 +229,7 @@ fn conditions_that_others_judge() {
             InProgress,
             "waiting: R",
         ),
-        // Without metrics it does not scale; that is no reason to call the add-on broken.
+        // Without metrics it does not scale; that is not a reason to call the add-on broken.
         (
             hpa,
             with(&[("AbleToScale", "True"), ("ScalingActive", "False")]),
@@ -257,7 +257,7 @@ fn conditions_that_others_judge() {
     }
 }
 
-/// Row "New CR has no status yet" of research/peers.md 1.
+/// A custom resource whose controller has not seen it yet has no status.
 #[test]
 fn a_custom_resource_gets_a_moment_to_be_reported_on() {
     let made = |status: Value| json!({"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "status": status});

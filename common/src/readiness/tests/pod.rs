@@ -116,7 +116,7 @@ fn jobs() {
     );
 }
 
-/// Row Job of research/peers.md 4: one that its time to live deletes has done its work (Flux).
+/// A Job that its time to live deletes has done its work (Flux).
 #[test]
 fn jobs_that_go_by_themselves() {
     let ended = |kind: &str| json!({"conditions": [c(kind, "True", "R", "")]});
@@ -137,7 +137,7 @@ fn jobs_that_go_by_themselves() {
             "completed",
         ),
         (job(json!(0), ended("Failed")), true, Failed, "failed: R"),
-        // Somebody else deleted it before its end.
+        // Another client deleted it before its end.
         (
             job(json!(0), json!({"active": 1})),
             true,
@@ -192,7 +192,7 @@ fn jobs_that_nobody_saw() {
     assert_eq!(of(&[started.clone(), completed.clone()]), done);
     let failure = Some((Failed, "failed: BackoffLimitExceeded, m".to_owned()));
     assert_eq!(of(&[failed, completed.clone(), other]), failure);
-    // Begun anew since.
+    // Begun again since.
     let again = event("job-controller", "SuccessfulCreate", "2026-01-01T00:01:00Z");
     assert_eq!(of(&[completed, again]), None);
 }

@@ -17,7 +17,7 @@ fn calls(service: &str, bundle: &str) -> Value {
     json!({"name": format!("{bundle}.example.com"), "clientConfig": {"service": service, "caBundle": bundle}})
 }
 
-/// Row "webhooks" of research/peers.md 4.
+/// A webhook without an endpoint blocks whatever it judges.
 #[test]
 fn somebody_has_to_answer() {
     let ready = json!([{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}]);

@@ -94,7 +94,7 @@ fn deployments() {
     check(kind, json!({"spec": {}}), InProgress, "0/1 ready");
 }
 
-/// The rows of table T12 (research/kops-channels.md) on Deployments, with the counts that kops does not look at.
+/// What kops says of these Deployments, with the counts that kops does not look at.
 #[test]
 fn deployments_that_kops_judges() {
     let kind = "apps/Deployment";
@@ -126,7 +126,7 @@ fn deployments_that_kops_judges() {
         InProgress,
         "waiting: R",
     );
-    // kops: healthy, kstatus: in progress. Ours (semantics 17): the next pod cannot be made either, and nobody would say so.
+    // kops: healthy, kstatus: in progress. Ours (semantics 17): the next pod cannot be made either, and nothing else would say so.
     check(kind, with(&[("ReplicaFailure", "True")]), Failed, "R");
     check(
         kind,

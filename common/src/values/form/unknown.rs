@@ -11,7 +11,7 @@ use crate::values::path::Path;
 /// Most unknown paths for which the nearest field is looked up: an edit distance to every field costs time.
 const MAX_HINTS: usize = 20;
 
-/// The outermost paths of `values` at which the form has no field, and where it has fields below, what is no map: that would
+/// The outermost paths of `values` at which the form has no field, and where it has fields below, what is not a map: that would
 /// take away what the catalogue says beside them.
 #[must_use]
 pub fn unknown(form: &[FormField], values: &Map<String, Value>) -> Vec<Violation> {
@@ -47,7 +47,7 @@ impl Search<'_> {
     fn value(&mut self, value: &Value) {
         let is_field = |path: &Path| self.at.starts_with(path.keys());
         let is_above = |path: &Path| path.keys().starts_with(&self.at);
-        // What stands below a field is judged with the field: its value is no map.
+        // What stands below a field is judged with the field: its value is not a map.
         if self.fields.iter().any(|(path, _)| is_field(path)) {
             return;
         }

@@ -1,4 +1,4 @@
-//! Objects that are made anew.
+//! Objects that are recreated.
 
 use super::*;
 
@@ -132,7 +132,7 @@ async fn a_creation_that_fails_says_that_the_object_is_gone() {
     assert!(matches!(error, EngineError::Denied { .. }), "{error:?}");
     let error = error.to_string();
     assert!(
-        error.contains("it was deleted to be made anew") && error.contains("denied the request"),
+        error.contains("it was deleted to be recreated") && error.contains("denied the request"),
         "{error}"
     );
 }

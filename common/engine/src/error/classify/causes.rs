@@ -34,7 +34,7 @@ pub(super) fn conflicts(status: Option<&Status>) -> Vec<FieldCause> {
 }
 
 /// The fields that never change, where these are all that the server objects to: with any other problem the object could
-/// not be made anew either.
+/// not be created again either.
 pub(super) fn immutable(status: Option<&Status>) -> Vec<FieldCause> {
     let found: Option<Vec<FieldCause>> = causes(status).map(immutable_field).collect();
     found.unwrap_or_default()

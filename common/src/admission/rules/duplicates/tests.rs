@@ -96,7 +96,7 @@ fn across_source_catalogues_both_places_are_named() {
             "spec.addons[1].versions[0]: a v1 is already in catalogue platform at spec.addons[0].versions[0] (1.0.0)"
         ]
     );
-    // Itself, copies and catalogues elsewhere are no other sources.
+    // Itself, copies and catalogues elsewhere are not other sources.
     let mut copy = platform.clone();
     copy.metadata.labels = Some(
         [(

@@ -23,7 +23,10 @@ pub(super) fn group(value: &str, key: &ObjectKey, object: &Value) -> Result<Stri
     if is_qualified_name(&group) {
         Ok(group)
     } else {
-        Err("is no name of a change group: write one like apps.example.com/database".to_owned())
+        Err(
+            "is not a valid name of a change group: write one like apps.example.com/database"
+                .to_owned(),
+        )
     }
 }
 
@@ -43,13 +46,13 @@ pub(super) fn rule(
     ] = pieces[..]
     else {
         return Err(
-            "is no change rule: write (upsert|delete) (before|after) (upserting|deleting) GROUP"
+            "is not a valid change rule: write (upsert|delete) (before|after) (upserting|deleting) GROUP"
                 .to_owned(),
         );
     };
     if !is_qualified_name(group) {
         return Err(format!(
-            "has {group:?}, which is no name of a change group: write one like apps.example.com/database"
+            "has {group:?}, which is not a valid name of a change group: write one like apps.example.com/database"
         ));
     }
     Ok(

@@ -13,7 +13,7 @@ const HELM_WEIGHT: &str = "helm.sh/hook-weight";
 /// When in its add-on an object is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::plan::graph) struct Stage {
-    /// Before, with, or after all that is no hook.
+    /// Before, with, or after all that is not a hook.
     pub phase: Phase,
     /// The wave, or the weight of a hook.
     pub wave: i64,
@@ -21,7 +21,7 @@ pub(in crate::plan::graph) struct Stage {
     pub tool: Tool,
 }
 
-/// Before, with, or after all that is no hook.
+/// Before, with, or after all that is not a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::plan::graph) enum Phase {
     /// `PreSync`, `pre-install`, `pre-upgrade`.
@@ -91,7 +91,7 @@ fn phase(
     let phase = hooks_of().filter_map(known).min();
     if phase.is_none() {
         warnings.push(format!(
-            "annotation {annotation}: {hooks:?} is no hook of an installation or upgrade: the object is applied like any other"
+            "annotation {annotation}: {hooks:?} is not a hook of an installation or upgrade: the object is applied like any other"
         ));
     }
     phase
@@ -106,7 +106,7 @@ fn number(
     let text = text(annotations, annotation)?;
     Some(text.parse().unwrap_or_else(|_| {
         warnings.push(format!(
-            "annotation {annotation}: {text:?} is no whole number and counts as 0"
+            "annotation {annotation}: {text:?} is not a whole number and counts as 0"
         ));
         0
     }))

@@ -43,17 +43,17 @@ fn what_the_tool_refuses_is_refused() {
         (
             "kapp.k14s.io/change-group",
             "",
-            "is no name of a change group",
+            "is not a valid name of a change group",
         ),
         (
             "kapp.k14s.io/change-group",
             "Upper.test/x",
-            "is no name of a change group",
+            "is not a valid name of a change group",
         ),
         (
             "kapp.k14s.io/change-group.2",
             "a b",
-            "is no name of a change group",
+            "is not a valid name of a change group",
         ),
         (
             "kapp.k14s.io/change-group",
@@ -68,22 +68,22 @@ fn what_the_tool_refuses_is_refused() {
         (
             "kapp.k14s.io/change-rule",
             "upsert after upserting",
-            "is no change rule: write (upsert|delete)",
+            "is not a valid change rule: write (upsert|delete)",
         ),
         (
             "kapp.k14s.io/change-rule",
             "upsert  after upserting x",
-            "is no change rule",
+            "is not a valid change rule",
         ),
         (
             "kapp.k14s.io/change-rule.x",
             "update after upserting x",
-            "is no change rule",
+            "is not a valid change rule",
         ),
         (
             "kapp.k14s.io/change-rule",
             "delete after deleting /",
-            "has \"/\", which is no name",
+            "has \"/\", which is not a valid name",
         ),
     ];
     for (annotation, value, problem) in rows {
@@ -103,27 +103,27 @@ fn what_the_tool_overlooks_is_a_warning() {
         (
             "argocd.argoproj.io/sync-wave",
             "one",
-            "\"one\" is no whole number and counts as 0",
+            "\"one\" is not a whole number and counts as 0",
         ),
         (
             "argocd.argoproj.io/sync-wave",
             " 1",
-            "\" 1\" is no whole number and counts as 0",
+            "\" 1\" is not a whole number and counts as 0",
         ),
         (
             "helm.sh/hook-weight",
             "1.5",
-            "\"1.5\" is no whole number and counts as 0",
+            "\"1.5\" is not a whole number and counts as 0",
         ),
         (
             "argocd.argoproj.io/hook",
             "SyncFail",
-            "\"SyncFail\" is no hook of an installation or upgrade: the object is applied like any other",
+            "\"SyncFail\" is not a hook of an installation or upgrade: the object is applied like any other",
         ),
         (
             "argocd.argoproj.io/hook",
             "",
-            "\"\" is no hook of an installation or upgrade: the object is applied like any other",
+            "\"\" is not a hook of an installation or upgrade: the object is applied like any other",
         ),
     ];
     for (annotation, value, problem) in rows {

@@ -89,7 +89,7 @@ fn who_answers_goes_before_who_is_called_and_that_before_what_is_judged() {
         if judged {
             expect.push(judge);
         }
-        // With `*`, also the Deployment that is no backend.
+        // With `*`, also the Deployment that is not a backend.
         let mut lines = lines(&graph(&yaml).unwrap());
         lines.retain(|line| !line.contains("other"));
         expect.sort_unstable();

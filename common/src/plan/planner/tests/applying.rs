@@ -29,7 +29,7 @@ fn decisions() {
         ("ConfigMap", Some((Owned, SAME)), Some((None, "u1", 1)), true, Ok((Some(Restore), Owned, Owned))),
         ("ConfigMap", Some((Owned, SAME)), Some((US, "u2", 1)), true, Ok((Some(Restore), Owned, Owned))),
         ("ConfigMap", Some((Owned, SAME)), Some((US, "u1", 2)), false, Ok((None, Owned, Owned))),
-        // Made again by somebody else.
+        // Created again by another client.
         ("ConfigMap", Some((Owned, SAME)), Some((None, "u2", 1)), true, Ok((Some(Restore), Preexisting, Preexisting))),
         ("ConfigMap", Some((Owned, SAME)), Some((None, "u2", 1)), false, Ok((None, Owned, Owned))),
         // Not ours.

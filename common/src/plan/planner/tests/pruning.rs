@@ -264,7 +264,7 @@ fn moved_to_another_group() {
     );
 }
 
-/// What is ours beyond doubt stays where a mark or somebody else's controller keeps it, and stays ours: once the reason is
+/// What is ours beyond doubt stays where a mark or a controller that is not ours keeps it, and stays ours: once the reason is
 /// gone it goes.
 #[test]
 fn marks_and_controllers_keep_objects() {
