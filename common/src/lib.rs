@@ -21,6 +21,8 @@
 //! Invariants: outside the engine there is no task, socket, file, clock, environment or randomness; now, cluster
 //! facts and discovery come in as arguments.
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 pub mod admission;
 pub mod api;
 pub mod catalogue;

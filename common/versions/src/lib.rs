@@ -10,6 +10,8 @@
 //! Versions are compared by semver precedence: build metadata never counts. A missing or empty range matches every
 //! version; that is for the caller to know, both parsers refuse empty text.
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 pub mod constraint;
 pub mod kubernetes;
 pub mod range;
