@@ -25,8 +25,6 @@ pub(crate) mod fixtures;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use crate::nearest;
-
 use crate::api::catalogue::AddonCatalogue;
 use crate::api::installation::AddonInstallation;
 use crate::api::names;

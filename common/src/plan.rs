@@ -38,9 +38,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use crate::api::names::InstallationName;
-
 use crate::api::installation::{HelmRelease, Installed};
+use crate::api::names::InstallationName;
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::values::mask::Mask;
 use conflicts::Policy;

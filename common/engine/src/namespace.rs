@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep};
 
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, CreatedNamespace};
 use common::api::names;
+use common::api::names::InstallationName;
 use common::manifest::key::{Gvk, ObjectKey};
-use common::plan::InstallationName;
 use common::readiness::{Readiness, Status};
 
 use super::address::Collection;

@@ -1,8 +1,8 @@
 //! The entry that fits, or why none does.
 
-use common::admission::nearest::nearest;
 use common::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection, select};
 use common::catalogue::{Catalogue, Entry, Origin};
+use common::nearest::nearest;
 
 /// Why there is no entry to install.
 #[derive(Debug, thiserror::Error)]

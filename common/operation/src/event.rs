@@ -2,8 +2,8 @@
 
 use addons_engine::crds::Installed;
 use common::api::catalogue::ResourceType;
+use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::InstallationName;
 
 /// What happens, as it happens. Several add-ons may be at work at the same time.
 #[derive(Clone, Debug)]

@@ -5,8 +5,9 @@ use std::time::Duration;
 use addons_engine::{
     Cluster, EngineError, ExecuteOptions, Report, Task, execute as run_plans, namespace,
 };
+use common::api::names::InstallationName;
+use common::plan::Verb;
 use common::plan::graph::Graph;
-use common::plan::{InstallationName, Verb};
 use futures::future::BoxFuture;
 
 use crate::context::Context;

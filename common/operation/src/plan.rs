@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use addons_engine::diff;
 use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
 use common::catalogue::Entry;
 use common::manifest::kinds::KindTable;
+use common::plan;
 use common::plan::changes::ObjectDiff;
 use common::plan::desired::Desired;
 use common::plan::graph::{Graph, Part};
 use common::plan::snapshot::Snapshot;
-use common::plan::{self, InstallationName};
 
 use crate::chart::CompleteChart;
 use crate::context::Context;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use addons_engine::{EngineError, record};
-use common::admission::nearest::nearest;
 use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::InstallationName;
+use common::nearest::nearest;
 use common::plan::inventory::Inventory;
 
 use crate::context::Context;

@@ -1,12 +1,12 @@
 //! From fetched packages to the objects of the installations: rendered and parsed.
 
 use common::api::catalogue::{HelmMode, Method};
+use common::api::names::InstallationName;
 use common::api::names::installation_name;
 use common::catalogue::Entry;
 use common::catalogue::select::Rules;
 use common::manifest::Manifest;
 use common::manifest::parse::Options;
-use common::plan::InstallationName;
 use common::render::hooks::{self, Occasion};
 use common::render::package::Package;
 use common::render::text::{self, Text};

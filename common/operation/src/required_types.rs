@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use addons_engine::required;
 use common::api::catalogue::ResourceType;
+use common::api::names::InstallationName;
 use common::manifest::Manifest;
-use common::plan::InstallationName;
 use common::plan::brought::Brought;
 
 use crate::context::Context;

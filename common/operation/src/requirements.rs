@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use common::api::catalogue::Requirement;
 use common::api::installation::{AddonInstallation, Phase};
-use common::plan::InstallationName;
+use common::api::names::InstallationName;
 use common::plan::requires::{self, Present};
 
 use crate::context::Context;

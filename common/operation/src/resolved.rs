@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonRef, Installed, ObjectState, Phase, Reconcile,
 };
+use common::api::names::InstallationName;
 use common::catalogue::due::{Due, DueReason, due};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
-use common::plan::InstallationName;
 use common::plan::inventory::Inventory;
 use common::plan::prune::KeptKind;
 use common::render::hooks::Occasion;

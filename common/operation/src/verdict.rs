@@ -9,9 +9,9 @@ use common::admission::verdict::Verdict;
 use common::admission::{Facts, Requester, Settings, mutate, validate};
 use common::api::catalogue::FormField;
 use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
 use common::catalogue::Origin;
 use common::catalogue::select::ClusterFacts;
-use common::plan::InstallationName;
 use common::values::form;
 use common::values::layers::Layers;
 

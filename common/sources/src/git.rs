@@ -28,8 +28,8 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::admission::nearest::nearest;
 use common::api::catalogue::GitSource;
+use common::nearest::nearest;
 use common::render::package::Package;
 use gix::ObjectId;
 use gix::objs::Exists as _;

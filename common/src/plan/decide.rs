@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::Action;
 use super::desired::DesiredObject;
 use super::inventory::Item;
 use super::planner::RefusalReason;
 use super::snapshot::LiveObject;
-use super::{Action, InstallationName};
 use crate::api::installation::{InventoryObject, ObjectState};
+use crate::api::names::InstallationName;
 use crate::manifest::key::ObjectKey;
 
 /// What every decision of one plan has in common.

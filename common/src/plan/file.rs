@@ -19,8 +19,9 @@ use super::changes::ObjectDiff;
 use super::conflicts::Policy;
 use super::prune::KeptKind;
 use super::prune::limit::PruneLimit;
-use super::{Action, InstallationName, Verb};
+use super::{Action, Verb};
 use crate::api::installation::{AddonInstallationSpec, Installed};
+use crate::api::names::InstallationName;
 use crate::catalogue::Origin;
 use crate::manifest::key::ObjectKey;
 

@@ -182,7 +182,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::plan::{InstallationName, Step, Target, Verb};
+    use crate::api::names::InstallationName;
+    use crate::plan::{Step, Target, Verb};
 
     fn key(group: &str, kind: &str, name: &str) -> ObjectKey {
         ObjectKey {

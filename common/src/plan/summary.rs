@@ -130,8 +130,9 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::api::names::InstallationName;
     use crate::plan::graph::{Edge, Node, Reason, Until};
-    use crate::plan::{Deletion, InstallationName, Target, Verb};
+    use crate::plan::{Deletion, Target, Verb};
 
     fn target(group: &str, kind: &str, name: &str) -> Target {
         Target {

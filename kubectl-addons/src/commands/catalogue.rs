@@ -9,9 +9,9 @@ mod validate;
 
 use addons_engine::identity;
 use anyhow::{Context as _, Result};
-use common::admission::nearest::nearest;
 use common::admission::{Facts, Requester};
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
+use common::nearest::nearest;
 
 use crate::cli::reading::Catalogue;
 use crate::exit::Exit;

@@ -4,11 +4,12 @@ mod text;
 
 use anyhow::Result;
 use common::api::installation::{HelmRelease, Installed};
+use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::changes::{Change, Counts, ObjectDiff};
 use common::plan::crd_safety::Breakage;
 use common::plan::prune::limit::PruneLimit;
-use common::plan::{Deletion, InstallationName, Plan, Verb};
+use common::plan::{Deletion, Plan, Verb};
 use serde::Serialize;
 
 use crate::choices;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use common::api::catalogue::{AddonVersion, CatalogueClass, Template};
+use common::api::names::InstallationName;
 use common::api::names::installation_name;
 use common::catalogue::select::{Request, Rules};
 use common::catalogue::{Entry, Origin};
-use common::plan::InstallationName;
 use common::values;
 use serde_json::{Value, json};
 

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use addons_tests::shared;
 use addons_tests::tally::Tally;
+use common::api::names::InstallationName;
 use common::manifest::Manifest;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::{KindInfo, KindTable};
 use common::manifest::parse::{Options, parse};
-use common::plan::InstallationName;
 use common::plan::desired::{Desired, DesiredContext};
 use common::plan::graph::draw::{to_dot, to_mermaid};
 use common::plan::graph::{Graph, Part};

@@ -2,7 +2,7 @@ use super::*;
 use common::api::installation::{
     AddonInstallationSpec, AddonInstallationStatus, Installed, InventoryGroup,
 };
-use common::plan::InstallationName;
+use common::api::names::InstallationName;
 
 fn installed(version: &str) -> Installed {
     Installed {

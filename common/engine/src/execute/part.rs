@@ -6,10 +6,11 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use common::api::names;
+use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
+use common::plan::Plan;
 use common::plan::graph::{Graph, Node};
 use common::plan::inventory::Inventory;
-use common::plan::{InstallationName, Plan};
 
 use super::super::apply::Applier;
 use super::super::report::Report;

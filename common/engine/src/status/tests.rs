@@ -1,8 +1,8 @@
 use super::*;
 use crate::lock;
 use common::api::installation::{InventoryObject, ObjectState};
+use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::InstallationName;
 use common::plan::inventory::{Answer, Item};
 
 fn key(name: &str) -> ObjectKey {

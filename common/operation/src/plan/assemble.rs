@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
-use common::plan::InstallationName;
 use common::plan::order::defined_kind;
 use common::plan::recreate;
 use common::plan::schema::Schemas;

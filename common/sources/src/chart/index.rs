@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use common::admission::nearest::nearest;
 use common::manifest::yaml::{DuplicateKeys, Floats, YamlOptions, documents};
+use common::nearest::nearest;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -7,10 +7,10 @@ mod weak;
 use std::fmt::Write as _;
 
 use super::*;
+use crate::api::names::InstallationName;
 use crate::manifest::key::Gvk;
 use crate::manifest::kinds::{KindInfo, KindTable};
 use crate::manifest::parse::{Options, parse};
-use crate::plan::InstallationName;
 use crate::plan::desired::DesiredContext;
 use crate::values::mask::Mask;
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use common::api::installation::{Conflicts, Installed, Reconcile};
+use common::api::names::InstallationName;
 use common::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY, LABEL_OWNER, owner_hash};
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::{KindInfo, KindTable};
@@ -13,7 +14,7 @@ use common::plan::inventory::{Answer, Inventory};
 use common::plan::planner::{Goal, PlanError, PlanInput, Wanted, plan};
 use common::plan::prune::limit::PruneLimit;
 use common::plan::snapshot::{Controller, LiveObject, Snapshot};
-use common::plan::{InstallationName, Plan, Step};
+use common::plan::{Plan, Step};
 use common::values::mask::Mask;
 use proptest::prelude::*;
 use serde_json::{Value, json};

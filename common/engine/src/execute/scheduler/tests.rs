@@ -7,9 +7,10 @@ use tokio::sync::{mpsc, oneshot};
 use super::super::super::fake;
 use super::*;
 use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
+use common::plan::Plan;
 use common::plan::conflicts::Policy;
 use common::plan::graph::{Edge, Reason};
-use common::plan::{InstallationName, Plan};
 
 fn step(object: Value, version: &str, plural: &str, action: Action) -> Step {
     Step {
