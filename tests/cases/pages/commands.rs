@@ -179,3 +179,73 @@ fn what_is_a_command() {
         assert_eq!(lines(command).collect::<Vec<_>>(), expected, "{command}");
     }
 }
+
+/// The commands that string literals of a source file name, with the number of their line. What a message fills in stands for a
+/// name; what follows a command in a sentence is not part of it.
+fn offered(source: &str) -> Vec<(usize, String)> {
+    let own = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let mut found = Vec::new();
+    for (index, line) in own.lines().enumerate() {
+        if line.trim_start().starts_with("//") {
+            continue;
+        }
+        for rest in line.split("kubectl addons ").skip(1) {
+            let end = rest.find(['"', '`', '\\']).unwrap_or(rest.len());
+            let mut command = vec!["kubectl".to_owned(), "addons".to_owned()];
+            for word in rest[..end].split_whitespace() {
+                let last = word.ends_with([',', ';', ')', ':']);
+                let word = word.trim_end_matches([',', ';', ')', ':', '.']);
+                let is_verb = command.len() == 2;
+                command.push(match word.starts_with('{') {
+                    true if is_verb => "upgrade".to_owned(),
+                    true => "NAME".to_owned(),
+                    false => word.to_owned(),
+                });
+                if last {
+                    break;
+                }
+            }
+            found.push((index + 1, command.join(" ")));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_plugin_understands_every_command_of_its_messages() -> Result<()> {
+    let mut tally = Tally::new("pages::the_plugin_understands_every_command_of_its_messages");
+    let mut wrong = Vec::new();
+    for path in super::files(&[".rs"])? {
+        let name = path.display().to_string();
+        if name.contains("/tests/") {
+            continue;
+        }
+        for (number, command) in offered(&std::fs::read_to_string(&path)?) {
+            for line in expanded(&command) {
+                tally.ran();
+                if let Some(why) = misunderstood(&line, true) {
+                    wrong.push(format!("{name}:{number}: {}: {why}", line.join(" ")));
+                }
+            }
+        }
+    }
+    none(&wrong)
+}
+
+#[test]
+fn what_a_message_offers() {
+    let source = r#"
+        // kubectl addons nothing
+        format!("accept: kubectl addons uninstall {names}, which removes {all}")
+        "run again: kubectl addons {verb} {} -n {}\n  look: kubectl addons list"
+        "#;
+    let found: Vec<String> = offered(source).into_iter().map(|(_, line)| line).collect();
+    assert_eq!(
+        found,
+        [
+            "kubectl addons uninstall NAME",
+            "kubectl addons upgrade NAME -n NAME",
+            "kubectl addons list"
+        ]
+    );
+}

@@ -96,7 +96,8 @@ async fn core_addons_survive_deletion() -> Result<()> {
 
     let words = format!(
         "{DENIED}{name} is a core add-on of this cluster (coreAddon in namespace {SYSTEM_NAMESPACE}); \
-         see why and how to release it: kubectl addons core explain {name}"
+         a member of the core group releases it first: \
+         kubectl annotate addoninstallation {name} -n {SYSTEM_NAMESPACE} kubectl-addons.dev/released=true"
     );
     for who in [&admin, &core] {
         for line in [
@@ -205,7 +206,8 @@ async fn a_namespace_that_holds_core_survives_and_goes_with_its_cluster() -> Res
     }
     let words = format!(
         "{DENIED_NAMESPACE}namespace {ns} holds a core add-on of this cluster ({name}); \
-         see why and how to release: kubectl addons core explain {name}"
+         a member of the core group releases them first: \
+         kubectl annotate addoninstallation {name} -n {ns} kubectl-addons.dev/released=true"
     );
     // The webhook's watch may be a moment behind; a dry run deletes nothing meanwhile.
     let delete = format!("delete namespace {ns}");

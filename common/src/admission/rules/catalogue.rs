@@ -297,14 +297,13 @@ pub fn entries_in_use(
                 "entry-in-use",
                 "",
                 format!(
-                    "{lost} is in use by the core installation {}; release it first: kubectl addons core explain {}",
-                    at(installation),
-                    installation.spec.addon_ref.name
+                    "{lost} is in use by the core installation {}; release or upgrade that first",
+                    at(installation)
                 ),
             ));
         } else {
             verdict.warnings.push(format!(
-                "{lost} goes while {} is installed from it: it stays, but can no longer be upgraded",
+                "{lost} is removed while {} is installed from it: that stays, but can no longer be upgraded",
                 at(installation)
             ));
         }

@@ -28,14 +28,24 @@ pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
         "core-deletion",
         "",
         format!(
-            "{name} is a core add-on of this cluster (coreAddon in namespace {}); \
-             see why and how to release it: kubectl addons core explain {name}",
-            old.namespace()
+            "{name} is a core add-on of this cluster (coreAddon in namespace {}); {}",
+            old.namespace(),
+            release_first(old)
         ),
     ))
 }
 
-/// What stays behind when a record goes that no reconciler looks after (semantics 15).
+/// How a core add-on stops to be one (semantics 14).
+fn release_first(core: &Marks) -> String {
+    format!(
+        "a member of the core group releases it first: \
+         kubectl annotate addoninstallation {} -n {} {ANNOTATION_RELEASED}=true",
+        core.name(),
+        core.namespace()
+    )
+}
+
+/// What stays behind when a record is deleted that no reconciler looks after (semantics 15).
 #[must_use]
 pub fn orphans(old: &Marks) -> Option<String> {
     let looked_after = old.has_finalizer(FINALIZER_UNINSTALL);
@@ -76,9 +86,8 @@ pub fn core_flag(
             "core-flag",
             "spec.coreAddon",
             format!(
-                "true never becomes false: a core add-on is released; \
-                 see why and how: kubectl addons core explain {}",
-                new.name()
+                "true never becomes false; {}",
+                release_first(new)
             ),
         )),
         _ => None,
@@ -120,9 +129,9 @@ pub fn guard_finalizer(
             "guard-finalizer",
             "metadata.finalizers",
             format!(
-                "{FINALIZER_CORE_GUARD} holds the core add-on {name}; \
-                 see why and how to release it: kubectl addons core explain {name}",
-                name = old.name()
+                "{FINALIZER_CORE_GUARD} holds the core add-on {}; {}",
+                old.name(),
+                release_first(old)
             ),
         )
     })

@@ -40,19 +40,20 @@ pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
         return None;
     }
     let held = held(name, facts);
-    let first = held.first()?;
+    held.first()?;
     Some(Problem::forbidden(
         "namespace-holds-core",
         "",
         format!(
-            "namespace {name} holds {} of this cluster ({}); see why and how to release: \
-             kubectl addons core explain {first}; if its cluster goes, say so first: \
-             kubectl annotate namespace {name} {ANNOTATION_CLUSTER_DELETING}=true",
+            "namespace {name} holds {} of this cluster ({}); a member of the core group releases them first: \
+             kubectl annotate addoninstallation {} -n {name} {ANNOTATION_RELEASED}=true; or, if the cluster itself is \
+             being deleted: kubectl annotate namespace {name} {ANNOTATION_CLUSTER_DELETING}=true",
             match held.len() {
                 1 => "a core add-on".to_owned(),
                 count => format!("{count} core add-ons"),
             },
-            held.join(", ")
+            held.join(", "),
+            held.join(" ")
         ),
     ))
 }

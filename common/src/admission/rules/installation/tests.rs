@@ -65,7 +65,8 @@ fn core_is_not_deleted_unless_released_or_its_namespace_or_cluster_goes() {
             .unwrap()
             .to_string(),
         "coredns is a core add-on of this cluster (coreAddon in namespace kubectl-addons); \
-         see why and how to release it: kubectl addons core explain coredns"
+         a member of the core group releases it first: \
+         kubectl annotate addoninstallation coredns -n kubectl-addons kubectl-addons.dev/released=true"
     );
 }
 
