@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use addons_engine::Event;
 use common::manifest::key::ObjectKey;
@@ -13,6 +13,8 @@ use common::plan::order::Rank;
 use common::plan::{Plan, summary};
 use common::readiness::Status;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use addons_operation::elapsed::seconds;
 
 use crate::words::plan as words;
 
@@ -249,15 +251,5 @@ impl Progress {
             Some(live) => drop(live.println(text)),
             None => crate::output::note(&text),
         }
-    }
-}
-
-/// `0.1s`, `12.3s`, `2m5s`: the time that a user waited.
-pub fn seconds(elapsed: Duration) -> String {
-    let total = elapsed.as_secs();
-    if total < 60 {
-        format!("{:.1}s", elapsed.as_secs_f64())
-    } else {
-        format!("{}m{}s", total / 60, total % 60)
     }
 }

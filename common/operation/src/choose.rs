@@ -8,7 +8,7 @@ use common::nearest::nearest;
 #[derive(Debug, thiserror::Error)]
 pub enum ChooseError {
     /// No catalogue knows the name.
-    #[error("no add-on named {name}{}", meant(near.as_deref()))]
+    #[error("no add-on named {name}{}", meant(near.as_deref(), *nothing))]
     Unknown {
         /// As asked.
         name: String,
@@ -56,8 +56,12 @@ pub fn choose(
     })
 }
 
-fn meant(near: Option<&str>) -> String {
-    near.map_or_else(String::new, |near| format!("; did you mean {near}?"))
+fn meant(near: Option<&str>, nothing: bool) -> String {
+    match near {
+        Some(near) => format!("; did you mean {near}?"),
+        None if nothing => "; there is no catalogue yet".to_owned(),
+        None => String::new(),
+    }
 }
 
 /// ` (catalogue NAME)` where a catalogue in the cluster holds the add-on, in the webhook's words.

@@ -9,13 +9,14 @@ use common::manifest::Manifest;
 use common::plan::brought::Brought;
 
 use crate::context::Context;
+use crate::elapsed::seconds;
 use crate::error::OperationError;
 use crate::event::{Event, Finding, Work};
 use crate::resolved::Resolved;
 
 /// Not served in time: exit 3. Nothing was written.
 #[derive(Debug, thiserror::Error)]
-#[error("{addon}: timed out waiting for {}", named(types))]
+#[error("{addon}: timed out after {} waiting for {}", seconds(*waited), named(types))]
 pub struct NotServed {
     /// The add-on.
     pub addon: String,

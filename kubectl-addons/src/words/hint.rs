@@ -6,8 +6,6 @@ use addons_operation::release::ModeError;
 use addons_operation::values_from::ValuesFromError;
 use common::api::catalogue::FormField;
 
-use crate::progress::seconds;
-
 /// Lines for under an error; empty where there is no better advice than the error itself.
 pub fn lines(error: &OperationError) -> Vec<String> {
     match error.root() {
@@ -40,10 +38,10 @@ pub fn lines(error: &OperationError) -> Vec<String> {
             let mut lines: Vec<String> = looks
                 .map(|group| format!("look:   kubectl api-resources --api-group={group}"))
                 .collect();
-            lines.push(format!(
-                "fix:    install the add-on that defines it, or wait longer than {} with --timeout DURATION",
-                seconds(error.waited)
-            ));
+            lines.push(
+                "fix:    install the add-on that defines it, or wait longer: --timeout DURATION"
+                    .to_owned(),
+            );
             lines
         }
         OperationError::Dependents(error) => {

@@ -14,7 +14,7 @@ use common::plan::{Plan, Verb, summary};
 use jiff::Timestamp;
 
 use crate::output::age::age;
-use crate::progress::seconds;
+use addons_operation::elapsed::seconds;
 
 use addons_operation::{Plan as CommandPlan, Planned};
 

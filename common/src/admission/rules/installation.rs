@@ -85,10 +85,7 @@ pub fn core_flag(
         (true, false) => Some(Problem::invalid(
             "core-flag",
             "spec.coreAddon",
-            format!(
-                "true never becomes false; {}",
-                release_first(new)
-            ),
+            format!("true never becomes false; {}", release_first(new)),
         )),
         _ => None,
     }
