@@ -99,8 +99,7 @@ pub fn failure(error: &anyhow::Error) -> Exit {
 
 /// The commands that look and resolve, below an error of an operation.
 fn with_way_out(mut text: String, error: &anyhow::Error) -> String {
-    let own = error.chain().find_map(|cause| cause.downcast_ref());
-    for line in own.into_iter().flat_map(words::hint::lines) {
+    for line in words::hint::lines(error) {
         text.push_str(&format!("\n         {line}"));
     }
     text

@@ -121,8 +121,9 @@ fn of_folder(args: &Render, dir: &Path) -> Result<(Entry, Verified)> {
         support: None,
         class: CatalogueClass::default(),
         version,
+        // How errors call it.
         origin: Arc::new(Origin::Index {
-            location: location.clone(),
+            location: format!("--dir {location}"),
         }),
         base_url: None,
         registry: None,

@@ -7,7 +7,15 @@ use addons_operation::values_from::ValuesFromError;
 use common::api::catalogue::FormField;
 
 /// Lines for under an error; empty where there is no better advice than the error itself.
-pub fn lines(error: &OperationError) -> Vec<String> {
+pub fn lines(error: &anyhow::Error) -> Vec<String> {
+    let lines = error.chain().find_map(|cause| {
+        let operation = cause.downcast_ref().map(of_operation);
+        operation.or_else(|| cause.downcast_ref().map(of_choice))
+    });
+    lines.unwrap_or_default()
+}
+
+fn of_operation(error: &OperationError) -> Vec<String> {
     match error.root() {
         OperationError::UnknownCatalogue { .. } => look("kubectl addons catalogue list --core"),
         OperationError::UnknownInstallation { near: None, .. } => look("kubectl addons list"),
