@@ -176,7 +176,11 @@ fn what_is_guarded_dies_with_its_guardian() -> Result<()> {
         marker.path().display()
     );
     let mut watchdog = std::process::Command::new("/bin/sh")
-        .args(["-c", include_str!("../src/guard/watchdog.sh"), "watchdog"])
+        .args([
+            "-c",
+            include_str!("../control-plane/src/guard/watchdog.sh"),
+            "watchdog",
+        ])
         .stdin(std::process::Stdio::piped())
         .spawn()?;
     std::io::Write::write_all(&mut watchdog.stdin.take().unwrap(), orders.as_bytes())?;

@@ -1,4 +1,6 @@
 //! The programs of this workspace, built as they are now.
+//!
+//! Where `ADDONS_TESTS_BINARIES` names a folder, they are taken from there: `cargo demo` has just built them.
 
 use std::env;
 use std::io::Write as _;
@@ -49,6 +51,9 @@ pub fn example() -> Result<PathBuf> {
 type Built = OnceLock<Result<PathBuf, String>>;
 
 fn find(built: &Built, kind: &str, name: &str) -> Result<PathBuf> {
+    if let Some(folder) = env::var_os("ADDONS_TESTS_BINARIES") {
+        return Ok(PathBuf::from(folder).join(name));
+    }
     let path = built.get_or_init(|| build(kind, name).map_err(|error| format!("{error:#}")));
     path.clone().map_err(|error| anyhow!("{error}"))
 }

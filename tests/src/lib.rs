@@ -7,6 +7,7 @@ pub mod crds;
 pub mod guard;
 pub mod plugin;
 pub mod proxy;
+#[cfg(feature = "cases")]
 pub mod servers;
 pub mod shared;
 pub mod tally;

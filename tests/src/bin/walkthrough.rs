@@ -1,33 +1,21 @@
-//! `cargo demo`: the main job on a real control plane, each command with what it says.
+//! The program behind `cargo demo`: the main job on a real control plane, each command with what it says.
 
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use addons_control_plane::flags::{Flags, USAGE};
 use addons_tests::control_plane::{ControlPlane, Options};
 use addons_tests::plugin::{Output, Plugin};
 use addons_tests::webhook::Webhook;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use common::api::names;
-
-const USAGE: &str = "\
-usage: cargo demo [-- FLAGS]
-  --keep         leave the cluster running until Ctrl-C, and print its KUBECONFIG
-  --index FILE   install a kops index instead of the built-in catalogue (without waiting: kwok's pods serve nothing)
-";
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/demo");
 /// The add-on of the built-in catalogue that goes through its whole life.
 const ADDON: &str = "snapshot-scheduler";
 /// The one that becomes a core add-on.
 const CORE: &str = "node-limits";
-
-#[derive(Default)]
-struct Flags {
-    keep: bool,
-    index: Option<PathBuf>,
-}
 
 /// Whoever types a command.
 enum Who {
@@ -55,7 +43,7 @@ struct Demo {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let result = match flags() {
+    let result = match Flags::parse(std::env::args_os().skip(1)) {
         Ok(Some(flags)) => run(flags).await,
         Ok(None) => say(USAGE),
         Err(error) => Err(error),
@@ -67,26 +55,6 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn flags() -> Result<Option<Flags>> {
-    let mut flags = Flags::default();
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            // `cargo demo --keep` and `cargo demo -- --keep` are the same.
-            "--" => {}
-            "--keep" => flags.keep = true,
-            "--index" => {
-                let file = args.next().context("--index needs a file")?;
-                let path = PathBuf::from(&file).canonicalize();
-                flags.index = Some(path.with_context(|| format!("--index {file}"))?);
-            }
-            "-h" | "--help" => return Ok(None),
-            _ => bail!("unknown argument {arg}\n{USAGE}"),
-        }
-    }
-    Ok(Some(flags))
 }
 
 async fn run(flags: Flags) -> Result<()> {
