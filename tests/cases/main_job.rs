@@ -5,5 +5,4 @@ mod lifecycle;
 mod many_addons;
 mod reporting;
 mod requests;
-pub mod stage;
 mod waiting;
