@@ -5,4 +5,5 @@ mod cli;
 mod goldens;
 mod properties;
 mod rendering;
+mod sizes;
 mod values;
