@@ -68,22 +68,7 @@ async fn from_the_first_to_the_last() -> Result<()> {
         said.stderr
     );
 
-    let first = user.write("first.yaml", "first", "web", &["1.0.0", "1.1.0"])?;
-    let add = format!("catalogue add {}", first.display());
-    for words in [
-        "catalogue first added: 1 add-on, 2 versions",
-        "catalogue first is as it was",
-    ] {
-        let said = user.run(&add).await?.done()?;
-        ensure!(said.stderr.trim() == words, "{}", said.stderr);
-    }
-    user.write("first.yaml", "first", "web", &["1.0.0", "1.1.0", "1.2.0"])?;
-    let said = user.run(&add).await?.done()?;
-    ensure!(
-        said.stderr.trim() == "catalogue first replaced: 1 add-on, 3 versions",
-        "{}",
-        said.stderr
-    );
+    added_and_replaced(&user).await?;
 
     // semantics 2: v1 = 1.0.0, across source catalogues; our own verdict, in the webhook's words.
     let second = user.write("second.yaml", "second", "web", &["v1"])?;
@@ -107,21 +92,7 @@ async fn from_the_first_to_the_last() -> Result<()> {
     );
     ensure!(found.pointer("/items/1").is_none(), "{}", said.stdout);
 
-    // What is shown can be added again.
-    let said = user.run("catalogue show first -o yaml").await?.done()?;
-    // What lies on the disk of one user is nothing that a cluster can refer to (semantics 16).
-    ensure!(
-        said.stdout.contains("inline:") && !said.stdout.contains("file:"),
-        "{}",
-        said.stdout
-    );
-    std::fs::write(user.plugin.home().join("shown.yaml"), &said.stdout)?;
-    let said = user.run("catalogue add shown.yaml").await?.done()?;
-    ensure!(
-        said.stderr.trim() == "catalogue first is as it was",
-        "{}",
-        said.stderr
-    );
+    shown_is_what_is_stored(&user).await?;
 
     let said = user.run("catalogue remove frist").await?.ended(1)?;
     ensure!(
@@ -139,6 +110,46 @@ async fn from_the_first_to_the_last() -> Result<()> {
     ensure!(
         said.stderr
             .contains("no add-on named web; there is no catalogue yet"),
+        "{}",
+        said.stderr
+    );
+    Ok(())
+}
+
+/// A catalogue is added, added again, and replaced by one with more versions.
+async fn added_and_replaced(user: &User) -> Result<()> {
+    let first = user.write("first.yaml", "first", "web", &["1.0.0", "1.1.0"])?;
+    let add = format!("catalogue add {}", first.display());
+    for words in [
+        "catalogue first added: 1 add-on, 2 versions",
+        "catalogue first is as it was",
+    ] {
+        let said = user.run(&add).await?.done()?;
+        ensure!(said.stderr.trim() == words, "{}", said.stderr);
+    }
+    user.write("first.yaml", "first", "web", &["1.0.0", "1.1.0", "1.2.0"])?;
+    let said = user.run(&add).await?.done()?;
+    ensure!(
+        said.stderr.trim() == "catalogue first replaced: 1 add-on, 3 versions",
+        "{}",
+        said.stderr
+    );
+    Ok(())
+}
+
+/// What is shown can be added again.
+async fn shown_is_what_is_stored(user: &User) -> Result<()> {
+    let said = user.run("catalogue show first -o yaml").await?.done()?;
+    // What lies on the disk of one user is nothing that a cluster can refer to (semantics 16).
+    ensure!(
+        said.stdout.contains("inline:") && !said.stdout.contains("file:"),
+        "{}",
+        said.stdout
+    );
+    std::fs::write(user.plugin.home().join("shown.yaml"), &said.stdout)?;
+    let said = user.run("catalogue add shown.yaml").await?.done()?;
+    ensure!(
+        said.stderr.trim() == "catalogue first is as it was",
         "{}",
         said.stderr
     );

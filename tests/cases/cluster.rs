@@ -1,20 +1,19 @@
 //! Tests on a real control plane: `cargo test -p addons-tests --test cluster`.
 
 mod catalogue;
-mod chaos;
 mod crash;
 mod definitions;
 mod engine;
 mod facts;
 mod faults;
 mod harness;
+#[path = "helm/on_cluster.rs"]
 mod helm;
 mod main_job;
 mod matrix;
 mod metallb;
 mod ordering;
 mod plans;
-mod required_types;
 mod safety;
 mod scale;
 mod upgrades;

@@ -5,16 +5,15 @@
 
 mod namespace;
 
+use addons_tests::chaos::addon::NAME;
+use addons_tests::chaos::matrix;
+use addons_tests::chaos::operation::Operation;
+use addons_tests::chaos::point::Point;
+use addons_tests::chaos::rig::Rig;
+use addons_tests::chaos::seed;
 use addons_tests::proxy::{Action, Fault};
 use anyhow::{Result, ensure};
 use serde_json::Value;
-
-use crate::chaos::addon::NAME;
-use crate::chaos::matrix;
-use crate::chaos::operation::Operation;
-use crate::chaos::point::Point;
-use crate::chaos::rig::Rig;
-use crate::chaos::seed;
 
 /// Where a client dies.
 #[derive(Debug)]
@@ -84,18 +83,20 @@ async fn many_at_a_time(
     .await
 }
 
+/// Whether it was stopped.
 async fn one(
     operation: Operation,
     rig: &Rig,
     concurrency: usize,
     stop: Fault,
     wanted: &Value,
-) -> Result<()> {
+) -> Result<bool> {
     let line = operation.prepare(rig).await?;
     let disturbed = format!("{line} --concurrency {concurrency}");
-    rig.run_until(&disturbed, stop).await?;
+    let is_stopped = rig.run_until(&disturbed, stop).await?;
     operation.again(rig, &line).await?;
-    operation.ended_well(rig, wanted).await
+    operation.ended_well(rig, wanted).await?;
+    Ok(is_stopped)
 }
 
 #[tokio::test]

@@ -61,6 +61,24 @@ fn versions(versions: Value) -> Value {
 async fn catalogues() -> Result<()> {
     let mut tally = Tally::new("definitions::catalogues");
     let (user, namespace) = user().await?;
+    for (spec, words) in catalogue_cases() {
+        let name = unique("case");
+        let text = object("AddonCatalogue", &name, &namespace, spec).to_string();
+        let args = ["create", "--validate=strict", "-f", "-"];
+        let said = user.kubectl_with_input(&args, &text).await?;
+        ensure!(
+            (said.code == 0) == words.is_empty(),
+            "{text}\n{}",
+            said.stderr
+        );
+        ensure!(said.stderr.contains(words), "{text}\n{}", said.stderr);
+        tally.ran();
+    }
+    Ok(())
+}
+
+/// Specs, and the words of the refusal; none = taken.
+fn catalogue_cases() -> Vec<(Value, &'static str)> {
     let url = json!({"url": {"manifest": "a.yaml"}});
     let one = |fields: Value| {
         let mut version = json!({"version": "1.0.0", "source": url});
@@ -69,8 +87,7 @@ async fn catalogues() -> Result<()> {
         }
         versions(json!([version]))
     };
-    // What is sent, and the words of the refusal; none = taken.
-    let cases = [
+    vec![
         (one(json!({})), ""),
         (
             one(json!({"source": {"git": null, "url": {"manifest": "a.yaml"}}, "selector": null})),
@@ -129,21 +146,7 @@ async fn catalogues() -> Result<()> {
             one(json!({"constraint": {}})),
             "unknown field \"spec.addons[0].versions[0].constraint\"",
         ),
-    ];
-    for (spec, words) in cases {
-        let name = unique("case");
-        let text = object("AddonCatalogue", &name, &namespace, spec).to_string();
-        let args = ["create", "--validate=strict", "-f", "-"];
-        let said = user.kubectl_with_input(&args, &text).await?;
-        ensure!(
-            (said.code == 0) == words.is_empty(),
-            "{text}\n{}",
-            said.stderr
-        );
-        ensure!(said.stderr.contains(words), "{text}\n{}", said.stderr);
-        tally.ran();
-    }
-    Ok(())
+    ]
 }
 
 #[tokio::test]
@@ -155,10 +158,59 @@ async fn installations() -> Result<()> {
     user.kubectl_with_input(&["create", "-f", "-"], &text)
         .await?
         .done()?;
+    // semantics 8: neither by another value nor by taking the field out, and so never by two steps.
+    for (patch, words) in patches() {
+        let patch = patch.to_string();
+        let args = [
+            "patch",
+            "addoninstallation",
+            "web",
+            "-n",
+            &namespace,
+            "--type=json",
+            "-p",
+            &patch,
+        ];
+        let said = user.kubectl(&args).await?;
+        ensure!(
+            (said.code == 0) == words.is_empty(),
+            "{patch}\n{}",
+            said.stderr
+        );
+        ensure!(said.stderr.contains(words), "{patch}\n{}", said.stderr);
+        tally.ran();
+    }
+    let get = [
+        "get",
+        "ainst",
+        "web",
+        "-n",
+        &namespace,
+        "-o",
+        "jsonpath={.spec}",
+    ];
+    let spec: Value = serde_json::from_str(&user.kubectl(&get).await?.done()?.stdout)?;
+    for (field, value) in [
+        ("targetNamespace", json!("shop")),
+        ("coreAddon", json!(true)),
+        // Defaults, and free-form values as they were.
+        ("createNamespace", json!(true)),
+        ("reconcile", json!("Once")),
+        ("conflicts", json!("Take")),
+        ("deletionPolicy", json!("Delete")),
+        ("values", json!({"a": [1, {"b": null}]})),
+    ] {
+        let found = spec.get(field).with_context(|| format!("no {field}"))?;
+        ensure!(*found == value, "{field}: {found}");
+    }
+    Ok(())
+}
+
+/// JSON patches of an installation, and the words of the refusal; none = taken.
+fn patches() -> Vec<(Value, &'static str)> {
     let target = "targetNamespace is immutable";
     let core = "coreAddon never goes back";
-    // semantics 8: neither by another value nor by taking the field out, and so never by two steps.
-    for (patch, words) in [
+    vec![
         (
             json!([{"op": "replace", "path": "/spec/targetNamespace", "value": "other"}]),
             target,
@@ -208,49 +260,5 @@ async fn installations() -> Result<()> {
             json!([{"op": "add", "path": "/spec/values", "value": {"a": [1, {"b": null}]}}]),
             "",
         ),
-    ] {
-        let patch = patch.to_string();
-        let args = [
-            "patch",
-            "addoninstallation",
-            "web",
-            "-n",
-            &namespace,
-            "--type=json",
-            "-p",
-            &patch,
-        ];
-        let said = user.kubectl(&args).await?;
-        ensure!(
-            (said.code == 0) == words.is_empty(),
-            "{patch}\n{}",
-            said.stderr
-        );
-        ensure!(said.stderr.contains(words), "{patch}\n{}", said.stderr);
-        tally.ran();
-    }
-    let get = [
-        "get",
-        "ainst",
-        "web",
-        "-n",
-        &namespace,
-        "-o",
-        "jsonpath={.spec}",
-    ];
-    let spec: Value = serde_json::from_str(&user.kubectl(&get).await?.done()?.stdout)?;
-    for (field, value) in [
-        ("targetNamespace", json!("shop")),
-        ("coreAddon", json!(true)),
-        // Defaults, and free-form values as they were.
-        ("createNamespace", json!(true)),
-        ("reconcile", json!("Once")),
-        ("conflicts", json!("Take")),
-        ("deletionPolicy", json!("Delete")),
-        ("values", json!({"a": [1, {"b": null}]})),
-    ] {
-        let found = spec.get(field).with_context(|| format!("no {field}"))?;
-        ensure!(*found == value, "{field}: {found}");
-    }
-    Ok(())
+    ]
 }

@@ -1,7 +1,6 @@
 //! The engine on a real control plane, through the plugin: locks, conflicts, fields that never change, what is pruned and what is
 //! not, admission, Secrets, the record (semantics 5-8, 12 and 13).
 
-pub mod addon;
 mod admission;
 mod conflicts;
 mod immutable;

@@ -5,15 +5,14 @@
 mod refused;
 mod writes;
 
+use addons_tests::chaos::matrix;
+use addons_tests::chaos::operation::Operation;
+use addons_tests::chaos::point::Point;
+use addons_tests::chaos::rig::Rig;
+use addons_tests::chaos::seed;
 use addons_tests::proxy::{Action, Fault};
 use anyhow::{Result, ensure};
 use serde_json::Value;
-
-use crate::chaos::matrix;
-use crate::chaos::operation::Operation;
-use crate::chaos::point::Point;
-use crate::chaos::rig::Rig;
-use crate::chaos::seed;
 
 /// What goes wrong, and whether the same run gets over it.
 const FAULTS: [(Action, bool); 8] = [
@@ -69,19 +68,21 @@ async fn faults(operation: Operation, name: &'static str, few: usize, salt: u64)
     .await
 }
 
-/// A run with a fault ends where an undisturbed one does, by itself or with the next run.
+/// A run with a fault ends where an undisturbed one does, by itself or with the next run. Whether its request came.
 async fn one(
     operation: Operation,
     rig: &Rig,
     fault: Fault,
     gets_over_it: bool,
     wanted: &Value,
-) -> Result<()> {
+) -> Result<bool> {
     let line = operation.prepare(rig).await?;
     rig.proxy.fault(fault);
     // The bound of a request that hangs, and long enough for one that does not.
     let disturbed = format!("{line} --concurrency 1 --request-timeout 1500ms");
+    let before = rig.proxy.hits();
     let output = rig.run(&disturbed).await?;
+    let is_broken = rig.proxy.hits() > before;
     if gets_over_it {
         output.done()?;
     } else if output.code != 0 {
@@ -95,7 +96,8 @@ async fn one(
         );
         operation.again(rig, &line).await?;
     }
-    operation.ended_well(rig, wanted).await
+    operation.ended_well(rig, wanted).await?;
+    Ok(is_broken)
 }
 
 #[tokio::test]

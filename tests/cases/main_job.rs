@@ -6,5 +6,4 @@ mod lifecycle;
 mod many_addons;
 mod reporting;
 mod requests;
-pub mod stage;
 mod waiting;

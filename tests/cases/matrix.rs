@@ -31,11 +31,12 @@ async fn every_method_from_every_source() -> Result<()> {
         if addon.method != "manifest" {
             ensure!(data["version"] == "1.36.3", "{name}: {data}");
         }
-        let record = rig.record(&name).await?;
-        let installed = &record["status"]["installed"];
+        let installed = installed(&rig, &name).await?;
         let resolved = installed["resolved"].as_str();
-        let moves = matches!(addon.source, "git" | "docker" | "helm" | "oci");
-        ensure!(resolved.is_some() == moves, "{name}: {installed}");
+        ensure!(
+            resolved.is_some() == addon.is_resolved(),
+            "{name}: {installed}"
+        );
         let hash = installed["manifestHash"].as_str().unwrap_or_default();
         ensure!(hash.len() == 64, "{name}: {installed}");
         tally.ran();
@@ -81,17 +82,35 @@ async fn what_moves_is_rolled_out() -> Result<()> {
     let mut install = vec!["install", "--yes", "--target-namespace", &rig.namespace];
     install.extend(names.iter().map(String::as_str));
     rig.run(&install).await?.done()?;
+    let mut before = Vec::new();
+    for name in &names {
+        before.push(installed(&rig, name).await?);
+    }
     rig.publish("moved").await?;
     let mut upgrade = vec!["upgrade", "--yes"];
     upgrade.extend(names.iter().map(String::as_str));
     rig.run(&upgrade).await?.done()?;
-    for (addon, name) in moving.iter().zip(&names) {
+    for ((addon, name), before) in moving.iter().zip(&names).zip(before) {
         let data = rig.data(name).await?;
         ensure!(data["edition"] == "moved", "{name}: {data}");
+        let now = installed(&rig, name).await?;
+        for field in ["manifestHash", "resolved"] {
+            // A URL does not say what it stands for.
+            let is_there = field == "manifestHash" || addon.is_resolved();
+            let (before, now) = (&before[field], &now[field]);
+            ensure!(
+                now.is_string() == is_there && (now != before) == is_there,
+                "{name}: {field} {before}, then {now}"
+            );
+        }
         tally.ran();
-        ensure!(addon.source != "inline");
     }
     Ok(())
+}
+
+/// What the record says of the version that is installed.
+async fn installed(rig: &Rig, name: &str) -> Result<Value> {
+    Ok(rig.record(name).await?["status"]["installed"].clone())
 }
 
 /// Wrong credentials, and a Secret that may not be sent there: one sentence, nothing changed, nothing told.

@@ -6,4 +6,5 @@ mod goldens;
 mod pages;
 mod properties;
 mod rendering;
+mod sizes;
 mod values;

@@ -6,23 +6,23 @@ mod drawing;
 mod failing;
 mod implied;
 mod parallel;
+mod required_types;
 mod requires;
-pub mod sent;
+mod sent;
 mod together;
 
+use addons_tests::stage::Stage;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::main_job::stage::Stage;
-
 /// Objects as one manifest.
-pub fn manifest(objects: &[Value]) -> String {
+fn manifest(objects: &[Value]) -> String {
     let objects = objects.iter().map(|object| format!("{object}\n---\n"));
     objects.collect()
 }
 
 /// A ConfigMap.
-pub fn config_map(name: &str) -> Value {
+fn config_map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"key": "1"}})
 }
 

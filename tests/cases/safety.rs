@@ -5,10 +5,9 @@ mod breakage;
 mod keeping;
 mod teardown;
 
+use addons_tests::stage::{Stage, config_map};
 use anyhow::Result;
 use serde_json::{Value, json};
-
-use crate::main_job::stage::{Stage, config_map};
 
 /// API group of a user's own kind `Till`.
 fn group(stage: &Stage) -> String {

@@ -1,14 +1,13 @@
 //! 5,000 objects in 50 namespaces: memory grows slowly with the set, and requests follow the change (product.md 4).
 
 use addons_tests::plugin::Output;
+use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::{Value, json};
-
-use crate::main_job::stage::Stage;
 
 const MANY: usize = 5_000;
 const FEW: usize = 500;

@@ -1,6 +1,7 @@
-//! Every source against a real server on loopback: `cargo test -p addons-tests --test sources`.
+//! Every source against a real server on loopback, and what the real helm makes of charts: `cargo test -p addons-tests --test sources`.
 
-mod rendering_helm;
+#[path = "helm/rendering.rs"]
+mod helm;
 
 mod sources {
     mod cache;

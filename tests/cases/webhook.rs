@@ -7,4 +7,3 @@ mod defaults;
 mod installations;
 mod lifecycle;
 mod plugin;
-pub mod scene;

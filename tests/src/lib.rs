@@ -2,14 +2,20 @@
 
 pub mod backend;
 pub mod binaries;
+#[cfg(feature = "cases")]
+pub mod chaos;
 pub mod control_plane;
 pub mod crds;
 pub mod guard;
 pub mod plugin;
 pub mod proxy;
 #[cfg(feature = "cases")]
+pub mod scene;
+#[cfg(feature = "cases")]
 pub mod servers;
 pub mod shared;
+pub mod small;
+pub mod stage;
 pub mod tally;
 pub mod until;
 pub mod webhook;

@@ -66,6 +66,7 @@ struct Inner {
     upstreams: BTreeMap<String, reqwest::Client>,
     faults: Vec<fault::Armed>,
     seen: Vec<Seen>,
+    hits: usize,
 }
 
 impl Proxy {
@@ -152,6 +153,12 @@ impl Proxy {
     pub fn heal(&self) {
         self.state.lock().faults.clear();
         self.state.stopped.send_replace(Vec::new());
+    }
+
+    /// How many requests were broken so far.
+    #[must_use]
+    pub fn hits(&self) -> usize {
+        self.state.lock().hits
     }
 
     /// Waits until this client was stopped by a fault.

@@ -1,10 +1,9 @@
 //! A namespace that was created right before a crash.
 
+use addons_tests::chaos::rig::Rig;
 use addons_tests::proxy::{Action, Fault};
+use addons_tests::stage::config_map;
 use anyhow::{Result, ensure};
-
-use crate::chaos::rig::Rig;
-use crate::main_job::stage::config_map;
 
 /// The uid of a namespace that was created right before the crash is not recorded; our label tells that it is ours.
 #[tokio::test]

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
+use addons_tests::stage::{Stage, config_map};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-
-use crate::main_job::stage::{Stage, config_map};
 
 /// A name that no ConfigMap key may have: 422.
 fn invalid(name: &str) -> String {

@@ -1,9 +1,8 @@
 //! Fields of our objects that others took: `conflicts` of the record decides (semantics 12).
 
+use addons_tests::stage::{Stage, config_map, deployment};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-
-use crate::main_job::stage::{Stage, config_map, deployment};
 
 /// Version 1 is installed and its ConfigMap edited by `kubectl-patch`; the line that brings version 2, for these conflicts.
 async fn edited(stage: &Stage, conflicts: &str) -> Result<String> {

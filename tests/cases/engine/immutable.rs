@@ -1,11 +1,10 @@
 //! Fields that never change: named with the way out, and made anew only where that is declared (issue 4, product.md 3).
 
+use addons_tests::chaos::rig::Rig;
 use addons_tests::proxy::{Action, Fault};
+use addons_tests::stage::{Stage, deployment};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
-
-use crate::chaos::rig::Rig;
-use crate::main_job::stage::{Stage, deployment};
 
 /// A ConfigMap that says of itself that it never changes.
 fn fixed(value: &str, annotation: &str) -> String {

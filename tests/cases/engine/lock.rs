@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
+use addons_tests::chaos::rig::Rig;
+use addons_tests::chaos::state;
 use addons_tests::proxy::{Action, Fault};
+use addons_tests::small;
+use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
-
-use super::addon;
-use crate::chaos::rig::Rig;
-use crate::chaos::state;
-use crate::main_job::stage::Stage;
 
 /// Long enough for another client to come in between, at the first write to a ConfigMap.
 fn slowly(rig: &Rig, seconds: u64) {
@@ -19,10 +18,10 @@ fn slowly(rig: &Rig, seconds: u64) {
 
 /// `small` is installed; the line that brings its second version.
 async fn installed(stage: &Stage) -> Result<String> {
-    let first = addon::index(stage, "1.0.0", &addon::first())?;
+    let first = small::index(stage, "1.0.0", &small::first())?;
     let install = format!("install small --channel {first} --yes");
     stage.run(&install).await?.done()?;
-    let second = addon::index(stage, "2.0.0", &addon::second())?;
+    let second = small::index(stage, "2.0.0", &small::second())?;
     let namespace = &stage.namespace;
     Ok(format!(
         "upgrade small -n {namespace} --channel {second} --yes"

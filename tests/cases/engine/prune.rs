@@ -1,8 +1,7 @@
 //! What is deleted, and what never is (semantics 7 and 13).
 
+use addons_tests::stage::{Stage, config_map};
 use anyhow::{Result, ensure};
-
-use crate::main_job::stage::{Stage, config_map};
 
 fn definition(group: &str) -> String {
     format!(

@@ -1,16 +1,15 @@
 //! The record is written whole: lock, journal and inventory in one PUT (semantics 13).
 
+use addons_tests::small;
+use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
-
-use super::addon;
-use crate::main_job::stage::Stage;
 
 #[tokio::test]
 async fn the_status_is_never_patched() -> Result<()> {
     let stage = Stage::new("record").await?;
     let namespace = stage.namespace.clone();
-    let first = addon::index(&stage, "1.0.0", &addon::first())?;
-    let second = addon::index(&stage, "2.0.0", &addon::second())?;
+    let first = small::index(&stage, "1.0.0", &small::first())?;
+    let second = small::index(&stage, "2.0.0", &small::second())?;
     for line in [
         format!("install small --channel {first} --yes"),
         format!("upgrade small -n {namespace} --channel {second} --yes"),

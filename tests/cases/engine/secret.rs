@@ -1,13 +1,12 @@
 //! What a Secret holds is nowhere but in the Secret, and what changed it is taken back when something is due (semantics 13).
 
 use addons_tests::plugin::Output;
+use addons_tests::small::{self, PASSWORD};
+use addons_tests::stage::{Stage, config_map};
 use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
-
-use super::addon::{self, PASSWORD};
-use crate::main_job::stage::{Stage, config_map};
 
 /// No trace of the password, plain or encoded.
 fn quiet(output: &Output) -> Result<()> {
@@ -38,7 +37,7 @@ fn recorded(record: &Value) -> Result<Value> {
 async fn no_digest_no_output_and_refreshed_when_due() -> Result<()> {
     let stage = Stage::new("secret").await?;
     let namespace = stage.namespace.clone();
-    let first = [addon::secret("token"), config_map("kept", "1")].concat();
+    let first = [small::secret("token"), config_map("kept", "1")].concat();
     let index = stage.index("index.yaml", &[("vault", "1.0.0", &first)])?;
     let line = format!("diff vault --channel {index}");
     quiet(&stage.run(&line).await?.ended(1)?)?;
@@ -57,7 +56,7 @@ async fn no_digest_no_output_and_refreshed_when_due() -> Result<()> {
     // The manifest of the Secret is the same; it is applied because a version is due.
     let edit = json!({"stringData": {"password": "another-horse"}});
     stage.patch("secret", "token", &edit).await?;
-    let second = [addon::secret("token"), config_map("kept", "2")].concat();
+    let second = [small::secret("token"), config_map("kept", "2")].concat();
     let index = stage.index("index.yaml", &[("vault", "2.0.0", &second)])?;
     let shown = stage
         .run(&format!("diff vault -n {namespace} --channel {index}"))

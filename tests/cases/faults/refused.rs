@@ -1,10 +1,9 @@
 //! An object that exists and is not ours is refused before the first write (semantics 12).
 
+use addons_tests::chaos::operation::Operation;
+use addons_tests::chaos::rig::Rig;
+use addons_tests::stage::config_map;
 use anyhow::{Result, ensure};
-
-use crate::chaos::operation::Operation;
-use crate::chaos::rig::Rig;
-use crate::main_job::stage::config_map;
 
 #[tokio::test]
 async fn what_is_not_ours_is_refused_before_the_first_write() -> Result<()> {

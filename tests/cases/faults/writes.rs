@@ -1,12 +1,12 @@
 //! The writes of the record, whichever requests a seed chooses.
 
+use addons_tests::chaos::matrix;
+use addons_tests::chaos::operation::Operation;
+use addons_tests::chaos::rig::Rig;
 use addons_tests::proxy::{Action, Fault};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use super::one;
-use crate::chaos::matrix;
-use crate::chaos::operation::Operation;
-use crate::chaos::rig::Rig;
 
 const RECORD: &str = "/addoninstallations/thirty?";
 const STATUS: &str = "/addoninstallations/thirty/status?";
@@ -35,7 +35,9 @@ async fn writes_of_the_record(name: &'static str, operation: Operation) -> Resul
         let rig = Rig::new("fault-record").await?;
         let fault = Fault::at(number, Action::Cut { delivered });
         let fault = fault.method(method).path(path);
-        one(operation, &rig, fault, true, &undisturbed.state).await
+        let is_broken = one(operation, &rig, fault, true, &undisturbed.state).await?;
+        ensure!(is_broken, "{number}. {method} {path} did not come");
+        Ok(true)
     })
     .await
 }

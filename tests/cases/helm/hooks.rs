@@ -3,10 +3,9 @@
 use addons_tests::control_plane::binaries;
 use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::servers::charts::{Charts, Options};
+use addons_tests::stage::Stage;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-
-use crate::main_job::stage::Stage;
 
 const CHANGED: &str = "pre-install,pre-upgrade";
 
@@ -36,30 +35,7 @@ async fn uid(stage: &Stage, kind: &str, name: &str) -> Result<Option<String>> {
 async fn hooks_run_when_they_are_due() -> Result<()> {
     let stage = Stage::new("hooks").await?;
     let shelf = Shelf::new()?;
-    let (migrate, once) = (job("migrate", CHANGED, ""), job("once", "post-install", ""));
-    let goes = job(
-        "goes",
-        "post-install,post-upgrade",
-        ", helm.sh/hook-delete-policy: hook-succeeded",
-    );
-    let (leaving, tested) = (job("leaving", "pre-delete", ""), job("tested", "test", ""));
-    let (later, secret) = (job("later", "pre-upgrade", ""), secret());
-    let files = [
-        ("templates/migrate.yaml", migrate.as_str()),
-        ("templates/once.yaml", &once),
-        ("templates/goes.yaml", &goes),
-        ("templates/leaving.yaml", &leaving),
-        ("templates/tested.yaml", &tested),
-        ("templates/later.yaml", &later),
-        ("templates/secret.yaml", &secret),
-        (
-            "templates/map.yaml",
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n",
-        ),
-    ];
-    for version in ["1.0.0", "2.0.0"] {
-        shelf.chart("hooks", version, &files)?;
-    }
+    put_charts(&shelf)?;
     shelf.index(None)?;
     let charts = Charts::serve(shelf.path(), &Options::default())?;
     let entry = |version: &str| {
@@ -105,30 +81,8 @@ async fn hooks_run_when_they_are_due() -> Result<()> {
         .kubectl(&["delete", "job", "goes", "-n", name])
         .await?
         .done()?;
-    // The same chart: nothing of it runs again; what is for upgrades does for the first time.
     let line = format!("upgrade {name}@1.0.0 --repair {flags}");
-    let repaired = stage.run(&line).await?;
-    ensure!(repaired.code == 0, "{repaired:?}");
-    ensure!(
-        uid(&stage, "job", "migrate").await? == Some(first.clone()),
-        "it ran again"
-    );
-    ensure!(
-        uid(&stage, "job", "goes").await?.is_none(),
-        "it was made again"
-    );
-    ensure!(
-        uid(&stage, "job", "later").await?.is_some(),
-        "it did not run"
-    );
-    ensure!(
-        uid(&stage, "job", "once").await?.is_none(),
-        "what has run is pruned"
-    );
-    ensure!(
-        uid(&stage, "secret", "made-once").await? == password,
-        "the Secret is lost"
-    );
+    nothing_runs_again(&stage, &line, &first, &password).await?;
     // Another one: whatever changed in a Job, a label is enough, it runs again.
     let line = format!("upgrade {name} {flags}");
     let upgraded = stage.run(&line).await?;
@@ -153,5 +107,66 @@ async fn hooks_run_when_they_are_due() -> Result<()> {
         uid(&stage, "secret", "made-once").await? == password,
         "helm leaves it, too"
     );
+    Ok(())
+}
+
+/// The same chart: nothing of it runs again; what is for upgrades does for the first time.
+async fn nothing_runs_again(
+    stage: &Stage,
+    line: &str,
+    first: &str,
+    password: &Option<String>,
+) -> Result<()> {
+    let repaired = stage.run(line).await?;
+    ensure!(repaired.code == 0, "{repaired:?}");
+    ensure!(
+        uid(stage, "job", "migrate").await?.as_deref() == Some(first),
+        "it ran again"
+    );
+    ensure!(
+        uid(stage, "job", "goes").await?.is_none(),
+        "it was made again"
+    );
+    ensure!(
+        uid(stage, "job", "later").await?.is_some(),
+        "it did not run"
+    );
+    ensure!(
+        uid(stage, "job", "once").await?.is_none(),
+        "what has run is pruned"
+    );
+    ensure!(
+        uid(stage, "secret", "made-once").await? == *password,
+        "the Secret is lost"
+    );
+    Ok(())
+}
+
+/// The chart `hooks` in two versions, with a hook for each occasion.
+fn put_charts(shelf: &Shelf) -> Result<()> {
+    let (migrate, once) = (job("migrate", CHANGED, ""), job("once", "post-install", ""));
+    let goes = job(
+        "goes",
+        "post-install,post-upgrade",
+        ", helm.sh/hook-delete-policy: hook-succeeded",
+    );
+    let (leaving, tested) = (job("leaving", "pre-delete", ""), job("tested", "test", ""));
+    let (later, secret) = (job("later", "pre-upgrade", ""), secret());
+    let files = [
+        ("templates/migrate.yaml", migrate.as_str()),
+        ("templates/once.yaml", &once),
+        ("templates/goes.yaml", &goes),
+        ("templates/leaving.yaml", &leaving),
+        ("templates/tested.yaml", &tested),
+        ("templates/later.yaml", &later),
+        ("templates/secret.yaml", &secret),
+        (
+            "templates/map.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\n",
+        ),
+    ];
+    for version in ["1.0.0", "2.0.0"] {
+        shelf.chart("hooks", version, &files)?;
+    }
     Ok(())
 }

@@ -2,10 +2,9 @@
 
 use addons_tests::control_plane::binaries;
 use addons_tests::servers::charts::shelf::Shelf;
+use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
 use serde_json::json;
-
-use crate::main_job::stage::Stage;
 
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-map}\n\
                    data: {size: {{ .Values.size | quote }}, version: {{ .Values.templateData.Cluster.Version | quote }}}\n";

@@ -3,9 +3,8 @@
 use addons_tests::control_plane::binaries;
 use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::servers::charts::{Charts, Options};
+use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
-
-use crate::main_job::stage::Stage;
 
 /// With `stuck`, its pod fits no node.
 const DEPLOYMENT: &str = "apiVersion: apps/v1

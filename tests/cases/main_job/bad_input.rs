@@ -1,20 +1,54 @@
 //! Bad input of every kind: one error that names its place, the right exit code, nothing written (issue: "Bad input").
 
 use addons_tests::plugin::Plugin;
+use addons_tests::stage::{Stage, config_map};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
-
-use super::stage::{Stage, config_map};
 
 #[tokio::test]
 async fn bad_input_is_one_error_and_writes_nothing() -> Result<()> {
     let mut tally = Tally::new("main_job::bad_input");
     let stage = Stage::new("bad-input").await?;
     stage.run("init").await?.done()?;
-    let good = stage.index(
-        "good/index.yaml",
-        &[("good", "1.0.0", &config_map("good", "1"))],
-    )?;
+    let cases = [bad_packages(&stage)?, bad_lines(&stage)?].concat();
+    let mark = stage.cluster.audit().mark()?;
+    for (line, code, words) in &cases {
+        let output = stage.run(line).await?;
+        ensure!(
+            output.code == *code,
+            "`{line}` ended with {} instead of {code}\n{}",
+            output.code,
+            output.stderr
+        );
+        for word in words {
+            ensure!(
+                output.stderr.contains(word),
+                "`{line}` does not say {word:?}:\n{}",
+                output.stderr
+            );
+        }
+        ensure!(
+            output.stdout.is_empty(),
+            "`{line}` wrote to stdout: {}",
+            output.stdout
+        );
+        tally.ran();
+    }
+    let requests = stage.requests(mark)?;
+    let here: Vec<_> = requests
+        .of("kubectl-addons")
+        .filter(|request| request.is_write())
+        .collect();
+    ensure!(here.is_empty(), "something was written: {here:?}");
+    Ok(())
+}
+
+/// A line, its exit code, and what its error says.
+type Case = (String, i32, Vec<&'static str>);
+
+/// Indexes whose packages are not what they should be.
+fn bad_packages(stage: &Stage) -> Result<Vec<Case>> {
+    let good = index_of_good(stage)?;
     let tampered = stage.index(
         "tampered/index.yaml",
         &[("tampered", "1.0.0", &config_map("a", "1"))],
@@ -34,13 +68,7 @@ async fn bad_input_is_one_error_and_writes_nothing() -> Result<()> {
     )?;
     let large = format!("{}# {}\n", config_map("large", "1"), "x".repeat(17 << 20));
     let large = stage.index("large/index.yaml", &[("large", "1.0.0", &large)])?;
-    let picky = stage.write(
-        "picky.yaml",
-        "kind: Addons\nmetadata: {name: picky}\nspec:\n  addons:\n  - name: picky\n    version: 1.0.0\n    kubernetesVersion: '>=9.0.0'\n    manifest: a.yaml\n",
-    )?;
-    let not_yaml = stage.write("not.yaml", "kind: Addons\nspec: [\n")?;
-
-    let cases: Vec<(String, i32, Vec<&str>)> = vec![
+    Ok(vec![
         (
             format!("install good --channel {tampered} --yes"),
             1,
@@ -76,6 +104,19 @@ async fn bad_input_is_one_error_and_writes_nothing() -> Result<()> {
             1,
             vec!["did you mean good"],
         ),
+    ])
+}
+
+/// Indexes that cannot be read or do not fit, and wrong command lines.
+fn bad_lines(stage: &Stage) -> Result<Vec<Case>> {
+    let good = index_of_good(stage)?;
+    let picky = stage.write(
+        "picky.yaml",
+        "kind: Addons\nmetadata: {name: picky}\nspec:\n  addons:\n  - name: picky\n    version: 1.0.0\n    kubernetesVersion: '>=9.0.0'\n    manifest: a.yaml\n",
+    )?;
+    let not_yaml = stage.write("not.yaml", "kind: Addons\nspec: [\n")?;
+
+    Ok(vec![
         (
             format!("install picky --channel {} --yes", picky.display()),
             5,
@@ -114,37 +155,15 @@ async fn bad_input_is_one_error_and_writes_nothing() -> Result<()> {
             1,
             vec!["nothing"],
         ),
-    ];
-    let mark = stage.cluster.audit().mark()?;
-    for (line, code, words) in &cases {
-        let output = stage.run(line).await?;
-        ensure!(
-            output.code == *code,
-            "`{line}` ended with {} instead of {code}\n{}",
-            output.code,
-            output.stderr
-        );
-        for word in words {
-            ensure!(
-                output.stderr.contains(word),
-                "`{line}` does not say {word:?}:\n{}",
-                output.stderr
-            );
-        }
-        ensure!(
-            output.stdout.is_empty(),
-            "`{line}` wrote to stdout: {}",
-            output.stdout
-        );
-        tally.ran();
-    }
-    let requests = stage.requests(mark)?;
-    let here: Vec<_> = requests
-        .of("kubectl-addons")
-        .filter(|request| request.is_write())
-        .collect();
-    ensure!(here.is_empty(), "something was written: {here:?}");
-    Ok(())
+    ])
+}
+
+/// An index with nothing wrong in it.
+fn index_of_good(stage: &Stage) -> Result<String> {
+    stage.index(
+        "good/index.yaml",
+        &[("good", "1.0.0", &config_map("good", "1"))],
+    )
 }
 
 #[tokio::test]

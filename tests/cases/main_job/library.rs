@@ -3,7 +3,7 @@
 use addons_tests::binaries;
 use anyhow::{Result, ensure};
 
-use super::stage::{Stage, config_map};
+use addons_tests::stage::{Stage, config_map};
 
 #[tokio::test]
 async fn an_example_of_sixty_lines_installs() -> Result<()> {

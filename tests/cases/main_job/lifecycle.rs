@@ -1,9 +1,8 @@
 //! One add-on with a definition, its custom resource, RBAC and a Deployment, from install to uninstall.
 
+use addons_tests::stage::{Stage, config_map, deployment};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
-
-use super::stage::{Stage, config_map, deployment};
 
 fn widget(namespace: &str) -> String {
     let group = format!("{namespace}.example.test");
@@ -84,6 +83,66 @@ async fn install_upgrade_prune_uninstall() -> Result<()> {
         "{}",
         installed.stderr
     );
+    installed_and_recorded(&stage).await?;
+    let foreign = config_map("foreign", "mine");
+    stage
+        .plugin
+        .kubectl_with_input(&["apply", "-n", &namespace, "-f", "-"], &foreign)
+        .await?
+        .done()?;
+
+    // Again: nothing to do, nothing written.
+    nothing_is_written_again(&stage, &index).await?;
+
+    // One object changes, two are gone from the manifest.
+    stage.index("index.yaml", &[("web", "1.1.0", &second)])?;
+    upgraded(&stage, &index).await?;
+
+    let listed = stage.run("list -o json").await?.done()?;
+    let listed: Value = serde_json::from_str(&listed.stdout)?;
+    let items = listed["items"].as_array().context("items")?;
+    let row = items
+        .iter()
+        .find(|row| row["namespace"] == *namespace && row["name"] == "web")
+        .context("web is not listed")?;
+    ensure!(row["version"] == "1.1.0", "{row}");
+    let status = stage
+        .run(&format!("status web -n {namespace}"))
+        .await?
+        .done()?;
+    ensure!(
+        status.stdout.contains("Deployment web") && status.stdout.contains("2/2 ready"),
+        "{}",
+        status.stdout
+    );
+
+    uninstalled(&stage).await
+}
+
+/// The same line again.
+async fn nothing_is_written_again(stage: &Stage, index: &str) -> Result<()> {
+    let mark = stage.cluster.audit().mark()?;
+    let again = stage
+        .run(&format!("install web --channel {index} --yes"))
+        .await?
+        .done()?;
+    ensure!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+    let requests = stage.requests(mark)?;
+    ensure!(
+        requests.writes("kubectl-addons") == 0,
+        "{:?}",
+        requests.by_verb("kubectl-addons")
+    );
+    ensure!(
+        requests.total("kubectl-addons") <= 3,
+        "{:?}",
+        requests.by_verb("kubectl-addons")
+    );
+    Ok(())
+}
+
+/// The record, and a Deployment that was waited for.
+async fn installed_and_recorded(stage: &Stage) -> Result<()> {
     let record = stage.record("web").await?;
     ensure!(inventory(&record).len() == 9, "{:?}", inventory(&record));
     ensure!(
@@ -111,34 +170,12 @@ async fn install_upgrade_prune_uninstall() -> Result<()> {
         label.as_str().is_some_and(|label| label.len() == 16),
         "{label}"
     );
-    let foreign = config_map("foreign", "mine");
-    stage
-        .plugin
-        .kubectl_with_input(&["apply", "-n", &namespace, "-f", "-"], &foreign)
-        .await?
-        .done()?;
+    Ok(())
+}
 
-    // Again: nothing to do, nothing written.
-    let mark = stage.cluster.audit().mark()?;
-    let again = stage
-        .run(&format!("install web --channel {index} --yes"))
-        .await?
-        .done()?;
-    ensure!(again.stderr.contains("nothing to do"), "{}", again.stderr);
-    let requests = stage.requests(mark)?;
-    ensure!(
-        requests.writes("kubectl-addons") == 0,
-        "{:?}",
-        requests.by_verb("kubectl-addons")
-    );
-    ensure!(
-        requests.total("kubectl-addons") <= 3,
-        "{:?}",
-        requests.by_verb("kubectl-addons")
-    );
-
-    // One object changes, two are gone from the manifest.
-    stage.index("index.yaml", &[("web", "1.1.0", &second)])?;
+/// What is shown before, and what is there after.
+async fn upgraded(stage: &Stage, index: &str) -> Result<()> {
+    let namespace = &stage.namespace;
     let shown = stage
         .run(&format!("diff web -n {namespace} --channel {index}"))
         .await?
@@ -173,25 +210,12 @@ async fn install_upgrade_prune_uninstall() -> Result<()> {
     );
     let kept = stage.get("configmap", "kept").await?.context("kept")?;
     ensure!(kept["data"]["key"] == "two", "{}", kept["data"]);
+    Ok(())
+}
 
-    let listed = stage.run("list -o json").await?.done()?;
-    let listed: Value = serde_json::from_str(&listed.stdout)?;
-    let items = listed["items"].as_array().context("items")?;
-    let row = items
-        .iter()
-        .find(|row| row["namespace"] == *namespace && row["name"] == "web")
-        .context("web is not listed")?;
-    ensure!(row["version"] == "1.1.0", "{row}");
-    let status = stage
-        .run(&format!("status web -n {namespace}"))
-        .await?
-        .done()?;
-    ensure!(
-        status.stdout.contains("Deployment web") && status.stdout.contains("2/2 ready"),
-        "{}",
-        status.stdout
-    );
-
+/// Everything is deleted but the foreign object and the definition.
+async fn uninstalled(stage: &Stage) -> Result<()> {
+    let namespace = &stage.namespace;
     let gone = stage
         .run(&format!("uninstall web -n {namespace} --yes"))
         .await?

@@ -4,12 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use addons_tests::shared;
+use addons_tests::stage::{Stage, sha256};
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 use common::api::names::owner_hash;
 use serde_json::Value;
-
-use super::stage::{Stage, sha256};
 
 /// Kinds whose backends cannot run here: a webhook or aggregated API that kwok's pods do not serve (architecture.md).
 const LEFT_OUT: [&str; 3] = [
@@ -92,20 +91,7 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
         return Ok(());
     };
     let stage = Stage::new("many-addons").await?;
-    // Some of the add-ons run on the control plane only, and a rolling update of host ports needs a second node.
-    stage
-        .plugin
-        .kubectl_with_input(&["apply", "-f", "-"], SECOND_NODE)
-        .await?
-        .done()?;
-    let label = [
-        "label",
-        "nodes",
-        "--all",
-        "--overwrite",
-        "node-role.kubernetes.io/control-plane=",
-    ];
-    stage.plugin.kubectl(&label).await?.done()?;
+    nodes(&stage).await?;
     let (from, to) = (
         stage.plugin.home().join("old"),
         stage.plugin.home().join("new"),
@@ -126,14 +112,7 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
     let before = owned(&stage, &names).await?;
     ensure!(before.len() > 100, "{} objects", before.len());
 
-    let mark = stage.cluster.audit().mark()?;
-    stage.run(&apply(&from_index)).await?.done()?;
-    let requests = stage.requests(mark)?;
-    ensure!(
-        requests.writes("kubectl-addons") == 0,
-        "a second run wrote: {:?}",
-        requests.by_verb("kubectl-addons")
-    );
+    nothing_is_written(&stage, &apply(&from_index)).await?;
 
     let upgraded = stage.run(&apply(&to_index)).await?.done()?;
     let after = owned(&stage, &names).await?;
@@ -153,16 +132,39 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
         "{gone:?}"
     );
 
+    nothing_is_written(&stage, &apply(&to_index)).await?;
+    for _ in names {
+        tally.ran();
+    }
+    Ok(())
+}
+
+/// Some of the add-ons run on the control plane only, and a rolling update of host ports needs a second node.
+async fn nodes(stage: &Stage) -> Result<()> {
+    stage
+        .plugin
+        .kubectl_with_input(&["apply", "-f", "-"], SECOND_NODE)
+        .await?
+        .done()?;
+    let label = [
+        "label",
+        "nodes",
+        "--all",
+        "--overwrite",
+        "node-role.kubernetes.io/control-plane=",
+    ];
+    stage.plugin.kubectl(&label).await?.done().map(drop)
+}
+
+/// Runs a line again.
+async fn nothing_is_written(stage: &Stage, line: &str) -> Result<()> {
     let mark = stage.cluster.audit().mark()?;
-    stage.run(&apply(&to_index)).await?.done()?;
+    stage.run(line).await?.done()?;
     let requests = stage.requests(mark)?;
     ensure!(
         requests.writes("kubectl-addons") == 0,
         "a second run wrote: {:?}",
         requests.by_verb("kubectl-addons")
     );
-    for _ in names {
-        tally.ran();
-    }
     Ok(())
 }

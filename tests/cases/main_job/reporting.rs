@@ -1,11 +1,10 @@
 //! Waits for what an object does not say itself: controllers that report later, Services behind webhooks, storage classes,
 //! Jobs that go by themselves.
 
+use addons_tests::stage::{Stage, deployment};
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-
-use super::stage::{Stage, deployment};
 
 /// A kind with a status, and one object of it.
 fn widget(group: &str) -> String {

@@ -1,8 +1,7 @@
 //! Requests follow the change, not the size of the set (product.md 4).
 
+use addons_tests::stage::{Stage, config_map};
 use anyhow::{Result, ensure};
-
-use super::stage::{Stage, config_map};
 
 fn set(count: usize, changed: &str) -> String {
     (0..count)

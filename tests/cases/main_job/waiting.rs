@@ -1,8 +1,7 @@
 //! Waits end: with readiness, or in time with the reason.
 
+use addons_tests::stage::{Stage, config_map, deployment};
 use anyhow::{Result, ensure};
-
-use super::stage::{Stage, config_map, deployment};
 
 #[tokio::test]
 async fn never_ready_ends_with_3_and_the_reason_and_prunes_nothing() -> Result<()> {

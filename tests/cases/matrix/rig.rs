@@ -32,6 +32,13 @@ pub struct Addon {
     pub source: &'static str,
 }
 
+impl Addon {
+    /// Whether the record says what a name of the source stood for: a commit, a digest, a version.
+    pub fn is_resolved(&self) -> bool {
+        matches!(self.source, "git" | "docker" | "helm" | "oci")
+    }
+}
+
 /// The matrix of the issue, and charts of a registry beside it.
 pub const ADDONS: [Addon; 13] = [
     Addon {

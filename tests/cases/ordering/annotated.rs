@@ -1,12 +1,12 @@
 //! The order that manifests ask for in the words of Argo CD, cli-utils, kapp and Helm.
 
+use addons_tests::chaos::rig::Rig;
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use super::sent::Sent;
 use super::{annotated, config_map, deployment, locked, manifest, unlock};
-use crate::chaos::rig::Rig;
 
 const WAVE: &str = "argocd.argoproj.io/sync-wave";
 
@@ -87,24 +87,56 @@ async fn without_waiting_waves_are_an_order_of_requests() -> Result<()> {
 async fn other_words_for_an_order() -> Result<()> {
     let rig = Rig::new("words").await?;
     let namespace = rig.stage.namespace.clone();
+    for (word, objects, order) in orders(&namespace) {
+        let file = format!("{word}/index.yaml");
+        let index = (rig.stage).index(&file, &[(word, "1.0.0", &manifest(&objects))])?;
+        let before = rig.proxy.requests().len();
+        let line = format!("install {word} --channel {index} --yes --timeout 60s");
+        rig.run(&line).await?.done()?;
+        let sent = Sent::after(&rig, before);
+        ensure!(sent.objects().len() == objects.len(), "{word}: {sent:?}");
+        for (first, second) in order {
+            sent.ensure(first, second)?;
+        }
+        rig.stage
+            .run(&format!("uninstall {word} -n {namespace} --yes"))
+            .await?
+            .done()?;
+    }
+    Ok(())
+}
+
+/// An add-on, its objects, and pairs of them of which the first one is applied before the second.
+type Order = (&'static str, Vec<Value>, Vec<(&'static str, &'static str)>);
+
+/// One add-on for each of the languages.
+fn orders(namespace: &str) -> Vec<Order> {
     let named = |kind: &str| format!("/namespaces/{namespace}/{kind}");
+    let rule = |name: &str, suffix: &str, rule: &str| {
+        let annotation = format!("kapp.k14s.io/change-rule{suffix}");
+        annotated(config_map(name), &annotation, rule)
+    };
+    let group = |name: &str, suffix: &str| {
+        let annotation = format!("kapp.k14s.io/change-group{suffix}");
+        annotated(config_map(name), &annotation, "example.test/store")
+    };
     let hook = |name: &str, when: &str, weight: &str| {
         let hook = annotated(config_map(name), "helm.sh/hook", when);
         annotated(hook, "helm.sh/hook-weight", weight)
     };
     // What comes last stands first in the file, and comes first by its name.
-    let cases = [
+    vec![
         (
             "depends-on",
             vec![
                 annotated(
                     config_map("a-third"),
                     "config.kubernetes.io/depends-on",
-                    &[
+                    &format!(
+                        "{},apps{}",
                         named("Secret/b-second"),
-                        format!("apps{}", named("Deployment/b-second")),
-                    ]
-                    .join(","),
+                        named("Deployment/b-second")
+                    ),
                 ),
                 annotated(
                     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b-second"}}),
@@ -123,24 +155,12 @@ async fn other_words_for_an_order() -> Result<()> {
         (
             "change-rule",
             vec![
-                annotated(
-                    config_map("a-after"),
-                    "kapp.k14s.io/change-rule",
-                    "upsert after upserting example.test/store",
-                ),
-                annotated(
-                    config_map("b-store"),
-                    "kapp.k14s.io/change-group",
-                    "example.test/store",
-                ),
-                annotated(
-                    config_map("c-store"),
-                    "kapp.k14s.io/change-group.one",
-                    "example.test/store",
-                ),
-                annotated(
-                    config_map("d-before"),
-                    "kapp.k14s.io/change-rule.first",
+                rule("a-after", "", "upsert after upserting example.test/store"),
+                group("b-store", ""),
+                group("c-store", ".one"),
+                rule(
+                    "d-before",
+                    ".first",
                     "upsert before upserting example.test/store",
                 ),
             ],
@@ -165,22 +185,5 @@ async fn other_words_for_an_order() -> Result<()> {
                 ("configmaps/b-none", "configmaps/a-last"),
             ],
         ),
-    ];
-    for (word, objects, order) in cases {
-        let file = format!("{word}/index.yaml");
-        let index = (rig.stage).index(&file, &[(word, "1.0.0", &manifest(&objects))])?;
-        let before = rig.proxy.requests().len();
-        let line = format!("install {word} --channel {index} --yes --timeout 60s");
-        rig.run(&line).await?.done()?;
-        let sent = Sent::after(&rig, before);
-        ensure!(sent.objects().len() == objects.len(), "{word}: {sent:?}");
-        for (first, second) in order {
-            sent.ensure(first, second)?;
-        }
-        rig.stage
-            .run(&format!("uninstall {word} -n {namespace} --yes"))
-            .await?
-            .done()?;
-    }
-    Ok(())
+    ]
 }

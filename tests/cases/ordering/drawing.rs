@@ -1,10 +1,10 @@
 //! `plan -o dot` and `plan -o mermaid`: the order, drawn.
 
+use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
 use serde_json::json;
 
 use super::{annotated, config_map, deployment, manifest};
-use crate::main_job::stage::Stage;
 
 #[tokio::test]
 async fn the_order_is_drawn_with_its_reasons() -> Result<()> {

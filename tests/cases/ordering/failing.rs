@@ -1,12 +1,12 @@
 //! What one object that fails stops, and what objects that wait for each other do: nothing.
 
+use addons_tests::chaos::rig::Rig;
+use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use super::sent::Sent;
 use super::{annotated, config_map, deployment, manifest};
-use crate::chaos::rig::Rig;
-use crate::main_job::stage::Stage;
 
 const PLUGIN: &str = "kubectl-addons";
 

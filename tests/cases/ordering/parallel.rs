@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use addons_tests::chaos::rig::Rig;
 use addons_tests::proxy::{Action, Fault};
 use anyhow::{Result, ensure};
 
 use super::sent::Sent;
 use super::{config_map, deployment, manifest};
-use crate::chaos::rig::Rig;
 
 #[tokio::test]
 async fn a_slow_object_holds_up_only_what_waits_for_it() -> Result<()> {

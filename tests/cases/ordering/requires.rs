@@ -1,6 +1,7 @@
 //! `requires` of a catalogue's entries: checked before the first write, kept while it is installed, and in the way of an
 //! uninstallation.
 
+use addons_tests::chaos::rig::Rig;
 use addons_tests::control_plane::audit::Requests;
 use addons_tests::plugin::Output;
 use addons_tests::until::until;
@@ -9,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::sent::Sent;
 use super::{config_map, deployment, locked, manifest, unlock};
-use crate::chaos::rig::Rig;
 
 const PLUGIN: &str = "kubectl-addons";
 

@@ -1,9 +1,8 @@
 //! The applies of one command, as the proxy saw them.
 
+use addons_tests::chaos::rig::Rig;
 use addons_tests::proxy::Seen;
 use anyhow::{Context as _, Result, ensure};
-
-use crate::chaos::rig::Rig;
 
 /// The applies since a moment, in the order in which they came.
 #[derive(Debug)]

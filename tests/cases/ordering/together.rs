@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use addons_tests::chaos::rig::Rig;
 use addons_tests::proxy::{Action, Fault};
+use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use super::sent::Sent;
 use super::{annotated, config_map, manifest};
-use crate::chaos::rig::Rig;
-use crate::main_job::stage::Stage;
 
 /// A definition, and an object of its kind.
 fn definition(stage: &Stage) -> [Value; 2] {

@@ -1,8 +1,7 @@
 //! A custom resource whose definition comes with it is judged before the first write.
 
+use addons_tests::stage::{Stage, config_map};
 use anyhow::{Result, ensure};
-
-use crate::main_job::stage::{Stage, config_map};
 
 /// A definition of kind Thing in a group of the user's own.
 pub fn definition(stage: &Stage) -> String {

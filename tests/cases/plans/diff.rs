@@ -1,16 +1,15 @@
 //! What a change would do, field by field: old and new value, and whose the field is.
 
+use addons_tests::small;
+use addons_tests::stage::Stage;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-
-use crate::engine::addon;
-use crate::main_job::stage::Stage;
 
 #[tokio::test]
 async fn fields_with_their_owners_and_the_counts() -> Result<()> {
     let stage = Stage::new("diff").await?;
     let namespace = stage.namespace.clone();
-    let first = addon::index(&stage, "1.0.0", &addon::first())?;
+    let first = small::index(&stage, "1.0.0", &small::first())?;
     let line = format!("install small --channel {first} --yes");
     stage.run(&line).await?.done()?;
     let same = stage
@@ -25,7 +24,7 @@ async fn fields_with_their_owners_and_the_counts() -> Result<()> {
 
     let edit = json!({"data": {"key": "edited"}});
     stage.patch("configmap", "kept", &edit).await?;
-    let second = addon::index(&stage, "2.0.0", &addon::second())?;
+    let second = small::index(&stage, "2.0.0", &small::second())?;
     let line = format!("diff small -n {namespace} --channel {second}");
     let shown = stage.run(&line).await?.ended(1)?;
     for said in [

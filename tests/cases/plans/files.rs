@@ -2,21 +2,20 @@
 
 use std::fs;
 
+use addons_tests::small::{self, PASSWORD};
+use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use common::plan::file;
 
-use crate::engine::addon::{self, PASSWORD};
-use crate::main_job::stage::Stage;
-
 #[tokio::test]
 async fn a_plan_is_run_as_it_was_written() -> Result<()> {
     let stage = Stage::new("plan-apply").await?;
     let namespace = stage.namespace.clone();
-    let first = addon::index(&stage, "1.0.0", &addon::first())?;
-    let second = addon::index(&stage, "2.0.0", &addon::second())?;
+    let first = small::index(&stage, "1.0.0", &small::first())?;
+    let second = small::index(&stage, "2.0.0", &small::second())?;
 
     let mark = stage.cluster.audit().mark()?;
     let line = format!("plan small -n {namespace} --channel {first} -o plan.json");
@@ -41,19 +40,8 @@ async fn a_plan_is_run_as_it_was_written() -> Result<()> {
         "a plan applied something"
     );
 
-    let path = stage.plugin.home().join("plan.json");
-    let text = fs::read_to_string(&path)?;
-    let encoded = BASE64_STANDARD.encode(PASSWORD);
-    ensure!(
-        !text.contains(PASSWORD) && !text.contains(encoded.trim_end_matches('=')),
-        "the password is in the file"
-    );
-    let plan = file::read(text.as_bytes())?;
-    for step in plan.installations.iter().flat_map(|planned| &planned.steps) {
-        // The digest of a Secret could be guessed (semantics 13).
-        let is_secret = step.key.kind == "Secret";
-        ensure!(step.digest.is_empty() == is_secret, "{step:?}");
-    }
+    let text = fs::read_to_string(stage.plugin.home().join("plan.json"))?;
+    secrets_stay_out(&text)?;
     stage
         .run(&format!(
             "plan small -n {namespace} --channel {first} -o again.json"
@@ -78,9 +66,23 @@ async fn a_plan_is_run_as_it_was_written() -> Result<()> {
         twice.stderr
     );
 
-    // An upgrade with objects that go; what the file says of Secrets is masked.
     let line = format!("plan small -n {namespace} --channel {second} -o up.json");
+    upgraded(&stage, &line).await?;
+
+    // Nothing to do is a plan, too.
     stage.run(&line).await?.done()?;
+    let nothing = stage.run("apply up.json --yes").await?.done()?;
+    ensure!(
+        nothing.stderr.contains("nothing to do"),
+        "{}",
+        nothing.stderr
+    );
+    Ok(())
+}
+
+/// An upgrade that prunes; what the file says of Secrets is masked.
+async fn upgraded(stage: &Stage, line: &str) -> Result<()> {
+    stage.run(line).await?.done()?;
     let text = fs::read_to_string(stage.plugin.home().join("up.json"))?;
     ensure!(
         text.contains("dropped-secret") && !text.contains(PASSWORD),
@@ -96,15 +98,22 @@ async fn a_plan_is_run_as_it_was_written() -> Result<()> {
         !stage.has("configmap", "dropped-a").await?,
         "dropped-a stays"
     );
+    Ok(())
+}
 
-    // Nothing to do is a plan, too.
-    stage.run(&line).await?.done()?;
-    let nothing = stage.run("apply up.json --yes").await?.done()?;
+/// Neither the password nor what it could be guessed from is in a plan.
+fn secrets_stay_out(text: &str) -> Result<()> {
+    let encoded = BASE64_STANDARD.encode(PASSWORD);
     ensure!(
-        nothing.stderr.contains("nothing to do"),
-        "{}",
-        nothing.stderr
+        !text.contains(PASSWORD) && !text.contains(encoded.trim_end_matches('=')),
+        "the password is in the file"
     );
+    let plan = file::read(text.as_bytes())?;
+    for step in plan.installations.iter().flat_map(|planned| &planned.steps) {
+        // The digest of a Secret could be guessed (semantics 13).
+        let is_secret = step.key.kind == "Secret";
+        ensure!(step.digest.is_empty() == is_secret, "{step:?}");
+    }
     Ok(())
 }
 
@@ -112,7 +121,7 @@ async fn a_plan_is_run_as_it_was_written() -> Result<()> {
 async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
     let mut tally = Tally::new("plans::files");
     let stage = Stage::new("plan-files").await?;
-    let index = addon::index(&stage, "1.0.0", &addon::first())?;
+    let index = small::index(&stage, "1.0.0", &small::first())?;
     let namespace = &stage.namespace;
     let line = format!("plan small -n {namespace} --channel {index} -o plan.json");
     stage.run(&line).await?.done()?;

@@ -1,11 +1,10 @@
 //! Where anything moved since a plan was made it is not run, and everything that moved is listed.
 
+use addons_tests::small;
+use addons_tests::stage::{Stage, config_map};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use serde_json::json;
-
-use crate::engine::addon;
-use crate::main_job::stage::{Stage, config_map};
 
 /// A user with `small` 1.0.0, and how they plan its upgrade.
 struct Upgrade {
@@ -17,10 +16,10 @@ struct Upgrade {
 impl Upgrade {
     async fn new() -> Result<Self> {
         let stage = Stage::new("plan-moved").await?;
-        let first = addon::index(&stage, "1.0.0", &addon::first())?;
+        let first = small::index(&stage, "1.0.0", &small::first())?;
         let line = format!("install small --channel {first} --yes");
         stage.run(&line).await?.done()?;
-        let second = addon::index(&stage, "2.0.0", &addon::second())?;
+        let second = small::index(&stage, "2.0.0", &small::second())?;
         let namespace = &stage.namespace;
         let plan = format!("plan small -n {namespace} --channel {second} -o plan.json");
         let tally = Tally::new("plans::moved");
@@ -103,8 +102,8 @@ async fn what_moved_is_listed_and_nothing_is_done() -> Result<()> {
         .stage
         .write("2.0.0/small-2.0.0-0.yaml", &config_map("other", "1"))?;
     upgrade.refused(&["manifestHash is"]).await?;
-    let changed = [&*addon::second(), &*config_map("more", "1")].concat();
-    addon::index(&upgrade.stage, "2.0.0", &changed)?;
+    let changed = [&*small::second(), &*config_map("more", "1")].concat();
+    small::index(&upgrade.stage, "2.0.0", &changed)?;
     upgrade
         .refused(&[
             "the entry changed",

@@ -1,10 +1,10 @@
 //! Definitions that change under live objects.
 
+use addons_tests::stage::Stage;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use super::{crd, definition, group, install, line, manifest, till, uninstall, versions};
-use crate::main_job::stage::Stage;
 
 const PLUGIN: &str = "kubectl-addons";
 

@@ -1,10 +1,10 @@
 //! Objects that somebody keeps, and sets that lose more than anybody expects.
 
+use addons_tests::stage::{Stage, config_map};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
 use super::{install, line, manifest, uninstall};
-use crate::main_job::stage::{Stage, config_map};
 
 #[tokio::test]
 async fn marks_and_controllers_keep_objects() -> Result<()> {

@@ -1,11 +1,11 @@
 //! Controllers outlive what they control, and who holds what is going is named.
 
+use addons_tests::stage::{Stage, config_map, deployment};
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::{crd, definition, install, manifest, till, uninstall};
-use crate::main_job::stage::{Stage, config_map, deployment};
 
 const FINALIZER: &str = "tills.example/cleanup";
 

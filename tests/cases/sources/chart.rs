@@ -3,7 +3,9 @@
 mod faults;
 mod rig;
 
+use addons_sources::credentials::Credentials;
 use addons_tests::control_plane::pki::Authority;
+use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::servers::charts::{Charts, Fault, Options};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
@@ -154,22 +156,7 @@ async fn the_password_is_for_the_repository_alone() -> Result<()> {
         ensure!(charts.seen().len() == asked, "{words}");
         tally.ran();
     }
-    // An archive on another host, and one behind a redirect: neither gets the password.
-    let elsewhere = Charts::serve(shelf.path(), &Options::default())?;
-    shelf.index(Some(elsewhere.url()))?;
-    rig.fetch(&charts, "web", Some("1.9.0"), Some(&allowed))
-        .await?;
-    let seen = elsewhere.seen();
-    ensure!(seen.len() == 1 && !seen[0].authorized, "{seen:?}");
-    tally.ran();
-    shelf.index(None)?;
-    let to = format!("{}/web-1.10.0.tgz", elsewhere.url());
-    charts.fault("/web-1.10.0.tgz", Fault::Redirect(to));
-    rig.fetch(&charts, "web", Some("1.10.0"), Some(&allowed))
-        .await?;
-    let seen = elsewhere.seen();
-    ensure!(seen.len() == 1 && !seen[0].authorized, "{seen:?}");
-    tally.ran();
+    archives_elsewhere(&shelf, &charts, &rig, &allowed, &mut tally).await?;
     // Not over plain HTTP to anybody else, and not in a URL.
     let far = secret("kubernetes.io/basic-auth", "charts.example", USER, None);
     let error = rig
@@ -184,6 +171,32 @@ async fn the_password_is_for_the_repository_alone() -> Result<()> {
     );
     tally.ran();
     ensure!(!rig.cache_holds("horse")?, "the cache holds a password");
+    Ok(())
+}
+
+/// An archive on another host, and one behind a redirect: neither gets the password.
+async fn archives_elsewhere(
+    shelf: &Shelf,
+    charts: &Charts,
+    rig: &Rig,
+    allowed: &Credentials,
+    tally: &mut Tally,
+) -> Result<()> {
+    let elsewhere = Charts::serve(shelf.path(), &Options::default())?;
+    shelf.index(Some(elsewhere.url()))?;
+    rig.fetch(charts, "web", Some("1.9.0"), Some(allowed))
+        .await?;
+    let seen = elsewhere.seen();
+    ensure!(seen.len() == 1 && !seen[0].authorized, "{seen:?}");
+    tally.ran();
+    shelf.index(None)?;
+    let to = format!("{}/web-1.10.0.tgz", elsewhere.url());
+    charts.fault("/web-1.10.0.tgz", Fault::Redirect(to));
+    rig.fetch(charts, "web", Some("1.10.0"), Some(allowed))
+        .await?;
+    let seen = elsewhere.seen();
+    ensure!(seen.len() == 1 && !seen[0].authorized, "{seen:?}");
+    tally.ran();
     Ok(())
 }
 

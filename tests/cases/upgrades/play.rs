@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use addons_tests::control_plane::ControlPlane;
 use addons_tests::control_plane::audit::Mark;
 use addons_tests::plugin::Output;
+use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
@@ -16,7 +17,6 @@ use serde_json::json;
 use super::chain::{Balanced, Chain, Keys, Step};
 use super::corpus;
 use super::seen::{Kinds, inventory};
-use crate::main_job::stage::Stage;
 
 /// What is installed so far, as the data of the steps played tell it.
 #[derive(Default)]

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_tests::control_plane::audit::{Mark, Request};
+use addons_tests::stage::Stage;
 use anyhow::{Context as _, Result};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use serde_json::Value;
 
 use super::chain::Keys;
 use super::corpus::Document;
-use crate::main_job::stage::Stage;
 
 /// The kinds of a chain by group and plural name.
 #[derive(Default)]

@@ -1,10 +1,9 @@
 //! `values NAME`: what a layer cannot tell is said, and the others are shown.
 
+use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use serde_json::json;
-
-use crate::main_job::stage::Stage;
 
 #[tokio::test]
 async fn values_are_explained_as_far_as_they_can_be_read() -> Result<()> {
@@ -49,6 +48,23 @@ async fn values_are_explained_as_far_as_they_can_be_read() -> Result<()> {
         said.stdout,
         said.stderr
     );
+    every_layer_is_named(&stage, &name, &file).await?;
+    tally.ran();
+
+    what_is_missing_is_left_out(&stage, &name, &mut tally).await?;
+
+    let said = stage.run("values nobody").await?.ended(1)?;
+    ensure!(
+        said.stderr.contains("no installation named nobody"),
+        "{}",
+        said.stderr
+    );
+    tally.ran();
+    Ok(())
+}
+
+/// Each value with the layer that it comes from.
+async fn every_layer_is_named(stage: &Stage, name: &str, file: &str) -> Result<()> {
     let said = stage
         .run(&format!("values {name} --explain"))
         .await?
@@ -84,18 +100,20 @@ async fn values_are_explained_as_far_as_they_can_be_read() -> Result<()> {
         "{}",
         said.stdout
     );
-    tally.ran();
+    Ok(())
+}
 
-    // A Secret that is not there, and then a catalogue that is gone: the rest is shown, the exit code says that it is not all.
+/// A Secret that is missing, and then a catalogue: the rest is shown, and the exit code says that it is not all.
+async fn what_is_missing_is_left_out(stage: &Stage, name: &str, tally: &mut Tally) -> Result<()> {
     let patch =
         json!({"spec": {"valuesFrom": [{"secretKeyRef": {"name": "nowhere", "key": "values"}}]}})
             .to_string();
     let patch = [
         "patch",
         "ainst",
-        &name,
+        name,
         "-n",
-        &name,
+        name,
         "--type=merge",
         "-p",
         &patch,
@@ -126,14 +144,6 @@ async fn values_are_explained_as_far_as_they_can_be_read() -> Result<()> {
             && said.stderr.contains("catalogue and form are left out"),
         "{}{}",
         said.stdout,
-        said.stderr
-    );
-    tally.ran();
-
-    let said = stage.run("values nobody").await?.ended(1)?;
-    ensure!(
-        said.stderr.contains("no installation named nobody"),
-        "{}",
         said.stderr
     );
     tally.ran();

@@ -3,11 +3,10 @@
 use std::fs;
 use std::io::Write as _;
 
+use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
-
-use crate::main_job::stage::Stage;
 
 /// A catalogue whose form requires a host and replicas; `name` is that of the add-on and of its namespace.
 fn catalogue(name: &str) -> String {
@@ -47,31 +46,8 @@ async fn what_is_required_is_asked_for() -> Result<()> {
     let file = stage.write("asked.yaml", &catalogue(ns))?;
     let file = file.to_string_lossy().into_owned();
     let install = ["install", ns, "--channel", &file];
-    let with = |more: &[&'static str]| [&install[..], more].concat();
 
-    // Nobody to ask: both are named, and how to give them.
-    for (is_terminal, args) in [
-        (false, with(&[])),
-        (false, with(&["--yes"])),
-        (true, with(&["--yes"])),
-    ] {
-        let said = if is_terminal {
-            stage.plugin.run_on_terminal(&args, "").await?
-        } else {
-            stage.plugin.run(&args).await?
-        };
-        let said = said.ended(6)?;
-        let text = (said.stdout + &said.stderr).replace('\r', "");
-        for words in [
-            "spec.values.spec.host: a value is required (Host)",
-            "spec.values.spec.replicas: a value is required (Replicas)",
-            "accept: --set spec.host=VALUE --set spec.replicas=VALUE",
-        ] {
-            ensure!(text.contains(words), "{words}\n{text}");
-        }
-        ensure!(!text.contains("> "), "{text}");
-        tally.ran();
-    }
+    named_where_no_answer_comes(&stage, &install, &mut tally).await?;
 
     // The input ends before the last answer: nothing was changed.
     let said = stage
@@ -91,23 +67,7 @@ async fn what_is_required_is_asked_for() -> Result<()> {
     );
     tally.ran();
 
-    // Ctrl-C at a question ends it there.
-    let (mut process, mut keys) = stage.plugin.talk(&install)?;
-    let screen = stage.plugin.home().join("stdout");
-    until("the first question is asked", async || {
-        let text = fs::read_to_string(&screen)?;
-        Ok(if text.contains("> ") {
-            Ok(())
-        } else {
-            Err(text)
-        })
-    })
-    .await?;
-    keys.write_all(b"web.exam\x03")?;
-    drop(keys);
-    let status = tokio::task::spawn_blocking(move || process.wait()).await??;
-    ensure!(!status.success(), "{status}");
-    ensure!(stage.get("configmap", ns).await?.is_none(), "it went on");
+    interrupted(&stage, &install).await?;
     tally.ran();
 
     // What is wrong is asked for again, with the reason; then everything is as with flags.
@@ -144,5 +104,61 @@ async fn what_is_required_is_asked_for() -> Result<()> {
         .done()?;
     ensure!(!said.stdout.contains("Host (spec.host)"), "{}", said.stdout);
     tally.ran();
+    Ok(())
+}
+
+/// Ctrl-C at a question ends it there.
+async fn interrupted(stage: &Stage, install: &[&str]) -> Result<()> {
+    let (mut process, mut keys) = stage.plugin.talk(install)?;
+    let screen = stage.plugin.home().join("stdout");
+    until("the first question is asked", async || {
+        let text = fs::read_to_string(&screen)?;
+        Ok(if text.contains("> ") {
+            Ok(())
+        } else {
+            Err(text)
+        })
+    })
+    .await?;
+    keys.write_all(b"web.exam\x03")?;
+    drop(keys);
+    let status = tokio::task::spawn_blocking(move || process.wait()).await??;
+    ensure!(!status.success(), "{status}");
+    ensure!(
+        stage.get("configmap", &stage.namespace).await?.is_none(),
+        "it went on"
+    );
+    Ok(())
+}
+
+/// Without a terminal, or with `--yes`: both values are named, and how to give them.
+async fn named_where_no_answer_comes(
+    stage: &Stage,
+    install: &[&str],
+    tally: &mut Tally,
+) -> Result<()> {
+    let with = |more: &[&'static str]| [install, more].concat();
+    for (is_terminal, args) in [
+        (false, with(&[])),
+        (false, with(&["--yes"])),
+        (true, with(&["--yes"])),
+    ] {
+        let said = if is_terminal {
+            stage.plugin.run_on_terminal(&args, "").await?
+        } else {
+            stage.plugin.run(&args).await?
+        };
+        let said = said.ended(6)?;
+        let text = (said.stdout + &said.stderr).replace('\r', "");
+        for words in [
+            "spec.values.spec.host: a value is required (Host)",
+            "spec.values.spec.replicas: a value is required (Replicas)",
+            "accept: --set spec.host=VALUE --set spec.replicas=VALUE",
+        ] {
+            ensure!(text.contains(words), "{words}\n{text}");
+        }
+        ensure!(!text.contains("> "), "{text}");
+        tally.ran();
+    }
     Ok(())
 }

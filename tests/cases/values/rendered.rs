@@ -5,11 +5,10 @@ use std::process::Command;
 
 use addons_tests::control_plane::binaries;
 use addons_tests::plugin::Output;
+use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-
-use crate::main_job::stage::Stage;
 
 /// What the Secret says, first and later.
 const SECRETS: [&str; 2] = ["hunter2-first", "hunter2-later"];
@@ -37,9 +36,9 @@ async fn every_store(stage: Stage, method: &'static str) -> Result<()> {
     let literal = |text: &str| format!("spec: {{key: {text}}}");
     let file = shop.stage.write("values.yaml", "spec: {key: file}\n")?;
     let file = file.to_string_lossy().into_owned();
-    let (upgrade, none) = (["upgrade", &name, "--yes"], Value::Null);
+    let upgrade = ["upgrade", &name, "--yes"];
 
-    shop.catalogue(none.clone(), json!({}))?;
+    shop.catalogue(Value::Null, json!({}))?;
     let said = shop
         .run(&["install", &name, "--channel", &shop.index(), "--yes"])
         .await?;
@@ -102,12 +101,18 @@ async fn every_store(stage: Stage, method: &'static str) -> Result<()> {
     shop.shows("flag", "spec", said).await?;
     tally.ran();
 
-    // Nobody but the package says it, and the form wants it from the user: the answer goes over the package.
-    shop.catalogue(none, json!({"required": true}))?;
+    asked(&shop).await?;
+    tally.ran();
+    Ok(())
+}
+
+/// Only the package has a value, and the form wants it from the user: the answer replaces the package's.
+async fn asked(shop: &Shop) -> Result<()> {
+    shop.catalogue(Value::Null, json!({"required": true}))?;
     let index = shop.index();
     let install = [
         "install",
-        &name,
+        &shop.stage.namespace,
         "--name",
         "asked",
         "--channel",
@@ -127,7 +132,6 @@ async fn every_store(stage: Stage, method: &'static str) -> Result<()> {
         .await?
         .context("no ConfigMap")?;
     ensure!(map["data"]["key"] == "typed", "{map}");
-    tally.ran();
     Ok(())
 }
 

@@ -1,12 +1,11 @@
 //! `formOnly`, types and what is required: the webhook and the plugin refuse in the same words, and repeat no value.
 
 use addons_tests::control_plane::unique;
+use addons_tests::scene::{DENIED, Scene, create, installation, stored, with_form};
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 use common::api::names::SYSTEM_NAMESPACE;
 use serde_json::{Value, json};
-
-use crate::webhook::scene::{DENIED, Scene, create, installation, stored, with_form};
 
 #[tokio::test]
 async fn values_are_refused_in_the_same_words() -> Result<()> {
@@ -22,42 +21,7 @@ async fn values_are_refused_in_the_same_words() -> Result<()> {
             json!([{"name": addon, "versions": [version]}]),
         )
         .await?;
-    let unknown = "the form has no such field, and the add-on takes no other values";
-    for (values, flags, words) in [
-        (
-            json!({"spec": {"host": "h"}, "other": "s3cret"}),
-            &["spec.host=h", "other=s3cret"][..],
-            &[format!("spec.values.other: {unknown}")][..],
-        ),
-        // What the catalogue says is the admin's.
-        (
-            json!({"spec": {"host": "h"}, "image": {"registry": "s3cret"}}),
-            &["spec.host=h", "image.registry=s3cret"],
-            &[format!("spec.values.image: {unknown}")],
-        ),
-        (
-            json!({"spec": {"hosts": "s3cret"}}),
-            &["spec.hosts=s3cret"],
-            &[
-                "spec.values.spec.host: a value is required".to_owned(),
-                format!("spec.values.spec.hosts: {unknown}; did you mean spec.host?"),
-            ],
-        ),
-        (
-            json!({"spec": {"host": {"nested": "s3cret"}, "replicas": "7"}}),
-            &["spec.host.nested=s3cret", "spec.replicas=\"7\""],
-            &[
-                "spec.values.spec.host: text is expected, this is a map".to_owned(),
-                "spec.values.spec.replicas: a number is expected, this is text (Replicas)"
-                    .to_owned(),
-            ],
-        ),
-        (
-            json!({}),
-            &[],
-            &["spec.values.spec.host: a value is required".to_owned()],
-        ),
-    ] {
+    for (values, flags, words) in refused() {
         let spec = json!({"addonRef": {"name": addon}, "values": values});
         let object = installation(&addon, SYSTEM_NAMESPACE, spec);
         let (code, message, printed) = scene.refusal(&user, &object).await?;
@@ -66,7 +30,7 @@ async fn values_are_refused_in_the_same_words() -> Result<()> {
             "{code} {printed}"
         );
         let said_by_webhook = message.strip_prefix(DENIED).context(message.clone())?;
-        for words in words {
+        for words in &words {
             ensure!(
                 said_by_webhook.contains(words),
                 "{words}\n{said_by_webhook}"
@@ -123,4 +87,44 @@ async fn values_are_refused_in_the_same_words() -> Result<()> {
     ensure!(values(&after)["spec"]["replicas"] == 3, "{after}");
     tally.ran();
     Ok(())
+}
+
+/// Values, the flags that say the same, and why they are refused.
+fn refused() -> Vec<(Value, &'static [&'static str], Vec<String>)> {
+    let unknown = "the form has no such field, and the add-on takes no other values";
+    vec![
+        (
+            json!({"spec": {"host": "h"}, "other": "s3cret"}),
+            &["spec.host=h", "other=s3cret"],
+            vec![format!("spec.values.other: {unknown}")],
+        ),
+        // What the catalogue says is the admin's.
+        (
+            json!({"spec": {"host": "h"}, "image": {"registry": "s3cret"}}),
+            &["spec.host=h", "image.registry=s3cret"],
+            vec![format!("spec.values.image: {unknown}")],
+        ),
+        (
+            json!({"spec": {"hosts": "s3cret"}}),
+            &["spec.hosts=s3cret"],
+            vec![
+                "spec.values.spec.host: a value is required".to_owned(),
+                format!("spec.values.spec.hosts: {unknown}; did you mean spec.host?"),
+            ],
+        ),
+        (
+            json!({"spec": {"host": {"nested": "s3cret"}, "replicas": "7"}}),
+            &["spec.host.nested=s3cret", "spec.replicas=\"7\""],
+            vec![
+                "spec.values.spec.host: text is expected, this is a map".to_owned(),
+                "spec.values.spec.replicas: a number is expected, this is text (Replicas)"
+                    .to_owned(),
+            ],
+        ),
+        (
+            json!({}),
+            &[],
+            vec!["spec.values.spec.host: a value is required".to_owned()],
+        ),
+    ]
 }

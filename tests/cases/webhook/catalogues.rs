@@ -1,12 +1,11 @@
 //! What is wrong with catalogues (semantics 2, 3, 9).
 
 use addons_tests::control_plane::unique;
+use addons_tests::scene::{DENIED, Scene, catalogue, create, version};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use common::api::names::SYSTEM_NAMESPACE;
 use serde_json::{Value, json};
-
-use super::scene::{DENIED, Scene, catalogue, create, version};
 
 /// The duplicate of `cargo demo`.
 const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/demo/duplicate.yaml");
@@ -20,9 +19,48 @@ async fn what_is_wrong_with_a_catalogue_stands_in_one_denial() -> Result<()> {
     let mut tally = Tally::new("webhook::catalogues");
     let scene = Scene::get().await?;
     let (user, _) = scene.user("catalogues", &[])?;
-    let web = |versions: Value| json!([{"name": "inside", "versions": versions}]);
+    for (addons, words) in mistakes() {
+        let object = catalogue(&unique("wrong"), SYSTEM_NAMESPACE, addons);
+        let (code, message, printed) = scene.refusal(&user, &object).await?;
+        ensure!(code == 422, "{code}: {message}");
+        ensure!(
+            message.starts_with(&format!("{DENIED}{words}")),
+            "{message}"
+        );
+        // kubectl says who denied it, and all that is wrong.
+        ensure!(printed.contains(&message), "{message}\n{printed}");
+        tally.ran();
+    }
+    // What the demo shows, in the words that it looks for.
+    let apply = ["apply", "--filename", DEMO];
+    let said = user.kubectl(&apply).await?.ended(1)?;
+    let words = format!(
+        "{DENIED}spec.addons[0].versions[1]: log-shipper v1.0.0 is already at spec.addons[0].versions[0] (1.0.0)"
+    );
+    ensure!(said.stderr.contains(&words), "{}", said.stderr);
+    tally.ran();
+    // The same version in the same words is the schema's to refuse.
+    let twice = json!([version("1.0.0", json!({})), version("1.0.0", json!({}))]);
+    let object = catalogue(&unique("wrong"), SYSTEM_NAMESPACE, web(twice));
+    let (code, message, printed) = scene.refusal(&user, &object).await?;
+    ensure!(code == 422, "{code}: {message}");
+    ensure!(
+        printed.contains("Duplicate value") && !printed.contains("admission webhook"),
+        "{printed}"
+    );
+    tally.ran();
+    Ok(())
+}
+
+/// The add-on `inside`.
+fn web(versions: Value) -> Value {
+    json!([{"name": "inside", "versions": versions}])
+}
+
+/// The add-ons of a catalogue, and what is wrong with them.
+fn mistakes() -> Vec<(Value, &'static str)> {
     let form = |fields: Value| json!({"template": {"method": "go-template", "formSpec": fields}});
-    let cases = [
+    vec![
         (
             web(json!([
                 version("1.0.0", json!({})),
@@ -85,38 +123,7 @@ async fn what_is_wrong_with_a_catalogue_stands_in_one_denial() -> Result<()> {
             ])),
             "2 problems: spec.addons[0].versions[0].constraints.k8sVersion: ",
         ),
-    ];
-    for (addons, words) in cases {
-        let object = catalogue(&unique("wrong"), SYSTEM_NAMESPACE, addons);
-        let (code, message, printed) = scene.refusal(&user, &object).await?;
-        ensure!(code == 422, "{code}: {message}");
-        ensure!(
-            message.starts_with(&format!("{DENIED}{words}")),
-            "{message}"
-        );
-        // kubectl says who denied it, and all that is wrong.
-        ensure!(printed.contains(&message), "{message}\n{printed}");
-        tally.ran();
-    }
-    // What the demo shows, in the words that it looks for.
-    let apply = ["apply", "--filename", DEMO];
-    let said = user.kubectl(&apply).await?.ended(1)?;
-    let words = format!(
-        "{DENIED}spec.addons[0].versions[1]: log-shipper v1.0.0 is already at spec.addons[0].versions[0] (1.0.0)"
-    );
-    ensure!(said.stderr.contains(&words), "{}", said.stderr);
-    tally.ran();
-    // The same version in the same words is the schema's to refuse.
-    let twice = json!([version("1.0.0", json!({})), version("1.0.0", json!({}))]);
-    let object = catalogue(&unique("wrong"), SYSTEM_NAMESPACE, web(twice));
-    let (code, message, printed) = scene.refusal(&user, &object).await?;
-    ensure!(code == 422, "{code}: {message}");
-    ensure!(
-        printed.contains("Duplicate value") && !printed.contains("admission webhook"),
-        "{printed}"
-    );
-    tally.ran();
-    Ok(())
+    ]
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use addons_tests::control_plane::unique;
 use addons_tests::plugin::{Output, Plugin};
+use addons_tests::scene::{DENIED, Scene, apply, create, installation, stored};
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
@@ -10,8 +11,6 @@ use common::api::names::{
     SYSTEM_NAMESPACE,
 };
 use serde_json::json;
-
-use super::scene::{DENIED, Scene, apply, create, installation, stored};
 
 const DENIED_NAMESPACE: &str =
     r#"admission webhook "namespaces.kubectl-addons.dev" denied the request: "#;
@@ -94,12 +93,39 @@ async fn core_addons_survive_deletion() -> Result<()> {
     .await?;
     tally.ran();
 
+    deletions_are_denied(&admin, &core, &name, &mut tally).await?;
+    // What carries no mark of being released or going is still there.
+    let record = stored(&admin, &name, SYSTEM_NAMESPACE).await?;
+    ensure!(
+        record["metadata"].get("deletionTimestamp").is_none(),
+        "{record}"
+    );
+
+    let (glass, _) = scene.user("glass", &[BREAK_GLASS_GROUP])?;
+    let said = kubectl(
+        &glass,
+        &format!("delete addoninstallation {name} -n {SYSTEM_NAMESPACE}"),
+    )
+    .await?
+    .done()?;
+    says(&said, 0, "Warning: allowed by break-glass: ")?;
+    tally.ran();
+    Ok(())
+}
+
+/// A core add-on cannot be deleted as other objects are, by any user.
+async fn deletions_are_denied(
+    admin: &Plugin,
+    core: &Plugin,
+    name: &str,
+    tally: &mut Tally,
+) -> Result<()> {
     let words = format!(
         "{DENIED}{name} is a core add-on of this cluster (coreAddon in namespace {SYSTEM_NAMESPACE}); \
          a member of the core group releases it first: \
          kubectl annotate addoninstallation {name} -n {SYSTEM_NAMESPACE} kubectl-addons.dev/released=true"
     );
-    for who in [&admin, &core] {
+    for who in [admin, core] {
         for line in [
             format!("delete addoninstallation {name} -n {SYSTEM_NAMESPACE}"),
             format!("delete addoninstallation {name} -n {SYSTEM_NAMESPACE} --dry-run=server"),
@@ -109,7 +135,7 @@ async fn core_addons_survive_deletion() -> Result<()> {
             tally.ran();
         }
     }
-    let said = kubectl(&admin, &format!("addons uninstall {name} --yes")).await?;
+    let said = kubectl(admin, &format!("addons uninstall {name} --yes")).await?;
     says(
         &said,
         6,
@@ -127,22 +153,6 @@ async fn core_addons_survive_deletion() -> Result<()> {
         1,
         "coreAddon never goes back from true to false",
     )?;
-    tally.ran();
-    // What carries no mark of being released or going is still there.
-    let record = stored(&admin, &name, SYSTEM_NAMESPACE).await?;
-    ensure!(
-        record["metadata"].get("deletionTimestamp").is_none(),
-        "{record}"
-    );
-
-    let (glass, _) = scene.user("glass", &[BREAK_GLASS_GROUP])?;
-    let said = kubectl(
-        &glass,
-        &format!("delete addoninstallation {name} -n {SYSTEM_NAMESPACE}"),
-    )
-    .await?
-    .done()?;
-    says(&said, 0, "Warning: allowed by break-glass: ")?;
     tally.ran();
     Ok(())
 }
@@ -229,23 +239,7 @@ async fn a_namespace_that_holds_core_survives_and_goes_with_its_cluster() -> Res
     )?;
     tally.ran();
 
-    // Many at once: what is not core may go, what is core stays.
-    let all = format!("delete addoninstallations --all -n {ns}");
-    let denied = format!("{DENIED}{name} is a core add-on of this cluster");
-    says(
-        &kubectl(&admin, &format!("{all} --dry-run=server")).await?,
-        1,
-        &denied,
-    )?;
-    tally.ran();
-    let collection = format!(
-        "delete --raw /apis/kubectl-addons.dev/v1alpha1/namespaces/{ns}/addoninstallations"
-    );
-    says(&kubectl(&admin, &collection).await?, 1, &denied)?;
-    tally.ran();
-    says(&kubectl(&admin, &all).await?, 1, &denied)?;
-    stored(&admin, &name, &ns).await?;
-    tally.ran();
+    collections_are_denied(&admin, &name, &ns, &mut tally).await?;
 
     // A namespace without core add-ons never waits for the webhook, whatever is in it.
     let other = scene.cluster.namespace("holds-nothing").await?;
@@ -264,6 +258,32 @@ async fn a_namespace_that_holds_core_survives_and_goes_with_its_cluster() -> Res
     kubectl(&admin, &format!("{delete} --timeout=60s"))
         .await?
         .done()?;
+    tally.ran();
+    Ok(())
+}
+
+/// Many at once: what is not core may be deleted, what is core stays.
+async fn collections_are_denied(
+    admin: &Plugin,
+    name: &str,
+    ns: &str,
+    tally: &mut Tally,
+) -> Result<()> {
+    let all = format!("delete addoninstallations --all -n {ns}");
+    let denied = format!("{DENIED}{name} is a core add-on of this cluster");
+    says(
+        &kubectl(admin, &format!("{all} --dry-run=server")).await?,
+        1,
+        &denied,
+    )?;
+    tally.ran();
+    let collection = format!(
+        "delete --raw /apis/kubectl-addons.dev/v1alpha1/namespaces/{ns}/addoninstallations"
+    );
+    says(&kubectl(admin, &collection).await?, 1, &denied)?;
+    tally.ran();
+    says(&kubectl(admin, &all).await?, 1, &denied)?;
+    stored(admin, name, ns).await?;
     tally.ran();
     Ok(())
 }

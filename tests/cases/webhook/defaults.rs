@@ -1,12 +1,12 @@
 //! What is filled in, and that it is filled in once (semantics 7, 8, 10).
 
 use addons_tests::control_plane::unique;
+use addons_tests::plugin::Plugin;
+use addons_tests::scene::{Scene, apply, installation, stored, version, with_form};
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 use common::api::names::{ANNOTATION_DEFAULTED, SYSTEM_NAMESPACE};
 use serde_json::{Value, json};
-
-use super::scene::{Scene, apply, installation, stored, version, with_form};
 
 #[tokio::test]
 async fn defaults_are_filled_in_once_and_follow_the_version() -> Result<()> {
@@ -35,29 +35,7 @@ async fn defaults_are_filled_in_once_and_follow_the_version() -> Result<()> {
         );
         apply(&user, &object, how).await?.done()?;
         let first = stored(&user, &name, SYSTEM_NAMESPACE).await?;
-        let spec = &first["spec"];
-        ensure!(
-            (
-                &spec["coreAddon"],
-                &spec["createNamespace"],
-                &spec["targetNamespace"]
-            ) == (&json!(false), &json!(true), &json!("forms")),
-            "{spec}"
-        );
-        ensure!(
-            spec["values"]
-                == json!({
-                    "image": {"registry": "registry.example.test"},
-                    "level": "1.0.0",
-                    "spec": {"host": "a.example.test", "replicas": 1},
-                    "unknown": {"deep": [1, {"a": "b"}]},
-                }),
-            "{spec}"
-        );
-        ensure!(
-            recorded(&first)? == ["/image/registry", "/level", "/spec/replicas"],
-            "{first}"
-        );
+        filled_in(&first)?;
         tally.ran();
 
         apply(&user, &object, how).await?.done()?;
@@ -98,7 +76,58 @@ async fn defaults_are_filled_in_once_and_follow_the_version() -> Result<()> {
     ensure!(bare["spec"].get("values").is_none(), "{bare}");
     tally.ran();
 
-    // A null deletes (semantics 9), so it is the user's own and stays; client-side apply drops nulls before they are sent.
+    nulls_stay(&user, &form, &mut tally).await?;
+
+    an_index_is_left_alone(&user).await?;
+    tally.ran();
+    Ok(())
+}
+
+/// Of an index only the plugin knows the entry.
+async fn an_index_is_left_alone(user: &Plugin) -> Result<()> {
+    let reference = json!({"addonRef": {"name": "any", "index": "https://example.test/index.yaml"}, "createNamespace": false});
+    let name = unique("index");
+    apply(user, &installation(&name, SYSTEM_NAMESPACE, reference), &[])
+        .await?
+        .done()?;
+    let spec = stored(user, &name, SYSTEM_NAMESPACE).await?["spec"].clone();
+    ensure!(
+        spec.get("targetNamespace").is_none() && spec["createNamespace"] == false,
+        "{spec}"
+    );
+    Ok(())
+}
+
+/// The defaults of the API, and those of version 1.0.0.
+fn filled_in(first: &Value) -> Result<()> {
+    let spec = &first["spec"];
+    ensure!(
+        (
+            &spec["coreAddon"],
+            &spec["createNamespace"],
+            &spec["targetNamespace"]
+        ) == (&json!(false), &json!(true), &json!("forms")),
+        "{spec}"
+    );
+    ensure!(
+        spec["values"]
+            == json!({
+                "image": {"registry": "registry.example.test"},
+                "level": "1.0.0",
+                "spec": {"host": "a.example.test", "replicas": 1},
+                "unknown": {"deep": [1, {"a": "b"}]},
+            }),
+        "{spec}"
+    );
+    ensure!(
+        recorded(first)? == ["/image/registry", "/level", "/spec/replicas"],
+        "{first}"
+    );
+    Ok(())
+}
+
+/// A null deletes (semantics 9), so it is the user's own and stays; client-side apply drops nulls before they are sent.
+async fn nulls_stay(user: &Plugin, form: &str, tally: &mut Tally) -> Result<()> {
     let nulls = json!({"spec": {"host": "a"}, "level": null, "list": [{"deep": null}]});
     for how in ["create", "apply --server-side"] {
         let name = unique("nulls");
@@ -106,30 +135,13 @@ async fn defaults_are_filled_in_once_and_follow_the_version() -> Result<()> {
         let object = installation(&name, SYSTEM_NAMESPACE, spec).to_string();
         let args: Vec<_> = how.split(' ').chain(["-f", "-"]).collect();
         user.kubectl_with_input(&args, &object).await?.done()?;
-        let values = stored(&user, &name, SYSTEM_NAMESPACE).await?["spec"]["values"].clone();
+        let values = stored(user, &name, SYSTEM_NAMESPACE).await?["spec"]["values"].clone();
         ensure!(
             values.get("level") == Some(&Value::Null) && values["list"] == nulls["list"],
             "{values}"
         );
         tally.ran();
     }
-
-    // Of an index only the plugin knows the entry.
-    let reference = json!({"addonRef": {"name": "any", "index": "https://example.test/index.yaml"}, "createNamespace": false});
-    let name = unique("index");
-    apply(
-        &user,
-        &installation(&name, SYSTEM_NAMESPACE, reference),
-        &[],
-    )
-    .await?
-    .done()?;
-    let spec = stored(&user, &name, SYSTEM_NAMESPACE).await?["spec"].clone();
-    ensure!(
-        spec.get("targetNamespace").is_none() && spec["createNamespace"] == false,
-        "{spec}"
-    );
-    tally.ran();
     Ok(())
 }
 

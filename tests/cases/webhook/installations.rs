@@ -1,12 +1,11 @@
 //! What is wrong with installations (semantics 4, 7, 10).
 
 use addons_tests::control_plane::unique;
+use addons_tests::scene::{DENIED, Scene, installation, version, with_form};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use common::api::names::SYSTEM_NAMESPACE;
 use serde_json::json;
-
-use super::scene::{DENIED, Scene, installation, version, with_form};
 
 #[tokio::test]
 async fn references_and_values_are_judged() -> Result<()> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use addons_tests::control_plane::{ControlPlane, Options, unique};
 use addons_tests::plugin::Plugin;
+use addons_tests::scene::{DENIED, catalogue, create, version};
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
 use addons_tests::webhook::Webhook;
@@ -12,8 +13,6 @@ use base64::Engine as _;
 use common::api::names::SYSTEM_NAMESPACE;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
-
-use super::scene::{DENIED, catalogue, create, version};
 
 const BASE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/base");
 /// More than a busy machine needs for the reviews below.
@@ -53,33 +52,7 @@ async fn deploy(user: &Plugin, tally: &mut Tally) -> Result<()> {
     user.kubectl(&rollout).await?.done()?;
     tally.ran();
 
-    // Least rights: what verdicts look at is read, nothing is written.
-    let account = format!("--as=system:serviceaccount:{SYSTEM_NAMESPACE}:addons-webhook");
-    for (verb, resource, answer) in [
-        ("list", "addoncatalogues.kubectl-addons.dev", "yes"),
-        ("watch", "addoninstallations.kubectl-addons.dev", "yes"),
-        ("watch", "namespaces", "yes"),
-        ("update", "addoninstallations.kubectl-addons.dev", "no"),
-        ("patch", "namespaces", "no"),
-        ("list", "secrets", "no"),
-        ("list", "configmaps", "no"),
-    ] {
-        let can = [
-            "auth",
-            "can-i",
-            verb,
-            resource,
-            "--all-namespaces",
-            &account,
-        ];
-        let said = user.kubectl(&can).await?;
-        ensure!(
-            said.stdout.trim() == answer,
-            "{verb} {resource}: {}",
-            said.stdout
-        );
-        tally.ran();
-    }
+    rights(user, tally).await?;
 
     // Before the certificate is set nothing of ours is let through, as kustomization.yaml says, and its way out is one.
     let object = catalogue(&unique("early"), SYSTEM_NAMESPACE, json!([]));
@@ -126,6 +99,37 @@ async fn deploy(user: &Plugin, tally: &mut Tally) -> Result<()> {
         SYSTEM_NAMESPACE,
     ];
     user.kubectl(&delete).await?.done()?;
+    Ok(())
+}
+
+/// Least rights: what verdicts look at is read, nothing is written.
+async fn rights(user: &Plugin, tally: &mut Tally) -> Result<()> {
+    let account = format!("--as=system:serviceaccount:{SYSTEM_NAMESPACE}:addons-webhook");
+    for (verb, resource, answer) in [
+        ("list", "addoncatalogues.kubectl-addons.dev", "yes"),
+        ("watch", "addoninstallations.kubectl-addons.dev", "yes"),
+        ("watch", "namespaces", "yes"),
+        ("update", "addoninstallations.kubectl-addons.dev", "no"),
+        ("patch", "namespaces", "no"),
+        ("list", "secrets", "no"),
+        ("list", "configmaps", "no"),
+    ] {
+        let can = [
+            "auth",
+            "can-i",
+            verb,
+            resource,
+            "--all-namespaces",
+            &account,
+        ];
+        let said = user.kubectl(&can).await?;
+        ensure!(
+            said.stdout.trim() == answer,
+            "{verb} {resource}: {}",
+            said.stdout
+        );
+        tally.ran();
+    }
     Ok(())
 }
 

@@ -2,12 +2,12 @@
 //! installed (semantics 10).
 
 use addons_tests::control_plane::unique;
+use addons_tests::plugin::Plugin;
+use addons_tests::scene::{DENIED, Scene, catalogue, installation, version, with_form};
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 use common::api::names::SYSTEM_NAMESPACE;
 use serde_json::{Value, json};
-
-use super::scene::{DENIED, Scene, catalogue, installation, version, with_form};
 
 #[tokio::test]
 async fn the_plugin_refuses_in_the_webhooks_words() -> Result<()> {
@@ -40,21 +40,7 @@ async fn the_plugin_refuses_in_the_webhooks_words() -> Result<()> {
             json!([version("2.0.0", broken_range), version("v1", json!({}))]),
         ),
     ];
-    for addons in catalogues {
-        let object = catalogue(&unique("parity"), SYSTEM_NAMESPACE, addons);
-        let (_, message, _) = scene.refusal(&user, &object).await?;
-        let words = message.strip_prefix(DENIED).context(message.clone())?;
-        std::fs::write(user.home().join("catalogue.json"), object.to_string())?;
-        let mark = scene.cluster.audit().mark()?;
-        let said = user
-            .run(&["catalogue", "add", "catalogue.json"])
-            .await?
-            .ended(6)?;
-        ensure!(said.stderr.contains(words), "{words}\n{}", said.stderr);
-        let writes = scene.cluster.audit().since(mark)?.by(&name).writes("");
-        ensure!(writes == 0, "{writes} writes before the refusal");
-        tally.ran();
-    }
+    refused_catalogues(scene, &user, &name, &catalogues, &mut tally).await?;
 
     let values = json!({"spec": {"replicas": "many", "host": "a"}});
     let object = installation(
@@ -91,5 +77,31 @@ async fn the_plugin_refuses_in_the_webhooks_words() -> Result<()> {
     let said = user.run(&["install", &wrong, "--yes"]).await?.ended(1)?;
     ensure!(said.stderr.contains(words), "{words}\n{}", said.stderr);
     tally.ran();
+    Ok(())
+}
+
+/// The webhook denies each of them, and the plugin in the same words before it writes anything.
+async fn refused_catalogues(
+    scene: &Scene,
+    user: &Plugin,
+    name: &str,
+    catalogues: &[Value],
+    tally: &mut Tally,
+) -> Result<()> {
+    for addons in catalogues {
+        let object = catalogue(&unique("parity"), SYSTEM_NAMESPACE, addons.clone());
+        let (_, message, _) = scene.refusal(user, &object).await?;
+        let words = message.strip_prefix(DENIED).context(message.clone())?;
+        std::fs::write(user.home().join("catalogue.json"), object.to_string())?;
+        let mark = scene.cluster.audit().mark()?;
+        let said = user
+            .run(&["catalogue", "add", "catalogue.json"])
+            .await?
+            .ended(6)?;
+        ensure!(said.stderr.contains(words), "{words}\n{}", said.stderr);
+        let writes = scene.cluster.audit().since(mark)?.by(name).writes("");
+        ensure!(writes == 0, "{writes} writes before the refusal");
+        tally.ran();
+    }
     Ok(())
 }

@@ -167,6 +167,7 @@ fn register(state: &State, client: &str, request: &Request<Incoming>) -> (usize,
         .iter_mut()
         .filter_map(|fault| fault.hit(client, &method, &uri))
         .collect();
+    inner.hits += usize::from(!hits.is_empty());
     inner.seen.push(Seen {
         client: client.to_owned(),
         method,

@@ -69,26 +69,7 @@ async fn keys_and_hosts() -> Result<()> {
     tally.ran();
 
     let changed = format!("[127.0.0.1]:{} {other}\n", server.port);
-    for (hosts, what) in [(changed.as_str(), "another key"), ("", "an unknown host")] {
-        let error = Client::with(ssh(&mine, hosts))?
-            .refused(&remote, At::Head, "", &["known_hosts"])
-            .await?;
-        assert!(
-            matches!(error.problem, Problem::HostKey { .. }),
-            "{what}: {error:?}"
-        );
-        tally.ran();
-    }
-    for (key, what) in [(theirs.as_slice(), "another key"), (b"no key", "no key")] {
-        let error = Client::with(ssh(key, hosts))?
-            .refused(&remote, At::Head, "", &["auth.secretRef"])
-            .await?;
-        assert!(
-            matches!(error.problem, Problem::Denied { .. }),
-            "{what}: {error:?}"
-        );
-        tally.ran();
-    }
+    wrong_keys(&remote, [&mine, &theirs], [hosts, &changed], &mut tally).await?;
     let gone = server.remote(&repository.root().join("gone's.git"));
     let error = client
         .refused(&gone, At::Head, "", &["is not a git repository"])
@@ -111,13 +92,49 @@ async fn keys_and_hosts() -> Result<()> {
         .await?;
     tally.ran();
 
-    // Before anybody is asked.
+    refused_without_a_connection(&client, &server, &remote).await?;
+    tally.ran();
+    Ok(())
+}
+
+/// Another host key, then another user key.
+async fn wrong_keys(
+    remote: &str,
+    [mine, theirs]: [&[u8]; 2],
+    [hosts, changed]: [&str; 2],
+    tally: &mut Tally,
+) -> Result<()> {
+    for (hosts, what) in [(changed, "another key"), ("", "an unknown host")] {
+        let error = Client::with(ssh(mine, hosts))?
+            .refused(remote, At::Head, "", &["known_hosts"])
+            .await?;
+        assert!(
+            matches!(error.problem, Problem::HostKey { .. }),
+            "{what}: {error:?}"
+        );
+        tally.ran();
+    }
+    for (key, what) in [(theirs, "another key"), (b"no key", "no key")] {
+        let error = Client::with(ssh(key, hosts))?
+            .refused(remote, At::Head, "", &["auth.secretRef"])
+            .await?;
+        assert!(
+            matches!(error.problem, Problem::Denied { .. }),
+            "{what}: {error:?}"
+        );
+        tally.ran();
+    }
+    Ok(())
+}
+
+/// What can be refused without a connection is.
+async fn refused_without_a_connection(client: &Client, server: &Sshd, remote: &str) -> Result<()> {
     let before = server.accepted();
     Client::new()?
-        .refused(&remote, At::Head, "", &["kubernetes.io/ssh-auth"])
+        .refused(remote, At::Head, "", &["kubernetes.io/ssh-auth"])
         .await?;
     Client::with(basic("me", "hunter2"))?
-        .refused(&remote, At::Head, "", &["cannot be used for git over ssh"])
+        .refused(remote, At::Head, "", &["cannot be used for git over ssh"])
         .await?;
     let elsewhere = remote.replace("127.0.0.1", "localhost");
     client
@@ -132,7 +149,6 @@ async fn keys_and_hosts() -> Result<()> {
         )
         .await?;
     assert_eq!(server.accepted(), before);
-    tally.ran();
     Ok(())
 }
 

@@ -12,35 +12,7 @@ async fn what_an_image_holds() -> Result<()> {
     let registry = Registry::start(Door::Open).await?;
     let host = &registry.host;
     let digest = push_app(&registry, "team/app", "1").await?;
-    let zeros = ruzstd::encoding::compress_to_vec(
-        &tar(&[("m/.wh.a.yaml", ""), ("m/c.yaml", "c")])?[..],
-        ruzstd::encoding::CompressionLevel::Fastest,
-    );
-    let layers = [
-        layer(
-            DOCKER,
-            gzip(&tar(&[("m/a.yaml", "a"), ("m/b.yaml", "b")])?)?,
-        ),
-        layer(ZSTD, zeros),
-        layer(TAR, tar(&[("m/d.yaml", "d")])?),
-    ];
-    registry.push("team/mixed", "1", CONFIG, &layers).await?;
-    let artifact = [layer(GZIP, gzip(&tar(&[("app/a.yaml", "a")])?)?)];
-    let unknown = "application/vnd.unknown.config.v1+json";
-    registry.push("artifact", "1", unknown, &artifact).await?;
-    let mut file = layer(TAR, b"kind: List".to_vec());
-    file.title = Some("list.yaml");
-    registry.push("file", "1", unknown, &[file]).await?;
-    let json = [layer("application/json", b"{}".to_vec())];
-    registry.push("json", "1", CONFIG, &json).await?;
-    let locked = [layer(
-        "application/vnd.oci.image.layer.v1.tar+gzip+encrypted",
-        b"x".to_vec(),
-    )];
-    registry.push("locked", "1", CONFIG, &locked).await?;
-    let long = format!("m/{}/a.yaml", "n".repeat(150));
-    let long = [layer(GZIP, gzip(&tar(&[(&long, "a")])?)?)];
-    registry.push("long", "1", CONFIG, &long).await?;
+    push_others(&registry).await?;
 
     let app = "a.yaml:new b.yaml:b";
     let long = format!("{}/a.yaml:a", "n".repeat(150));
@@ -108,6 +80,40 @@ async fn what_an_image_holds() -> Result<()> {
     let error = outcome(Reader::new()?.fetch(&other, "/m").await);
     ensure!(error.contains("is not a valid sha256 digest"), "{error}");
     tally.ran();
+    Ok(())
+}
+
+/// Images and artifacts of every kind of layer.
+async fn push_others(registry: &Registry) -> Result<()> {
+    let zeros = ruzstd::encoding::compress_to_vec(
+        &tar(&[("m/.wh.a.yaml", ""), ("m/c.yaml", "c")])?[..],
+        ruzstd::encoding::CompressionLevel::Fastest,
+    );
+    let layers = [
+        layer(
+            DOCKER,
+            gzip(&tar(&[("m/a.yaml", "a"), ("m/b.yaml", "b")])?)?,
+        ),
+        layer(ZSTD, zeros),
+        layer(TAR, tar(&[("m/d.yaml", "d")])?),
+    ];
+    registry.push("team/mixed", "1", CONFIG, &layers).await?;
+    let artifact = [layer(GZIP, gzip(&tar(&[("app/a.yaml", "a")])?)?)];
+    let unknown = "application/vnd.unknown.config.v1+json";
+    registry.push("artifact", "1", unknown, &artifact).await?;
+    let mut file = layer(TAR, b"kind: List".to_vec());
+    file.title = Some("list.yaml");
+    registry.push("file", "1", unknown, &[file]).await?;
+    let json = [layer("application/json", b"{}".to_vec())];
+    registry.push("json", "1", CONFIG, &json).await?;
+    let locked = [layer(
+        "application/vnd.oci.image.layer.v1.tar+gzip+encrypted",
+        b"x".to_vec(),
+    )];
+    registry.push("locked", "1", CONFIG, &locked).await?;
+    let long = format!("m/{}/a.yaml", "n".repeat(150));
+    let long = [layer(GZIP, gzip(&tar(&[(&long, "a")])?)?)];
+    registry.push("long", "1", CONFIG, &long).await?;
     Ok(())
 }
 

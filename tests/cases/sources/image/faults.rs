@@ -20,15 +20,27 @@ async fn on_the_way() -> Result<()> {
     let mut tally = Tally::new("sources::image::faults");
     let registry = Registry::start(Door::Open).await?;
     push_app(&registry, "team/app", "1").await?;
-    let manifest: Hits = |seen| seen.path.contains("/manifests/");
+    for (name, hits, fault, expected) in faults().into_iter().chain(other_faults()) {
+        let front = Front::start(Some(&registry), move |seen| {
+            hits(seen).then(|| fault.clone())
+        });
+        let front = front.await?;
+        let image = format!("{}/team/app:1", front.host);
+        let found = outcome(Reader::new()?.fetch(&image, "/m").await);
+        ensure!(found.contains(expected), "{name}: {found}");
+        tally.ran();
+    }
+    Ok(())
+}
+
+/// A name, what is hit by which fault, and the files or words that come of it.
+fn faults() -> Vec<(&'static str, Hits, Fault, &'static str)> {
     let blob: Hits = |seen| seen.path.contains("/blobs/");
     let at_first: Hits = |seen| seen.before < 2;
     let cut_once: Hits = |seen| seen.path.contains("/blobs/") && seen.before == 0;
     let first_manifests: Hits = |seen| seen.path.contains("/manifests/") && seen.before < 2;
-    let nowhere = "ftp://127.0.0.1/x".to_owned();
     let around: Hits = |_| true;
-    let forged = br#"{"schemaVersion": 2, "config": {"mediaType": "c", "digest": "d", "size": 1}, "layers": []}"#;
-    let rows: Vec<(&str, Hits, Fault, &str)> = vec![
+    vec![
         ("429 at first", at_first, Fault::Status(429), APP),
         ("503 at first", at_first, Fault::Status(503), APP),
         (
@@ -70,6 +82,17 @@ async fn on_the_way() -> Result<()> {
             "only 0 bytes",
         ),
         ("a layer has no end", blob, Fault::Endless, "more than"),
+    ]
+}
+
+/// The same for manifests and redirects.
+fn other_faults() -> Vec<(&'static str, Hits, Fault, &'static str)> {
+    let manifest: Hits = |seen| seen.path.contains("/manifests/");
+    let blob: Hits = |seen| seen.path.contains("/blobs/");
+    let nowhere = "ftp://127.0.0.1/x".to_owned();
+    let around: Hits = |_| true;
+    let forged = br#"{"schemaVersion": 2, "config": {"mediaType": "c", "digest": "d", "size": 1}, "layers": []}"#;
+    vec![
         (
             "a manifest is cut",
             manifest,
@@ -106,18 +129,7 @@ async fn on_the_way() -> Result<()> {
             Fault::Redirect("/v2/".to_owned()),
             "too many redirects",
         ),
-    ];
-    for (name, hits, fault, expected) in rows {
-        let front = Front::start(Some(&registry), move |seen| {
-            hits(seen).then(|| fault.clone())
-        });
-        let front = front.await?;
-        let image = format!("{}/team/app:1", front.host);
-        let found = outcome(Reader::new()?.fetch(&image, "/m").await);
-        ensure!(found.contains(expected), "{name}: {found}");
-        tally.ran();
-    }
-    Ok(())
+    ]
 }
 
 /// A registry that wants to be left alone for an hour is; one that wants a second gets it.

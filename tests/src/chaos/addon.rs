@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 
-use crate::main_job::stage::Stage;
+use crate::stage::Stage;
 
 /// Name of the add-on and of its installation.
 pub const NAME: &str = "thirty";

@@ -28,27 +28,29 @@ data:
   lookup: {{ lookup "v1" "Namespace" "" "" | toJson }}
 "#;
 
+/// A chart with one file of every kind.
+const FILES: [(&str, &str); 6] = [
+    (
+        "values.yaml",
+        "image: {repository: web, tag: '1'}\nargs: [a, b]\nunset: x\n",
+    ),
+    ("templates/told.yaml", TOLD),
+    ("templates/NOTES.txt", "Thank you for {{ .Chart.Name }}\n"),
+    (
+        "templates/tests/test.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: t, annotations: {helm.sh/hook: test}}\n",
+    ),
+    (
+        "crds/thing.yaml",
+        "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nmetadata: {name: things.own.example}\n",
+    ),
+    ("extra.txt", "{{ not a template }}\n"),
+];
+
 #[tokio::test]
 async fn a_chart_is_told_what_there_is() -> Result<()> {
-    let mut tally = Tally::new("rendering_helm::template");
+    let mut tally = Tally::new("helm::template");
     let rig = Rig::new().await?;
-    let files = [
-        (
-            "values.yaml",
-            "image: {repository: web, tag: '1'}\nargs: [a, b]\nunset: x\n",
-        ),
-        ("templates/told.yaml", TOLD),
-        ("templates/NOTES.txt", "Thank you for {{ .Chart.Name }}\n"),
-        (
-            "templates/tests/test.yaml",
-            "apiVersion: v1\nkind: Pod\nmetadata: {name: t, annotations: {helm.sh/hook: test}}\n",
-        ),
-        (
-            "crds/thing.yaml",
-            "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nmetadata: {name: things.own.example}\n",
-        ),
-        ("extra.txt", "{{ not a template }}\n"),
-    ];
     // As it is merged, the chart's own values included: `unset` was taken away, lists replace.
     let values = json!({
         "image": {"repository": "mirror/web", "tag": "1"},
@@ -58,9 +60,9 @@ async fn a_chart_is_told_what_there_is() -> Result<()> {
     });
     for (is_upgrade, is_archive) in [(false, false), (true, false), (false, true)] {
         let package = if is_archive {
-            rig.archive("web", &files)?
+            rig.archive("web", &FILES)?
         } else {
-            folder("web", &files)
+            folder("web", &FILES)
         };
         let api_versions = ["own.example/v1/Thing".to_owned(), "v1".to_owned()];
         let text = rig
@@ -106,7 +108,7 @@ async fn a_chart_is_told_what_there_is() -> Result<()> {
         tally.ran();
     }
     let text = rig
-        .template(&folder("web", &files), |request| {
+        .template(&folder("web", &FILES), |request| {
             request.values = &values;
             request.include_crds = false;
         })
@@ -118,11 +120,45 @@ async fn a_chart_is_told_what_there_is() -> Result<()> {
 
 #[tokio::test]
 async fn mistakes_are_told_once() -> Result<()> {
-    let mut tally = Tally::new("rendering_helm::mistakes");
+    let mut tally = Tally::new("helm::mistakes");
     let rig = Rig::new().await?;
     let secret = "correct-horse";
     let values = json!({"password": secret, "count": "three"});
-    for (files, words) in [
+    for (files, words) in mistakes() {
+        for is_archive in [false, true] {
+            let package = if is_archive {
+                rig.archive_of("web", &files)?
+            } else {
+                folder("web", &files)
+            };
+            let secrets = [secret.to_owned()];
+            let answer = rig
+                .template(&package, |request| {
+                    request.values = &values;
+                    request.secrets = &secrets;
+                })
+                .await;
+            let error = format!(
+                "{:#}",
+                answer
+                    .err()
+                    .map_or_else(|| anyhow::anyhow!("rendered"), Into::into)
+            );
+            ensure!(error.matches(words).count() >= 1, "{words}: {error}");
+            ensure!(
+                !error.contains(secret) && !error.contains("--debug"),
+                "{error}"
+            );
+            ensure!(error.matches("Error").count() == 0, "{error}");
+            tally.ran();
+        }
+    }
+    Ok(())
+}
+
+/// The files of a chart, and what the error says of them.
+fn mistakes() -> Vec<(Vec<(&'static str, &'static str)>, &'static str)> {
+    vec![
         (
             vec![("templates/a.yaml", "a: {{ .Values.x | nope }}\n")],
             "function \"nope\" not defined",
@@ -174,36 +210,7 @@ async fn mistakes_are_told_once() -> Result<()> {
             vec![("values.yaml", "a: [\n")],
             "values.yaml:1: cannot be read as YAML",
         ),
-    ] {
-        for is_archive in [false, true] {
-            let package = if is_archive {
-                rig.archive_of("web", &files)?
-            } else {
-                folder("web", &files)
-            };
-            let secrets = [secret.to_owned()];
-            let answer = rig
-                .template(&package, |request| {
-                    request.values = &values;
-                    request.secrets = &secrets;
-                })
-                .await;
-            let error = format!(
-                "{:#}",
-                answer
-                    .err()
-                    .map_or_else(|| anyhow::anyhow!("rendered"), Into::into)
-            );
-            ensure!(error.matches(words).count() >= 1, "{words}: {error}");
-            ensure!(
-                !error.contains(secret) && !error.contains("--debug"),
-                "{error}"
-            );
-            ensure!(error.matches("Error").count() == 0, "{error}");
-            tally.ran();
-        }
-    }
-    Ok(())
+    ]
 }
 
 #[tokio::test]

@@ -1,9 +1,11 @@
 //! One request of an operation, known by what it is and not by its number: other tests add kinds to the cluster, and
 //! removing a namespace asks for each of them.
 
-use addons_tests::proxy::{Action, Fault, Seen};
+use crate::proxy::{Action, Fault, Seen};
 
 const UNIQUE: &str = "UNIQUE";
+/// How the API group of every test ends.
+const GROUPS: &str = ".example.test";
 
 /// The `nth` request with this method and path.
 #[derive(Clone, Debug)]
@@ -24,7 +26,7 @@ impl Point {
                 before.filter(|other| other.method == request.method && other.uri.contains(path));
             let nth = same.count() + 1;
             let path = path.replace(unique, UNIQUE);
-            if path.contains(".example.test") && !path.contains(UNIQUE) {
+            if path.contains(GROUPS) && !path.contains(&format!("{UNIQUE}{GROUPS}")) {
                 continue;
             }
             points.push(Self {

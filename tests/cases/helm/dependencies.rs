@@ -16,7 +16,7 @@ const PART: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Releas
 
 #[tokio::test]
 async fn a_folder_of_the_package() -> Result<()> {
-    let mut tally = Tally::new("rendering_helm::dependencies");
+    let mut tally = Tally::new("helm::dependencies");
     let rig = Rig::new().await?;
     let cache = Cache::default();
     let about = "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies:\n- {name: part, version: 0.1.0, repository: 'file://parts/part'}\n";
@@ -53,7 +53,7 @@ async fn a_folder_of_the_package() -> Result<()> {
 
 #[tokio::test]
 async fn a_repository_is_asked_once() -> Result<()> {
-    let mut tally = Tally::new("rendering_helm::locked");
+    let mut tally = Tally::new("helm::locked");
     let rig = Rig::new().await?;
     let shelf = Shelf::new()?;
     shelf.chart(

@@ -40,7 +40,7 @@ async fn what_does_not_end_is_stopped_with_all_that_it_started() -> Result<()> {
 
 #[tokio::test]
 async fn what_prints_without_end_is_stopped() -> Result<()> {
-    let mut tally = Tally::new("rendering_helm::hostile");
+    let mut tally = Tally::new("helm::hostile");
     let rig = Rig::new().await?;
     let values = json!({});
     // A chart that renders 80 MB.
@@ -85,7 +85,7 @@ async fn what_prints_without_end_is_stopped() -> Result<()> {
 
 #[tokio::test]
 async fn helm_is_found_or_missed() -> Result<()> {
-    let mut tally = Tally::new("rendering_helm::binary");
+    let mut tally = Tally::new("helm::binary");
     let rig = Rig::new().await?;
     ensure!(rig.helm.version == "v4.3.1", "{:?}", rig.helm);
     let folder = rig.helm.program.parent().unwrap_or(rig.path());

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use addons_tests::control_plane::ControlPlane;
-use addons_tests::control_plane::audit::{Mark, Requests};
-use addons_tests::plugin::{Output, Plugin};
+use crate::control_plane::ControlPlane;
+use crate::control_plane::audit::{Mark, Requests};
+use crate::plugin::{Output, Plugin};
 use anyhow::{Context as _, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 /// A user with a namespace of their own.
@@ -104,6 +104,51 @@ impl Stage {
         self.plugin
             .run(&line.split_whitespace().collect::<Vec<_>>())
             .await
+    }
+
+    /// Runs `kubectl ARGS -n NAMESPACE`.
+    pub async fn kubectl(&self, args: &[&str]) -> Result<Output> {
+        let args = [args, &["-n", &self.namespace]].concat();
+        self.plugin.kubectl(&args).await?.done()
+    }
+
+    /// Applies a manifest as another manager.
+    pub async fn apply(&self, manifest: &str) -> Result<()> {
+        let args = ["apply", "-n", &self.namespace, "-f", "-"];
+        let applied = self.plugin.kubectl_with_input(&args, manifest).await?;
+        applied.done().map(drop)
+    }
+
+    /// Patches an object as another manager.
+    pub async fn patch(&self, kind: &str, name: &str, patch: &Value) -> Result<()> {
+        let patch = patch.to_string();
+        let args = ["patch", kind, name, "--type=merge", "-p", &patch];
+        self.kubectl(&args).await.map(drop)
+    }
+
+    /// Writes an operation of somebody else into the record, renewed so many seconds ago.
+    pub async fn lock(&self, name: &str, holder: &str, silent_for: i64) -> Result<()> {
+        let renewed = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(silent_for);
+        let renewed = renewed.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let patch = json!({"status": {"operation": {
+            "id": "0123456789abcdef", "verb": "upgrade", "holder": holder, "startedAt": renewed,
+            "renewedAt": renewed, "leaseSeconds": 15,
+        }}});
+        let patch = patch.to_string();
+        let args = ["patch", "addoninstallation", name, "--subresource=status"];
+        let args = [&args[..], &["--type=merge", "-p", &patch]].concat();
+        self.kubectl(&args).await.map(drop)
+    }
+
+    /// Whether there is such an object.
+    pub async fn has(&self, kind: &str, name: &str) -> Result<bool> {
+        Ok(self.get(kind, name).await?.is_some())
+    }
+
+    /// An object that has to be there.
+    pub async fn must(&self, kind: &str, name: &str) -> Result<Value> {
+        let object = self.get(kind, name).await?;
+        object.with_context(|| format!("{kind} {name} is not there"))
     }
 }
 

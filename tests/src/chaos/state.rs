@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::addon;
 use super::rig::get;
-use crate::main_job::stage::Stage;
+use crate::stage::Stage;
 
 /// Where objects of the tests' add-ons are listed, of all namespaces at once.
 const LISTS: &[&str] = &[

@@ -1,13 +1,13 @@
 //! `requiredResourceTypes`: an add-on waits until the cluster serves what it requires, and says so.
 
+use addons_tests::chaos::rig::Rig;
+use addons_tests::stage::Stage;
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use crate::chaos::rig::Rig;
-use crate::main_job::stage::Stage;
-use crate::ordering::sent::Sent;
-use crate::ordering::{config_map, manifest};
+use super::sent::Sent;
+use super::{config_map, manifest};
 
 const PLUGIN: &str = "kubectl-addons";
 

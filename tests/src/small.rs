@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::main_job::stage::{Stage, config_map};
+use crate::stage::{Stage, config_map};
 
 /// What its Secret holds, which nobody may read anywhere else.
 pub const PASSWORD: &str = "correct-horse-battery";

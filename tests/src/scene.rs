@@ -1,9 +1,9 @@
 //! A cluster with our definitions and the webhook, and objects to send to it.
 
-use addons_tests::control_plane::{ControlPlane, Options, definitions, unique};
-use addons_tests::plugin::{Output, Plugin};
-use addons_tests::until::until;
-use addons_tests::webhook::Webhook;
+use crate::control_plane::{ControlPlane, Options, definitions, unique};
+use crate::plugin::{Output, Plugin};
+use crate::until::until;
+use crate::webhook::Webhook;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
@@ -18,6 +18,7 @@ pub const DENIED: &str = r#"admission webhook "validate.kubectl-addons.dev" deni
 
 /// The cluster that the tests of this module share; not that of all others, for everything on it is judged.
 pub struct Scene {
+    /// The cluster.
     pub cluster: ControlPlane,
     _webhook: Webhook,
 }
@@ -118,6 +119,7 @@ pub async fn stored(user: &Plugin, name: &str, namespace: &str) -> Result<Value>
     Ok(serde_json::from_str(&text)?)
 }
 
+/// A catalogue.
 pub fn catalogue(name: &str, namespace: &str, addons: Value) -> Value {
     json!({
         "apiVersion": names::API_VERSION,
@@ -127,6 +129,7 @@ pub fn catalogue(name: &str, namespace: &str, addons: Value) -> Value {
     })
 }
 
+/// An installation.
 pub fn installation(name: &str, namespace: &str, spec: Value) -> Value {
     json!({
         "apiVersion": names::API_VERSION,

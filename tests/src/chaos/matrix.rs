@@ -1,0 +1,50 @@
+//! Many cases of one test, some at a time.
+
+use std::fmt::Debug;
+
+use crate::tally::Tally;
+use anyhow::{Result, bail, ensure};
+use futures::{StreamExt as _, stream};
+
+/// Cases at a time: each waits most of the time for programs that it started.
+const AT_A_TIME: usize = 3;
+/// Failures that are told in full.
+const TOLD: usize = 5;
+
+/// Runs all cases, also after a failure, and fails with those that failed. A case returns whether its request came, which
+/// means that something was broken; the test also fails where that happened in less than half of the cases.
+///
+/// # Errors
+/// Where there is no case, and as above.
+pub async fn run<C: Debug>(
+    name: &'static str,
+    cases: Vec<C>,
+    one: impl AsyncFn(&C) -> Result<bool>,
+) -> Result<()> {
+    let mut tally = Tally::new(name);
+    let all = cases.len();
+    let (mut failures, mut broken) = (Vec::new(), 0);
+    let one = &one;
+    let mut running = stream::iter(cases)
+        .map(async |case| (one(&case).await, case))
+        .buffer_unordered(AT_A_TIME);
+    while let Some((result, case)) = running.next().await {
+        match result {
+            Ok(true) => {
+                broken += 1;
+                tally.ran();
+            }
+            Ok(false) => tally.left_out(format!("{case:?}: the request did not come")),
+            Err(error) => failures.push(format!("{case:?}: {error:#}")),
+        }
+    }
+    if failures.is_empty() {
+        ensure!(
+            broken > 0 && 2 * broken >= all,
+            "only {broken} of {all} requests came"
+        );
+        return Ok(());
+    }
+    let told = failures.iter().take(TOLD).cloned().collect::<Vec<_>>();
+    bail!("{} cases failed\n{}", failures.len(), told.join("\n\n"))
+}
