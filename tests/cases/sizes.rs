@@ -44,10 +44,6 @@ const KNOWN: &[(&str, &str)] = &[
         "common/src/render/chart/tests.rs",
         "dependencies_are_found_or_refused",
     ),
-    ("kubectl-addons/src/operation/announce.rs", "report"),
-    ("kubectl-addons/src/operation/prepare.rs", "prepare"),
-    ("kubectl-addons/src/operation/run.rs", "execute"),
-    ("kubectl-addons/src/operation/together.rs", "plan"),
 ];
 
 /// A function with a body.

@@ -219,7 +219,7 @@ pub enum OperationError {
     Version(#[from] VersionError),
     /// A source.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    Source(Box<SourceError>),
     /// A location.
     #[error(transparent)]
     Url(#[from] UrlError),
@@ -232,6 +232,12 @@ pub enum OperationError {
     /// The helm program.
     #[error(transparent)]
     HelmBinary(#[from] BinaryError),
+}
+
+impl From<SourceError> for OperationError {
+    fn from(error: SourceError) -> Self {
+        Self::Source(Box::new(error))
+    }
 }
 
 impl OperationError {

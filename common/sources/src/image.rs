@@ -97,7 +97,7 @@ pub enum ImageError {
         #[source]
         source: TreeError,
     },
-    /// Longer than [`IMAGE_TIME`].
+    /// It took longer than an image may.
     #[error("{image}: timed out after {} s", IMAGE_TIME.as_secs())]
     TimedOut {
         /// The image.

@@ -94,7 +94,7 @@ fn expanded(command: &str) -> Vec<Vec<String>> {
         lines = lines
             .iter()
             .flat_map(|line: &Vec<String>| {
-                let with = |word: &String| [line.as_slice(), &[word.clone()]].concat();
+                let with = |word: &String| [line.as_slice(), std::slice::from_ref(word)].concat();
                 chosen.iter().map(with)
             })
             .collect();

@@ -152,7 +152,7 @@ impl<'a> Blob<'a> {
     /// The whole blob, at most `limit` bytes.
     ///
     /// # Errors
-    /// As [`Blob::next`], and [`TooLarge`].
+    /// As [`Blob::next`]; more bytes than are allowed.
     pub async fn read(mut self, limit: u64) -> Result<Vec<u8>, RegistryError> {
         if self.size > limit {
             return Err(wrong(&self.location, TooLarge(limit).into()));

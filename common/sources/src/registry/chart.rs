@@ -67,7 +67,7 @@ pub enum ChartError {
         /// What it is.
         found: String,
     },
-    /// Longer than [`TIME`].
+    /// It took longer than a chart may.
     #[error("chart {chart}: timed out after {} s", TIME.as_secs())]
     TimedOut {
         /// The chart.

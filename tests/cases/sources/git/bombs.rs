@@ -61,7 +61,7 @@ async fn large_files() -> Result<()> {
         )
         .await?;
     assert!(
-        matches!(error.problem, Problem::LargeObject { .. }),
+        matches!(error.problem, Problem::LargeObject),
         "{error:?}"
     );
     tally.ran();
