@@ -1,4 +1,4 @@
-//! The shared crate of kubectl addons: a pure core that decides and, behind feature `engine`, an engine that acts.
+//! The shared crate of kubectl addons: the pure core, which decides. `README.md` beside it is the map of all crates.
 //!
 //! Data flows one way: bytes → [`catalogue::Catalogue`] → [`catalogue::select::Selection`] → rendered
 //! [`manifest::Manifest`]s → [`plan::desired::Desired`] (+ [`plan::snapshot::Snapshot`]) → [`plan::Plan`] → report.
@@ -8,7 +8,6 @@
 //! | module | what it decides |
 //! |---|---|
 //! | [`api`] | our objects, and every name that others can see |
-//! | [`version`] | tolerant versions, kops ranges (blang), Masterminds constraints, cluster versions |
 //! | [`catalogue`] | kops indexes, merged catalogues, which entry fits and why the others do not |
 //! | [`values`] | layers of values, forms, dotted paths |
 //! | [`render`] | from packages, values and data to the text of manifests |
@@ -18,8 +17,8 @@
 //! | [`admission`] | defaults and verdicts |
 //! | [`nearest`] | the name that a misspelt one probably means |
 //!
-//! Invariants: outside the engine there is no task, socket, file, clock, environment or randomness; now, cluster
-//! facts and discovery come in as arguments.
+//! Invariants: there is no task, socket, file, clock, environment or randomness here; the time, the facts of a cluster and
+//! what it serves come in as arguments. Clippy's `disallowed_methods` and a test see to it.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

@@ -99,6 +99,11 @@ async fn versions_and_ranges() -> Result<()> {
         ensure!(found.contains(expected), "{version:?}: {found}");
         tally.ran();
     }
+    what_is_not_a_chart(host, &mut tally).await
+}
+
+/// Locations that hold something else than a chart, or nothing.
+async fn what_is_not_a_chart(host: &str, tally: &mut Tally) -> Result<()> {
     for (url, chart, expected) in [
         (
             format!("oci://{host}/charts"),

@@ -1,11 +1,14 @@
 //! The plan of one installation: mark its objects, read the live state, plan.
 
+use std::sync::Arc;
+
 use common::api::installation::{HelmRelease, Installed};
+use common::manifest::kinds::KindTable;
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
 
-use addons_engine::{definitions, snapshot};
+use addons_engine::{Cluster, definitions, snapshot};
 
 use super::Planned;
 use super::assemble::Neighbours;
@@ -33,12 +36,7 @@ pub(super) async fn one(
     let inventory = status
         .map(|status| Inventory::from_groups(&status.inventory))
         .unwrap_or_default();
-    let mut needed = needed_kinds(&rendered.manifests);
-    let recorded = inventory.objects.keys();
-    needed.extend(recorded.map(|key| (key.group.clone(), key.kind.clone())));
-    // The server is not asked again for a kind that another add-on of this command will define.
-    needed.retain(|(group, kind)| neighbours.kinds.preferred(group, kind).is_none());
-    let served = cluster.kinds(&needed).await?;
+    let served = served(cluster, neighbours, &rendered, &inventory).await?;
     let kinds = served.with(&neighbours.kinds);
     let mask = rendered.inputs.mask();
     let hidden = |error: OperationError| error.masked(&mask);
@@ -94,11 +92,8 @@ pub(super) async fn one(
     })?;
     definitions::check(cluster, &mut plan).await?;
     plan.helm_release = helm_release.filter(|_| rendered.is_due);
-    plan.warnings.extend(rendered.warnings);
-    plan.warnings.extend(notes);
-    for warning in &mut plan.warnings {
-        *warning = mask.text(warning);
-    }
+    let warnings = plan.warnings.iter().chain(&rendered.warnings).chain(&notes);
+    plan.warnings = warnings.map(|warning| mask.text(warning)).collect();
     plan.mask = mask;
     Ok(Planned {
         plan,
@@ -111,4 +106,19 @@ pub(super) async fn one(
         snapshot,
         kinds: served,
     })
+}
+
+/// How the cluster serves the kinds of the wanted and recorded objects. It is not asked again for a kind that another add-on of
+/// this command will define.
+async fn served(
+    cluster: &Cluster,
+    neighbours: &Neighbours,
+    rendered: &Rendered,
+    inventory: &Inventory,
+) -> Result<Arc<KindTable>, OperationError> {
+    let mut needed = needed_kinds(&rendered.manifests);
+    let recorded = inventory.objects.keys();
+    needed.extend(recorded.map(|key| (key.group.clone(), key.kind.clone())));
+    needed.retain(|(group, kind)| neighbours.kinds.preferred(group, kind).is_none());
+    Ok(cluster.kinds(&needed).await?)
 }

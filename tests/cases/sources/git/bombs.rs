@@ -60,10 +60,7 @@ async fn large_files() -> Result<()> {
             &["more than 128 MiB"],
         )
         .await?;
-    assert!(
-        matches!(error.problem, Problem::LargeObject),
-        "{error:?}"
-    );
+    assert!(matches!(error.problem, Problem::LargeObject), "{error:?}");
     tally.ran();
     Ok(())
 }

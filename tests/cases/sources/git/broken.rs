@@ -83,10 +83,7 @@ async fn endless() -> Result<()> {
             &["sends more than 256 MiB"],
         )
         .await?;
-    assert!(
-        matches!(error.problem, Problem::TooLarge),
-        "{error:?}"
-    );
+    assert!(matches!(error.problem, Problem::TooLarge), "{error:?}");
     tally.ran();
     Client::new()?
         .refused(&server.remote(), At::Head, "", &[&server.remote()])
