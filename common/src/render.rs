@@ -1,7 +1,7 @@
 //! Rendering: from the package that a source holds to the text of manifests.
 //!
-//! Pure: files, values and data come in as arguments. Charts are rendered by the real helm (`research/crates.md` §2), which
-//! is a program: that part stands in the plugin.
+//! Pure: files, values and data come in as arguments. Charts are rendered by the real helm, which is a program: that part
+//! is the crate `addons-helm`.
 
 pub mod chart;
 pub mod facts;

@@ -1,5 +1,5 @@
 //! In which order objects and add-ons are written, as a proxy between the plugin and a real API server sees it: what waits
-//! for another object is sent after that one was answered, and nothing else waits (product.md 3, Order).
+//! for another object is sent after that one was answered, and nothing else waits.
 
 mod annotated;
 mod drawing;

@@ -218,6 +218,30 @@ fn cited(text: &str) -> Vec<u32> {
     numbers
 }
 
+/// Documents that lay beside the checkout of some author: no reader has them.
+const ELSEWHERE: [&str; 5] = [
+    concat!("product", ".md"),
+    concat!("architecture", ".md"),
+    concat!("research", "/"),
+    concat!("transcripts", ".md"),
+    concat!("words", ".md"),
+];
+
+#[test]
+fn no_citation_leads_out_of_the_repository() -> Result<()> {
+    let mut wrong = Vec::new();
+    for path in files(&[".rs", ".md", ".toml"])? {
+        let text = fs::read_to_string(&path)?;
+        for (line, number) in text.lines().zip(1..) {
+            let cited = ELSEWHERE.iter().find(|document| line.contains(**document));
+            if let Some(document) = cited {
+                wrong.push(format!("{}:{number}: {document}", path.display()));
+            }
+        }
+    }
+    none(&wrong)
+}
+
 #[test]
 fn every_rule_that_is_cited_is_there() -> Result<()> {
     let mut tally = Tally::new("pages::every_rule_that_is_cited_is_there");

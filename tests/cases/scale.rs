@@ -1,4 +1,4 @@
-//! 5,000 objects in 50 namespaces: memory grows slowly with the set, and requests follow the change (product.md 4).
+//! 5,000 objects in 50 namespaces: memory grows slowly with the set, and requests follow the change.
 
 use addons_tests::plugin::Output;
 use addons_tests::stage::Stage;

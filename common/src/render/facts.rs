@@ -1,5 +1,5 @@
-//! The data of templates: what is known of a cluster, in the shape in which KKP hands it to its add-ons (research/kkp.md
-//! §2.2, field names of `golden/kkp/README.md`).
+//! The data of templates: what is known of a cluster, in the shape and with the field names in which KKP hands it to its
+//! add-ons.
 //!
 //! Three layers, later wins by RFC 7386: the facts that the API tells ([`Facts`]), the ConfigMap and then the Secret
 //! `addon-template-data` beside the installation ([`Overlays`]). `.Variables` are the values of the installation and

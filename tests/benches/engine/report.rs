@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::bench::{Row, Step, Tool};
 use super::set::Set;
 
-/// What product.md §4 asks of us: wall and CPU seconds, MiB, requests.
+/// The goals: wall and CPU seconds, MiB, requests.
 const fn goal(step: Step) -> [f64; 4] {
     match step {
         Step::Install => [0.9, 0.2, 24.0, 195.0],

@@ -1,4 +1,4 @@
-//! The set of product.md 4: what kops' many-addons index installs, as one add-on, in three variants.
+//! What kops' many-addons index installs, as one add-on, in three variants.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Fields that never change: named with the way out, and made anew only where that is declared (issue 4, product.md 3).
+//! Fields that never change: named with the way out, and recreated only where that is declared.
 
 use addons_tests::chaos::rig::Rig;
 use addons_tests::proxy::{Action, Fault};

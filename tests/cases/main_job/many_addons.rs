@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use common::api::names::owner_hash;
 use serde_json::Value;
 
-/// Kinds whose backends cannot run here: a webhook or aggregated API that kwok's pods do not serve (architecture.md).
+/// Kinds whose backends cannot run here: a webhook or aggregated API that kwok's pods do not serve.
 const LEFT_OUT: [&str; 3] = [
     "MutatingWebhookConfiguration",
     "ValidatingWebhookConfiguration",

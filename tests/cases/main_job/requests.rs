@@ -1,4 +1,4 @@
-//! Requests follow the change, not the size of the set (product.md 4).
+//! Requests follow the change, not the size of the set.
 
 use addons_tests::stage::{Stage, config_map};
 use anyhow::{Result, ensure};

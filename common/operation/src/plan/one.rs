@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use common::api::installation::{HelmRelease, Installed};
+use common::api::installation::{AddonInstallationStatus, HelmRelease, Installed};
 use common::manifest::kinds::KindTable;
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::inventory::Inventory;
@@ -33,36 +33,32 @@ pub(super) async fn one(
     let cluster = resolver.ctx.cluster().await?;
     let existing = resolved.existing.as_ref();
     let status = existing.and_then(|record| record.status.as_ref());
-    let inventory = status
-        .map(|status| Inventory::from_groups(&status.inventory))
-        .unwrap_or_default();
+    let inventory = recorded(status);
     let served = served(cluster, neighbours, &rendered, &inventory).await?;
     let kinds = served.with(&neighbours.kinds);
     let mask = rendered.inputs.mask();
-    let hidden = |error: OperationError| error.masked(&mask);
-    let notes = neighbours.schemas.check(&rendered.manifests);
-    let notes = notes.map_err(|error| hidden(error.into()))?;
-    let target_namespace = resolved.target_namespace().to_owned();
+    let checked = neighbours.schemas.check(&rendered.manifests);
+    let notes = checked.map_err(|error| OperationError::from(error).masked(&mask))?;
+    let target_namespace = resolved.target_namespace();
     let context = DesiredContext {
         installation: &resolved.name,
-        target_namespace: &target_namespace,
+        target_namespace,
         kinds: &kinds,
         mask: &mask,
     };
     let helm_release = rendered.release.as_ref().map(|chart| HelmRelease {
         name: chart.release.clone(),
-        namespace: target_namespace.clone(),
+        namespace: target_namespace.to_owned(),
     });
     release::check_mode(&resolved.name.name, status, helm_release.as_ref())?;
     let desired = Desired::new(rendered.manifests, &context);
-    let desired = desired.map_err(|error| hidden(error.into()))?;
+    let desired = desired.map_err(|error| OperationError::from(error).masked(&mask))?;
     let mut reads = planner::reads(&desired, &inventory);
-    reads.namespaces.insert(target_namespace.clone());
+    reads.namespaces.insert(target_namespace.to_owned());
     let snapshot = snapshot::read(cluster, &served, &reads).await?;
     let mut claims = resolver.records.claims(&resolved.name);
     claims.extend(neighbours.claims.clone());
-
-    let record = resolved.wanted.clone();
+    let spec = &resolved.wanted.spec;
     let to = Installed {
         manifest_hash: rendered.manifest_hash,
         resolved: rendered.resolved,
@@ -71,16 +67,16 @@ pub(super) async fn one(
     };
     let mut plan = planner::plan(&PlanInput {
         installation: &resolved.name,
-        addon: &record.spec.addon_ref.name,
+        addon: &spec.addon_ref.name,
         from: status.and_then(|status| status.installed.as_ref()),
         goal: Goal::Install(Wanted {
             desired: &desired,
             to: &to,
-            target_namespace: &target_namespace,
-            create_namespace: record.spec.create_namespace,
+            target_namespace,
+            create_namespace: spec.create_namespace,
             coming: &neighbours.namespaces,
-            conflicts: record.spec.conflicts,
-            reconcile: record.spec.reconcile,
+            conflicts: spec.conflicts,
+            reconcile: spec.reconcile,
             due: rendered.is_due,
             allow_prune: choices.allow_prune,
         }),
@@ -97,7 +93,7 @@ pub(super) async fn one(
     plan.mask = mask;
     Ok(Planned {
         plan,
-        record,
+        record: resolved.wanted.clone(),
         existing: resolved.existing.clone(),
         entry: Some(resolved.entry.clone()),
         desired,
@@ -121,4 +117,10 @@ async fn served(
     needed.extend(recorded.map(|key| (key.group.clone(), key.kind.clone())));
     needed.retain(|(group, kind)| neighbours.kinds.preferred(group, kind).is_none());
     Ok(cluster.kinds(&needed).await?)
+}
+
+/// What the record says that is installed.
+fn recorded(status: Option<&AddonInstallationStatus>) -> Inventory {
+    let inventory = status.map(|status| Inventory::from_groups(&status.inventory));
+    inventory.unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Scalars of YAML 1.1 as go-yaml v2 resolves them (`resolve.go`; golden/README.md, yaml).
+//! Scalars of YAML 1.1 as go-yaml v2 resolves them (`resolve.go`).
 
 use std::borrow::Cow;
 

@@ -4,7 +4,7 @@ use crate::api::names::{hex_prefix, is_object_name};
 
 /// Longest name that helm takes: charts append to it, and many names end at 63.
 pub const MAX_LENGTH: usize = 53;
-/// Digits of the hash that stands for the rest of a longer name (KKP cuts the same way, research/kkp.md §2).
+/// Digits of the hash that stands for the rest of a longer name (KKP cuts the same way).
 const HASH: usize = 9;
 
 /// A name that helm would refuse.
