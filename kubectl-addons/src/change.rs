@@ -226,7 +226,7 @@ mod tests {
             assert_eq!(of_report(&report(causes, is_late)), exit, "{causes:?}");
         }
         let skipped = Report {
-            skipped: vec![(ObjectKey::default(), "the time is over".to_owned())],
+            skipped: vec![(ObjectKey::default(), "timed out".to_owned())],
             ..Report::default()
         };
         assert_eq!(of_report(&skipped), Exit::Done);

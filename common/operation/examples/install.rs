@@ -45,20 +45,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     println!("up to date: {}", plan.up_to_date.len());
     for planned in &plan.installations {
-        println!(
-            "{}: {} objects",
-            planned.plan.addon,
-            planned.plan.steps.len()
-        );
+        let (addon, steps) = (&planned.plan.addon, planned.plan.steps.len());
+        println!("{addon}: {steps} objects");
     }
     let (run, interruption) = (Run::default(), Interruption::default());
     for outcome in execute::execute(&ctx, &plan, &run, &interruption).await? {
-        let report = outcome.result?;
+        let (name, report) = (outcome.installation, outcome.result?);
         let (created, changed) = (report.created.len(), report.changed.len());
-        println!(
-            "{}: {created} created, {changed} changed",
-            outcome.installation
-        );
+        println!("{name}: {created} created, {changed} changed");
     }
     Ok(())
 }

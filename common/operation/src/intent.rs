@@ -23,8 +23,13 @@ pub enum Intent {
         /// Changes of their values.
         edits: Edits,
     },
-    /// Upgrade what is installed of these names, and install the rest; none = upgrade all.
-    InstallOrUpgrade(Vec<NewInstallation>),
+    /// Upgrade what is installed of these names, and install the rest.
+    InstallOrUpgrade {
+        /// The names; none = upgrade all.
+        named: Vec<NewInstallation>,
+        /// Changes of the values of all, where none is named.
+        edits: Edits,
+    },
     /// Install or upgrade every add-on of the index that is on offer.
     ApplyIndex,
 }

@@ -51,11 +51,9 @@ impl Records {
         &'a self,
         namespace: Option<&'a str>,
     ) -> impl Iterator<Item = &'a AddonInstallation> {
-        let is_there = move |record: &&AddonInstallation| {
-            namespace
-                .is_none_or(|namespace| record.metadata.namespace.as_deref() == Some(namespace))
-        };
-        self.all.iter().filter(is_there)
+        self.all
+            .iter()
+            .filter(move |record| is_within(record, namespace))
     }
 
     /// The record that the user means by a name, in one namespace or in any.
@@ -68,9 +66,7 @@ impl Records {
         namespace: Option<&str>,
     ) -> Result<&'a AddonInstallation, OperationError> {
         let is_meant = |record: &&AddonInstallation| {
-            record.metadata.name.as_deref() == Some(name)
-                && namespace
-                    .is_none_or(|wanted| record.metadata.namespace.as_deref() == Some(wanted))
+            record.metadata.name.as_deref() == Some(name) && is_within(record, namespace)
         };
         let found: Vec<&AddonInstallation> = self.all.iter().filter(is_meant).collect();
         match found.as_slice() {
@@ -113,6 +109,10 @@ impl Records {
         }
         claims
     }
+}
+
+fn is_within(record: &AddonInstallation, namespace: Option<&str>) -> bool {
+    namespace.is_none_or(|namespace| record.metadata.namespace.as_deref() == Some(namespace))
 }
 
 /// Namespace and name of a record.

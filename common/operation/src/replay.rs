@@ -10,11 +10,9 @@ use common::plan::file::{
 
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
-use crate::fetch::fetch;
 use crate::intent::Choices;
-use crate::plan::{Plan, Planned, plan};
-use crate::render::render;
-use crate::resolve::Resolver;
+use crate::plan::{Plan, Planned};
+use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
 use crate::verdict;
 
@@ -42,8 +40,11 @@ pub async fn replay(
             }
         }
     }
-    let rendered = render(ctx, fetch(ctx, resolved, choices).await).await;
-    let now = match plan(&resolver, rendered, choices).await {
+    let resolution = Resolution {
+        installations: resolved,
+        failed: Vec::new(),
+    };
+    let mut now = match resolver.plan(resolution, choices).await {
         Ok(now) => now,
         Err(OperationError::Recreate(error)) => {
             differences.push(Difference::new("--recreate", error.to_string()));
@@ -51,7 +52,6 @@ pub async fn replay(
         }
         Err(error) => return Err(error),
     };
-    let mut now = now;
     for then in &file.installations {
         let name = &then.installation;
         let mut planned = now.installations.iter();

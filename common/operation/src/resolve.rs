@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use common::admission::Facts;
 use common::api::installation::AddonInstallation;
-use common::api::names;
-use common::api::names::InstallationName;
+use common::api::names::{self, InstallationName};
 use common::catalogue::select::Request;
 use common::catalogue::{Catalogue, Entry, Origin};
 use common::values;
@@ -117,7 +116,7 @@ impl<'a> Resolver<'a> {
                 self.upgrade_all(&mut resolution, installations, edits, answers)
                     .await?;
             }
-            Intent::InstallOrUpgrade(named) => {
+            Intent::InstallOrUpgrade { named, edits } => {
                 let (new, installed): (Vec<_>, Vec<_>) =
                     named.iter().partition(|one| self.is_new(one));
                 for one in &new {
@@ -129,7 +128,7 @@ impl<'a> Resolver<'a> {
                         .await?;
                 }
                 if named.is_empty() {
-                    self.upgrade_all(&mut resolution, &[], &Edits::default(), answers)
+                    self.upgrade_all(&mut resolution, &[], edits, answers)
                         .await?;
                 }
             }

@@ -71,13 +71,8 @@ async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
         edits: edits.clone(),
         ..NewInstallation::default()
     });
-    let intent = match args.addons.is_empty() {
-        true => Intent::Upgrade {
-            installations: Vec::new(),
-            edits: edits.clone(),
-        },
-        false => Intent::InstallOrUpgrade(named.collect()),
-    };
+    let named = named.collect();
+    let intent = Intent::InstallOrUpgrade { named, edits };
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
     let resolution = resolver.resolve(&intent, &Default::default()).await?;
     // Whatever was edited is shown, and whatever would be pruned.

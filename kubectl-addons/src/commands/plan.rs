@@ -25,7 +25,8 @@ pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
     // What is kept of discovery between runs may be older than the plan.
     session.cluster().await?.forget_kinds().await;
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
-    let intent = Intent::InstallOrUpgrade(named);
+    let edits = choices::edits(&args.values)?;
+    let intent = Intent::InstallOrUpgrade { named, edits };
     let resolution = resolver.resolve(&intent, &Default::default()).await?;
     let choices = Choices {
         repair: args.repair,

@@ -7,6 +7,8 @@ use addons_tests::stage::{Stage, config_map};
 
 #[tokio::test]
 async fn an_example_of_sixty_lines_installs() -> Result<()> {
+    let source = include_str!("../../../common/operation/examples/install.rs");
+    ensure!(source.lines().count() <= 60, "the example grew");
     let stage = Stage::new("library").await?;
     let index = stage.index("index.yaml", &[("set", "1.0.0", &config_map("one", "a"))])?;
     let example = binaries::example()?;

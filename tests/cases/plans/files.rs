@@ -3,7 +3,7 @@
 use std::fs;
 
 use addons_tests::small::{self, PASSWORD};
-use addons_tests::stage::Stage;
+use addons_tests::stage::{Stage, config_map};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use base64::Engine as _;
@@ -184,5 +184,22 @@ async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
         "{}",
         missing.stderr
     );
+    Ok(())
+}
+
+/// Values that are given without names are those of every installation: here of one whose method takes none.
+#[tokio::test]
+async fn values_without_names_are_not_lost() -> Result<()> {
+    let stage = Stage::new("plan-values").await?;
+    let index = stage.index("index.yaml", &[("set", "1.0.0", &config_map("one", "a"))])?;
+    stage
+        .run(&format!("install set --channel {index} --yes"))
+        .await?
+        .done()?;
+    let flags = format!("-n {} --channel {index} --set a=b", stage.namespace);
+    for verb in ["plan", "diff", "upgrade --yes"] {
+        let said = stage.run(&format!("{verb} {flags}")).await?.ended(6)?;
+        ensure!(said.stderr.contains("values"), "{verb}: {}", said.stderr);
+    }
     Ok(())
 }
