@@ -1,7 +1,7 @@
 //! The shared crate of kubectl addons: the pure core, which decides. `README.md` beside it is the map of all crates.
 //!
 //! Data flows one way: bytes → [`catalogue::Catalogue`] → [`catalogue::select::Selection`] → rendered
-//! [`manifest::Manifest`]s → [`plan::desired::Desired`] (+ [`plan::snapshot::Snapshot`]) → [`plan::Plan`] → report.
+//! [`manifest::Manifest`]s → [`plan::desired::Desired`] (+ [`plan::snapshot::Snapshot`]) → [`plan::InstallationPlan`] → report.
 //! A plan is a value and leaves the engine no choices; a verdict ([`admission`]) is a value, so that the webhook and
 //! the plugin say the same words.
 //!

@@ -1,11 +1,14 @@
 //! The plan: what one operation will do to one installation, as a value that leaves the engine no choices.
 //!
-//! `diff`, `--dry-run`, the confirmation and the executor all take the same [`Plan`].
+//! `diff`, `--dry-run`, the confirmation, the plan file and the executor all take the same [`InstallationPlan`]. As JSON it has
+//! everything but the contents of objects: those lie beside it, and no Secret is ever written to a file.
 //!
 //! | module | what it decides |
 //! |---|---|
 //! | [`desired`], [`schema`] | the wanted objects; whether they fit definitions that are only planned |
+//! | [`choices`] | what the caller decided about how plans are made |
 //! | [`inventory`], [`snapshot`] | what is recorded and what is there, as values |
+//! | [`facts`] | what a plan was made with, to tell later whether it still holds |
 //! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
 //! | [`conflicts`], [`recreate`] | what happens to fields that others hold, or that never change |
 //! | [`mod@prune`], [`teardown`] | what goes, what is kept, and in which order |
@@ -15,10 +18,12 @@
 
 pub mod brought;
 pub mod changes;
+pub mod choices;
 pub mod conflicts;
 pub mod crd_safety;
 mod decide;
 pub mod desired;
+pub mod facts;
 pub mod file;
 pub mod graph;
 pub mod inventory;
@@ -43,6 +48,7 @@ use crate::api::names::InstallationName;
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::values::mask::Mask;
 use conflicts::Policy;
+use facts::{EntryFacts, Facts, RecordFacts, WantedRecord};
 use inventory::Inventory;
 
 /// What an operation is called.
@@ -58,9 +64,9 @@ pub enum Verb {
 }
 
 /// What one operation will do to one installation.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Plan {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InstallationPlan {
     /// The installation.
     pub installation: InstallationName,
     /// The add-on.
@@ -68,43 +74,77 @@ pub struct Plan {
     /// What it is called.
     pub verb: Verb,
     /// What is installed now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Installed>,
     /// What will be installed; `None` for an uninstallation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Installed>,
+    /// The entry that it comes from; `None` for an uninstallation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<EntryFacts>,
+    /// The record as it should be.
+    pub wanted: WantedRecord,
+    /// The record as it was; `None` where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordFacts>,
+    /// Installations of the same command that it requires: installed before it, uninstalled after it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<InstallationName>,
     /// What helm itself installs or removes: then there are no objects.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm_release: Option<HelmRelease>,
     /// The target namespace, where it is missing and will be created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_namespace: Option<String>,
     /// What is applied, sorted by key; the [`graph::Graph`] of the command says in which order.
     pub steps: Vec<Step>,
     /// What is deleted after all steps succeeded, group after group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prune: Vec<Vec<Deletion>>,
     /// Objects that were there before us: our fields are released, the object stays.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub release: Vec<Target>,
-    /// Ours and gone from the manifest, but of a kind that is deleted only by explicit flag.
+    /// Ours and no longer in the manifest, but of a kind that is deleted only where the caller names it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retained: Vec<ObjectKey>,
     /// Wanted objects that are as they should be: no request at all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchanged: Vec<ObjectKey>,
     /// Objects to watch until they are ready, changed or not, sorted by key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wait_for: Vec<Target>,
+    /// Things that the user should know and that stop nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// What changed definitions do to live objects: see [`InstallationPlan::check_breakages`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breakages: Vec<crd_safety::Breakage>,
+    /// What was there.
+    pub facts: Facts,
     /// Recorded before the first write: everything that was or will be ours.
     #[serde(skip)]
     pub union: Inventory,
     /// Recorded after the last one, with the uids and generations that the writes returned.
     #[serde(skip)]
     pub exact: Inventory,
-    /// Things that the user should know and that stop nothing.
-    pub warnings: Vec<String>,
-    /// What changed definitions do to live objects: see [`Plan::check_breakages`].
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub breakages: Vec<crd_safety::Breakage>,
-    /// Hides what comes from Secrets of `valuesFrom` in everything that is told of the plan.
+    /// Hides what comes from Secrets of `valuesFrom` in everything that is reported of the plan.
     #[serde(skip)]
     pub mask: Mask,
 }
 
-impl Plan {
+/// A namespace that has to exist before the first record is written into it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RecordNamespace {
+    /// Its name.
+    pub name: String,
+    /// Whether it is created where it is missing.
+    pub create: bool,
+    /// Whether it gets a first core installation: then its deletion is guarded before the record is there (semantics 14).
+    pub holds_core: bool,
+}
+
+impl InstallationPlan {
     /// A plan of an uninstallation that does nothing.
     #[must_use]
     pub fn nothing(installation: InstallationName, addon: &str) -> Self {
@@ -114,6 +154,10 @@ impl Plan {
             verb: Verb::Uninstall,
             from: None,
             to: None,
+            entry: None,
+            wanted: WantedRecord::default(),
+            record: None,
+            requires: Vec::new(),
             helm_release: None,
             create_namespace: None,
             steps: Vec::new(),
@@ -122,10 +166,11 @@ impl Plan {
             retained: Vec::new(),
             unchanged: Vec::new(),
             wait_for: Vec::new(),
-            union: Inventory::default(),
-            exact: Inventory::default(),
             warnings: Vec::new(),
             breakages: Vec::new(),
+            facts: Facts::default(),
+            union: Inventory::default(),
+            exact: Inventory::default(),
             mask: Mask::default(),
         }
     }
@@ -149,17 +194,19 @@ impl Plan {
 }
 
 /// One object to apply: one request.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {
     /// Where the request goes.
-    #[serde(flatten)]
     pub target: Target,
     /// What it does.
     pub action: Action,
     /// The whole object as it is sent, with namespace and ownership marks.
     #[serde(skip)]
     pub object: Arc<Value>,
+    /// Digest of the object; empty for Secrets ([`desired::digest_of`]).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
     /// What happens to fields that others changed or that cannot change.
     pub policy: Policy,
 }
@@ -180,7 +227,7 @@ pub enum Action {
 
 /// An object and how its requests are addressed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Target {
     /// Identity.
     pub key: ObjectKey,
@@ -203,11 +250,10 @@ impl Target {
 }
 
 /// One object to delete, with the precondition of its uid.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Deletion {
     /// The object.
-    #[serde(flatten)]
     pub target: Target,
     /// Its uid: another object of that name is not ours.
     pub uid: String,

@@ -37,13 +37,12 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
     if plan.is_empty() {
         return Ok(Exit::Done);
     }
-    let accepted = change.accept.allow_crd_breakage;
     if change.dry_run != DryRun::None {
         let exit = dry_run(session, &plan, change.dry_run).await?;
-        plan.check_breakages(accepted)?;
+        plan.check_breakages()?;
         return Ok(exit);
     }
-    if let Err(refusal) = plan.check_breakages(accepted) {
+    if let Err(refusal) = plan.check_breakages() {
         announce(&plan);
         return Err(refusal.into());
     }
@@ -118,13 +117,22 @@ pub fn up_to_date(plan: &Plan) {
 }
 
 fn announce(plan: &Plan) {
+    announce_first(plan);
     for text in words::plans(plan) {
+        output::note(text.trim_end());
+    }
+}
+
+fn announce_first(plan: &Plan) {
+    let text = words::first(plan);
+    if !text.is_empty() {
         output::note(text.trim_end());
     }
 }
 
 async fn dry_run(session: &Session, plan: &Plan, mode: DryRun) -> Result<Exit> {
     let mut worst = Exit::Done;
+    announce_first(plan);
     for (planned, text) in plan.installations.iter().zip(words::plans(plan)) {
         output::note(text.trim_end());
         if mode == DryRun::Server {

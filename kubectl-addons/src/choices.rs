@@ -66,6 +66,7 @@ pub fn choices(accept: Accept, delete: Delete, differences: &Differences) -> Cho
         delete: delete.kinds(),
         conflicts: differences.conflicts.map(Into::into),
         recreate: differences.recreate.clone(),
+        allow_breakage: accept.allow_crd_breakage,
         ..Choices::default()
     }
 }

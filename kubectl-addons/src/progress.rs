@@ -10,7 +10,7 @@ use std::time::Instant;
 use addons_engine::Event;
 use common::manifest::key::ObjectKey;
 use common::plan::order::Rank;
-use common::plan::{Plan, summary};
+use common::plan::{InstallationPlan, summary};
 use common::readiness::Status;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
@@ -77,7 +77,7 @@ impl Progress {
         }
     }
 
-    fn plan(&self, part: usize) -> Option<&Plan> {
+    fn plan(&self, part: usize) -> Option<&InstallationPlan> {
         Some(&self.plan.installations.get(part)?.plan)
     }
 }

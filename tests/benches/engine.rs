@@ -1,5 +1,6 @@
 //! `cargo bench --bench engine`: what an install, an upgrade without a change, one with one changed
-//! object and one that prunes 65 objects take, beside `kubectl apply --server-side` and Helm.
+//! object and one that prunes 65 objects take, beside `kubectl apply --server-side` and Helm; and beside another build of the
+//! plugin, where the variable `KUBECTL_ADDONS_BASELINE` has its path.
 
 #[path = "engine/bench.rs"]
 mod bench;
@@ -15,6 +16,7 @@ mod report;
 mod set;
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use addons_tests::control_plane::binaries;
@@ -51,18 +53,28 @@ async fn run() -> Result<()> {
     if let Err(error) = &helm {
         say(&format!("the peer helm is left out: {error:#}\n"));
     }
+    let plugin = addons_tests::binaries::plugin()?;
+    let baseline = std::env::var_os("KUBECTL_ADDONS_BASELINE").map(PathBuf::from);
     let mut ours = Tool::new("kubectl addons");
+    let mut before = Tool::new("kubectl addons, baseline");
     let mut kubectl = Tool::new("kubectl apply --server-side");
     let mut helm_tool = Tool::new("helm");
     for run in 1..=RUNS {
         say(&format!("run {run} of {RUNS} …\n"));
-        ours::measure(&set, &mut ours).await?;
+        ours::measure(&plugin, &set, &mut ours).await?;
+        if let Some(baseline) = &baseline {
+            ours::measure(baseline, &set, &mut before).await?;
+        }
         kubectl::measure(&set, &mut kubectl).await?;
         if let Ok(helm) = &helm {
             helm::measure(helm, &set, &mut helm_tool).await?;
         }
     }
-    let table = report::table(&set, RUNS, &ours, &[kubectl, helm_tool]);
+    let mut peers = vec![kubectl, helm_tool];
+    if baseline.is_some() {
+        peers.insert(0, before);
+    }
+    let table = report::table(&set, RUNS, &ours, &peers);
     let _ = std::io::stdout().write_all(table.as_bytes());
     Ok(())
 }

@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use tokio::time::Instant;
 
 use common::api::installation::{AddonInstallation, Phase};
-use common::plan::{Plan, Verb};
+use common::plan::{InstallationPlan, Verb};
 
 use super::cluster::Cluster;
 use super::error::{EngineError, StaleReason};
@@ -30,7 +30,7 @@ pub(super) enum Begun {
 pub(super) async fn begin(
     cluster: &Cluster,
     wanted: &AddonInstallation,
-    plan: &Plan,
+    plan: &InstallationPlan,
     options: &ExecuteOptions,
     deadline: Instant,
     events: &(dyn Fn(Event) + Send + Sync),
@@ -117,7 +117,11 @@ async fn create(
 }
 
 /// Whether the record says that what the plan wants is there already.
-fn is_done(stored: &AddonInstallation, wanted: &AddonInstallation, plan: &Plan) -> bool {
+fn is_done(
+    stored: &AddonInstallation,
+    wanted: &AddonInstallation,
+    plan: &InstallationPlan,
+) -> bool {
     let Some(status) = &stored.status else {
         return false;
     };

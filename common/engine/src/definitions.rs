@@ -13,7 +13,7 @@ use serde_json::Value;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::plan::crd_safety::{Breakage, Comparison, Scan};
 use common::plan::teardown::{self, Inhabited};
-use common::plan::{Action, Plan, Step};
+use common::plan::{Action, InstallationPlan, Step};
 
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
@@ -29,12 +29,12 @@ const PAGE: &str = "500";
 /// Whole definitions and pages of whole objects are large: few are held at a time.
 const AT_A_TIME: usize = 4;
 
-/// Adds to a plan what its changes of definitions do to live objects ([`Plan::breakages`]), and what goes with the definitions
+/// Adds to a plan what its changes of definitions do to live objects ([`InstallationPlan::breakages`]), and what goes with the definitions
 /// that it deletes; those are put where their objects' controllers still run.
 ///
 /// # Errors
 /// Those of the requests that read definitions; objects that cannot be read are told in the plan.
-pub async fn check(cluster: &Cluster, plan: &mut Plan) -> Result<(), EngineError> {
+pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(), EngineError> {
     let changed: Vec<Step> = plan
         .steps
         .iter()
@@ -48,7 +48,8 @@ pub async fn check(cluster: &Cluster, plan: &mut Plan) -> Result<(), EngineError
         .try_collect()
         .await?;
     for (breakage, warnings) in found {
-        plan.breakages.extend(breakage);
+        plan.breakages
+            .extend(breakage.map(|breakage| breakage.masked(&plan.mask)));
         plan.warnings.extend(warnings);
     }
 

@@ -14,7 +14,7 @@ use common::api::names;
 use common::plan::changes::{ObjectDiff, hide};
 use common::plan::conflicts::path;
 use common::plan::order::defined_kind;
-use common::plan::{Action, Plan, Step};
+use common::plan::{Action, InstallationPlan, Step};
 
 use super::address::Collection;
 use super::apply::{apply_object, explain};
@@ -28,7 +28,10 @@ use super::request::{Answer, Call, JSON};
 ///
 /// # Errors
 /// None of its own: what the server says to single objects stands in [`ObjectDiff::error`]. An unreachable server is.
-pub async fn diff(cluster: &Cluster, plan: &Plan) -> Result<Vec<ObjectDiff>, EngineError> {
+pub async fn diff(
+    cluster: &Cluster,
+    plan: &InstallationPlan,
+) -> Result<Vec<ObjectDiff>, EngineError> {
     let manager = names::field_manager(&plan.installation.namespace, &plan.installation.name);
     let steps: Vec<&Step> = plan.steps.iter().collect();
     let planned = Planned::of(plan);
@@ -50,7 +53,7 @@ struct Planned<'a> {
 }
 
 impl<'a> Planned<'a> {
-    fn of(plan: &'a Plan) -> Self {
+    fn of(plan: &'a InstallationPlan) -> Self {
         let namespaces = plan.steps.iter().filter(|step| {
             let key = &step.target.key;
             step.action == Action::Create && key.group.is_empty() && key.kind == "Namespace"

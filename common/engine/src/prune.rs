@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use common::api::names;
 use common::manifest::key::ObjectKey;
-use common::plan::{Deletion, Plan, Target};
+use common::plan::{Deletion, InstallationPlan, Target};
 use common::readiness::{Readiness, Status};
 
 use super::address::Collection;
@@ -147,7 +147,7 @@ async fn until_gone(
 }
 
 /// Releases the fields of the plan's objects that were there before us; returns what failed.
-pub(super) async fn release(cluster: &Cluster, plan: &Plan) -> Vec<Failure> {
+pub(super) async fn release(cluster: &Cluster, plan: &InstallationPlan) -> Vec<Failure> {
     let manager = names::field_manager(&plan.installation.namespace, &plan.installation.name);
     let releases = plan.release.iter().map(|target| {
         let item = plan.union.objects.get(&target.key);

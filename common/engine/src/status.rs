@@ -10,7 +10,7 @@ use common::api::installation::{
     AddonInstallationStatus, CreatedNamespace, Installed, Phase, Revision,
 };
 use common::plan::inventory::Inventory;
-use common::plan::{Plan, Verb};
+use common::plan::{InstallationPlan, Verb};
 
 use super::error::EngineError;
 
@@ -37,7 +37,7 @@ pub(super) enum Ending {
 /// The status that an operation begins with: the union inventory, so that nothing can leak.
 pub(super) fn begun(
     stored: Option<&AddonInstallationStatus>,
-    plan: &Plan,
+    plan: &InstallationPlan,
     now: Timestamp,
 ) -> AddonInstallationStatus {
     let mut status = stored.cloned().unwrap_or_default();
@@ -82,7 +82,7 @@ pub(super) fn begun(
 /// every answer written into it; after a failure nothing of it is forgotten.
 pub(super) fn end(
     status: &mut AddonInstallationStatus,
-    plan: &Plan,
+    plan: &InstallationPlan,
     recorded: &Inventory,
     ending: &Ending,
     generation: Option<i64>,
@@ -167,7 +167,7 @@ pub(super) fn is_same_target(one: &Installed, other: &Installed) -> bool {
 }
 
 /// The error for an inventory that would not fit into the record, before anything is written.
-pub(super) fn check_size(plan: &Plan) -> Result<(), EngineError> {
+pub(super) fn check_size(plan: &InstallationPlan) -> Result<(), EngineError> {
     let check = |inventory: &Inventory| inventory.check_budget();
     check(&plan.union)
         .and_then(|()| check(&plan.exact))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 
 use common::api::installation::AddonInstallation;
-use common::plan::Plan;
+use common::plan::InstallationPlan;
 
 /// How a command runs.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct Task<'a> {
     /// plan was made with).
     pub wanted: &'a AddonInstallation,
     /// What to do.
-    pub plan: &'a Plan,
+    pub plan: &'a InstallationPlan,
     /// Installs or removes the plan's `helm_release`, under the lock of the record; why it failed.
     pub outside: Option<Outside<'a>>,
 }

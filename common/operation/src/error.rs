@@ -136,6 +136,9 @@ pub enum OperationError {
         /// Catalogue or index.
         origin: String,
     },
+    /// A plan file that does not say where the add-on comes from.
+    #[error("the plan file names no entry and no version of {0}")]
+    NoEntry(String),
     /// A chart has to be rendered for some version.
     #[error("a chart is rendered for a version of Kubernetes, and none is known")]
     NoKubernetesVersion,

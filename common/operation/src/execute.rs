@@ -147,7 +147,7 @@ async fn tear_down(
         let name = &planned.plan.installation;
         let stays = installations.iter().zip(&reports).find(|(other, report)| {
             let is_gone = report.as_ref().is_ok_and(Report::is_done);
-            other.requires.contains(name) && !is_gone
+            other.plan.requires.contains(name) && !is_gone
         });
         if let Some((other, _)) = stays {
             let why = format!("{} requires it and is not gone", other.plan.installation);

@@ -4,6 +4,7 @@ use common::api::catalogue::{Auth, Source};
 use common::catalogue::due::Due;
 use common::catalogue::{Entry, Origin};
 use common::manifest::digest;
+use common::plan::choices::Choices;
 use common::render::package::Package;
 use futures::StreamExt as _;
 use futures::stream;
@@ -14,7 +15,6 @@ use crate::context::Context;
 use crate::error::{OperationError, within};
 use crate::event::{Event, Finding, Work};
 use crate::inputs::Inputs;
-use crate::intent::Choices;
 use crate::resolved::Resolved;
 use crate::stage::{Stage, Staged};
 

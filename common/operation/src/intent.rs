@@ -1,11 +1,6 @@
 //! What is to be done, whoever says so: flags, a record, a loop.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
-use common::api::installation::{AddonInstallation, Conflicts};
-use common::plan::prune::KeptKind;
-use common::plan::prune::limit::PruneLimit;
+use common::api::installation::AddonInstallation;
 use common::values;
 use serde_json::{Value, json};
 
@@ -74,26 +69,6 @@ pub enum Edit {
     Merge(Value),
     /// `PATH=VALUE`.
     Set(String),
-}
-
-/// What was decided about how plans are made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choices {
-    /// Restore what was edited or deleted, even where no other version is due.
-    pub repair: bool,
-    /// Accept a lower version.
-    pub allow_downgrade: bool,
-    /// How much of what is installed may be pruned.
-    pub allow_prune: PruneLimit,
-    /// Kinds that are deleted although they hold data.
-    pub delete: BTreeSet<KeptKind>,
-    /// What happens to fields that others changed; `None` = as recorded.
-    pub conflicts: Option<Conflicts>,
-    /// Objects that may be recreated where a field of them cannot change, as `KIND/NAME`.
-    pub recreate: Vec<String>,
-    /// How long types are waited for that add-ons require; `None` = not at all, for a plan that is only shown. A plan does not
-    /// depend on it.
-    pub wait_for_types: Option<Duration>,
 }
 
 impl Intent {

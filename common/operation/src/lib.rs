@@ -43,11 +43,12 @@ pub mod stage;
 pub mod values_from;
 pub mod verdict;
 
+pub use common::plan::choices::Choices;
 pub use context::{Context, Offer, Settings};
 pub use error::OperationError;
 pub use event::{Event, Finding, Work};
 pub use execute::{Outcome, Run};
-pub use intent::{Choices, Edit, Edits, Intent, NewInstallation, Target};
+pub use intent::{Edit, Edits, Intent, NewInstallation, Target};
 pub use interruption::Interruption;
 pub use plan::{Plan, Planned};
 pub use records::{Records, name_of};

@@ -5,18 +5,15 @@ mod assemble;
 mod one;
 mod uninstall;
 
-use std::sync::Arc;
-
 use addons_engine::diff;
 use common::api::installation::AddonInstallation;
-use common::api::names::InstallationName;
-use common::catalogue::Entry;
-use common::manifest::kinds::KindTable;
-use common::plan;
+use common::api::names::{CLIENT, InstallationName};
 use common::plan::changes::ObjectDiff;
+use common::plan::choices::Choices;
 use common::plan::desired::Desired;
+use common::plan::file::{self, PlanFile};
 use common::plan::graph::{Graph, Part};
-use common::plan::snapshot::Snapshot;
+use common::plan::{InstallationPlan, RecordNamespace};
 
 use crate::chart::CompleteChart;
 use crate::context::Context;
@@ -30,6 +27,8 @@ pub use uninstall::{Removal, plan_uninstall};
 /// What a command will do. What is shown, confirmed, saved, compared and executed is this value.
 #[derive(Debug)]
 pub struct Plan {
+    /// What the caller decided.
+    pub choices: Choices,
     /// The installations that change, in the order of the command.
     pub installations: Vec<Planned>,
     /// Installations for which there is nothing to do.
@@ -44,43 +43,23 @@ pub struct Plan {
     pub defines: bool,
 }
 
-/// A namespace that has to be there before the first record is written into it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordNamespace {
-    /// Its name.
-    pub name: String,
-    /// Whether it is created where it is missing.
-    pub create: bool,
-    /// Whether it gets a first core installation: then its deletion is guarded before the record is there (semantics 14).
-    pub holds_core: bool,
-}
-
-/// What will be done to one installation, and all that it was planned with.
+/// What will be done to one installation, and the contents that the plan itself does not hold.
 #[derive(Debug)]
 pub struct Planned {
     /// What will happen.
-    pub plan: plan::Plan,
+    pub plan: InstallationPlan,
     /// The record as it should be; for an uninstallation, as it is.
     pub record: AddonInstallation,
-    /// The record as it stands in the cluster.
-    pub existing: Option<AddonInstallation>,
-    /// The chosen entry; `None` for an uninstallation.
-    pub entry: Option<Entry>,
     /// The wanted objects; none for an uninstallation.
     pub desired: Desired,
     /// The chart that helm installs, where it does.
     pub release: Option<CompleteChart>,
-    /// Installations of the same command that it requires: installed before it, uninstalled after it.
-    pub requires: Vec<InstallationName>,
-    /// What was there.
-    pub snapshot: Snapshot,
-    /// What the cluster served.
-    pub kinds: Arc<KindTable>,
 }
 
 impl Plan {
     /// Completes it: the order of all objects, and the namespaces of new records.
     pub(crate) fn new(
+        choices: Choices,
         installations: Vec<Planned>,
         up_to_date: Vec<Resolved>,
         failed: Vec<Failed>,
@@ -89,6 +68,7 @@ impl Plan {
         Ok(Self {
             graph: graph(&installations)?,
             namespaces: namespaces(&installations),
+            choices,
             installations,
             up_to_date,
             failed,
@@ -120,15 +100,42 @@ impl Plan {
         installations.any(|planned| planned.plan.helm_release.is_some())
     }
 
-    /// Refuses definitions that break live objects; nothing was written.
+    /// Refuses definitions that break live objects, unless that was accepted; nothing was written.
     ///
     /// # Errors
     /// What they would break.
-    pub fn check_breakages(&self, accepted: bool) -> Result<(), OperationError> {
+    pub fn check_breakages(&self) -> Result<(), OperationError> {
         for planned in &self.installations {
-            planned.plan.check_breakages(accepted)?;
+            planned.plan.check_breakages(self.choices.allow_breakage)?;
         }
         Ok(())
+    }
+
+    /// The plan as a file holds it. `changes`: what the server said to a dry run, for review.
+    ///
+    /// # Errors
+    /// The cluster cannot be reached.
+    pub async fn file(
+        &self,
+        ctx: &Context,
+        changes: Vec<ObjectDiff>,
+    ) -> Result<PlanFile, OperationError> {
+        let plans = self
+            .installations
+            .iter()
+            .map(|planned| planned.plan.clone());
+        Ok(PlanFile {
+            api_version: file::VERSION.to_owned(),
+            kind: file::KIND.to_owned(),
+            tool: format!("{CLIENT} {}", env!("CARGO_PKG_VERSION")),
+            cluster: ctx.identity().await?,
+            choices: self.choices.clone(),
+            defines: self.defines,
+            namespaces: self.namespaces.clone(),
+            installations: plans.collect(),
+            graph: self.graph.clone(),
+            changes,
+        })
     }
 }
 
@@ -148,7 +155,7 @@ fn graph(installations: &[Planned]) -> Result<Graph, OperationError> {
     };
     let requires: Vec<Vec<usize>> = installations
         .iter()
-        .map(|planned| planned.requires.iter().filter_map(index).collect())
+        .map(|planned| planned.plan.requires.iter().filter_map(index).collect())
         .collect();
     let parts: Vec<Part<'_>> = installations
         .iter()

@@ -1,30 +1,36 @@
 //! A plan file, planned again: executed only where nothing moved since (semantics 17).
 
+use std::time::Duration;
+
 use addons_engine::EngineError;
+use common::api::installation::Installed;
 use common::catalogue::select::Rules;
 use common::catalogue::{Catalogue, Entry, Origin};
-use common::plan::changes::ObjectDiff;
-use common::plan::file::{
-    self, Built, Difference, EntryFacts, Moved, PlanFile, PlannedInstallation, RecordFacts,
-};
+use common::plan::InstallationPlan;
+use common::plan::choices::Choices;
+use common::plan::facts::{EntryFacts, RecordFacts};
+use common::plan::file::{self, Difference, Moved, PlanFile};
 
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
-use crate::intent::Choices;
-use crate::plan::{Plan, Planned};
+use crate::plan::Plan;
 use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
 use crate::verdict;
 
-/// The plan of a file as it is made now.
+/// The plan of a file as it is made now. `wait_for_types`: see [`Choices::wait_for_types`].
 ///
 /// # Errors
 /// [`Moved`], with everything that is not as it was; what the server refuses.
 pub async fn replay(
     ctx: &Context,
     file: &PlanFile,
-    choices: &Choices,
+    wait_for_types: Option<Duration>,
 ) -> Result<Plan, OperationError> {
+    let choices = Choices {
+        wait_for_types,
+        ..file.choices.clone()
+    };
     same_cluster(ctx, file).await?;
     // What is kept of discovery between runs may be older than the plan.
     ctx.cluster().await?.forget_kinds().await;
@@ -44,7 +50,7 @@ pub async fn replay(
         installations: resolved,
         failed: Vec::new(),
     };
-    let mut now = match resolver.plan(resolution, choices).await {
+    let mut now = match resolver.plan(resolution, &choices).await {
         Ok(now) => now,
         Err(OperationError::Recreate(error)) => {
             differences.push(Difference::new("--recreate", error.to_string()));
@@ -57,9 +63,7 @@ pub async fn replay(
         let mut planned = now.installations.iter();
         let failed = (now.failed.iter()).position(|one| one.name == name.to_string());
         if let Some(now) = planned.find(|now| now.plan.installation == *name) {
-            if let Some(now) = recorded(now, &[]) {
-                differences.extend(file::moved(then, &now));
-            }
+            differences.extend(file::moved(then, &now.plan));
         } else if let Some(failed) = failed {
             differences.extend(moved_record(&resolver, then));
             differences.push(no_plan(then, now.failed.remove(failed).error)?);
@@ -71,28 +75,19 @@ pub async fn replay(
     }
     let then = file.installations.iter().map(|then| &then.installation);
     let is_ordered = then.eq(now.installations.iter().map(|now| &now.plan.installation));
-    if differences.is_empty() && !is_ordered {
-        differences.push(Difference::new("the add-ons", "their order changed"));
+    if differences.is_empty() && !(is_ordered && now.graph == file.graph) {
+        differences.push(Difference::new("the objects", "their order changed"));
+    }
+    let prepared = (file.defines, &file.namespaces);
+    if differences.is_empty() && (now.defines, &now.namespaces) != prepared {
+        let what = "others are missing that the records need";
+        differences.push(Difference::new("definitions and namespaces", what));
     }
     if differences.is_empty() {
         Ok(now)
     } else {
         Err(refusal(file, differences))
     }
-}
-
-/// What a plan file holds of an installation; `None` for an uninstallation, which no file holds.
-#[must_use]
-pub fn recorded(planned: &Planned, changes: &[ObjectDiff]) -> Option<PlannedInstallation> {
-    Some(file::installation(&Built {
-        plan: &planned.plan,
-        wanted: &planned.record,
-        existing: planned.existing.as_ref(),
-        entry: planned.entry.as_ref()?,
-        snapshot: &planned.snapshot,
-        kinds: &planned.kinds,
-        changes,
-    }))
 }
 
 /// Whether a plan file was made for this cluster and version: otherwise nothing else could be the same.
@@ -123,7 +118,7 @@ fn offer(file: &PlanFile) -> Offer {
     let locations = file
         .installations
         .iter()
-        .map(|planned| match &planned.entry.origin {
+        .map(|plan| match &plan.entry.as_ref()?.origin {
             Origin::Index { location } => Some(location.clone()),
             Origin::Catalogue { .. } => None,
         });
@@ -135,16 +130,18 @@ fn offer(file: &PlanFile) -> Offer {
 /// The installation that a plan file recorded, with the entry as it stands now.
 async fn again(
     resolver: &Resolver<'_>,
-    then: &PlannedInstallation,
+    then: &InstallationPlan,
 ) -> Result<Resolved, OperationError> {
     let ctx = resolver.ctx;
-    let (facts, to) = (&then.entry, &then.to);
+    let (Some(facts), Some(to)) = (&then.entry, &then.to) else {
+        return Err(OperationError::NoEntry(then.addon.clone()));
+    };
     let offer = match &facts.origin {
         Origin::Index { location } => Offer::Index(location.clone()),
         Origin::Catalogue { .. } => Offer::Catalogues,
     };
     let catalogue = ctx.catalogue(&offer).await?;
-    let entry = same_entry(&catalogue, then).ok_or_else(|| OperationError::EntryGone {
+    let entry = same_entry(&catalogue, facts, to).ok_or_else(|| OperationError::EntryGone {
         addon: facts.addon.clone(),
         origin: facts.origin.to_string(),
     })?;
@@ -166,8 +163,11 @@ async fn again(
 }
 
 /// The entry of the same name, version and id. Entries of a kops index may differ in their hash or range alone.
-fn same_entry<'a>(catalogue: &'a Catalogue, then: &PlannedInstallation) -> Option<&'a Entry> {
-    let (facts, to) = (&then.entry, &then.to);
+fn same_entry<'a>(
+    catalogue: &'a Catalogue,
+    facts: &EntryFacts,
+    to: &Installed,
+) -> Option<&'a Entry> {
     let entries = catalogue.entries.iter().filter(|entry| {
         let version = &entry.version;
         *entry.origin == facts.origin
@@ -181,16 +181,13 @@ fn same_entry<'a>(catalogue: &'a Catalogue, then: &PlannedInstallation) -> Optio
     })
 }
 
-fn moved_record(resolver: &Resolver<'_>, then: &PlannedInstallation) -> Vec<Difference> {
+fn moved_record(resolver: &Resolver<'_>, then: &InstallationPlan) -> Vec<Difference> {
     let record = resolver.records.get(&then.installation);
     file::moved_record(then, record.map(RecordFacts::of).as_ref())
 }
 
 /// What cannot be planned any more is a difference as well; what the server says to us is an error of its own.
-fn no_plan(
-    then: &PlannedInstallation,
-    error: OperationError,
-) -> Result<Difference, OperationError> {
+fn no_plan(then: &InstallationPlan, error: OperationError) -> Result<Difference, OperationError> {
     if matches!(
         error.root(),
         OperationError::Engine(_) | OperationError::Refused(_) | OperationError::NotServed(_)
@@ -217,9 +214,9 @@ fn is_of_server(error: &OperationError) -> bool {
 fn refusal(file: &PlanFile, differences: Vec<Difference>) -> OperationError {
     let addons = file.installations.iter().map(|planned| {
         let name = &planned.installation.name;
-        match planned.to.version.as_str() {
-            "" => name.clone(),
-            version => format!("{name}@{version}"),
+        match planned.to.as_ref().map(|to| to.version.as_str()) {
+            None | Some("") => name.clone(),
+            Some(version) => format!("{name}@{version}"),
         }
     });
     OperationError::Moved(Moved {

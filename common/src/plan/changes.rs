@@ -147,7 +147,7 @@ pub struct Counts {
 impl Counts {
     /// Of a plan and of what its dry run said.
     #[must_use]
-    pub fn of(plan: &super::Plan, objects: &[ObjectDiff]) -> Self {
+    pub fn of(plan: &super::InstallationPlan, objects: &[ObjectDiff]) -> Self {
         let of = |change: Change| {
             let objects = objects.iter().filter(|object| object.change() == change);
             objects.count()

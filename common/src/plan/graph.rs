@@ -22,7 +22,7 @@ mod weak;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::desired::Desired;
 use crate::manifest::key::ObjectKey;
@@ -32,7 +32,7 @@ use draft::Draft;
 use weak::Weak;
 
 /// The order of one command. It has no cycle.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Graph {
     /// In the order in which they begin where no edge decides: rank, then place in the manifest, then key.
@@ -158,7 +158,7 @@ impl Graph {
 }
 
 /// What edges lead to and from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Node {
     /// A wanted object. Its key is unique among the objects of a graph, but for a Namespace that several add-ons want.
@@ -177,7 +177,7 @@ pub enum Node {
 }
 
 /// An order between two nodes, and its reason.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Edge {
     /// Goes first.
@@ -191,7 +191,7 @@ pub struct Edge {
 }
 
 /// How far the first object has to be before the second begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Until {
     /// Its apply was answered.
@@ -203,7 +203,7 @@ pub enum Until {
 }
 
 /// Why an edge is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// A CustomResourceDefinition and the objects of its kind.

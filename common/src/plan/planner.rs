@@ -1,4 +1,4 @@
-//! Makes the [`Plan`]: what is wanted, what is recorded and what is there, and nothing else, decide it.
+//! Makes the [`InstallationPlan`]: what is wanted, what is recorded and what is there, and nothing else, decide it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,11 +7,12 @@ use std::sync::Arc;
 use super::conflicts::{Policy, REPLICAS, path};
 use super::decide::{Decision, Judge};
 use super::desired::Desired;
+use super::facts::Facts;
 use super::inventory::{Inventory, TooLarge};
 use super::prune::limit::PruneLimit;
 use super::prune::{KeptKind, Pruning, prune};
 use super::snapshot::{Reads, Snapshot};
-use super::{Plan, Step, Target, Verb, one_a_line, recreate, teardown};
+use super::{InstallationPlan, Step, Target, Verb, one_a_line, recreate, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
 use crate::api::names::InstallationName;
 use crate::api::names::owner_hash;
@@ -178,14 +179,18 @@ pub fn reads(desired: &Desired, inventory: &Inventory) -> Reads {
 ///
 /// # Errors
 /// [`PlanError`], with every object that stands in the way.
-pub fn plan(input: &PlanInput<'_>) -> Result<Plan, PlanError> {
-    match &input.goal {
-        Goal::Install(wanted) => install(input, wanted),
-        Goal::Uninstall { keep } => Ok(uninstall(input, *keep)),
-    }
+pub fn plan(input: &PlanInput<'_>) -> Result<InstallationPlan, PlanError> {
+    let plan = match &input.goal {
+        Goal::Install(wanted) => install(input, wanted)?,
+        Goal::Uninstall { keep } => uninstall(input, *keep),
+    };
+    Ok(InstallationPlan {
+        facts: Facts::of(&plan.union, input.snapshot, input.kinds),
+        ..plan
+    })
 }
 
-fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError> {
+fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPlan, PlanError> {
     let owner = owner_hash(&input.installation.namespace, &input.installation.name);
     let desired = wanted.desired;
     let judge = Judge {
@@ -217,6 +222,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<Plan, PlanError
                         target: object.target.clone(),
                         action,
                         object: Arc::clone(&object.object),
+                        digest: object.digest.clone(),
                         policy: Policy {
                             autoscaler: input.snapshot.autoscalers.get(key).cloned(),
                             ..recreate::policy(object, wanted.conflicts, &before)
@@ -284,7 +290,7 @@ fn check_share(
     }
 }
 
-fn uninstall(input: &PlanInput<'_>, keep: bool) -> Plan {
+fn uninstall(input: &PlanInput<'_>, keep: bool) -> InstallationPlan {
     let mut plan = empty(input);
     plan.union = input.inventory.clone();
     if keep {
@@ -307,14 +313,14 @@ fn uninstall(input: &PlanInput<'_>, keep: bool) -> Plan {
 }
 
 /// The plan that does nothing, of an uninstallation.
-fn empty(input: &PlanInput<'_>) -> Plan {
-    Plan {
+fn empty(input: &PlanInput<'_>) -> InstallationPlan {
+    InstallationPlan {
         from: input.from.cloned(),
-        ..Plan::nothing(input.installation.clone(), input.addon)
+        ..InstallationPlan::nothing(input.installation.clone(), input.addon)
     }
 }
 
-impl Plan {
+impl InstallationPlan {
     fn take(&mut self, pruning: Pruning) {
         self.prune = teardown::groups(pruning.deletions, &BTreeSet::new());
         self.release = pruning.release;

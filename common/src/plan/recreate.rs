@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::conflicts::Policy;
 use super::desired::DesiredObject;
 use super::inventory::Item;
-use super::{Action, Plan};
+use super::{Action, InstallationPlan};
 use crate::api::installation::{Conflicts, ObjectState};
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::traits::KeptKind;
@@ -94,7 +94,7 @@ impl Recreation {
 /// # Errors
 /// The first name that is not a wanted object, or one that is never recreated.
 pub fn allow<'a>(
-    plans: impl IntoIterator<Item = &'a mut Plan>,
+    plans: impl IntoIterator<Item = &'a mut InstallationPlan>,
     typed: &[String],
 ) -> Result<(), RecreateError> {
     let wishes: Vec<Recreation> = typed
@@ -143,7 +143,7 @@ pub(super) fn policy(wanted: &DesiredObject, conflicts: Conflicts, before: &Item
     policy
 }
 
-fn refuse(key: &ObjectKey, plan: &Plan) -> Result<(), RecreateError> {
+fn refuse(key: &ObjectKey, plan: &InstallationPlan) -> Result<(), RecreateError> {
     if let Some(kind) = KeptKind::of(key) {
         return Err(RecreateError::Kept {
             key: key.clone(),
@@ -196,7 +196,7 @@ mod tests {
 
     /// A plan that updates `Deployment web` and `PersistentVolumeClaim data`, creates `Job once`, keeps `Service web` in
     /// shape, which was there before, and leaves `ConfigMap same`.
-    fn plan() -> Plan {
+    fn plan() -> InstallationPlan {
         let step = |key: ObjectKey, action| Step {
             target: Target {
                 key,
@@ -205,6 +205,7 @@ mod tests {
             },
             action,
             object: Arc::new(json!({})),
+            digest: String::new(),
             policy: Policy::default(),
         };
         let service = key("", "Service", "web");
@@ -218,12 +219,12 @@ mod tests {
             step(key("batch", "Job", "once"), Action::Create),
             step(service, Action::Restore),
         ];
-        Plan {
+        InstallationPlan {
             verb: Verb::Upgrade,
             steps,
             unchanged: vec![key("", "ConfigMap", "same")],
             exact,
-            ..Plan::nothing(
+            ..InstallationPlan::nothing(
                 InstallationName {
                     namespace: "kubectl-addons".to_owned(),
                     name: "shop".to_owned(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::Graph;
 use super::order::Rank;
-use super::{Action, Plan, Step};
+use super::{Action, InstallationPlan, Step};
 use crate::manifest::key::ObjectKey;
 
 /// One line of the confirmation: `create   9 objects   ServiceAccount, ClusterRole ×2, …`.
@@ -20,7 +20,7 @@ pub struct Line {
 
 /// What will be done, a line for everything that is.
 #[must_use]
-pub fn lines(plan: &Plan) -> Vec<Line> {
+pub fn lines(plan: &InstallationPlan) -> Vec<Line> {
     let steps = |action: Action| -> Vec<&ObjectKey> {
         let steps = plan.steps.iter().filter(|step| step.action == action);
         steps.map(|step| &step.target.key).collect()
@@ -78,7 +78,7 @@ pub(super) fn brief(text: String, most: usize) -> String {
 /// `1 identity and rules → 2 Service, Deployment → 3 APIService`. A level waits for some object of an earlier one; objects of
 /// one level are independent of each other. `None` where nothing waits.
 #[must_use]
-pub fn order(plan: &Plan, graph: &Graph, part: usize) -> Option<String> {
+pub fn order(plan: &InstallationPlan, graph: &Graph, part: usize) -> Option<String> {
     let levels = graph.levels().into_iter().filter_map(|level| {
         let keys = level.iter().filter_map(|node| graph.object_of(*node, part));
         let steps = keys.filter_map(|key| plan.step(key));
@@ -101,7 +101,7 @@ pub fn order(plan: &Plan, graph: &Graph, part: usize) -> Option<String> {
 
 /// How many steps of which rank a plan has.
 #[must_use]
-pub fn steps_by_rank(plan: &Plan) -> BTreeMap<Rank, usize> {
+pub fn steps_by_rank(plan: &InstallationPlan) -> BTreeMap<Rank, usize> {
     let mut counts = BTreeMap::new();
     for step in &plan.steps {
         *counts.entry(rank(step)).or_default() += 1;
@@ -155,6 +155,7 @@ mod tests {
             target: target(group, kind, name),
             action: Action::Create,
             object: Arc::new(Value::Null),
+            digest: String::new(),
             policy: crate::plan::conflicts::Policy::default(),
         };
         let steps = [
@@ -170,14 +171,14 @@ mod tests {
         ];
         let mut steps = steps.map(step);
         steps.sort_by(|a, b| a.target.key.cmp(&b.target.key));
-        let plan = Plan {
+        let plan = InstallationPlan {
             verb: Verb::Install,
             steps: steps.to_vec(),
             prune: vec![vec![Deletion {
                 target: target("", "ConfigMap", "old"),
                 uid: String::new(),
             }]],
-            ..Plan::nothing(
+            ..InstallationPlan::nothing(
                 InstallationName {
                     namespace: "kubectl-addons".to_owned(),
                     name: "metrics-server".to_owned(),

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::crd_safety::counted;
 use super::order::Rank;
-use super::{Deletion, Plan};
+use super::{Deletion, InstallationPlan};
 use crate::manifest::key::ObjectKey;
 
 /// Objects that are named one by one.
@@ -77,7 +77,7 @@ pub fn groups(deletions: Vec<Deletion>, inhabited: &BTreeSet<&ObjectKey>) -> Vec
 }
 
 /// Puts inhabited definitions where the controllers of their objects still run, and says what goes with them.
-pub fn keep_controllers(plan: &mut Plan, inhabited: Vec<Inhabited>) {
+pub fn keep_controllers(plan: &mut InstallationPlan, inhabited: Vec<Inhabited>) {
     if inhabited.is_empty() {
         return;
     }

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use addons_operation::Choices;
 use addons_operation::replay::replay;
 use anyhow::{Context as _, Result};
 use common::plan::file::{self, PlanFile};
@@ -25,12 +24,8 @@ pub async fn run(session: &Session, args: &Apply) -> Result<Exit> {
         output::note("the plan holds nothing to do");
         return Ok(Exit::Done);
     }
-    let choices = Choices {
-        wait_for_types: Some(args.run.timeout),
-        ..choices(&file.flags)
-    };
-    let plan = replay(session.ctx(), &file, &choices).await?;
-    plan.check_breakages(file.flags.allow_crd_breakage)?;
+    let plan = replay(session.ctx(), &file, Some(args.run.timeout)).await?;
+    plan.check_breakages()?;
     change::execute(session, plan, &args.run, !args.no_init).await
 }
 
@@ -43,25 +38,4 @@ fn read(path: &Path) -> Result<PlanFile> {
         .and_then(|file| file.take(limit.saturating_add(1)).read_to_end(&mut bytes))
         .with_context(name)?;
     file::read(&bytes).with_context(name)
-}
-
-/// Every flag by name: a new one does not compile until it is read.
-fn choices(recorded: &file::Flags) -> Choices {
-    let file::Flags {
-        repair,
-        allow_downgrade,
-        allow_prune,
-        delete,
-        allow_crd_breakage: _,
-        recreate,
-    } = recorded.clone();
-    Choices {
-        repair,
-        allow_downgrade,
-        allow_prune,
-        delete,
-        recreate,
-        conflicts: None,
-        wait_for_types: None,
-    }
 }

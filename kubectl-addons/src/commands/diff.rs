@@ -9,7 +9,7 @@ use common::manifest::key::ObjectKey;
 use common::plan::changes::{Change, Counts, ObjectDiff};
 use common::plan::crd_safety::Breakage;
 use common::plan::prune::limit::PruneLimit;
-use common::plan::{Deletion, Plan, Verb};
+use common::plan::{Deletion, InstallationPlan, Verb};
 use serde::Serialize;
 
 use crate::choices;
@@ -118,7 +118,7 @@ async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
 }
 
 impl<'a> Compared<'a> {
-    fn of(plan: &'a Plan, changes: &'a [ObjectDiff]) -> Self {
+    fn of(plan: &'a InstallationPlan, changes: &'a [ObjectDiff]) -> Self {
         let object = |diff| Object {
             change: ObjectDiff::change(diff),
             diff,

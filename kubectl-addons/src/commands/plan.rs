@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use addons_operation::plan::compare;
-use addons_operation::replay::recorded;
 use addons_operation::{Choices, Intent, Resolver};
 use anyhow::{Context as _, Result};
-use common::api::names::{API_VERSION, CLIENT};
 use common::plan::file::{self, PlanFile};
 use common::plan::graph::draw;
 
@@ -36,32 +34,27 @@ pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
     let plan = resolver.plan(resolution.whole()?, &choices).await?;
     let plan = plan.whole()?;
     change::up_to_date(&plan);
-    plan.check_breakages(args.accept.allow_crd_breakage)?;
+    plan.check_breakages()?;
     if let PlanOutput::Draw(drawing) = args.output {
         output::data(&drawn(&plan, drawing));
         return Ok(Exit::Done);
     }
-    let mut file = PlanFile {
-        api_version: API_VERSION.to_owned(),
-        kind: file::KIND.to_owned(),
-        tool: format!("{CLIENT} {}", env!("CARGO_PKG_VERSION")),
-        cluster: session.ctx().identity().await?,
-        flags: flags(&choices, args.accept.allow_crd_breakage),
-        installations: Vec::new(),
-    };
-    let mut text = String::new();
+    let mut text = words::first(&plan);
     let mut exit = Exit::Done;
+    let mut changes = Vec::new();
     for (planned, announced) in plan.installations.iter().zip(words::plans(&plan)) {
-        let changes = compare(session.ctx(), planned).await?;
+        let mut found = compare(session.ctx(), planned).await?;
         text.push_str(&announced);
-        for change in &changes {
+        for change in &found {
             if let Some(error) = &change.error {
                 text.push_str(&format!("  refused   {}: {error}\n", change.key));
                 exit = Exit::Failed;
             }
         }
-        file.installations.extend(recorded(planned, &changes));
+        found.sort_by(|one, other| one.key.cmp(&other.key));
+        changes.extend(found);
     }
+    let file = plan.file(session.ctx(), changes).await?;
     match &args.output {
         PlanOutput::Text => output::data(&text),
         PlanOutput::Print(format) => {
@@ -85,28 +78,6 @@ fn drawn(plan: &addons_operation::Plan, drawing: Drawing) -> String {
     match drawing {
         Drawing::Dot => draw::to_dot(&plan.graph, &names),
         Drawing::Mermaid => draw::to_mermaid(&plan.graph, &names),
-    }
-}
-
-/// Every choice by name: a new one does not compile until it is recorded.
-fn flags(choices: &Choices, allow_crd_breakage: bool) -> file::Flags {
-    let Choices {
-        repair,
-        allow_downgrade,
-        allow_prune,
-        delete,
-        // It is part of the recorded spec.
-        conflicts: _,
-        recreate,
-        wait_for_types: _,
-    } = choices.clone();
-    file::Flags {
-        repair,
-        allow_downgrade,
-        allow_prune,
-        delete,
-        allow_crd_breakage,
-        recreate,
     }
 }
 

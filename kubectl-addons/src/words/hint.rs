@@ -5,12 +5,15 @@ use addons_operation::choose::ChooseError;
 use addons_operation::release::ModeError;
 use addons_operation::values_from::ValuesFromError;
 use common::api::catalogue::FormField;
+use common::plan::file::FileError;
 
 /// Lines for under an error; empty where there is no better advice than the error itself.
 pub fn lines(error: &anyhow::Error) -> Vec<String> {
     let lines = error.chain().find_map(|cause| {
         let operation = cause.downcast_ref().map(of_operation);
-        operation.or_else(|| cause.downcast_ref().map(of_choice))
+        let choice = || cause.downcast_ref().map(of_choice);
+        let file = || cause.downcast_ref().map(of_file);
+        operation.or_else(choice).or_else(file)
     });
     lines.unwrap_or_default()
 }
@@ -65,6 +68,13 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             ]
         }
         OperationError::Mode(error) => of_mode(error),
+        OperationError::Moved(moved) => {
+            let addons = moved.addons.join(" ");
+            vec![
+                format!("look:   kubectl addons diff {addons}"),
+                format!("accept: kubectl addons plan {addons} -o FILE, and apply that"),
+            ]
+        }
         _ => Vec::new(),
     }
 }
@@ -115,6 +125,25 @@ fn of_values(error: &ValuesFromError) -> Vec<String> {
     vec![looks, accept]
 }
 
+fn of_file(error: &FileError) -> Vec<String> {
+    let fix = "fix:    create it again: kubectl addons plan NAME… -o FILE".to_owned();
+    match error {
+        FileError::TooLarge => Vec::new(),
+        FileError::NotAPlan { .. } => {
+            vec!["fix:    a plan file is made by: kubectl addons plan NAME… -o FILE".to_owned()]
+        }
+        FileError::Tampered { .. } => {
+            vec![
+                "look:   compare it with the plan that was reviewed".to_owned(),
+                fix,
+            ]
+        }
+        FileError::NotJson { .. } | FileError::OtherVersion { .. } | FileError::Malformed(_) => {
+            vec![fix]
+        }
+    }
+}
+
 fn of_mode(error: &ModeError) -> Vec<String> {
     let (ModeError::OtherRelease { name, .. } | ModeError::OtherMode { name, .. }) = error;
     vec![
@@ -136,9 +165,26 @@ fn flag(field: &FormField) -> String {
 
 #[cfg(test)]
 mod tests {
+    use common::plan::file::{Difference, Moved};
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_plan_that_moved_names_what_to_plan_again() {
+        let moved = Moved {
+            differences: vec![Difference::new("shop/ConfigMap a", "it is gone")],
+            addons: vec!["web@1.1.0".to_owned()],
+        };
+        let error = anyhow::Error::from(OperationError::from(moved));
+        assert_eq!(
+            lines(&error),
+            [
+                "look:   kubectl addons diff web@1.1.0",
+                "accept: kubectl addons plan web@1.1.0 -o FILE, and apply that"
+            ]
+        );
+    }
 
     #[test]
     fn flags_survive_a_shell() {

@@ -9,14 +9,14 @@ use common::plan::conflicts::Conflict;
 use common::plan::crd_safety::Breakage;
 use common::plan::graph::{Graph, Reason};
 use common::plan::prune::KeptKind;
-use common::plan::{Plan, Verb, summary};
+use common::plan::{InstallationPlan, Verb, summary};
 
 use jiff::Timestamp;
 
 use crate::output::age::age;
 use addons_operation::elapsed::seconds;
 
-use addons_operation::{Plan as CommandPlan, Planned};
+use addons_operation::{Plan, Planned};
 
 /// How many objects are listed one by one before they are counted by kind.
 pub const LISTED: usize = 10;
@@ -80,7 +80,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
         line(&mut text, "order", &order);
     }
     for breakage in plan.breakages.iter().flat_map(Breakage::lines) {
-        line(&mut text, "warning", &plan.mask.text(&breakage));
+        line(&mut text, "warning", &breakage);
     }
     for warning in &plan.warnings {
         line(&mut text, "warning", warning);
@@ -88,8 +88,35 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
     text
 }
 
+/// What is written before any installation: our definitions, and the namespaces of first records; often nothing.
+pub fn first(plan: &Plan) -> String {
+    let mut text = String::new();
+    if plan.defines {
+        text.push_str("kubectl addons is new to this cluster\n");
+        line(&mut text, "create", "its CustomResourceDefinitions");
+    }
+    for namespace in &plan.namespaces {
+        if plan.defines && namespace.create {
+            line(
+                &mut text,
+                "create",
+                &format!("Namespace {}", namespace.name),
+            );
+        }
+        if namespace.holds_core {
+            let what = "its deletion is denied while it holds core add-ons";
+            line(
+                &mut text,
+                "protect",
+                &format!("Namespace {}: {what}", namespace.name),
+            );
+        }
+    }
+    text
+}
+
 /// What the plans of a command will do, one by one, with the others that come before each.
-pub fn plans(all: &CommandPlan) -> impl Iterator<Item = String> + '_ {
+pub fn plans(all: &Plan) -> impl Iterator<Item = String> + '_ {
     let prepared = &all.installations;
     prepared.iter().enumerate().map(|(part, item)| {
         let mut text = plan(item, &all.graph, part);
@@ -151,7 +178,7 @@ pub fn report(item: &Planned, report: &Report, waited: bool) -> String {
 }
 
 /// The first line of a report: `web 1.0.0 installed: 9 created, ready in 5.2s`.
-fn outcome(plan: &Plan, report: &Report, waited: bool) -> String {
+fn outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> String {
     let counts: Vec<String> = [
         (report.created.len(), "created"),
         (report.changed.len(), "changed"),
@@ -216,7 +243,7 @@ fn settled_line(settled: &Settled, now: Timestamp) -> (&'static str, String) {
 }
 
 /// The word for objects that a plan deletes.
-pub fn deleted(plan: &Plan) -> &'static str {
+pub fn deleted(plan: &InstallationPlan) -> &'static str {
     match plan.verb {
         Verb::Install | Verb::Upgrade => "pruned",
         Verb::Uninstall => "deleted",
@@ -248,7 +275,7 @@ fn headline(item: &Planned) -> String {
         }
         _ => format!(
             "{name} into {}",
-            item.record
+            plan.wanted
                 .spec
                 .target_namespace
                 .as_deref()
@@ -257,7 +284,7 @@ fn headline(item: &Planned) -> String {
     }
 }
 
-fn title(plan: &Plan) -> String {
+fn title(plan: &InstallationPlan) -> String {
     let installed = plan.to.as_ref().or(plan.from.as_ref());
     let label = installed.map(label).unwrap_or_default();
     if label.is_empty() {
@@ -267,7 +294,7 @@ fn title(plan: &Plan) -> String {
     }
 }
 
-fn again(plan: &Plan) -> String {
+fn again(plan: &InstallationPlan) -> String {
     let verb = match plan.verb {
         Verb::Install | Verb::Upgrade => "upgrade",
         Verb::Uninstall => "uninstall",

@@ -1,11 +1,14 @@
 //! `kubectl addons install` and `upgrade` from an index beside them.
 
+use std::path::Path;
+
 use anyhow::Result;
 
 use super::bench::{Bench, Step, Tool};
 use super::set::{self, Set};
 
-pub(crate) async fn measure(set: &Set, tool: &mut Tool) -> Result<()> {
+/// Measures one build of the plugin.
+pub(crate) async fn measure(program: &Path, set: &Set, tool: &mut Tool) -> Result<()> {
     let bench = Bench::start(set).await?;
     let plugin = &bench.plugin;
     let index = plugin.home().join("index.yaml");
@@ -17,9 +20,9 @@ pub(crate) async fn measure(set: &Set, tool: &mut Tool) -> Result<()> {
             _ => &["upgrade", "bench"],
         };
         let args = [verb, &["--yes", "--wait=false"]].concat();
-        tool.add(step, bench.measure(plugin.run(&args)).await?);
+        tool.add(step, bench.measure(plugin.program(program, &args)).await?);
     }
-    let version = plugin.run(&["--version"]).await?.done()?;
+    let version = plugin.program(program, &["--version"]).await?.done()?;
     tool.version = version.stdout.trim().to_owned();
     Ok(())
 }

@@ -111,7 +111,7 @@ fn secrets_stay_out(text: &str) -> Result<()> {
     let plan = file::read(text.as_bytes())?;
     for step in plan.installations.iter().flat_map(|planned| &planned.steps) {
         // The digest of a Secret could be guessed (semantics 13).
-        let is_secret = step.key.kind == "Secret";
+        let is_secret = step.target.key.kind == "Secret";
         ensure!(step.digest.is_empty() == is_secret, "{step:?}");
     }
     Ok(())
@@ -144,13 +144,13 @@ async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
         ),
         ("huge.json", " ".repeat(17 << 20), 1, "16 MiB"),
         (
-            "newer.json",
+            "another-version.json",
             text.replace(
-                "kubectl-addons.dev/v1alpha1\",\n",
-                "kubectl-addons.dev/v1\",\n",
+                "\"apiVersion\": \"kubectl-addons.dev/v1alpha2\"",
+                "\"apiVersion\": \"kubectl-addons.dev/v1\"",
             ),
             1,
-            "create it again with this version",
+            "fix:    create it again: kubectl addons plan NAME",
         ),
         (
             "pod.yaml",

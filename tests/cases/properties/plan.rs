@@ -9,7 +9,7 @@ use common::plan::inventory::{Inventory, Item};
 use common::plan::order::Rank;
 use common::plan::planner::{Goal, PlanError};
 use common::plan::prune::limit::PruneLimit;
-use common::plan::{Action, Plan, Step};
+use common::plan::{Action, InstallationPlan, Step};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 
@@ -196,7 +196,7 @@ fn no_more_is_pruned_than_allowed() {
         |(cluster, specs, percent)| {
             let desired = desired(manifests(&specs));
             let limit = PruneLimit::new(percent).expect("a share");
-            let pruned = |plan: &Plan| plan.prune.iter().flatten().count();
+            let pruned = |plan: &InstallationPlan| plan.prune.iter().flatten().count();
             let all = cluster.plan_within(&desired, PruneLimit::ALL);
             prop_assume!(all.is_ok(), "foreign objects are refused");
             let all = all.expect("just seen");

@@ -24,6 +24,7 @@ fn step(kind: &str, action: Action) -> Step {
         },
         action,
         object: Arc::new(json!({"kind": kind, "data": {"password": "aHVudGVyMg=="}})),
+        digest: String::new(),
         policy: Policy::default(),
     }
 }

@@ -12,11 +12,11 @@ fn installed(version: &str) -> Installed {
 }
 
 /// A plan to version 2 that changes nothing.
-fn plan() -> Plan {
-    Plan {
+fn plan() -> InstallationPlan {
+    InstallationPlan {
         verb: Verb::Upgrade,
         to: Some(installed("2")),
-        ..Plan::nothing(
+        ..InstallationPlan::nothing(
             InstallationName {
                 namespace: "a".into(),
                 name: "dns".into(),

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use common::api::names;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
-use common::plan::Plan;
+use common::plan::InstallationPlan;
 use common::plan::graph::{Graph, Node};
 use common::plan::inventory::Inventory;
 
@@ -49,7 +49,7 @@ pub(super) struct Applied {
 
 impl Applied {
     /// No step of a plan was tried.
-    pub(super) fn nothing(plan: &Plan) -> Self {
+    pub(super) fn nothing(plan: &InstallationPlan) -> Self {
         let skipped = plan.steps.iter();
         let skipped = skipped.map(|step| (step.target.key.clone(), "it was not tried".to_owned()));
         Self {

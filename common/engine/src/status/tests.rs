@@ -34,8 +34,8 @@ fn inventory(items: &[(&str, ObjectState, &str, &str)]) -> Inventory {
 use ObjectState::{Owned, Planned};
 
 /// `old` goes, `kept` is updated, `new` and `foreign` are created.
-fn plan() -> Plan {
-    Plan {
+fn plan() -> InstallationPlan {
+    InstallationPlan {
         verb: Verb::Upgrade,
         to: Some(Installed {
             version: "2".into(),
@@ -52,7 +52,7 @@ fn plan() -> Plan {
             ("kept", Owned, "k", "d2"),
             ("new", Owned, "", "d2"),
         ]),
-        ..Plan::nothing(
+        ..InstallationPlan::nothing(
             InstallationName {
                 namespace: "a".into(),
                 name: "web".into(),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
+use common::plan::choices::Choices;
 use common::plan::order::defined_kind;
 use common::plan::recreate;
 use common::plan::schema::Schemas;
@@ -12,7 +13,6 @@ use common::plan::schema::Schemas;
 use super::one::one;
 use super::{Plan, Planned};
 use crate::error::OperationError;
-use crate::intent::Choices;
 use crate::render::Rendered;
 use crate::required_types::RequiredTypes;
 use crate::requirements;
@@ -82,7 +82,7 @@ pub async fn plan(
             Ok(mut planned) => {
                 neighbours.claim(&planned);
                 if is_due || !planned.plan.is_empty() {
-                    planned.requires = first;
+                    planned.plan.requires = first;
                     installations.push(planned);
                 } else {
                     up_to_date.push(resolved);
@@ -95,7 +95,13 @@ pub async fn plan(
         let plans = installations.iter_mut().map(|planned| &mut planned.plan);
         recreate::allow(plans, &choices.recreate)?;
     }
-    Plan::new(installations, up_to_date, failed, records.uninitialised)
+    Plan::new(
+        choices.clone(),
+        installations,
+        up_to_date,
+        failed,
+        records.uninitialised,
+    )
 }
 
 fn failure(resolved: &Resolved, error: OperationError) -> Failed {

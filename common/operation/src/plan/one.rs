@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use common::api::installation::{AddonInstallationStatus, HelmRelease, Installed};
 use common::manifest::kinds::KindTable;
+use common::plan::choices::Choices;
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};
+use common::plan::facts::{EntryFacts, RecordFacts, WantedRecord};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
 
@@ -13,7 +15,6 @@ use addons_engine::{Cluster, definitions, snapshot};
 use super::Planned;
 use super::assemble::Neighbours;
 use crate::error::OperationError;
-use crate::intent::Choices;
 use crate::release;
 use crate::render::Rendered;
 use crate::resolve::Resolver;
@@ -86,21 +87,19 @@ pub(super) async fn one(
         claims: &claims,
         delete_kinds: &choices.delete,
     })?;
-    definitions::check(cluster, &mut plan).await?;
-    plan.helm_release = helm_release.filter(|_| rendered.is_due);
-    let warnings = plan.warnings.iter().chain(&rendered.warnings).chain(&notes);
-    plan.warnings = warnings.map(|warning| mask.text(warning)).collect();
     plan.mask = mask;
+    definitions::check(cluster, &mut plan).await?;
+    let warnings = plan.warnings.iter().chain(&rendered.warnings).chain(&notes);
+    plan.warnings = warnings.map(|warning| plan.mask.text(warning)).collect();
+    plan.helm_release = helm_release.filter(|_| rendered.is_due);
+    plan.entry = Some(EntryFacts::of(&resolved.entry));
+    plan.wanted = WantedRecord::of(&resolved.wanted);
+    plan.record = existing.map(RecordFacts::of);
     Ok(Planned {
         plan,
         record: resolved.wanted.clone(),
-        existing: resolved.existing.clone(),
-        entry: Some(resolved.entry.clone()),
         desired,
         release: rendered.release,
-        requires: Vec::new(),
-        snapshot,
-        kinds: served,
     })
 }
 

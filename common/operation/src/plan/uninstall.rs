@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::{definitions, snapshot};
 use common::api::installation::AddonInstallation;
+use common::plan::choices::Choices;
 use common::plan::desired::Desired;
+use common::plan::facts::{RecordFacts, WantedRecord};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput};
 use common::plan::prune::KeptKind;
@@ -47,10 +49,14 @@ pub async fn plan_uninstall(
     let mut installations = Vec::new();
     for record in &records {
         let mut planned = one(resolver, record.clone(), removal).await?;
-        planned.requires = requirements::required_of(record, &records);
+        planned.plan.requires = requirements::required_of(record, &records);
         installations.push(planned);
     }
-    Plan::new(installations, Vec::new(), Vec::new(), false)
+    let choices = Choices {
+        delete: removal.delete.clone(),
+        ..Choices::default()
+    };
+    Plan::new(choices, installations, Vec::new(), Vec::new(), false)
 }
 
 async fn one(
@@ -84,15 +90,12 @@ async fn one(
         .filter(|_| !removal.keep)
         .cloned();
     definitions::check(cluster, &mut plan).await?;
+    plan.wanted = WantedRecord::of(&record);
+    plan.record = Some(RecordFacts::of(&record));
     Ok(Planned {
         plan,
-        existing: Some(record.clone()),
         record,
-        entry: None,
         desired: Desired::default(),
         release: None,
-        requires: Vec::new(),
-        snapshot,
-        kinds,
     })
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Change, Comparison};
 use crate::manifest::key::ObjectKey;
-use crate::plan::{Plan, Verb};
+use crate::plan::{InstallationPlan, Verb};
+use crate::values::mask::Mask;
 
 /// Objects that are named one by one.
 const NAMED: usize = 5;
@@ -16,7 +17,7 @@ const NAMED: usize = 5;
 const TOLD: usize = 3;
 
 /// What the change of one definition does to the live objects of its kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Breakage {
     /// The definition.
@@ -36,7 +37,7 @@ pub struct Breakage {
 }
 
 /// Objects that are hurt.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hurt {
     /// The first of them, as `namespace/name`, sorted.
@@ -184,6 +185,16 @@ impl Breakage {
             .collect()
     }
 
+    /// The same with what comes from Secrets hidden.
+    #[must_use]
+    pub fn masked(mut self, mask: &Mask) -> Self {
+        let texts = self.impossible.iter_mut().chain(&mut self.changes);
+        for text in texts.chain(&mut self.unseen) {
+            *text = mask.text(text);
+        }
+        self
+    }
+
     pub(super) fn harm(&self) -> Vec<String> {
         let kind = |count| counted(count, &self.kind);
         let mut harm = Vec::new();
@@ -222,7 +233,7 @@ impl fmt::Display for Hurt {
     }
 }
 
-impl Plan {
+impl InstallationPlan {
     /// Whether the plan may be executed as far as definitions and their objects are concerned; `accepted` is
     /// `--allow-crd-breakage`.
     ///

@@ -3,9 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{Facts, LiveFact, PlannedInstallation, PlannedStep, RecordFacts};
+use serde_json::{Value, json};
+
 use crate::api::installation::Installed;
 use crate::manifest::key::ObjectKey;
+use crate::plan::conflicts::Policy;
+use crate::plan::crd_safety::Breakage;
+use crate::plan::facts::{Facts, LiveFact, RecordFacts};
+use crate::plan::{Action, InstallationPlan, Step, Target};
 
 /// One thing that is not as it was.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +23,10 @@ pub struct Difference {
 
 /// The plan file is not run: exit 4. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", words(differences, addons))]
+#[error(
+    "this is not what the plan was made for; nothing was changed:{}",
+    lines(differences)
+)]
 pub struct Moved {
     /// Everything that moved; one at least.
     pub differences: Vec<Difference>,
@@ -42,21 +50,14 @@ impl fmt::Display for Difference {
     }
 }
 
-fn words(differences: &[Difference], addons: &[String]) -> String {
-    let mut text = "this is not what the plan was made for; nothing was changed:".to_owned();
-    for difference in differences {
-        text.push_str(&format!("\n  {difference}"));
-    }
-    let addons = addons.join(" ");
-    text.push_str(&format!(
-        "\nlook:   kubectl addons diff {addons}\naccept: kubectl addons plan {addons} -o FILE, and apply that"
-    ));
-    text
+fn lines(differences: &[Difference]) -> String {
+    let lines = differences.iter().map(|one| format!("\n  {one}"));
+    lines.collect()
 }
 
 /// What moved in the record alone: where there is no plan any more, this says why.
 #[must_use]
-pub fn moved_record(then: &PlannedInstallation, now: Option<&RecordFacts>) -> Vec<Difference> {
+pub fn moved_record(then: &InstallationPlan, now: Option<&RecordFacts>) -> Vec<Difference> {
     let mut found = Found::default();
     found.record(&then.installation, then.record.as_ref(), now);
     found.differences
@@ -64,24 +65,39 @@ pub fn moved_record(then: &PlannedInstallation, now: Option<&RecordFacts>) -> Ve
 
 /// Everything that moved between the plan of a file and the plan that is made now.
 #[must_use]
-pub fn moved(then: &PlannedInstallation, now: &PlannedInstallation) -> Vec<Difference> {
+pub fn moved(then: &InstallationPlan, now: &InstallationPlan) -> Vec<Difference> {
     let mut found = Found {
         differences: moved_record(then, now.record.as_ref()),
         told: BTreeSet::new(),
     };
     let name = &then.installation;
-    if then.entry.digest != now.entry.digest {
-        let entry = &then.entry;
-        let subject = format!("{} in {}, {}", entry.addon, entry.origin, entry.place);
+    if let (Some(then), Some(now)) = (&then.entry, &now.entry)
+        && then.digest != now.digest
+    {
+        let subject = format!("{} in {}, {}", then.addon, then.origin, then.place);
         found.add(subject, "the entry changed");
     }
-    found.target(name, &then.to, &now.to);
+    let installed = |plan: &InstallationPlan| plan.to.clone().unwrap_or_default();
+    found.target(name, &installed(then), &installed(now));
     if then.wanted != now.wanted {
         found.add(name, "defaults changed: another spec would be recorded");
     }
     found.facts(&then.facts, &now.facts);
     found.actions(then, now);
+    // Whatever a plan says is compared, also what nothing above names.
+    if found.differences.is_empty() && content(then) != content(now) {
+        found.add(name, "another plan would be made");
+    }
     found.differences
+}
+
+/// What a plan says, but for its warnings, which decide nothing.
+fn content(plan: &InstallationPlan) -> Value {
+    let mut value = json!(plan);
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("warnings");
+    }
+    value
 }
 
 /// The commit or digest that a source stood for.
@@ -218,36 +234,40 @@ impl Found {
     }
 
     /// What would be done, where nothing above says why it differs.
-    fn actions(&mut self, then: &PlannedInstallation, now: &PlannedInstallation) {
-        let steps = |plan: &PlannedInstallation| -> BTreeMap<ObjectKey, PlannedStep> {
-            let steps = plan.steps.iter();
-            steps.map(|step| (step.key.clone(), step.clone())).collect()
-        };
-        let (then_steps, now_steps) = (steps(then), steps(now));
-        let keys: BTreeSet<&ObjectKey> = then_steps.keys().chain(now_steps.keys()).collect();
+    fn actions(&mut self, then: &InstallationPlan, now: &InstallationPlan) {
+        let keys = then.steps.iter().chain(&now.steps);
+        let keys: BTreeSet<&ObjectKey> = keys.map(|step| &step.target.key).collect();
         for key in keys {
-            match (then_steps.get(key), now_steps.get(key)) {
-                (then, now) if then == now => {}
-                (None, _) => self.object(key, "it would be applied now"),
-                (_, None) => self.object(key, "it would not be applied any more"),
+            match (then.step(key), now.step(key)) {
+                (None, None) => {}
+                (None, Some(_)) => self.object(key, "it would be applied now"),
+                (Some(_), None) => self.object(key, "it would not be applied any more"),
                 (Some(then), Some(now)) if then.digest != now.digest => {
                     self.object(key, "other content would be applied");
                 }
-                _ => self.object(key, "it would be applied in another way"),
+                (Some(then), Some(now)) if request(then) != request(now) => {
+                    self.object(key, "it would be applied in another way");
+                }
+                (Some(_), Some(_)) => {}
             }
         }
-        let deletions = |plan: &PlannedInstallation| -> BTreeSet<ObjectKey> {
-            plan.prune
-                .iter()
-                .map(|deletion| deletion.key.clone())
+        let deletions = |plan: &InstallationPlan| -> BTreeSet<ObjectKey> {
+            let deletions = plan.prune.iter().flatten();
+            deletions
+                .map(|deletion| deletion.target.key.clone())
                 .collect()
         };
         self.set(&deletions(then), &deletions(now), "deleted");
-        let set = |keys: &[ObjectKey]| keys.iter().cloned().collect::<BTreeSet<_>>();
-        self.set(&set(&then.release), &set(&now.release), "released");
-        self.set(&set(&then.retained), &set(&now.retained), "retained");
-        for breakage in &now.breakages {
-            if !then.breakages.contains(breakage) {
+        let released = |plan: &InstallationPlan| -> BTreeSet<ObjectKey> {
+            let released = plan.release.iter();
+            released.map(|target| target.key.clone()).collect()
+        };
+        self.set(&released(then), &released(now), "released");
+        let retained = |plan: &InstallationPlan| plan.retained.iter().cloned().collect();
+        self.set(&retained(then), &retained(now), "retained");
+        let accepted: Vec<String> = then.breakages.iter().flat_map(Breakage::lines).collect();
+        for breakage in now.breakages.iter().flat_map(Breakage::lines) {
+            if !accepted.contains(&breakage) {
                 self.add(&then.installation, format!("not accepted: {breakage}"));
             }
         }
@@ -265,6 +285,11 @@ impl Found {
             }
         }
     }
+}
+
+/// How an object is applied, but for its content.
+fn request(step: &Step) -> (&Target, Action, &Policy) {
+    (&step.target, step.action, &step.policy)
 }
 
 fn moved_object(then: Option<&LiveFact>, now: Option<&LiveFact>) -> Option<String> {

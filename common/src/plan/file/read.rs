@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::{KIND, PlanFile};
-use crate::api::names::API_VERSION;
+use super::{KIND, PlanFile, VERSION};
 use crate::manifest::digest::sha256_canonical;
 
 /// Bytes that a plan file may have.
@@ -15,12 +14,12 @@ const ALGORITHM: &str = "sha256:";
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// Too many bytes.
-    #[error("more than 16 MiB: no plan file is that large; plan fewer add-ons at once")]
+    #[error(
+        "it has more than 16 MiB, the most that a plan file may have: plan fewer add-ons at once"
+    )]
     TooLarge,
     /// Cut off, or no JSON at all.
-    #[error(
-        "line {line}, column {column}: it is not valid JSON, or was cut off; create it again: kubectl addons plan NAME… -o FILE"
-    )]
+    #[error("line {line}, column {column}: it is not valid JSON, or was cut off")]
     NotJson {
         /// Line.
         line: usize,
@@ -28,24 +27,20 @@ pub enum FileError {
         column: usize,
     },
     /// JSON of something else.
-    #[error(
-        "it is {found}, not {API_VERSION} {KIND}; a plan file is made by: kubectl addons plan NAME… -o FILE"
-    )]
+    #[error("it is {found}, not {VERSION} {KIND}")]
     NotAPlan {
         /// What it says it is.
         found: String,
     },
     /// A plan of another version of this tool.
-    #[error(
-        "it is an {KIND} of {found}, and this program reads {API_VERSION}; create it again with this version: kubectl addons plan NAME… -o FILE"
-    )]
+    #[error("it is an {KIND} of version {found}, and this program reads {VERSION}")]
     OtherVersion {
         /// Its apiVersion.
         found: String,
     },
     /// Its content is not what its digest says.
     #[error(
-        "its digest is {expected}, but its content has {actual}: it was changed after it was made\nlook:   compare it with the plan that was reviewed\naccept: create it again: kubectl addons plan NAME… -o FILE"
+        "its digest is {expected}, but its content has {actual}: it was changed after it was made"
     )]
     Tampered {
         /// What it says.
@@ -72,7 +67,7 @@ pub fn read(bytes: &[u8]) -> Result<PlanFile, FileError> {
     })?;
     let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
-    let group = API_VERSION.split('/').next();
+    let group = VERSION.split('/').next();
     if kind != KIND || api_version.split('/').next() != group {
         let found = format!("{api_version} {kind}");
         let found = match found.trim() {
@@ -81,7 +76,7 @@ pub fn read(bytes: &[u8]) -> Result<PlanFile, FileError> {
         };
         return Err(FileError::NotAPlan { found });
     }
-    if api_version != API_VERSION {
+    if api_version != VERSION {
         return Err(FileError::OtherVersion { found: api_version });
     }
     let digest = value

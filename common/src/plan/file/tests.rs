@@ -2,10 +2,12 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn planned(change: &[(&str, Value)]) -> PlannedInstallation {
+fn planned(change: &[(&str, Value)]) -> InstallationPlan {
     let key = |kind: &str, name: &str| json!({"group": "", "kind": kind, "namespace": "shop", "name": name});
+    let target = |kind: &str, name: &str| json!({"key": key(kind, name), "version": "v1", "plural": format!("{}s", kind.to_lowercase())});
     let mut value = json!({
         "installation": {"namespace": "kube-system", "name": "web"},
+        "addon": "web",
         "verb": "upgrade",
         "from": {"version": "1.0.0", "manifestHash": "aa"},
         "to": {"version": "1.1.0", "manifestHash": "bb", "valuesHash": "vv", "rules": "documented"},
@@ -14,12 +16,11 @@ fn planned(change: &[(&str, Value)]) -> PlannedInstallation {
         "wanted": {"spec": {"addonRef": {"name": "web", "version": "1.1.0", "index": "file:///index.yaml"}}},
         "record": {"uid": "u0", "spec": "s1", "inventory": "i1", "operation": false},
         "steps": [
-            {"key": key("ConfigMap", "a"), "version": "v1", "action": "update", "digest": "d1", "policy": {"conflicts": "Take"}},
-            {"key": key("Secret", "s"), "version": "v1", "action": "refresh", "policy": {"conflicts": "Take"}}],
-        "prune": [{"key": key("ConfigMap", "old"), "uid": "u3"}],
+            {"target": target("ConfigMap", "a"), "action": "update", "digest": "d1", "policy": {"conflicts": "Take"}},
+            {"target": target("Secret", "s"), "action": "refresh", "policy": {"conflicts": "Take"}}],
+        "prune": [[{"target": target("ConfigMap", "old"), "uid": "u3"}]],
         "release": [], "retained": [key("PersistentVolumeClaim", "data")],
-        "unchanged": 3,
-        "changes": [],
+        "unchanged": [key("Deployment", "d")],
         "facts": {
             "live": [
                 {"key": key("ConfigMap", "a"), "uid": "u1", "resourceVersion": "10", "owner": "o"},
@@ -53,10 +54,18 @@ fn everything_that_moved_is_listed() {
         ("/facts/live/2", value)
     };
     let is = |expected: &str| vec![expected.to_owned()];
+    let unhurt = json!({"names": [], "count": 0});
+    let breakage = json!({
+        "definition": {"group": "apiextensions.k8s.io", "kind": "CustomResourceDefinition", "name": "things.example.test"},
+        "kind": "Thing", "impossible": [], "changes": ["field spec.a goes away"],
+        "loses": unhurt, "invalid": unhurt, "unseen": null});
     let rows = [
         (vec![], vec![]),
         // For review only.
-        (vec![("/unchanged", json!(4)), ("/warnings", json!(["x"]))], vec![]),
+        (vec![("/warnings", json!(["x"]))], vec![]),
+        // Nothing else names it.
+        (vec![("/unchanged", json!([]))], is("kube-system/web: another plan would be made")),
+        (vec![("/requires", json!([{"namespace": "shop", "name": "db"}]))], is("kube-system/web: another plan would be made")),
         (vec![("/record", Value::Null)], is("installation kube-system/web: it is gone")),
         (vec![("/record/uid", json!("u9"))],
             is("installation kube-system/web: it is another one of that name, made since")),
@@ -89,8 +98,8 @@ fn everything_that_moved_is_listed() {
             "shop/Secret s: it would not be applied any more".to_owned()]),
         (vec![("/prune", json!([]))], is("shop/ConfigMap old: it would not be deleted any more")),
         (vec![("/retained", json!([]))], is("shop/PersistentVolumeClaim data: it would not be retained any more")),
-        (vec![("/breakages", json!(["field spec.a goes away"]))],
-            is("kube-system/web: not accepted: field spec.a goes away")),
+        (vec![("/breakages", json!([breakage]))],
+            is("kube-system/web: not accepted: CustomResourceDefinition things.example.test: field spec.a goes away")),
         (vec![("/createNamespace", json!("web"))], is("kube-system/web: another namespace would be created")),
     ];
     for (change, expected) in rows {
@@ -116,15 +125,19 @@ fn everything_that_moved_is_listed() {
 
 fn file() -> PlanFile {
     PlanFile {
-        api_version: "kubectl-addons.dev/v1alpha1".to_owned(),
+        api_version: "kubectl-addons.dev/v1alpha2".to_owned(),
         kind: KIND.to_owned(),
         tool: "kubectl-addons 0.1.0".to_owned(),
         cluster: ClusterFacts {
             kube_system_uid: "u".to_owned(),
             version: "v1.36.3".to_owned(),
         },
-        flags: Flags::default(),
+        choices: Choices::default(),
+        defines: false,
+        namespaces: Vec::new(),
         installations: vec![planned(&[])],
+        graph: Graph::default(),
+        changes: Vec::new(),
     }
 }
 
@@ -136,7 +149,7 @@ fn a_file_is_read_as_it_was_written() {
         "{digest}"
     );
     let bytes = serde_json::to_vec_pretty(&value).unwrap();
-    assert_eq!(read(&bytes).unwrap(), file());
+    assert_eq!(json!(read(&bytes).unwrap()), json!(file()));
 }
 
 /// (bytes, the beginning of the error).
@@ -164,7 +177,7 @@ fn bad_files_are_one_clear_error() {
             "line 1, column ",
         ),
         (deep, "line 1, column "),
-        (" ".repeat(LARGEST + 1), "more than 16 MiB"),
+        (" ".repeat(LARGEST + 1), "it has more than 16 MiB"),
         (
             "[]".to_owned(),
             "it is something without apiVersion and kind, not",
@@ -174,8 +187,8 @@ fn bad_files_are_one_clear_error() {
             "it is v1 Pod, not",
         ),
         (
-            text.replace("dev/v1alpha1", "dev/v1"),
-            "it is an AddonPlan of kubectl-addons.dev/v1, and this program reads",
+            text.replace("dev/v1alpha2", "dev/v1alpha1"),
+            "it is an AddonPlan of version kubectl-addons.dev/v1alpha1, and this program reads kubectl-addons.dev/v1alpha2",
         ),
         (text.replace("\"d1\"", "\"d2\""), "its digest is sha256:"),
         (
@@ -188,18 +201,4 @@ fn bad_files_are_one_clear_error() {
         let error = read(bytes.as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");
     }
-}
-
-#[test]
-fn the_refusal_says_the_way_out() {
-    let moved = Moved {
-        differences: vec![Difference::new("shop/ConfigMap a", "it is gone")],
-        addons: vec!["web@1.1.0".to_owned()],
-    };
-    assert_eq!(
-        moved.to_string(),
-        "this is not what the plan was made for; nothing was changed:\n  shop/ConfigMap a: it is gone\n\
-         look:   kubectl addons diff web@1.1.0\n\
-         accept: kubectl addons plan web@1.1.0 -o FILE, and apply that"
-    );
 }

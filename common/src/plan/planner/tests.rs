@@ -157,7 +157,7 @@ impl World {
         self
     }
 
-    fn plan_for(&self, uninstall: Option<bool>) -> Result<Plan, PlanError> {
+    fn plan_for(&self, uninstall: Option<bool>) -> Result<InstallationPlan, PlanError> {
         let Options {
             helm_release,
             create_namespace,
@@ -200,7 +200,7 @@ impl World {
         })
     }
 
-    fn plan(&self) -> Plan {
+    fn plan(&self) -> InstallationPlan {
         self.plan_for(None).unwrap()
     }
 

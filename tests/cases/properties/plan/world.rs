@@ -14,7 +14,7 @@ use common::plan::inventory::{Answer, Inventory};
 use common::plan::planner::{Goal, PlanError, PlanInput, Wanted, plan};
 use common::plan::prune::limit::PruneLimit;
 use common::plan::snapshot::{Controller, LiveObject, Snapshot};
-use common::plan::{Plan, Step};
+use common::plan::{InstallationPlan, Step};
 use common::values::mask::Mask;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -223,7 +223,7 @@ impl Cluster {
         desired: &Desired,
         due: bool,
         reconcile: Reconcile,
-    ) -> Result<Plan, PlanError> {
+    ) -> Result<InstallationPlan, PlanError> {
         self.plan_goal(Goal::Install(Wanted {
             due,
             reconcile,
@@ -235,14 +235,14 @@ impl Cluster {
         &self,
         desired: &Desired,
         allow_prune: PruneLimit,
-    ) -> Result<Plan, PlanError> {
+    ) -> Result<InstallationPlan, PlanError> {
         self.plan_goal(Goal::Install(Wanted {
             allow_prune,
             ..wanted(desired)
         }))
     }
 
-    pub(super) fn plan_goal(&self, goal: Goal<'_>) -> Result<Plan, PlanError> {
+    pub(super) fn plan_goal(&self, goal: Goal<'_>) -> Result<InstallationPlan, PlanError> {
         let snapshot = Snapshot {
             live: self.live.clone(),
             namespaces: BTreeSet::from(["shop".to_owned()]),
@@ -263,7 +263,7 @@ impl Cluster {
 
     /// Does what a plan says, and is cut off behind `requests` requests; whether it got to the end. Everything between the
     /// first and the last record is lost when it is cut off, as it is for a client that is killed.
-    pub(super) fn execute(&mut self, plan: &Plan, requests: usize) -> bool {
+    pub(super) fn execute(&mut self, plan: &InstallationPlan, requests: usize) -> bool {
         self.record = plan.union.clone();
         let mut record = self.record.clone();
         let mut left = requests;

@@ -8,7 +8,7 @@ use super::super::super::fake;
 use super::*;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use common::plan::Plan;
+use common::plan::InstallationPlan;
 use common::plan::conflicts::Policy;
 use common::plan::graph::{Edge, Reason};
 
@@ -21,6 +21,7 @@ fn step(object: Value, version: &str, plural: &str, action: Action) -> Step {
         },
         action,
         object: Arc::new(object),
+        digest: String::new(),
         policy: Policy::default(),
     }
 }
@@ -63,10 +64,10 @@ async fn an_object_waits_for_its_version() {
         namespace: "kubectl-addons".into(),
         name: "shop".into(),
     };
-    let plan = Plan {
+    let plan = InstallationPlan {
         wait_for: steps.iter().map(|step| step.target.clone()).collect(),
         steps,
-        ..Plan::nothing(installation, "shop")
+        ..InstallationPlan::nothing(installation, "shop")
     };
     let nodes = plan.steps.iter().map(|step| Node::Object {
         part: 0,

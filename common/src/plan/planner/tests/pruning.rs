@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn pruned(plan: &Plan) -> Vec<Vec<String>> {
+fn pruned(plan: &InstallationPlan) -> Vec<Vec<String>> {
     let group = |group: &Vec<crate::plan::Deletion>| {
         let names = group.iter().map(|d| format!("{} {}", d.target.key, d.uid));
         names.collect()

@@ -1,0 +1,35 @@
+//! What the caller decided about how plans are made.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::prune::KeptKind;
+use super::prune::limit::PruneLimit;
+use crate::api::installation::Conflicts;
+
+/// What the caller decided about how plans are made. A plan file holds it: a plan is made again with the same choices.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Choices {
+    /// Restore what was edited or deleted, even where no other version is due.
+    pub repair: bool,
+    /// Accept a lower version.
+    pub allow_downgrade: bool,
+    /// How much of what is installed may be pruned, in percent.
+    pub allow_prune: PruneLimit,
+    /// Kinds that are deleted although they hold data.
+    pub delete: BTreeSet<KeptKind>,
+    /// What happens to fields that others changed; `None` = as recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflicts: Option<Conflicts>,
+    /// Objects that may be recreated where a field of them cannot change, as `KIND/NAME`.
+    pub recreate: Vec<String>,
+    /// Accept that changed definitions break live objects.
+    pub allow_breakage: bool,
+    /// How long types are waited for that add-ons require; `None` = not at all, for a plan that is only shown. A plan does not
+    /// depend on it.
+    #[serde(skip)]
+    pub wait_for_types: Option<Duration>,
+}
