@@ -1,4 +1,4 @@
-//! An authority of our own, and the serving certificates under it.
+//! Our own authority, and the serving certificates that it signs.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use rcgen::{
 /// How far before its issue a certificate is valid: clocks of API servers differ.
 const BACKDATED: Duration = Duration::from_secs(300);
 
-/// An authority that signs serving certificates. Its key lives only as long as this value.
+/// An authority that signs serving certificates. Its key exists only as long as this value.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate_pem: String,
@@ -32,7 +32,7 @@ pub enum IssueError {
     /// No name was given.
     #[error("a serving certificate needs a DNS name or an IP address")]
     NoName,
-    /// `now` lies before 1970, or the end of the validity beyond what a certificate can say.
+    /// `now` is before 1970, or the end of the validity after what a certificate can express.
     #[error("a certificate cannot be valid from {from} for {lifetime:?}")]
     Dates {
         /// Begin.
@@ -40,12 +40,12 @@ pub enum IssueError {
         /// Lifetime.
         lifetime: Duration,
     },
-    /// The key could not be made or the certificate not be signed.
+    /// The key could not be generated or the certificate not signed.
     #[error("the certificate for {subject} could not be issued")]
     Sign {
         /// Common name or first name.
         subject: String,
-        /// What the library says.
+        /// The message of the library.
         source: rcgen::Error,
     },
 }
@@ -54,7 +54,7 @@ impl Authority {
     /// A new self-signed authority with a new key, valid from five minutes before `now` for `lifetime`.
     ///
     /// # Errors
-    /// [`IssueError`] where no key can be made, or the dates cannot be written.
+    /// [`IssueError`] where no key can be generated, or the dates cannot be expressed.
     pub fn new(common_name: &str, now: Timestamp, lifetime: Duration) -> Result<Self, IssueError> {
         let failed = |source| IssueError::Sign {
             subject: common_name.to_owned(),
@@ -72,7 +72,7 @@ impl Authority {
         })
     }
 
-    /// The authority's certificate, PEM: what belongs into `caBundle`.
+    /// The authority's certificate, PEM, for `caBundle`.
     #[must_use]
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
@@ -83,7 +83,7 @@ impl Authority {
     /// The API server dials `SERVICE.NAMESPACE.svc` and reads only the subject alternative names.
     ///
     /// # Errors
-    /// [`IssueError`] where there is no name, a name is none, no key can be made or the dates cannot be written.
+    /// [`IssueError`] where there is no name, a name is not valid, no key can be generated or the dates cannot be expressed.
     pub fn issue(
         &self,
         names: &[&str],

@@ -1,6 +1,6 @@
-//! How the API server learns which authority to trust: the `caBundle` of our two webhook configurations.
+//! The `caBundle` of our two webhook configurations, by which the API server knows which authority to trust.
 //!
-//! The patches are values; who has a client sends them.
+//! The patches are values; a caller with a client sends them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -26,7 +26,7 @@ pub struct CaBundle {
     pub validating: Value,
 }
 
-/// The patches that make `authorities_pem` trusted: one or, while an authority is exchanged, several certificates.
+/// The patches for trusting `authorities_pem`: one or, during a rotation of the authority, several certificates.
 #[must_use]
 pub fn ca_bundle(authorities_pem: &str) -> CaBundle {
     let bundle = STANDARD.encode(authorities_pem);

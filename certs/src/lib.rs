@@ -1,4 +1,4 @@
-//! Certificates of the admission webhook: issued, verified, swapped while serving, made known to the API server.
+//! Certificates of the admission webhook: issued, verified, swapped while serving, announced to the API server.
 //!
 //! | module | what it does |
 //! |---|---|

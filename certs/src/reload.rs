@@ -1,7 +1,7 @@
-//! The certificate that is served now, exchanged while connections come in.
+//! The certificate that is served now, swapped while connections come in.
 //!
-//! Files are read by content: the kubelet exchanges a Secret by a symlink swap, which no watch on the old file sees,
-//! and a pair that was read half before and half after a swap does not verify, is not served, and is read again.
+//! Files are compared by content: the kubelet replaces a Secret by swapping a symlink, which no watch on the old file sees.
+//! A pair that was read half before and half after a swap does not verify, is not served, and is read again.
 
 use std::fs;
 use std::io;
@@ -19,7 +19,7 @@ use crate::serving::{Material, Serving, ServingError, verify};
 /// Longest file that is read; a chain of a dozen certificates has 30 KB.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Where certificate, key and authorities stand, and the names that they must be good for.
+/// The paths of certificate, key and authorities, and the names that the certificate must have.
 #[derive(Clone, Debug)]
 pub struct Files {
     /// Chain, leaf first (`tls.crt`).
@@ -32,10 +32,10 @@ pub struct Files {
     pub names: Vec<String>,
 }
 
-/// What a poll found.
+/// The result of a poll.
 #[derive(Debug)]
 pub enum Poll {
-    /// The files are what is served.
+    /// The files are unchanged.
     Unchanged,
     /// New files verified and are served from the next handshake on.
     Swapped,
@@ -70,7 +70,7 @@ pub enum ReloadError {
     },
 }
 
-/// Serves what verified last. Shared between the TLS configuration and whoever polls.
+/// Serves the certificate that verified last. Shared between the TLS configuration and the poller.
 #[derive(Debug)]
 pub struct Reloader {
     files: Files,
@@ -84,7 +84,7 @@ struct Current {
 }
 
 impl Reloader {
-    /// Reads and verifies the files for the first time: a server never starts with a certificate that is refused.
+    /// Reads and verifies the files for the first time: a server never starts with an invalid certificate.
     ///
     /// # Errors
     /// [`ReloadError`] where a file cannot be read or its content would be refused.
@@ -141,7 +141,7 @@ impl Content {
         })
     }
 
-    /// Digest over all files; lengths keep their borders.
+    /// Digest over all files; their lengths are part of it.
     fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         for part in [Some(&self.chain), Some(&self.key), self.authority.as_ref()] {
@@ -172,7 +172,7 @@ impl Content {
     }
 }
 
-/// Reads a file that is no larger than a certificate can be.
+/// Reads a file, up to the size that a certificate can have.
 fn read(path: &Path) -> Result<Vec<u8>, ReloadError> {
     let failed = |source| ReloadError::Read {
         path: path.to_owned(),

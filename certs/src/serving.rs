@@ -1,4 +1,4 @@
-//! What may be served: a chain, key and names that were verified as the API server will verify them.
+//! Verifies chain, key and names as the API server will verify them, before they are served.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, Error as TlsError};
 
-/// Certificates, key and authority as they stand in the files.
+/// Certificates, key and authority as the files contain them.
 pub struct Material<'a> {
     /// Certificate chain, leaf first, PEM (`tls.crt`).
     pub chain_pem: &'a [u8],
     /// Private key, PEM (`tls.key`).
     pub key_pem: &'a [u8],
     /// The authorities that the API server trusts, PEM (`ca.crt`). Without them the last certificate of the chain
-    /// stands in, and of a lone leaf everything but its issuer is verified.
+    /// is used, and of a single leaf everything but its issuer is verified.
     pub authority_pem: Option<&'a [u8]>,
 }
 
 /// A verified certificate.
 #[derive(Clone, Debug)]
 pub struct Serving {
-    /// What rustls serves.
+    /// The key and chain for rustls.
     pub key: Arc<CertifiedKey>,
     /// When the leaf expires.
     pub not_after: UnixTime,
@@ -37,18 +37,18 @@ pub struct Serving {
 /// Why a certificate is not served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServingError {
-    /// No PEM, or PEM without what is wanted.
+    /// Not PEM, or PEM without the expected item.
     #[error("{what} holds no readable PEM")]
     Pem {
         /// `the certificate`, `the key`, `the authority`.
         what: &'static str,
-        /// What the reader says.
+        /// The message of the reader.
         source: rustls::pki_types::pem::Error,
     },
     /// The certificate file is empty.
     #[error("the certificate file holds no certificate")]
     NoCertificate,
-    /// A name that the certificate is wanted for is none.
+    /// A name for the certificate is not valid.
     #[error("{name:?} is neither a DNS name nor an IP address")]
     Name {
         /// The name.
@@ -62,7 +62,7 @@ pub enum ServingError {
     /// An authority cannot be used.
     #[error("the authority cannot be used")]
     Authority(#[source] TlsError),
-    /// No verifier could be made of the authorities.
+    /// No verifier could be created from the authorities.
     #[error("the authorities cannot be used")]
     Verifier(#[source] rustls::server::VerifierBuilderError),
     /// Chain, name or dates are refused.
@@ -78,7 +78,7 @@ pub enum ServingError {
     NoExpiry,
 }
 
-/// Verifies chain, key, names and dates at `now`, and only then gives the key that rustls serves.
+/// Verifies chain, key, names and dates at `now`, and only then returns the key for rustls.
 ///
 /// `names` is what the API server will ask for; empty = the names are not checked.
 ///
@@ -119,7 +119,7 @@ pub fn verify(
                 source,
             })?;
         let verdict = match check(&server_name, now) {
-            // Of a lone leaf the issuer is unknown; dates were looked at before, its names are looked at here.
+            // The issuer of a single leaf is unknown; its dates were checked before, its names are checked here.
             Err(TlsError::InvalidCertificate(CertificateError::UnknownIssuer)) if lone_leaf => {
                 ParsedCertificate::try_from(leaf)
                     .and_then(|leaf| verify_server_name(&leaf, &server_name))

@@ -1,4 +1,4 @@
-//! Defaults and verdicts: what the webhook answers, and what the plugin says before it asks the API server.
+//! Defaults and verdicts: the webhook's answers, which the plugin also computes before it asks the API server.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -6,8 +6,8 @@
 //! | [`mutate`] | which values are filled in, as a minimal patch (semantics 7, 8, 10) |
 //! | [`validate`] | which rules judge which request (semantics 4, 18) |
 //! | [`rules`] | the rules: one function a rule, one module an object kind |
-//! | [`marks`] | what guards look at |
-//! | [`verdict`] | problems, warnings, and the one denial made of them |
+//! | [`marks`] | the metadata that guards need |
+//! | [`verdict`] | problems, warnings, and the denial that combines them |
 //!
 //! Everything is a pure function of the request and [`Facts`]. The API server may send one request several times
 //! (retries, reinvocation, dry run), so the same input has the same answer.
@@ -30,7 +30,7 @@ use crate::api::installation::AddonInstallation;
 use crate::api::names;
 use crate::catalogue::select::ClusterFacts;
 
-/// What verdicts may look at (semantics 18): nothing is fetched while judging.
+/// The facts for verdicts (semantics 18): nothing is fetched while judging.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// All catalogues of all namespaces, with their metadata.
@@ -59,7 +59,7 @@ pub struct NamespaceFacts {
 /// Names that the administrator can choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Where source catalogues and the installations of this cluster live (semantics 1).
+    /// The namespace of source catalogues and of this cluster's installations (semantics 1).
     pub system_namespace: String,
     /// Groups that may write core catalogues and core installations.
     pub core_groups: Vec<String>,
@@ -77,7 +77,7 @@ impl Default for Settings {
     }
 }
 
-/// Who asks.
+/// The requester.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requester {
     /// User name.
@@ -87,7 +87,7 @@ pub struct Requester {
 }
 
 impl Requester {
-    /// Whether they may write what is core (semantics 8). `system:masters` is not such a group.
+    /// Whether they may write core catalogues and core installations (semantics 8). `system:masters` is not such a group.
     #[must_use]
     pub fn is_core(&self, settings: &Settings) -> bool {
         settings.core_users.contains(&self.user)
@@ -114,7 +114,7 @@ impl Facts {
             || self.namespaces.get(namespace).is_some_and(|ns| ns.local)
     }
 
-    /// Whether nothing in `namespace` is guarded any more: it is going, or its cluster is (semantics 14).
+    /// Whether nothing in `namespace` is guarded any more: it or its cluster is being deleted (semantics 14).
     #[must_use]
     pub fn is_unguarded(&self, namespace: &str) -> bool {
         self.namespaces

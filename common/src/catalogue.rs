@@ -42,7 +42,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One version of one add-on, and where it stands.
+/// One version of one add-on, and its place.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
@@ -50,7 +50,7 @@ pub struct Entry {
     pub addon: String,
     /// One line for people.
     pub description: Option<String>,
-    /// Who stands behind it.
+    /// Its level of support.
     pub support: Option<Support>,
     /// Class of its catalogue.
     pub class: CatalogueClass,
@@ -58,7 +58,7 @@ pub struct Entry {
     pub version: AddonVersion,
     /// Where it comes from.
     pub origin: Arc<Origin>,
-    /// What relative manifests are resolved against.
+    /// The base of relative manifests.
     pub base_url: Option<String>,
     /// The private registry of its catalogue.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What the rules of replacement look at.
+    /// The fields that the rules of replacement compare.
     #[must_use]
     pub fn recorded(&self) -> Recorded<'_> {
         Recorded::of(

@@ -3,7 +3,7 @@
 //! Data flows one way: bytes → [`catalogue::Catalogue`] → [`catalogue::select::Selection`] → rendered
 //! [`manifest::Manifest`]s → [`plan::desired::Desired`] (+ [`plan::snapshot::Snapshot`]) → [`plan::InstallationPlan`] → report.
 //! A plan is a value and leaves the engine no choices; a verdict ([`admission`]) is a value, so that the webhook and
-//! the plugin say the same words.
+//! the plugin give the same messages.
 //!
 //! | module | what it decides |
 //! |---|---|
@@ -13,12 +13,12 @@
 //! | [`render`] | from packages, values and data to the text of manifests |
 //! | [`manifest`] | YAML as Kubernetes reads it, keys, digests, ownership marks |
 //! | [`plan`] | desired objects, order, conflicts, prune, what definitions break: the plan |
-//! | [`readiness`] | whether an object works, in kstatus' words |
+//! | [`readiness`] | whether an object is ready, in kstatus' terms |
 //! | [`admission`] | defaults and verdicts |
 //! | [`nearest`] | the name that a misspelt one probably means |
 //!
 //! Invariants: there is no task, socket, file, clock, environment or randomness here; the time, the facts of a cluster and
-//! what it serves come in as arguments. Clippy's `disallowed_methods` and a test see to it.
+//! what it serves are arguments. Clippy's `disallowed_methods` and a test enforce it.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

@@ -10,7 +10,7 @@ pub mod yaml;
 
 use serde_json::Value;
 
-/// One object of a manifest, and where it stands.
+/// One object of a manifest, and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
     /// The object: a JSON object with apiVersion, kind and metadata.name.
@@ -19,7 +19,7 @@ pub struct Manifest {
     pub place: Place,
 }
 
-/// Where something stands in the input: printed as `FILE:LINE` with a line, `FILE` without.
+/// A place in the input: printed as `FILE:LINE` with a line, `FILE` without.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// File name or URL, as the user knows it.

@@ -1,9 +1,9 @@
-//! The name that was probably meant.
+//! Finds the name that a misspelt one probably means.
 
 /// Longest name that is compared; an edit distance costs the product of both lengths.
 const MAX_LENGTH: usize = 128;
 
-/// The candidate closest to `name`, where one is close: at most a third of the letters differ.
+/// The candidate closest to `name`, if at most a third of the letters differ.
 #[must_use]
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = name.chars().count().div_ceil(3);

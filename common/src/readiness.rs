@@ -1,16 +1,16 @@
-//! Whether a live object works, in kstatus' words, with the gaps of kstatus closed.
+//! Whether a live object is ready, in kstatus' terms, with the gaps of kstatus closed.
 //!
 //! kstatus' order: deletionTimestamp, observedGeneration, Reconciling, Stalled, the rule of the kind, Ready. Closed:
-//! a paused Deployment settles, a failed pod is a failure, a Job has to complete, an APIService has to answer, a webhook
+//! a paused Deployment counts as rolled out, a failed pod is a failure, a Job has to complete, an APIService has to answer, a webhook
 //! configuration needs a backend, `OnDelete` still needs ready replicas, ReplicaFailure (quota, pod
-//! security) is a failure, generations are read from text too, a custom resource may take a moment to be reported on.
-//! There is no clock here: what takes too long is for the caller to say.
+//! security) is a failure, generations are read from text too, a custom resource may have no status for a moment.
+//! There is no clock here: time-outs are up to the caller.
 //!
-//! What an object does not say itself stands in the [`Context`]; without it an object is judged by what it says.
+//! Facts about other objects are in the [`Context`]; without it an object is judged by itself.
 //!
 //! Where others are stricter, waiting would block whole clusters for ever: a `LoadBalancer` Service without an address is
 //! Current, as in kstatus, and its message says so (many clusters have nothing that would give it one); an Ingress is
-//! not waited for; a pod that no node takes is InProgress, not Failed as in kstatus (nodes may be added).
+//! not waited for; a pod that no node accepts is InProgress, not Failed as in kstatus (nodes may be added).
 
 pub mod blocker;
 mod extension;
@@ -37,20 +37,20 @@ use crate::manifest::kinds::traits::is_built_in;
 /// The verdict on one live object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Readiness {
-    /// The word.
+    /// The status.
     pub status: Status,
     /// Why, for people: `1/2 ready`, `available`, `waiting: …`.
     pub message: String,
 }
 
-/// kstatus' words.
+/// kstatus' statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Status {
-    /// It works.
+    /// It is ready.
     Current,
-    /// It is on its way.
+    /// It is progressing.
     InProgress,
-    /// It will not get there by itself.
+    /// It will not become ready by itself.
     Failed,
     /// It is being deleted.
     Terminating,
@@ -77,13 +77,13 @@ impl Readiness {
     }
 }
 
-/// How long what usually passes by itself is waited for: a status that was not written yet, a failure to create pods.
+/// How long conditions that usually pass are tolerated: a status that was not written yet, a failure to create pods.
 const GRACE: SignedDuration = SignedDuration::from_secs(10);
 
-/// What an object does not say itself.
+/// Facts that are not part of an object.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context<'a> {
-    /// The server's time; `None` = no age counts, and nothing gets time.
+    /// The server's time; `None` = ages are not known, and nothing is tolerated.
     pub now: Option<Timestamp>,
     /// Whether the kind has a subresource `status`.
     pub has_status: bool,
@@ -93,7 +93,7 @@ pub struct Context<'a> {
     pub endpoints: Option<&'a Endpoints>,
 }
 
-/// A part of the [`Context`] that decides on an object.
+/// A part of the [`Context`] that the verdict on an object depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
     /// [`Context::has_status`].
@@ -104,7 +104,7 @@ pub enum Need {
     Endpoints,
 }
 
-/// What has to be known before [`assess_in`] can judge an object: most say everything themselves.
+/// The facts that [`assess_in`] needs for an object: most need none.
 #[must_use]
 pub fn need(object: &Value) -> Option<Need> {
     if generic::before_the_kind(object).is_some() {
@@ -127,7 +127,7 @@ pub fn need(object: &Value) -> Option<Need> {
     }
 }
 
-/// Judges a live object as the API server returned it, with its status, by what it says itself.
+/// Judges a live object as the API server returned it, with its status, by itself.
 #[must_use]
 pub fn assess(object: &Value) -> Readiness {
     assess_in(object, &Context::default())
@@ -138,7 +138,7 @@ pub fn assess(object: &Value) -> Readiness {
 pub fn assess_in(object: &Value, ctx: &Context<'_>) -> Readiness {
     let gvk = Gvk::of(object).unwrap_or_default();
     let kind = (gvk.group.as_str(), gvk.kind.as_str());
-    // Its time to live deletes it, with a finalizer, because it has come to its end.
+    // Its time to live deletes it, with a finalizer, because it has ended.
     if kind == ("batch", "Job")
         && job::is_removed_at_its_end(object)
         && let Some(ended) = job::ended(object)
@@ -178,10 +178,10 @@ pub fn assess_in(object: &Value, ctx: &Context<'_>) -> Readiness {
     }
 }
 
-/// The verdict on an object that is not there, by what it was like when it was seen last. `is_final`: that was its end,
-/// as a watch tells it, and not just some time before.
+/// The verdict on an object that does not exist, by the last time it was seen. `is_final`: that was its end,
+/// as a watch reports it, and not just some time before.
 ///
-/// A Job that goes by its time to live has done its work (Flux, Timoni); one whose end was not seen is believed.
+/// A Job that is deleted by its time to live has done its work (Flux, Timoni); so has one whose end was not seen.
 #[must_use]
 pub fn assess_gone(last: Option<&Value>, is_final: bool) -> Readiness {
     let job = last.filter(|last| {
@@ -191,10 +191,10 @@ pub fn assess_gone(last: Option<&Value>, is_final: bool) -> Readiness {
     match job.filter(|job| job::is_removed_at_its_end(job)) {
         Some(job) => match job::ended(job) {
             Some(ended) => ended,
-            None if is_final => Readiness::in_progress("it is not there"),
+            None if is_final => Readiness::in_progress("it does not exist"),
             None => Readiness::current("gone after its ttlSecondsAfterFinished"),
         },
-        None => Readiness::in_progress("it is not there"),
+        None => Readiness::in_progress("it does not exist"),
     }
 }
 

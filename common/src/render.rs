@@ -1,4 +1,4 @@
-//! Rendering: from the package that a source holds to the text of manifests.
+//! Rendering: from the package of a source to the text of manifests.
 //!
 //! Pure: files, values and data come in as arguments. Charts are rendered by the real helm, which is a program: that part
 //! is the crate `addons-helm`.

@@ -1,6 +1,6 @@
-//! Values of an installation: layers and how they merge, forms, dotted paths, and what of them is shown (semantics 9 and 10).
+//! Values of an installation: layers and how they merge, forms, dotted paths, and masking (semantics 9 and 10).
 //!
-//! Their digest is [`crate::manifest::digest::digest`]. Errors never repeat a value, for it could be a secret.
+//! Their digest is [`crate::manifest::digest::digest`]. Errors never repeat a value, because it could be a secret.
 
 pub mod defaulted;
 pub mod form;
@@ -19,7 +19,7 @@ use path::{Path, PathError};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValuesError {
-    /// No YAML.
+    /// Not YAML.
     #[error("{place}: cannot be read as YAML")]
     Yaml {
         /// Where.
@@ -28,26 +28,26 @@ pub enum ValuesError {
         #[source]
         problem: YamlProblem,
     },
-    /// Something else than one map.
+    /// Something other than one map.
     #[error("{place}: values are one map, as in `replicas: 3`")]
     NotAMap {
         /// Where.
         place: Place,
     },
-    /// `--set` without `=`.
-    #[error("--set {path}: a value is missing, as in --set {path}=VALUE")]
+    /// An assignment without `=`.
+    #[error("{path:?} has no value; write PATH=VALUE")]
     NoValue {
         /// What was written.
         path: String,
     },
-    /// `--set` with a quote that does not end.
-    #[error("--set {path}: what begins with a quote has to be text as JSON writes it")]
+    /// An assignment of text in quotes that is not a JSON string.
+    #[error("the value of {path:?} begins with a quote, but is not a JSON string")]
     Quote {
         /// The path.
         path: String,
     },
-    /// `--set` with a path that cannot be used.
-    #[error("--set {path}")]
+    /// An assignment to a path that cannot be used.
+    #[error("value {path:?}")]
     Path {
         /// The path.
         path: String,
@@ -57,10 +57,10 @@ pub enum ValuesError {
     },
 }
 
-/// Reads the values of a file or of a key of a Secret: one YAML map. Nothing at all is an empty map.
+/// Reads the values of a file or of a key of a Secret: one YAML map. Empty input is an empty map.
 ///
 /// # Errors
-/// [`ValuesError`]; `file` is the name that places carry.
+/// [`ValuesError`]; `file` is the name in places.
 pub fn read(bytes: &[u8], file: &str) -> Result<Value, ValuesError> {
     let place = |line, column| Place {
         file: file.to_owned(),
@@ -89,14 +89,14 @@ pub fn read(bytes: &[u8], file: &str) -> Result<Value, ValuesError> {
     })
 }
 
-/// Writes what `--set PATH=VALUE` says into values.
+/// Writes an assignment `PATH=VALUE` into values.
 ///
-/// `true`, `false` and `null` are what they look like; so is a number, but only where it is written as JSON would
-/// print it: `1.10` and `007` stay text, for they would come back as other text. In double quotes everything is text.
+/// `true`, `false` and `null` have their YAML meaning; so has a number, but only where it is written as JSON would
+/// print it: `1.10` and `007` stay text, because they would be printed differently. In double quotes everything is text.
 ///
 /// # Errors
-/// [`ValuesError`] for a flag without `=`, with an open quote, or with a path that leads through something else than
-/// maps.
+/// [`ValuesError`] for an assignment without `=`, with an open quote, or with a path through a value that is not a
+/// map.
 pub fn set_from_flag(values: &mut Value, flag: &str) -> Result<(), ValuesError> {
     let Some((path, text)) = flag.split_once('=') else {
         let path = flag.to_owned();
@@ -116,7 +116,7 @@ pub fn set_from_flag(values: &mut Value, flag: &str) -> Result<(), ValuesError> 
         .map_err(error)
 }
 
-/// `None` for a quote that does not end.
+/// `None` for a quote that is not closed.
 fn typed(text: &str) -> Option<Value> {
     if text.starts_with('"') {
         return serde_json::from_str::<String>(text).ok().map(Value::String);
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_are_typed_without_loss() {
+    fn assigned_values_are_typed_without_loss() {
         for (flag, values) in [
             ("a.b=3", json!({"a": {"b": 3}})),
             ("a=-1.5", json!({"a": -1.5})),
@@ -164,17 +164,17 @@ mod tests {
     }
 
     #[test]
-    fn flags_add_up_and_their_errors_show_no_value() {
+    fn assignments_add_up_and_their_errors_show_no_value() {
         let mut values = json!({"a": {"b": 1}});
         set_from_flag(&mut values, "a.c=2").unwrap();
         assert_eq!(values, json!({"a": {"b": 1, "c": 2}}));
         for (flag, message) in [
-            ("a.b.c=s3cret", "--set a.b.c"),
-            ("a", "--set a: a value is missing, as in --set a=VALUE"),
-            ("=s3cret", "--set "),
+            ("a.b.c=s3cret", "value \"a.b.c\""),
+            ("a", "\"a\" has no value; write PATH=VALUE"),
+            ("=s3cret", "value \"\""),
             (
                 "p=\"s3cret",
-                "--set p: what begins with a quote has to be text as JSON writes it",
+                "the value of \"p\" begins with a quote, but is not a JSON string",
             ),
         ] {
             let error = set_from_flag(&mut values, flag).unwrap_err();

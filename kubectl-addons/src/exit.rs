@@ -91,6 +91,7 @@ impl Exit {
             | EngineError::Forbidden { .. }
             | EngineError::NotInitialised
             | EngineError::Immutable { .. }
+            | EngineError::Unchangeable { .. }
             | EngineError::Api { .. }
             | EngineError::TooLarge { .. } => Self::Failed,
         }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::cli::Format;
 use crate::exit::Exit;
-use crate::words;
+use crate::words::hint;
 
 /// A list, as JSON and YAML show it.
 #[derive(Debug, Serialize)]
@@ -91,21 +91,14 @@ pub fn warn(text: &str) {
     note(&format!("warning: {text}"));
 }
 
-/// Prints an error with its chain and the way out, once; its exit code.
+/// Prints an error with its chain and the way out, once; returns its exit code.
 pub fn failure(error: &anyhow::Error) -> Exit {
-    note(&with_way_out(error_text(error), error));
+    let way_out = hint::below(&hint::lines(error));
+    note(&format!("{}{way_out}", error_text(error)));
     Exit::of(error)
 }
 
-/// The commands that look and resolve, below an error of an operation.
-fn with_way_out(mut text: String, error: &anyhow::Error) -> String {
-    for line in words::hint::lines(error) {
-        text.push_str(&format!("\n         {line}"));
-    }
-    text
-}
-
-/// `error: WHAT: CAUSE: CAUSE`; further lines of a message (the way out) stand below its first word.
+/// `error: WHAT: CAUSE: CAUSE`; further lines of a message (several problems) stand below its first word.
 fn error_text(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {
@@ -162,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chain_is_one_line_and_the_way_out_stands_below() {
+    fn a_chain_is_one_line_and_further_problems_are_below() {
         let error = anyhow!("connection refused").context("the server cannot be reached");
         assert_eq!(
             error_text(&error),
@@ -170,10 +163,10 @@ mod tests {
         );
         let error = anyhow!("refused").context("it was refused: refused");
         assert_eq!(error_text(&error), "error: it was refused: refused");
-        let error = anyhow!("data would be lost\nlook: kubectl addons diff a");
+        let error = anyhow!("a requires b\nc requires d");
         assert_eq!(
             error_text(&error),
-            "error: data would be lost\n       look: kubectl addons diff a"
+            "error: a requires b\n       c requires d"
         );
     }
 

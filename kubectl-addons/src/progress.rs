@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use addons_engine::Event;
 use common::manifest::key::ObjectKey;
+use common::plan::changes::Remedy;
 use common::plan::order::Rank;
 use common::plan::{InstallationPlan, summary};
 use common::readiness::Status;
@@ -16,6 +17,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use addons_operation::elapsed::seconds;
 
+use crate::words::hint;
 use crate::words::plan as words;
 
 /// The progress of a plan.
@@ -136,7 +138,7 @@ impl Progress {
                 self.waiting(key, readiness.status, &message);
             }
             Event::Pruned { key } => {
-                self.settle(key);
+                self.end_wait(key);
                 self.pruned(part, key);
             }
             Event::Warning { key, message } => {
@@ -145,10 +147,15 @@ impl Progress {
             }
             // The report lists them with both values.
             Event::Settled(_) => {}
-            Event::Failed { key, message } => {
-                self.settle(key);
+            Event::Failed {
+                key,
+                message,
+                remedy,
+            } => {
+                self.end_wait(key);
                 let message = self.masked(part, message);
-                self.line(&format!("✗ {key}  {message}"));
+                let way_out = self.way_out(part, key, *remedy);
+                self.line(&format!("✗ {key}  {message}{way_out}"));
             }
         }
     }
@@ -167,27 +174,27 @@ impl Progress {
             return;
         };
         let title = format!("{}{}", part.name, rank.title());
-        let told = line.count(&title, new_bar);
-        told.iter().for_each(|text| self.line(text));
+        let shown = line.count(&title, new_bar);
+        shown.iter().for_each(|text| self.line(text));
     }
 
-    /// Tells of a deletion, or counts it where the plan counted them too.
+    /// Shows a deletion, or counts it where the plan counted them too.
     fn pruned(&mut self, part: usize, key: &ObjectKey) {
         let new_bar = self.bar();
         let deleted = self.plan(part).map_or("", words::deleted);
         let Some(part) = self.parts.get_mut(part) else {
             return;
         };
-        let told = if part.deletions.steps > words::LISTED {
+        let shown = if part.deletions.steps > words::LISTED {
             let title = format!("{}{deleted}", part.name);
             part.deletions.count(&title, new_bar)
         } else {
             Some(format!("- {key}  {deleted}"))
         };
-        told.iter().for_each(|text| self.line(text));
+        shown.iter().for_each(|text| self.line(text));
     }
 
-    /// Tells what came of what was begun and not completed.
+    /// Shows how far the ranks came that were begun and not completed.
     fn end_ranks(&mut self) {
         let mut lines = Vec::new();
         for (part, planned) in self.parts.iter_mut().zip(&self.plan.installations) {
@@ -201,10 +208,18 @@ impl Progress {
         lines.iter().for_each(|line| self.line(line));
     }
 
-    /// Words of others, which may repeat what the plan hides.
+    /// A message of the server, without values that the plan hides.
     fn masked(&self, part: usize, message: &str) -> String {
         let plan = self.plan(part);
         plan.map_or_else(|| message.to_owned(), |plan| plan.mask.text(message))
+    }
+
+    /// What the user can do about an object, below its failure.
+    fn way_out(&self, part: usize, key: &ObjectKey, remedy: Option<Remedy>) -> String {
+        let lines = remedy
+            .zip(self.plan(part))
+            .map(|(remedy, plan)| hint::below(&hint::of_object(remedy, key, &plan.installation)));
+        lines.unwrap_or_default()
     }
 
     fn waiting(&mut self, key: &ObjectKey, status: Status, message: &str) {
@@ -212,7 +227,7 @@ impl Progress {
         let name = key.to_string();
         match status {
             Status::Current => {
-                self.settle(key);
+                self.end_wait(key);
                 self.line(&format!("✓ {name:<40} {message}  {elapsed}"));
             }
             Status::InProgress | Status::Failed | Status::Terminating => {
@@ -229,7 +244,7 @@ impl Progress {
         }
     }
 
-    fn settle(&mut self, key: &ObjectKey) {
+    fn end_wait(&mut self, key: &ObjectKey) {
         if let Some(Some(bar)) = self.waiting.remove(key) {
             bar.finish_and_clear();
         }

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_tells_what_is_wanted_and_is_repeated_with_the_reason() {
+    fn the_question_names_the_field_and_is_repeated_with_the_reason() {
         let of = json!({
             "internalName": "spec.replicas", "displayName": "Replicas", "type": "number", "required": true,
             "helpText": "How many pods serve.\nOne is enough.\n",

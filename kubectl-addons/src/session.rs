@@ -29,7 +29,7 @@ impl Session {
         let display = Display::default();
         let shown = display.clone();
         let ctx = Context::connecting(connect(&global), given(&global))
-            .telling(move |event| shown.show(&event));
+            .on_event(move |event| shown.show(&event));
         Self {
             global,
             ctx,

@@ -142,7 +142,7 @@ fn every_snapshot_has_its_case() -> Result<()> {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_it_quietly() -> Result<()> {
+fn a_closed_pipe_ends_it_quietly() -> Result<()> {
     let user = User::new()?;
     let program = user.home.path().join("kubectl-addons");
     let mut child = Command::new(program)

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 /// A cluster of its own: what stands in kube-system tells something to every other test.
 #[tokio::test]
-async fn a_real_cluster_tells_what_it_is() -> Result<()> {
+async fn the_facts_of_a_real_cluster() -> Result<()> {
     let mut tally = Tally::new("facts");
     let control_plane = ControlPlane::start(Options::default()).await?;
     let client = control_plane.client().await?;

@@ -58,7 +58,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Where the certificate stands and what it must be good for.
+    /// The paths of the certificate and the names that it must have.
     pub fn files(&self) -> Files {
         Files {
             certificate: self.tls_cert.clone(),
@@ -77,7 +77,7 @@ impl Args {
         }
     }
 
-    /// Worker threads: the process' share of the CPUs (quotas of a container count).
+    /// Worker threads: the CPUs that the process may use, also by the quota of a container.
     pub fn workers(&self) -> usize {
         self.workers
             .or_else(|| std::thread::available_parallelism().ok())

@@ -1,6 +1,6 @@
-//! The facts that verdicts look at, kept by watches.
+//! The facts for verdicts, kept current by watches.
 //!
-//! Reviews never wait for the API server: they take the last published [`Facts`]. Before the first complete set there
+//! Reviews never wait for the API server: they use the last published [`Facts`]. Before the first complete set there
 //! are none, and no review is answered.
 
 use std::collections::BTreeMap;
@@ -29,14 +29,14 @@ mod stored;
 
 /// Objects of one page of a list: an installation with its inventory has up to a megabyte.
 const PAGE: u32 = 50;
-/// Changes that are taken in before facts are published once.
+/// Changes that are taken in before the facts are published once.
 const CHUNK: usize = 1024;
-/// How often the version of the API server is asked for: it changes under a running webhook.
+/// How often the version of the API server is read: it changes under a running webhook.
 const VERSION_EVERY: Duration = Duration::from_secs(300);
-/// How soon it is asked for again after a failure.
+/// How soon it is read again after a failure.
 const VERSION_RETRY: Duration = Duration::from_secs(2);
 
-/// What a watch says.
+/// An event of a watch.
 #[derive(Debug)]
 enum Change {
     Catalogue(Event<Stored>),
@@ -119,7 +119,7 @@ where
         .boxed()
 }
 
-/// The version of the API server, asked for again and again.
+/// The version of the API server, read again and again.
 fn versions(client: Client) -> Pin<Box<dyn Stream<Item = Change> + Send>> {
     stream::unfold((client, Duration::ZERO), |(client, delay)| async move {
         tokio::time::sleep(delay).await;
@@ -154,7 +154,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Copies of what is watched.
+/// Copies of the watched objects.
 #[derive(Debug, Default)]
 struct Mirror {
     catalogues: Copies<Arc<AddonCatalogue>>,
@@ -225,7 +225,7 @@ impl<T> Copies<T> {
         self.current.as_ref()
     }
 
-    /// Takes an event in. `copy` says what is kept of an object, `None` = nothing.
+    /// Takes in an event. `copy` reduces an object to what is kept, `None` = nothing.
     fn take<K>(&mut self, event: Event<K>, key: impl Fn(&K) -> Key, copy: impl Fn(K) -> Option<T>) {
         match event {
             Event::Init => self.listing.clear(),
@@ -239,7 +239,7 @@ impl<T> Copies<T> {
             Event::Apply(object) => {
                 let key = key(&object);
                 let copy = copy(object);
-                // Before the first list there is nothing to change.
+                // Before the first list there are no copies to change.
                 if let Some(current) = &mut self.current {
                     match copy {
                         Some(copy) => current.insert(key, copy),
@@ -264,7 +264,7 @@ fn key(object: &Stored) -> Key {
     )
 }
 
-/// A catalogue; one that cannot be read is not there, so what refers to it is denied.
+/// A catalogue; one that cannot be read counts as missing, so references to it are denied.
 fn catalogue(object: Stored) -> Option<Arc<AddonCatalogue>> {
     match serde_json::from_value(object.spec) {
         Ok(spec) => Some(Arc::new(AddonCatalogue {
@@ -283,7 +283,7 @@ fn catalogue(object: Stored) -> Option<Arc<AddonCatalogue>> {
     }
 }
 
-/// An installation without status; of one that cannot be read what guards need.
+/// An installation without status; of one that cannot be read, what guards need.
 fn installation(object: Stored) -> Option<Arc<AddonInstallation>> {
     let text = |pointer: &str| object.spec.pointer(pointer).and_then(Value::as_str);
     let guarded = AddonInstallationSpec {
@@ -310,7 +310,7 @@ fn installation(object: Stored) -> Option<Arc<AddonInstallation>> {
     }))
 }
 
-/// What is kept of a namespace: nothing of most.
+/// The facts about a namespace; most have none.
 fn marks(namespace: &PartialObjectMeta<Namespace>) -> Option<NamespaceFacts> {
     let metadata = namespace.meta();
     let facts = NamespaceFacts {

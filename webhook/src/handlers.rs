@@ -1,4 +1,4 @@
-//! From bytes to an answer, whatever the bytes are.
+//! From bytes to a response, whatever the bytes are.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use tracing::{error, info};
 
 use crate::telemetry::{Metrics, Path, Refused, Review, Rule};
 
-/// Two objects of 3 MiB, which is what the API server takes, and the rest of the review.
+/// Two objects of 3 MiB, the limit of the API server, and the rest of the review.
 const MAX_BODY: usize = 7 << 20;
-/// actix has no timer for bodies: a client that stops in the middle would hold its place for ever.
+/// actix has no timer for bodies: a client that stops in the middle would keep its place for ever.
 const BODY_TIMEOUT: Duration = Duration::from_secs(2);
-/// Larger reviews are judged off the worker's thread, where they would delay all others.
+/// Larger reviews are judged on another thread, because they would delay all others on the worker.
 const LARGE: usize = 256 << 10;
 
-/// What all workers share.
+/// The state that all workers share.
 #[derive(Debug)]
 pub struct State {
     /// The last facts; none before the watches have listed once.
@@ -34,7 +34,7 @@ pub struct State {
     pub certificate: Arc<Reloader>,
     /// Metrics.
     pub metrics: Metrics,
-    /// Set by SIGTERM: not ready, and connections are closed after their answer.
+    /// Set by SIGTERM: not ready, and connections are closed after their response.
     pub draining: AtomicBool,
     permits: Semaphore,
 }
@@ -42,7 +42,7 @@ pub struct State {
 /// What a path does with a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Fill what is missing.
+    /// Fill in defaults.
     Mutate,
     /// Judge.
     Validate,
@@ -73,7 +73,7 @@ impl State {
         }
     }
 
-    /// An answer under way: told to close the connection while draining.
+    /// A response in progress: while draining it closes the connection.
     fn answer(&self, status: StatusCode) -> HttpResponseBuilder {
         let mut builder = HttpResponse::build(status);
         if self.draining.load(Ordering::Relaxed) {
@@ -82,7 +82,7 @@ impl State {
         builder
     }
 
-    /// No verdict: the API server tries again for 429 and 503 with Retry-After, else its failurePolicy decides.
+    /// Without a verdict the API server tries again for 429 and 503 with Retry-After, otherwise its failurePolicy decides.
     fn refuse(&self, status: StatusCode, reason: &'static str, message: &str) -> HttpResponse {
         self.metrics
             .refused
@@ -95,7 +95,7 @@ impl State {
         ) {
             answer.insert_header((header::RETRY_AFTER, "1"));
         } else {
-            // What is left of the body is not read.
+            // The rest of the body is not read.
             answer.force_close();
         }
         answer.json(json!({ "error": message }))
@@ -160,7 +160,7 @@ async fn review(task: Task, state: Arc<State>, body: Payload) -> HttpResponse {
         .body(answered.body)
 }
 
-/// Status and body of the HTTP answer.
+/// Status and body of the HTTP response.
 struct Answer {
     status: StatusCode,
     body: Vec<u8>,
@@ -177,7 +177,7 @@ impl Answer {
         }
     }
 
-    /// A fault of ours: not 2xx, so that failurePolicy decides, and a denial for whoever reads it.
+    /// An internal error: not 2xx, so that failurePolicy decides, with a denial as its text.
     fn failed(uid: &str) -> Self {
         let message = "the webhook failed; its log says why";
         let response = Response::failed(uid, 500, "InternalError", message);
@@ -299,7 +299,7 @@ pub async fn healthz() -> &'static str {
     "ok"
 }
 
-/// `GET /readyz`: facts are there, the certificate is good, and the process is not shutting down.
+/// `GET /readyz`: facts are complete, the certificate is valid, and the process is not shutting down.
 pub async fn readyz(state: Data<State>) -> HttpResponse {
     let missing = if state.draining.load(Ordering::Relaxed) {
         "draining"

@@ -1,8 +1,8 @@
 //! The admission webhook: reads the review, takes the facts from its watches, and answers what `common::admission`
 //! decides.
 //!
-//! `/mutate` and `/validate` stand on the TLS port; `/healthz`, `/readyz` and `/metrics` on a plain port of their own,
-//! as kubelets have no client certificate and no trust in ours.
+//! `/mutate` and `/validate` are on the TLS port; `/healthz`, `/readyz` and `/metrics` on a plain port of their own,
+//! because kubelets have no client certificate and do not trust our authority.
 
 mod args;
 mod cache;
@@ -27,7 +27,7 @@ use crate::handlers::State;
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     telemetry::init();
-    // kube asks for the process default; everything else names the provider.
+    // kube uses the process default; everything else names the provider.
     if aws_lc_rs::default_provider().install_default().is_err() {
         warn!("another TLS provider was installed before");
     }
@@ -66,7 +66,7 @@ async fn main() -> anyhow::Result<()> {
     server::reviews(reviews, &state, workers, drain)?
         .await
         .context("the review server failed")?;
-    // The probes are answered until the last review is.
+    // The probes are answered until the last review has ended.
     health_handle.stop(true).await;
     health.await.context("the health server failed")??;
     watching.abort();
@@ -75,7 +75,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A client for the API server: from `--kubeconfig`, else as kubectl finds one, else of the pod.
+/// A client for the API server: from the given kubeconfig, else as kubectl finds one, else from the pod.
 async fn client(args: &Args) -> anyhow::Result<kube::Client> {
     let config = match &args.kubeconfig {
         Some(path) => {
@@ -89,5 +89,5 @@ async fn client(args: &Args) -> anyhow::Result<kube::Client> {
             .await
             .context("neither a kubeconfig nor a pod's ServiceAccount was found")?,
     };
-    kube::Client::try_from(config).context("no client can be made of the kubeconfig")
+    kube::Client::try_from(config).context("cannot create a client from the kubeconfig")
 }

@@ -20,16 +20,16 @@ use tracing::{info, warn};
 
 use crate::handlers::{self, State};
 
-/// The API server keeps idle connections for 90 s; who closes first gives it an EOF that it does not retry.
+/// The API server keeps idle connections for 90 s; if the server closes first, the API server gets an EOF that it does not retry.
 const KEEP_ALIVE: Duration = Duration::from_secs(180);
 /// For the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 const TLS_TIMEOUT: Duration = Duration::from_secs(3);
-/// Connections of one worker: an API server holds one for each review under way.
+/// Connections of one worker: an API server holds one for each review in progress.
 const MAX_CONNECTIONS: usize = 1024;
-/// TLS handshakes under way on one worker.
+/// TLS handshakes in progress on one worker.
 const MAX_HANDSHAKES: usize = 128;
-/// For reviews that are under way when the server stops.
+/// For reviews that are in progress when the server stops.
 const STOP_SECONDS: u64 = 10;
 
 /// A listener, so that an address in use is an error before anything else begins.
@@ -37,13 +37,13 @@ pub fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))
 }
 
-/// Now, as certificates count.
+/// The time, in the type of certificates.
 pub fn now() -> UnixTime {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     UnixTime::since_unix_epoch(since.unwrap_or_default())
 }
 
-/// The server for `/mutate` and `/validate`. It stops when `stop` ends, after the reviews under way.
+/// The server for `/mutate` and `/validate`. It stops when `stop` ends, after the reviews in progress.
 pub fn reviews(
     listener: TcpListener,
     state: &Arc<State>,
@@ -102,8 +102,8 @@ fn tls(state: &State) -> anyhow::Result<ServerConfig> {
         .with_cert_resolver(certificate))
 }
 
-/// Ends `delay` after SIGTERM or SIGINT. Endpoints still name this process for a while, so it goes on serving: not
-/// ready, and closing each connection with its answer.
+/// Ends `delay` after SIGTERM or SIGINT. Endpoints still list this process for a while, so it keeps serving: not
+/// ready, and closing each connection with its response.
 pub fn drain_on_signal(
     state: Arc<State>,
     delay: Duration,
@@ -119,7 +119,7 @@ pub fn drain_on_signal(
     })
 }
 
-/// Serves on for `delay` while draining.
+/// Keeps serving for `delay` while draining.
 pub async fn drain(state: &State, delay: Duration) {
     state.draining.store(true, Ordering::Relaxed);
     info!(seconds = delay.as_secs(), "draining");

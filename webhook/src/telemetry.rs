@@ -13,7 +13,7 @@ const BUCKETS: [f64; 12] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.0,
 ];
 
-/// JSON lines on stderr; `RUST_LOG` chooses; by default all but the chatter of the server library.
+/// JSON lines on stderr; `RUST_LOG` chooses; by default all except the server library's.
 pub fn init() {
     let filter = EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| EnvFilter::new("info,actix_server=warn"));

@@ -26,7 +26,7 @@ fn unix(at: Timestamp) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(at.as_second().unsigned_abs()))
 }
 
-/// What the kubelet does: files in a new folder, `..data` pointing there, exchanged by a rename.
+/// Replaces files as the kubelet does: a new folder, and a rename of the link `..data`.
 fn publish(dir: &Path, generation: &str, certificate: &str, key: &str, authority: &str) {
     let data = dir.join(generation);
     fs::create_dir(&data).unwrap();

@@ -1,4 +1,4 @@
-//! Where a request goes: paths of collections and objects, and the words for them in errors.
+//! Paths of collections and objects in requests, and their names in errors.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ impl Collection {
         }
     }
 
-    /// The objects of a served kind; a namespace is left out where the kind has none.
+    /// The objects of a served kind; a kind that is not namespaced ignores the namespace.
     pub(super) fn new(gvk: Gvk, info: &KindInfo, namespace: Option<&str>) -> Self {
         Self {
             gvk,
@@ -34,7 +34,7 @@ impl Collection {
         }
     }
 
-    /// A collection whose names are known here.
+    /// A collection whose names are constants of this program.
     pub(super) fn known(
         api_version: &str,
         kind: &str,

@@ -1,8 +1,8 @@
-//! Server-side apply of one object: one PATCH where no other manager is concerned, answered with metadata only.
+//! Server-side apply of one object: one PATCH where no other manager owns a field of ours, answered with metadata only.
 //!
-//! The first PATCH never forces: the server's refusal tells which fields of ours others hold, and only then the object is
-//! read and it is decided what becomes of them (`settle`). What cannot change in place is recreated where that is allowed
-//! (`recreate`); entries of client-side managers and of versions that are gone are put right (`managed`).
+//! The first PATCH never forces: the server's refusal names the fields of ours that others hold, and only then the object is
+//! read and it is decided whether they are taken (`settle`). What cannot change in place is recreated where that is allowed
+//! (`recreate`); managedFields entries of client-side managers and of versions that are gone are corrected (`managed`).
 
 mod explain;
 mod holder;
@@ -32,9 +32,9 @@ use super::snapshot::read_one;
 pub(super) use explain::explain;
 use settle::Attempt;
 
-/// How often a creation is tried whose fate is not known.
+/// How often a creation is tried whose outcome is not known.
 const TRIES: usize = 5;
-/// How often an object is looked at again that others change meanwhile.
+/// How often an object is read again that others change meanwhile.
 const ROUNDS: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// How long an admission webhook that does not answer (yet) is waited for: it was just installed, perhaps by us.
@@ -66,7 +66,7 @@ pub(super) struct Outcome<'a> {
     pub(super) warnings: Vec<String>,
 }
 
-/// A live object as far as the answer to an apply matters; what managers own is skipped.
+/// The parts of a live object that matter after an apply; what managers own is skipped.
 #[derive(Debug, Default, Deserialize)]
 struct Written {
     #[serde(default)]
@@ -84,9 +84,9 @@ struct WrittenMetadata {
     managed_fields: Vec<managed::Manager>,
 }
 
-/// What is told of a step beside its result.
+/// What is reported of a step beside its result.
 #[derive(Default)]
-struct Told {
+struct Notes {
     recreated: bool,
     settled: Vec<Settled>,
     warnings: Vec<String>,
@@ -95,11 +95,11 @@ struct Told {
 impl Applier {
     /// Applies one step.
     pub(super) async fn step<'a>(&self, cluster: &Cluster, step: &'a Step) -> Outcome<'a> {
-        let mut told = Told::default();
-        let applied = self.apply(cluster, step, &mut told).await;
+        let mut notes = Notes::default();
+        let applied = self.apply(cluster, step, &mut notes).await;
         let (terminating, result) = match applied {
             Ok(applied) => {
-                told.warnings.extend(applied.warnings);
+                notes.warnings.extend(applied.warnings);
                 let metadata = applied.object.metadata;
                 let answer = Answer {
                     created: applied.created,
@@ -110,7 +110,7 @@ impl Applier {
                 (metadata.deletion_timestamp.is_some(), Ok(answer))
             }
             Err(error) => {
-                told.settled.clear();
+                notes.settled.clear();
                 (false, Err(explain(error, step)))
             }
         };
@@ -118,18 +118,18 @@ impl Applier {
             step,
             result,
             terminating,
-            recreated: told.recreated,
-            settled: told.settled,
-            warnings: told.warnings,
+            recreated: notes.recreated,
+            settled: notes.settled,
+            warnings: notes.warnings,
         }
     }
 
-    /// Applies until nothing stands in the way any more, or something does that only the user can put away.
+    /// Applies until it succeeds, or until only the user can resolve what prevents it.
     async fn apply(
         &self,
         cluster: &Cluster,
         step: &Step,
-        told: &mut Told,
+        notes: &mut Notes,
     ) -> Result<Applied, EngineError> {
         if step.action == Action::Create {
             return self.create(cluster, step).await;
@@ -139,13 +139,13 @@ impl Applier {
         for _ in 0..ROUNDS {
             match self.send(cluster, step, &attempt).await {
                 Ok(applied) => {
-                    told.settled = attempt.settled.clone();
-                    return managed::take_over(self, cluster, step, &attempt, applied, told).await;
+                    notes.settled = attempt.settled.clone();
+                    return managed::take_over(self, cluster, step, &attempt, applied, notes).await;
                 }
                 Err(EngineError::FieldConflict { causes, .. }) => {
                     attempt = settle::settle(cluster, step, attempt, &causes).await?;
                 }
-                // It was changed since it was looked at.
+                // It was changed after it was read.
                 Err(error) if error.is_conflict() && attempt.is_pinned() => {
                     attempt = Attempt::plain(step);
                     sleep(pause).await;
@@ -153,7 +153,7 @@ impl Applier {
                 }
                 Err(EngineError::Immutable { .. }) if step.policy.recreate => {
                     let applied = recreate::recreate(self, cluster, step).await?;
-                    told.recreated = true;
+                    notes.recreated = true;
                     return Ok(applied);
                 }
                 Err(EngineError::Immutable { object, causes }) => {
@@ -167,13 +167,14 @@ impl Applier {
             }
         }
         Err(EngineError::Conflict {
-            key: step.target.key.clone(),
-            message: "others change it all the time; run the command again".to_owned(),
+            key: Box::new(step.target.key.clone()),
+            message: "other clients keep changing it; run the command again".to_owned(),
+            remedy: None,
         })
     }
 
     /// For a planned creation it matters whether the object is ours: 201 says so, 200 that another client was faster. Where the
-    /// answer got lost, the label of the live object decides before the next try.
+    /// response was lost, the label of the live object decides before the next try.
     async fn create(&self, cluster: &Cluster, step: &Step) -> Result<Applied, EngineError> {
         let plain = Attempt::plain(step);
         let mut tries = 1;
@@ -206,7 +207,7 @@ impl Applier {
         self.patiently(cluster, self.call(step, attempt)?).await
     }
 
-    /// Sends a call again while an admission webhook does not answer, for a while.
+    /// Sends a call again for a while, as long as an admission webhook does not answer.
     async fn patiently(&self, cluster: &Cluster, call: Call) -> Result<Applied, EngineError> {
         let patience = (Instant::now() + PATIENCE_WITH_WEBHOOKS).min(self.deadline);
         loop {
@@ -229,7 +230,7 @@ impl Applier {
     }
 }
 
-/// The PATCH of a step, with its object or another form of it, which is serialised here, once, right before it is sent.
+/// The PATCH of a step, with its object or another form of it. It is serialised here, once, right before it is sent.
 pub(super) fn apply_object(
     step: &Step,
     object: &Arc<Value>,
@@ -254,7 +255,7 @@ fn body(step: &Step, value: &Value) -> Result<Vec<u8>, EngineError> {
     })
 }
 
-/// A webhook whose backend is not there: the API server answers 500.
+/// A webhook whose backend cannot be reached: the API server answers 500.
 fn is_silent_webhook(error: &EngineError) -> bool {
     matches!(error, EngineError::Api { code: 500, message, .. } if message.contains("failed calling webhook"))
 }

@@ -20,12 +20,12 @@ const CONTROLLER: &str = "kube-controller-manager";
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Scaled {
     key: ObjectKey,
-    /// Whether an autoscaler was among them.
+    /// Whether one of these managers is an autoscaler.
     by_controller: bool,
 }
 
 impl Scaled {
-    /// `None` where no one but this client wrote the replicas.
+    /// `None` where only this client wrote the replicas.
     pub(super) fn of(key: &ObjectKey, writers: &[Writer]) -> Option<Self> {
         let is_ours = |writer: &Writer| {
             let rest = writer.manager.strip_prefix(CLIENT);
@@ -41,10 +41,10 @@ impl Scaled {
 }
 
 /// The autoscalers of objects: one LIST a namespace. Whoever wrote the replicas last, an autoscaler writes them next; one that
-/// was deleted holds nothing, although its manager is still recorded. Without the right to look, the manager is believed.
+/// was deleted counts no more, although its manager is still recorded. Where it may not be listed, the manager decides.
 ///
 /// # Errors
-/// Those of the requests, but for a refusal of the right and a cluster without autoscalers.
+/// Those of the requests, except a refusal by RBAC and a cluster without autoscalers.
 pub(super) async fn of(
     cluster: &Cluster,
     scaled: Vec<Scaled>,

@@ -1,8 +1,8 @@
 //! The beginning of an operation: the record's spec, then lock, journal and union inventory in one write.
 //!
-//! A plan is made against one state of the record. Whatever moves the record between the plan and the lock is a 409; then
-//! it is read again, and either it moved in a way that the plan does not care about, or another client did what we wanted,
-//! or the plan is stale.
+//! A plan is made for one state of the record. If the record changes between the plan and the lock, the server answers 409; then
+//! it is read again: either the change does not concern the plan, or another client did what we wanted, or the plan is
+//! stale.
 
 use kube::ResourceExt as _;
 use tokio::time::Instant;
@@ -22,7 +22,7 @@ use super::{namespace, record, status};
 pub(super) enum Begun {
     /// The lock is ours.
     Locked(Box<Lock>),
-    /// Everything is as wanted, by us before or by another client while we waited: nothing was written.
+    /// Everything is as wanted, because of us or of another client that we waited for: nothing was written.
     Nothing(Box<AddonInstallation>),
 }
 
@@ -35,7 +35,7 @@ pub(super) async fn begin(
     deadline: Instant,
     events: &(dyn Fn(Event) + Send + Sync),
 ) -> Result<Begun, EngineError> {
-    // What the plan knows: the record as the plugin read it, later as our own write of the spec left it.
+    // The record that the plan was made with: first as the plugin read it, later as our own write of the spec left it.
     let mut known = wanted.clone();
     let mut stored = match wanted.resource_version() {
         Some(_) => lock::reread(cluster, wanted).await?,
@@ -73,7 +73,7 @@ pub(super) async fn begin(
                 Err(error) if error.is_conflict() && Instant::now() < deadline => {
                     stored = lock::reread(cluster, &stored).await?;
                     if !differs(wanted, &stored) {
-                        // Our own write came through, only its answer was lost; or another client wants the same.
+                        // Our own write succeeded and only its response was lost; or another client wants the same.
                         spec_written = true;
                         known.metadata.generation = stored.metadata.generation;
                     }
@@ -84,7 +84,7 @@ pub(super) async fn begin(
         }
         let now = cluster.now();
         let mut begun = status::begun(stored.status.as_ref(), plan, now);
-        // One that is still missing is created, and one that goes is looked at in the end.
+        // A record that is still missing is created; one that is being deleted is judged at the end.
         if plan.create_namespace.is_none() && plan.verb != Verb::Uninstall {
             namespace::identify(cluster, &plan.installation, &mut begun).await?;
         }
@@ -104,8 +104,8 @@ pub(super) async fn begin(
     }
 }
 
-/// Creates the record. Where there is one (another client was faster, or the answer to our own creation was lost) it is returned
-/// with `false`.
+/// Creates the record. Where one exists (another client was faster, or the response to our own creation was lost) it is
+/// returned with `false`.
 async fn create(
     cluster: &Cluster,
     wanted: &AddonInstallation,
@@ -116,7 +116,7 @@ async fn create(
     }
 }
 
-/// Whether the record says that what the plan wants is there already.
+/// Whether the record says that the target of the plan is already installed.
 fn is_done(
     stored: &AddonInstallation,
     wanted: &AddonInstallation,
@@ -151,7 +151,7 @@ fn moved(known: &AddonInstallation, stored: &AddonInstallation) -> Option<StaleR
         Some(generation) if stored.metadata.generation != Some(generation) => {
             Some(StaleReason::SpecChanged)
         }
-        // Found instead of created: ours only if it says the same.
+        // It exists although it was to be created: it is ours only if its spec is the same.
         None if known.spec != stored.spec => Some(StaleReason::Created),
         _ => None,
     }

@@ -19,17 +19,17 @@ use super::request::{Call, JSON};
 
 /// Pods and events that are read.
 const LOOKED_AT: &str = "100";
-/// One search: whoever waits for its answer has waited long enough.
+/// Bound of one search: its result is not worth a longer wait.
 const BOUND: Duration = Duration::from_secs(5);
-/// Between two searches of those that are made while something is waited for, whatever number of objects is.
+/// Pause between two searches during waits, for all objects together.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// Keeps the searches of all waits few.
+/// Limits the searches of all waits.
 #[derive(Debug, Default)]
 pub(super) struct Turns(Mutex<Option<Instant>>);
 
 impl Turns {
-    /// Whether one may search now; if so it is noted.
+    /// Whether a search may begin now; if so it is counted.
     pub(super) fn take(&self) -> bool {
         let mut last = self
             .0
@@ -44,14 +44,14 @@ impl Turns {
     }
 }
 
-/// What keeps an object from getting ready, where something is found in time. `object` is `Null` where it is not there.
+/// What keeps an object from getting ready, where something is found in time. `object` is `Null` where it does not exist.
 pub async fn find(cluster: &Cluster, key: &ObjectKey, object: &Value) -> Option<Blocker> {
     let search = async {
         let pods = pods(cluster, key, object).await;
         if let Some(blocker) = pods.iter().find_map(of_pod) {
             return Some(blocker);
         }
-        // The pods' own events first: they say what the kubelet or the scheduler met.
+        // The events of the pods come first: they contain the messages of kubelet and scheduler.
         let pending = pods.iter().find(|pod| is_pending(pod));
         if let Some(name) = pending.and_then(|pod| pod.pointer("/metadata/name")?.as_str())
             && let Some(blocker) = newest_warning(cluster, key, "Pod", name).await
@@ -101,13 +101,13 @@ async fn newest_warning(
     Some(Blocker::new(&subject, text("reason"), text("message")))
 }
 
-/// How a Job ended that is no longer there, where its events still tell.
+/// How a Job ended that no longer exists, where its events still say so.
 pub(super) async fn end_of_job(cluster: &Cluster, key: &ObjectKey) -> Option<Readiness> {
     let search = events(cluster, key, &key.kind, &key.name, "");
     ended_by_events(&timeout(BOUND, search).await.ok()?)
 }
 
-/// Events about an object that stands beside `key`.
+/// Events about an object in the namespace of `key`.
 async fn events(
     cluster: &Cluster,
     key: &ObjectKey,
@@ -115,7 +115,7 @@ async fn events(
     name: &str,
     only: &str,
 ) -> Vec<Value> {
-    // Events about cluster-scoped objects stand in the namespace default.
+    // Events about cluster-scoped objects are in the namespace default.
     let namespace = key.namespace.as_deref().unwrap_or("default");
     let events = Collection::known("v1", "Event", "events", Some(namespace));
     let selector = format!("involvedObject.kind={kind},involvedObject.name={name}{only}");
@@ -139,7 +139,7 @@ fn time(event: &Value) -> &str {
     times.next().unwrap_or_default()
 }
 
-/// What cannot be read says nothing.
+/// What cannot be read counts as empty.
 async fn items(cluster: &Cluster, call: Call) -> Vec<Value> {
     let found = cluster.send::<Page<Value>>(call).await;
     found.map_or_else(|_| Vec::new(), |answer| answer.object.items)

@@ -16,11 +16,11 @@ use super::request::{Call, JSON};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Written {
-    /// It was not there.
+    /// It did not exist.
     Created,
     /// It had another content.
     Replaced,
-    /// It was as it should be.
+    /// It was up to date.
     Unchanged,
 }
 

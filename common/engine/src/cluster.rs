@@ -19,7 +19,7 @@ use super::discovery::{self, Cache};
 use super::error::EngineError;
 use super::request::{Call, JSON, server_time};
 
-/// How a [`Cluster`] talks.
+/// Options of a [`Cluster`].
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
     /// Where discovery is kept between runs; `None` = nowhere.
@@ -41,7 +41,7 @@ pub struct Cluster {
     /// Whether the server ever answered.
     pub(super) answered: AtomicBool,
     pub(super) clock: Clock,
-    /// Searches for what waits, of all operations.
+    /// Limits the searches for blockers of all operations.
     pub(super) turns: Turns,
     version: OnceCell<String>,
     cache: Option<Cache>,
@@ -84,7 +84,7 @@ impl Cluster {
         })
     }
 
-    /// Takes a client that stands already (a fake API server, a client with further layers); nothing is kept on disk.
+    /// Uses an existing client (a fake API server, a client with further layers); nothing is kept on disk.
     #[must_use]
     pub fn from_client(client: kube::Client, server: &str, options: ClusterOptions) -> Self {
         Self::build(client, server.to_owned(), options, None)
@@ -117,7 +117,7 @@ impl Cluster {
         &self.client
     }
 
-    /// The configuration that it was made with, for programs that connect by themselves; `None` where it was made of a client.
+    /// The configuration of the client, for programs that connect by themselves; `None` where it was given as a client.
     #[must_use]
     pub fn config(&self) -> Option<&kube::Config> {
         self.config.as_ref()
@@ -159,7 +159,7 @@ impl Cluster {
     }
 
     /// The served kinds: from the cache on disk, refreshed where one of `needed` (group, kind) is not in it.
-    /// A needed kind that is not served after a refresh is simply not in the table.
+    /// A needed kind that is not served after a refresh is missing in the table.
     ///
     /// # Errors
     /// Those of discovery; single API groups that do not answer are not an error.
@@ -172,7 +172,7 @@ impl Cluster {
                 .iter()
                 .all(|(group, kind)| table.preferred(group, kind).is_some())
         };
-        // Held over the discovery: callers at the same time share one.
+        // Held during the discovery: callers at the same time share one.
         let mut known = self.kinds.lock().await;
         if let Some(table) = known.as_ref().filter(|table| complete(table)) {
             return Ok(Arc::clone(table));
@@ -191,7 +191,7 @@ impl Cluster {
         Ok(Arc::clone(known.insert(Arc::new(table))))
     }
 
-    /// Forgets the served kinds of this process and on disk: definitions came or went.
+    /// Forgets the served kinds in this process and on disk, because definitions were created or deleted.
     pub async fn forget_kinds(&self) {
         if let Some(cache) = &self.cache {
             cache.remove();
@@ -200,14 +200,14 @@ impl Cluster {
     }
 }
 
-/// The local clock, corrected where it is more than [`Clock::TOLERANCE_SECONDS`] off the server's.
+/// The local clock, corrected where it differs from the server's by more than [`Clock::TOLERANCE_SECONDS`].
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     skew_seconds: AtomicI64,
 }
 
 impl Clock {
-    /// The Date header has whole seconds and travels; below this the local clock is the better one.
+    /// The Date header has whole seconds and is older on arrival; within this tolerance the local clock is more exact.
     const TOLERANCE_SECONDS: i64 = 2;
 
     /// Learns the server's time from a response.

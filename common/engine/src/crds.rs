@@ -22,13 +22,13 @@ use super::snapshot::read_one;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Installed {
-    /// It was not there.
+    /// It did not exist.
     Created,
     /// It was older, or edited.
     Updated,
-    /// It was as it should be.
+    /// It was up to date.
     Unchanged,
-    /// It is of a newer version, which stays.
+    /// A newer version is installed and stays.
     Newer {
         /// The version in the cluster.
         version: String,
@@ -100,7 +100,7 @@ async fn install_one(
     Ok((key, done))
 }
 
-/// The version of the live definition, where it is newer than ours. One without a (readable) version is older.
+/// The version of the live definition, where it is newer than ours. A definition without a readable version is older.
 fn newer(live: &Metadata, object: &Value) -> Option<String> {
     let live = live.annotations.get(names::ANNOTATION_CRD_VERSION)?;
     let ours = object

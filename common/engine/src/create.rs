@@ -1,4 +1,4 @@
-//! Creation by POST: the second try would meet what the first one made, so a look decides whether there is one.
+//! Creation by POST: a second try would collide with the result of a first one, so the object is read in between.
 
 use serde::de::DeserializeOwned;
 use tokio::time::sleep;
@@ -9,10 +9,10 @@ use super::error::EngineError;
 use super::request::{Call, FIRST_PAUSE};
 use super::snapshot::read_one;
 
-/// How often a creation is tried that did nothing, as far as one can see.
+/// How often a creation is tried that apparently did nothing.
 const TRIES: u32 = 5;
 
-/// Creates an object; `None` where there is one of its name: another client was faster, or the answer to our own try was lost.
+/// Creates an object; `None` where one of its name exists: another client was faster, or the response to our own try was lost.
 pub(super) async fn create<T: DeserializeOwned>(
     cluster: &Cluster,
     collection: &Collection,

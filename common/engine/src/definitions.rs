@@ -1,8 +1,8 @@
 //! Live definitions and the objects of their kinds, as far as a plan changes or deletes the definitions.
 //!
-//! Nothing is asked where the plan leaves them alone. Of a changed definition the whole live one is read (one GET), and
-//! objects only where the schemas say that some could break (paged LISTs, `MOST_OBJECTS` at most). Of one that is to be
-//! deleted it, too, is read, and one page of its objects' metadata, for they go with it.
+//! Nothing is read where the plan leaves definitions alone. Of a changed definition the whole live one is read (one GET), and
+//! objects only where some could break according to the schemas (paged LISTs, `MOST_OBJECTS` at most). Of a definition that is
+//! deleted, one page of its objects' metadata is read as well, because they are deleted with it.
 
 use std::collections::BTreeSet;
 
@@ -23,17 +23,17 @@ use super::meta::PartialList;
 use super::request::{Call, JSON, METADATA_LIST};
 use super::served::{self, is_definition};
 
-/// Objects that are judged, in each version; with more of them it is not known what breaks.
+/// Objects that are judged in each version; of more objects it is not known what breaks.
 const MOST_OBJECTS: usize = 20_000;
 const PAGE: &str = "500";
 /// Whole definitions and pages of whole objects are large: few are held at a time.
 const AT_A_TIME: usize = 4;
 
 /// Adds to a plan what its changes of definitions do to live objects ([`InstallationPlan::breakages`]), and what goes with the definitions
-/// that it deletes; those are put where their objects' controllers still run.
+/// that it deletes; those are put where the controllers of their objects still run.
 ///
 /// # Errors
-/// Those of the requests that read definitions; objects that cannot be read are told in the plan.
+/// Those of the requests that read definitions; objects that cannot be read are reported in the plan.
 pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(), EngineError> {
     let changed: Vec<Step> = plan
         .steps
@@ -154,7 +154,7 @@ async fn judge(
         let page = match cluster.send::<Page<Value>>(call).await {
             Ok(answer) => answer.object,
             Err(error) if error.is_not_found() => return Ok(()),
-            // The server forgot the place. What was read has been judged; the rest is said not to have been.
+            // The server's continue token expired. What was read was judged; the rest is reported as not read.
             Err(error) if error.code() == Some(410) && read > 0 => {
                 scan.there_are_more();
                 return Ok(());
@@ -174,13 +174,13 @@ async fn judge(
     }
 }
 
-/// The live objects that go with a definition and are not deleted by the plan themselves; `None` where there are none.
+/// The live objects that are deleted with a definition and not by the plan itself; `None` where there are none.
 async fn inhabited(
     cluster: &Cluster,
     definition: &ObjectKey,
     deleted: &BTreeSet<ObjectKey>,
 ) -> Result<Option<Inhabited>, EngineError> {
-    // Its kind need not be among those that are known: no object of it may be ours.
+    // Its kind need not be in the table: perhaps no object of it is ours.
     let Some(live) = live(cluster, definition).await? else {
         return Ok(None);
     };

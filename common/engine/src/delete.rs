@@ -11,7 +11,7 @@ use super::meta::Metadata;
 use super::request::Call;
 use super::watch::{Seen, follow};
 
-/// Finalizers of Kubernetes itself: what they wait for needs none of the objects that go later.
+/// Finalizers of Kubernetes itself: what they wait for needs none of the objects that are deleted later.
 const FINALIZERS_OF_KUBERNETES: &[&str] = &[
     "foregroundDeletion",
     "orphan",
@@ -23,9 +23,9 @@ const FINALIZERS_OF_KUBERNETES: &[&str] = &[
 /// What becomes of the objects that an object owns, as the API writes it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) enum Propagation {
-    /// They go after it.
+    /// They are deleted after it.
     Background,
-    /// They go before it.
+    /// They are deleted before it.
     Foreground,
     /// They stay.
     Orphan,
@@ -34,11 +34,11 @@ pub(super) enum Propagation {
 /// How a deletion ended.
 #[derive(Debug)]
 pub(super) enum Deleted {
-    /// It is gone, or goes by itself.
+    /// It is gone, or will be without anything else.
     Gone,
     /// Finalizers of an add-on hold it.
     Held(Vec<String>),
-    /// Another object has its name.
+    /// Another object has its name now.
     Foreign,
 }
 
@@ -88,7 +88,7 @@ pub(super) async fn delete(
     }
 }
 
-/// Waits until the object of this uid is gone; where it is not in time, the finalizers that it was last seen with.
+/// Waits until the object of this uid is gone; if it is not in time, returns the finalizers that it was last seen with.
 pub(super) async fn until_gone(
     cluster: &Cluster,
     collection: &Collection,

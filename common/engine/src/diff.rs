@@ -24,10 +24,10 @@ use super::request::{Answer, Call, JSON};
 
 /// Dry-runs every step of a plan.
 ///
-/// An object that cannot be dry-run because its namespace or definition is only planned is simply new.
+/// An object that cannot be dry-run because its namespace or definition is only planned counts as new.
 ///
 /// # Errors
-/// None of its own: what the server says to single objects stands in [`ObjectDiff::error`]. An unreachable server is.
+/// The server cannot be reached. Refusals of single objects are in [`ObjectDiff::error`].
 pub async fn diff(
     cluster: &Cluster,
     plan: &InstallationPlan,
@@ -45,10 +45,10 @@ pub async fn diff(
     Ok(changes)
 }
 
-/// What the server cannot know before the plan was executed.
+/// What the server cannot know before the plan is executed.
 struct Planned<'a> {
     namespaces: BTreeSet<&'a str>,
-    /// (group, kind) of definitions that come or change.
+    /// (group, kind) of definitions that are created or changed.
     kinds: BTreeSet<(String, String)>,
 }
 
@@ -74,9 +74,9 @@ impl<'a> Planned<'a> {
         let namespace = key.namespace.as_deref();
         let kind = (key.group.clone(), key.kind.clone());
         if namespace.is_some_and(|namespace| self.namespaces.contains(namespace)) {
-            Some("its namespace comes with this plan".to_owned())
+            Some("its namespace is created by this plan".to_owned())
         } else if self.kinds.contains(&kind) {
-            Some("its definition comes with this plan".to_owned())
+            Some("its definition is part of this plan".to_owned())
         } else {
             None
         }
@@ -92,7 +92,7 @@ async fn diff_step(
     let key = &step.target.key;
     let dry_run = dry_run(cluster, step, manager);
     let (live, answer) = if step.action == Action::Create {
-        // The snapshot said that it is not there; the answer tells where another client was faster.
+        // The snapshot did not have it; the response shows whether another client created it meanwhile.
         let answer = dry_run.await;
         let there = answer.as_ref().is_ok_and(|answer| !answer.created);
         let live = if there {
@@ -112,6 +112,7 @@ async fn diff_step(
         fields: Vec::new(),
         recreated: None,
         error: None,
+        remedy: None,
         unjudged: None,
     };
     match (live, answer) {
@@ -127,18 +128,22 @@ async fn diff_step(
             change.recreated = Some(error.words());
         }
         (_, Err(error)) => match planned.unjudged(step) {
-            // Its namespace or its definition comes with the same plan, or with an add-on that goes before.
+            // Its namespace or definition is part of the same plan, or of an add-on that is installed before.
             unjudged @ Some(_) => change.unjudged = unjudged,
             None if error.code() == Some(404) && change.created => {
-                change.unjudged = Some("its namespace or definition is not there yet".to_owned());
+                change.unjudged = Some("its namespace or definition does not exist yet".to_owned());
             }
-            None => change.error = Some(explain(error, step).words()),
+            None => {
+                let error = explain(error, step);
+                change.remedy = error.remedy();
+                change.error = Some(error.words());
+            }
         },
     }
     Ok(change)
 }
 
-/// What the API server would make of a step. Fields that others hold and may keep are left out, as the apply does.
+/// The result of a step on the API server. Fields that others hold and may keep are left out, as the apply does.
 async fn dry_run(
     cluster: &Cluster,
     step: &Step,
@@ -174,7 +179,7 @@ async fn dry_run(
     send(&Arc::new(object), true).await
 }
 
-/// The whole live object; `None` where it is not there.
+/// The whole live object; `None` where it does not exist.
 async fn live(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
     let call = Call::get(&Collection::of(&step.target), &step.target.key.name, JSON);
     match cluster.send::<Value>(call).await {

@@ -1,5 +1,5 @@
-//! Which kinds the cluster serves: aggregated discovery, two requests; one request a group version where the server
-//! does not know it. A group whose server does not answer is left out (or stale) and is not an error.
+//! The kinds that the cluster serves: aggregated discovery, two requests; one request for each group version where the server
+//! does not support it. A group whose server does not answer is left out (or stale) and is not an error.
 
 mod cache;
 
@@ -20,7 +20,7 @@ use super::error::EngineError;
 use super::meta::or_default;
 use super::request::{Call, JSON};
 
-/// Newest first, plain discovery last: an old server answers with what it knows.
+/// Newest first, plain discovery last: an old server answers with the newest that it supports.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                           application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,\
                           application/json";
@@ -34,7 +34,7 @@ pub(super) async fn discover(cluster: &Cluster) -> Result<KindTable, EngineError
     Ok(table)
 }
 
-/// Asks the server for the served kinds of all named groups: those of definitions among them.
+/// Asks the server for the served kinds of the named groups, of definitions too.
 pub(super) async fn discover_groups(cluster: &Cluster) -> Result<KindTable, EngineError> {
     let mut table = KindTable::default();
     insert(cluster, &mut table, read(cluster, "/apis").await?).await;
@@ -57,7 +57,7 @@ async fn insert(cluster: &Cluster, table: &mut KindTable, document: Document) {
     }
 }
 
-/// What `/api` and `/apis` answer.
+/// The response of `/api` and `/apis`.
 #[derive(Deserialize)]
 #[serde(tag = "kind")]
 enum Document {

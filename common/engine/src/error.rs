@@ -1,8 +1,10 @@
-//! What can go wrong between us and a cluster, as the exit codes tell it apart.
+//! What can go wrong between us and a cluster, as far as the exit codes distinguish it.
 
 pub(super) mod classify;
 
+use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
+use common::plan::changes::Remedy;
 
 /// An error of the engine. Display names the object or request; the source stays in the chain.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +31,7 @@ pub enum EngineError {
         verb: &'static str,
         /// `deployments.apps in namespace shop`.
         resource: String,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
     /// Denied at admission (webhook or policy): exit 6.
@@ -37,16 +39,14 @@ pub enum EngineError {
     Denied {
         /// The object that was denied.
         object: String,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
     /// Another client holds the lock: exit 4.
-    #[error(
-        "{installation} is being changed by {holder} since {since}; wait for it, or take over with --steal-lock"
-    )]
+    #[error("{installation} is being changed by {holder} since {since}")]
     Locked {
-        /// `namespace/name`.
-        installation: String,
+        /// The installation.
+        installation: InstallationName,
         /// Who holds it.
         holder: String,
         /// RFC 3339.
@@ -56,11 +56,23 @@ pub enum EngineError {
     #[error("{key}: {message}")]
     Conflict {
         /// The object.
-        key: ObjectKey,
-        /// Who owns it, and the way out.
+        key: Box<ObjectKey>,
+        /// Who owns it.
         message: String,
+        /// What the user can do about it.
+        remedy: Option<Remedy>,
     },
-    /// Other managers own fields of an apply, before it is decided what becomes of them: exit 4.
+    /// An object cannot be changed in place, and was not allowed to be recreated: exit 1.
+    #[error("{key}: {message}")]
+    Unchangeable {
+        /// The object.
+        key: Box<ObjectKey>,
+        /// The fields, and the server's rules for them.
+        message: String,
+        /// What the user can do about it.
+        remedy: Remedy,
+    },
+    /// Other managers own fields of an apply, before it is decided whether they are taken: exit 4.
     #[error("{object}: {}", fields(.causes))]
     FieldConflict {
         /// The object.
@@ -86,7 +98,7 @@ pub enum EngineError {
     },
     /// Our CustomResourceDefinitions are not installed.
     #[error(
-        "the definitions of {0} are not installed in this cluster; run: kubectl addons init",
+        "the definitions of {0} are not installed in this cluster",
         common::api::names::GROUP
     )]
     NotInitialised,
@@ -95,7 +107,7 @@ pub enum EngineError {
     Api {
         /// Object or request.
         what: String,
-        /// The server's words.
+        /// The server's message.
         message: String,
         /// HTTP status.
         code: u16,
@@ -120,10 +132,10 @@ pub enum StaleReason {
     /// The record is gone.
     #[error("it was uninstalled")]
     Uninstalled,
-    /// Another version is installed, or the inventory is another one.
+    /// Another version is installed, or the inventory changed.
     #[error("another client installed or upgraded it")]
     Installed,
-    /// Another spec.
+    /// The spec changed.
     #[error("its spec was changed")]
     SpecChanged,
     /// Created meanwhile, with another spec than the plan's.
@@ -132,8 +144,8 @@ pub enum StaleReason {
     /// The lease ran out before a renewal was answered.
     #[error("our lock could not be renewed in time")]
     LockExpired,
-    /// Our operation is no longer in the record, and no other is.
-    #[error("our lock was taken away")]
+    /// Our operation is no longer in the record, and there is no other one.
+    #[error("our lock was removed")]
     LockRemoved,
 }
 
@@ -142,7 +154,7 @@ pub enum StaleReason {
 pub struct FieldCause {
     /// `spec.selector`.
     pub field: String,
-    /// The server's words.
+    /// The server's message.
     pub message: String,
 }
 
@@ -164,12 +176,22 @@ impl EngineError {
             Self::Forbidden { .. } | Self::Denied { .. } => Some(403),
             Self::NotInitialised => Some(404),
             Self::Conflict { .. } | Self::FieldConflict { .. } => Some(409),
-            Self::Immutable { .. } => Some(422),
+            Self::Immutable { .. } | Self::Unchangeable { .. } => Some(422),
             _ => None,
         }
     }
 
-    /// Whether the object is not there, or its kind is not served.
+    /// What the user can do about it.
+    #[must_use]
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::Conflict { remedy, .. } => *remedy,
+            Self::Unchangeable { remedy, .. } => Some(*remedy),
+            _ => None,
+        }
+    }
+
+    /// Whether the object does not exist, or its kind is not served.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Api { code: 404, .. })
@@ -177,7 +199,7 @@ impl EngineError {
 
     /// Whether the kind is not served: then no object is named.
     pub(super) fn is_unserved(&self) -> bool {
-        // Of a group version that is not known, and of a kind in one that is (apimachinery, errors.go).
+        // Messages about an unknown group version, and about an unknown kind in a known one (apimachinery, errors.go).
         const WORDS: [&str; 2] = [
             "404 page not found",
             "the server could not find the requested resource",
@@ -191,11 +213,12 @@ impl EngineError {
         self.code() == Some(409)
     }
 
-    /// The words of the error for a list that names the object already, with what caused it.
+    /// The error for a list that names the object already, with its cause.
     pub(super) fn words(&self) -> String {
         match self {
             Self::Api { message, .. }
             | Self::Conflict { message, .. }
+            | Self::Unchangeable { message, .. }
             | Self::Denied { message, .. } => message.clone(),
             Self::FieldConflict { causes, .. } | Self::Immutable { causes, .. } => fields(causes),
             Self::Unreachable { source, .. } => format!("{self}: {source}"),

@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use common::manifest::key::ObjectKey;
 use common::plan::Action;
+use common::plan::changes::Remedy;
 use common::readiness::Readiness;
 
-use super::report::Settled;
+use super::report::{Failure, Settled};
 
 /// What happens, as it happens. Sent in order; a receiver only prints.
 #[derive(Clone, Debug, Serialize)]
@@ -40,7 +41,7 @@ pub enum Event {
     Warning {
         /// The object.
         key: ObjectKey,
-        /// The server's words, or why a namespace stays.
+        /// The server's message, or why a namespace stays.
         message: String,
     },
     /// A field that another manager held was taken or left.
@@ -49,7 +50,20 @@ pub enum Event {
     Failed {
         /// The object.
         key: ObjectKey,
-        /// The server's words, or the reason of its readiness.
+        /// The server's message, or the reason of its readiness.
         message: String,
+        /// What the user can do about it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        remedy: Option<Remedy>,
     },
+}
+
+impl Event {
+    pub(super) fn failed(failure: &Failure, remedy: Option<Remedy>) -> Self {
+        Self::Failed {
+            key: failure.key.clone(),
+            message: failure.message.clone(),
+            remedy,
+        }
+    }
 }

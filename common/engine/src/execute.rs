@@ -1,4 +1,4 @@
-//! Does what the plans of a command say: record, apply in the order of the graph, wait, prune, record.
+//! Executes the plans of a command: record, apply in the order of the graph, wait, prune, record.
 
 mod helm;
 mod operation;
@@ -23,7 +23,7 @@ use operation::Operation;
 use scheduler::Scheduler;
 
 /// Runs the plans of a command at the same time, each object when `graph` lets it begin (its parts are the `tasks`).
-/// What became of each task, in their order. `events` hears of every task by its index.
+/// Returns the result of each task, in their order. `events` gets the events of every task with its index.
 ///
 /// A record without resourceVersion is created, one with another spec, labels, annotations or finalizers than the stored one
 /// is replaced (both before the first write to other objects; the API server's admission may refuse here:
@@ -31,7 +31,7 @@ use scheduler::Scheduler;
 /// For an uninstallation the record is deleted last (its admission is asked first). Locks are taken one after another in the
 /// order of their names, so that two clients never wait for each other.
 ///
-/// What fails stops what comes after it in the graph, and the prune of its own add-on; nothing else.
+/// A failure stops what comes after it in the graph, and the prune of its own add-on; nothing else.
 ///
 /// A task that finds nothing to do (an empty plan, the same target, an unchanged spec) reads the record once and
 /// writes nothing. One that had to wait for another holder who did the same reports that one's result.
@@ -39,8 +39,8 @@ use scheduler::Scheduler;
 /// Dropping the future leaves records from which the next run continues, at the latest 15 s later.
 ///
 /// # Errors
-/// Of single tasks: errors before or in the record ([`EngineError::Stale`] where it moved under the plan,
-/// [`EngineError::Locked`]). What happens to single objects is told in the [`Report`].
+/// Of single tasks: errors before or in the record ([`EngineError::Stale`] where it changed after the plan,
+/// [`EngineError::Locked`]). What happens to single objects is in the [`Report`].
 pub async fn execute(
     cluster: &Cluster,
     tasks: &[Task<'_>],
@@ -51,7 +51,7 @@ pub async fn execute(
     let begun = Instant::now();
     // A time-out of centuries counts as none; the sum must not overflow.
     let deadline = begun + options.timeout.min(Duration::from_secs(365 * 24 * 3600));
-    let tellers: Vec<_> = (0..tasks.len())
+    let reporters: Vec<_> = (0..tasks.len())
         .map(|part| move |event| events(part, event))
         .collect();
     let (news, inbox) = mpsc::unbounded_channel();
@@ -60,7 +60,7 @@ pub async fn execute(
     let scheduling = scheduler.run(inbox, handles);
 
     let turn = Mutex::new(());
-    let parts = tasks.iter().zip(outboxes).zip(&tellers).enumerate();
+    let parts = tasks.iter().zip(outboxes).zip(&reporters).enumerate();
     let mut operations: Vec<_> = parts
         .map(|(part, ((task, applied), events))| {
             let operation = Operation {

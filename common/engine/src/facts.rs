@@ -14,7 +14,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::listing;
 
-/// Facts of a cluster, as far as they were asked for.
+/// Facts of a cluster, as far as they were read.
 #[derive(Debug, Default)]
 pub struct Facts {
     /// Group and kind → whether it has a subresource `status`.
@@ -30,7 +30,7 @@ pub struct Facts {
 impl Facts {
     /// Everything that the readiness of these objects depends on: discovery, one LIST of the StorageClasses, and one of the
     /// EndpointSlices of each namespace that a webhook configuration calls; nothing where no object needs it. What cannot be
-    /// read is left out of the judgement.
+    /// read is left out of the verdict.
     pub async fn of(cluster: &Cluster, objects: impl Iterator<Item = &Value>) -> Self {
         let mut facts = Self::default();
         for object in objects {

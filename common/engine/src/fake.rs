@@ -1,4 +1,4 @@
-//! A fake API server for tests: it gives prepared answers in order and remembers what it was asked.
+//! A fake API server for tests: it gives prepared responses in order and records the requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::cluster::{Cluster, ClusterOptions};
 
-/// A prepared answer; `None` = the connection breaks.
+/// A prepared response; `None` = the connection breaks.
 pub(super) type Reply = Option<(u16, &'static [(&'static str, &'static str)], Value)>;
 
-/// What a fake server was asked.
+/// The requests of a fake server.
 #[derive(Clone, Default)]
 pub(super) struct Asked(Arc<Mutex<Vec<(String, Value)>>>);
 

@@ -1,4 +1,4 @@
-//! Why a deleted object is still there: asked only after the time-out.
+//! Why a deleted object still exists: searched only after the time-out.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use super::request::{Call, JSON};
 const CLEANUP_OF_DEFINITIONS: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// Workloads of a kind, and objects of a definition, that are looked at.
 const LOOKED_AT: &str = "500";
-/// The whole search: the operation is over its time already.
+/// Bound of the whole search: the operation has already timed out.
 const BOUND: Duration = Duration::from_secs(5);
 const WORKLOADS: [(&str, &str); 3] = [
     ("Deployment", "deployments"),
@@ -28,7 +28,7 @@ const WORKLOADS: [(&str, &str); 3] = [
     ("DaemonSet", "daemonsets"),
 ];
 
-/// What holds an object, who likely lets go of it, and the way out.
+/// What holds an object, which controller likely releases it, and what to do.
 pub(super) async fn reason(
     cluster: &Cluster,
     collection: &Collection,
@@ -38,7 +38,7 @@ pub(super) async fn reason(
     let search = search(cluster, collection, name);
     match timeout(BOUND, search).await {
         Ok(Ok(reason)) if !reason.is_empty() => reason,
-        // No right to look, no answer, or it was just released: what is known.
+        // It may not be read, does not answer, or was just released: report what is known.
         _ => format!("held by finalizer {}", finalizers.join(", ")),
     }
 }
@@ -66,7 +66,7 @@ async fn search(
     Ok(format!("{prefix}{words}"))
 }
 
-/// The first object of a definition that is going and held, and how it is called.
+/// The first object of a definition that is being deleted and held, and its key.
 async fn first_held(
     cluster: &Cluster,
     definition: &Value,
@@ -91,7 +91,7 @@ async fn first_held(
     }))
 }
 
-/// What may run a controller; kinds that we may not list are left out.
+/// Workloads that may run a controller; kinds that we may not list are left out.
 async fn workloads(cluster: &Cluster) -> Vec<Workload> {
     let lists = WORKLOADS.map(async |(kind, plural)| {
         let collection = Collection::known("apps/v1", kind, plural, None);
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(
             reason,
             "its objects go first: shop/Till front is held by finalizer till-controller.example/x; Deployment \
-             shop/till-controller, which likely takes it off, runs; why it does not: kubectl logs -n shop \
+             shop/till-controller, which likely removes it, is running; see why it does not: kubectl logs -n shop \
              deployment/till-controller"
         );
         assert_eq!(asked.lines().len(), 5);

@@ -1,4 +1,4 @@
-//! Who the API server thinks we are, and which cluster it is.
+//! The user that the API server sees, and the identity of the cluster.
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use serde_json::json;
@@ -32,7 +32,7 @@ pub async fn whoami(cluster: &Cluster) -> Result<Requester, EngineError> {
     })
 }
 
-/// uid of the namespace kube-system, which tells clusters apart (semantics 6).
+/// uid of the namespace kube-system, which identifies the cluster (semantics 6).
 ///
 /// # Errors
 /// Those of the request; a cluster without that namespace.
@@ -42,7 +42,7 @@ pub async fn cluster_uid(cluster: &Cluster) -> Result<String, EngineError> {
         Some(metadata) => Ok(metadata.uid),
         None => Err(EngineError::Api {
             what: format!("Namespace {NAMESPACE}"),
-            message: "it is not there, and nothing else tells this cluster from another".to_owned(),
+            message: "it does not exist, and nothing else identifies the cluster".to_owned(),
             code: 404,
         }),
     }

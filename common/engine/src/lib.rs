@@ -1,18 +1,18 @@
-//! The engine: the only writer of a cluster. It reads what the core needs to decide, and does what a plan says.
+//! The engine: the only writer of a cluster. It reads what the core needs to decide, and executes plans.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | [`cluster`], `discovery` | one connection; which kinds are served |
-//! | `address`, `request`, `create`, `listing`, `meta`, [`error`] | where a request goes, how often it is tried, what an answer or a refusal means |
+//! | `address`, `request`, `create`, `listing`, `meta`, [`error`] | paths, retries, and what a response or a refusal means |
 //! | [`snapshot`], `autoscaler`, [`definitions`] | live metadata of the wanted and recorded objects; who sets their replicas; what changed definitions do to live objects |
 //! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `delete`, `holder`, [`namespace`] | what an operation does |
 //! | [`required`] | whether the types that an add-on requires are served |
-//! | [`blockers`], [`facts`] | why an object does not get ready; what its readiness depends on besides itself |
-//! | `task`, `event`, `report` | what is asked for, what happens meanwhile, what became of it |
-//! | [`mod@diff`] | what it would change, field by field |
+//! | [`blockers`], [`facts`] | why an object does not get ready; what else its readiness depends on |
+//! | `task`, `event`, `report` | input, events and result of an operation |
+//! | [`mod@diff`] | what a plan would change, field by field |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
-//! | [`template_facts`] | what templates are told of a cluster |
+//! | [`template_facts`] | the data of a cluster that templates use |
 //! | [`live`], [`secret`], [`identity`] | whole live objects of installations; Secrets by reference; who we are |
 
 mod address;

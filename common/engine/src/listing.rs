@@ -12,7 +12,7 @@ use super::request::{Call, JSON};
 /// Objects of one page.
 const PAGE: &str = "100";
 
-/// What a LIST answers.
+/// The response of a LIST.
 #[derive(Deserialize)]
 #[serde(bound = "T: DeserializeOwned")]
 pub(super) struct Page<T> {
@@ -40,7 +40,7 @@ pub(super) async fn all<T: DeserializeOwned>(
         }
         let page = match cluster.send::<Page<T>>(call).await {
             Ok(answer) => answer.object,
-            // The server forgot the place: from the start.
+            // The continue token expired: the list begins again.
             Err(error) if error.code() == Some(410) && !next.is_empty() => {
                 found.clear();
                 next.clear();

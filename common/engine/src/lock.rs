@@ -1,6 +1,6 @@
 //! The lock on an installation: `status.operation`, set together with the union inventory in one write (semantics 13).
 //!
-//! Whoever loses the 409 reads again. A live holder is waited for, an expired one is followed. The holder renews every
+//! A client that loses with a 409 reads again. A live holder is waited for, an expired one is replaced. The holder renews every
 //! third of its lease and stops before the lease is over, by its own monotonic clock.
 
 use std::time::Duration;
@@ -18,12 +18,12 @@ use super::event::Event;
 use super::task::ExecuteOptions;
 use super::{random, record};
 
-/// How long a silent holder keeps the lock.
+/// How long a holder that does not renew keeps the lock.
 pub(super) const LEASE_SECONDS: u32 = 15;
 const LEASE: Duration = Duration::from_secs(LEASE_SECONDS as u64);
-/// Renewals a lease.
+/// Renewals in one lease.
 const RENEWALS: u32 = 3;
-/// The holder stops this long before others may follow.
+/// The holder stops this long before others may take over.
 const MARGIN: Duration = Duration::from_secs(2);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// Whether the lock of a record is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Availability {
-    /// No operation, or one whose holder fell silent.
+    /// There is no operation, or its holder did not renew it.
     Free,
     /// Held by a live client.
     Held {
@@ -81,7 +81,7 @@ pub(super) async fn wait_until_free(
             };
         if !options.wait_for_lock || Instant::now() + pause > deadline {
             return Err(EngineError::Locked {
-                installation: record::display_name(&stored),
+                installation: record::name(&stored),
                 holder,
                 since,
             });
@@ -98,7 +98,7 @@ pub(super) async fn wait_until_free(
     }
 }
 
-/// The record as it stands now. [`EngineError::Stale`] where it is gone or another one of its name.
+/// The record as it is now. [`EngineError::Stale`] where it is gone or was created again.
 pub(super) async fn reread(
     cluster: &Cluster,
     known: &AddonInstallation,
@@ -110,15 +110,15 @@ pub(super) async fn reread(
         .ok_or_else(|| stale(known, StaleReason::Uninstalled))
 }
 
-/// The error for a record that moved under a plan.
+/// The error for a record that changed after the plan was made.
 pub(super) fn stale(record: &AddonInstallation, what: StaleReason) -> EngineError {
     EngineError::Stale {
-        installation: record::display_name(record),
+        installation: record::name(record).to_string(),
         what,
     }
 }
 
-/// A held lock: the record as we wrote it last.
+/// A held lock: the record as we last wrote it.
 #[derive(Debug)]
 pub(super) struct Lock {
     /// The record with our operation in its status.
@@ -130,7 +130,7 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Writes `status` (with the union inventory) and our operation into the record: the lock and the journal are one
-    /// write. A 409 is the caller's to judge: another client was faster.
+    /// write. The caller handles a 409: another client was faster.
     pub(super) async fn acquire(
         cluster: &Cluster,
         mut record: AddonInstallation,
@@ -143,7 +143,7 @@ impl Lock {
         record.status = Some(status);
         match record::put_status(cluster, &mut record).await {
             Ok(()) => {}
-            // The answer to an earlier try may have been lost: then it is our own operation that is in the way.
+            // The response to an earlier try may have been lost: then the operation in the record is our own.
             Err(error) if error.is_conflict() => {
                 let found = reread(cluster, &record).await?;
                 let status = found.status.as_ref();
@@ -161,7 +161,7 @@ impl Lock {
         })
     }
 
-    /// Renews for ever; returns only when the lock is lost, or cannot be renewed before it would expire.
+    /// Renews until the lock is lost, or cannot be renewed before it would expire; only then it returns.
     pub(super) async fn keep(&mut self, cluster: &Cluster) -> EngineError {
         loop {
             sleep_until(self.renewed + LEASE / RENEWALS).await;
@@ -211,7 +211,7 @@ impl Lock {
                 Err(error) if error.is_conflict() => {
                     let found = reread(cluster, &self.record).await?;
                     if written(&found) == written(&next) {
-                        // Our write came through, only its answer was lost.
+                        // Our write succeeded, only its response was lost.
                         self.record = found;
                         return Ok(());
                     }
@@ -229,7 +229,7 @@ impl Lock {
     fn lost(&self, operation: Option<&Operation>) -> EngineError {
         match operation {
             Some(operation) => EngineError::Locked {
-                installation: record::display_name(&self.record),
+                installation: record::name(&self.record),
                 holder: operation.holder.clone(),
                 since: operation.started_at.0.to_string(),
             },
@@ -238,7 +238,7 @@ impl Lock {
     }
 }
 
-/// The status as the server keeps it: whole seconds, nothing that is empty.
+/// The status as the server stores it: times in whole seconds, without empty fields.
 fn written(record: &AddonInstallation) -> Option<serde_json::Value> {
     serde_json::to_value(&record.status).ok()
 }

@@ -90,7 +90,7 @@ fn replica_writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Wri
     Ok(writers.collect())
 }
 
-/// What an object goes with.
+/// The owner that an object is deleted with.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OwnerReference {
@@ -106,6 +106,6 @@ pub(super) struct OwnerReference {
 pub(super) struct ListMetadata {
     pub(super) resource_version: String,
     pub(super) r#continue: String,
-    /// Objects behind this page; 0 where the server does not tell.
+    /// Objects after this page; 0 where the server does not say.
     pub(super) remaining_item_count: usize,
 }

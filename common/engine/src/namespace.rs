@@ -1,4 +1,4 @@
-//! The target namespace: created before the first object, removed after the last one where it is surely only ours
+//! The target namespace: created before the first object, deleted after the last one where certainly only we use it
 //! (semantics 7).
 
 use std::collections::BTreeSet;
@@ -24,11 +24,11 @@ use super::event::Event;
 use super::meta::{Metadata, Partial};
 use super::request::{Call, MERGE_PATCH, METADATA};
 use super::snapshot::{namespace_collection, read_all, read_one};
-use super::wait::teller;
+use super::wait::reporter;
 use super::{create, record};
 
 const PAUSE: Duration = Duration::from_secs(1);
-/// What every namespace has, and what controllers take away by themselves.
+/// What every namespace has, and what controllers remove by themselves.
 const HARMLESS: &[(&str, &str, Option<&str>)] = &[
     ("", "ConfigMap", Some("kube-root-ca.crt")),
     ("", "ServiceAccount", Some("default")),
@@ -46,7 +46,7 @@ pub(super) fn key(name: &str) -> ObjectKey {
     }
 }
 
-/// Makes sure that a namespace is there that is not part of any add-on (the one that holds the records).
+/// Creates a namespace that is not part of any add-on (the one of the records) where it does not exist.
 ///
 /// # Errors
 /// Those of the request.
@@ -55,7 +55,7 @@ pub async fn ensure(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
     post(cluster, name, &object).await.map(|_| ())
 }
 
-/// Marks a namespace that is there as one that holds core installations: from then on its deletion is guarded
+/// Marks an existing namespace as one that holds core installations: from then on its deletion is guarded
 /// (semantics 14).
 ///
 /// # Errors
@@ -68,8 +68,8 @@ pub async fn hold_core(cluster: &Cluster, name: &str) -> Result<(), EngineError>
     cluster.send::<Partial>(call).await.map(|_| ())
 }
 
-/// Creates the target namespace with our marks. Its uid where it is ours; `None` where another client was faster. One that
-/// is being deleted is waited for until `deadline`.
+/// Creates the target namespace with our marks. Returns its uid where it is ours; `None` where another client was faster. A
+/// namespace that is being deleted is waited for until `deadline`.
 pub(super) async fn create(
     cluster: &Cluster,
     name: &str,
@@ -87,13 +87,13 @@ pub(super) async fn create(
             "annotations": {names::ANNOTATION_INSTALLATION: installation.to_string()},
         },
     });
-    let tell = teller(events);
+    let report = reporter(events);
     loop {
         if let Some(created) = post(cluster, name, &object).await? {
             return Ok(Some(created.uid));
         }
         match read_one(cluster, &namespace_collection(), name).await? {
-            // Ours from an earlier try whose answer was lost.
+            // Ours from an earlier try whose response was lost.
             Some(found) if found.deletion_timestamp.is_none() => {
                 let ours = found.labels.get(names::LABEL_OWNER) == Some(&owner);
                 return Ok(ours.then_some(found.uid));
@@ -111,7 +111,7 @@ pub(super) async fn create(
                     status: Status::Terminating,
                     message: "the one of that name is still being deleted".to_owned(),
                 };
-                tell(&key(name), &readiness);
+                report(&key(name), &readiness);
                 sleep(PAUSE).await;
             }
             None => {}
@@ -119,8 +119,8 @@ pub(super) async fn create(
     }
 }
 
-/// Completes the status of an operation that follows one which was cut off right after it had asked for the namespace: our
-/// label tells whether it was created for us, and its uid is recorded as if that one had come to its end.
+/// Completes the status of an operation after one that was interrupted right after the creation of the namespace: our
+/// label shows that it was created for us, and its uid is recorded as that operation would have done.
 pub(super) async fn identify(
     cluster: &Cluster,
     installation: &InstallationName,
@@ -139,7 +139,7 @@ pub(super) async fn identify(
     Ok(())
 }
 
-/// Posts a namespace; `None` where there is one.
+/// Posts a namespace; `None` where it exists.
 async fn post(
     cluster: &Cluster,
     name: &str,
@@ -155,14 +155,14 @@ async fn post(
 /// What became of a namespace that we created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
-    /// It is gone or going.
+    /// It is gone or being deleted.
     Removed,
     /// It stays, and why.
     Kept(String),
 }
 
-/// Removes the namespace that we created, where no one else uses it and nothing is left in it but what goes with the
-/// objects that were just deleted (`deleted`: their uids): pods of a Deployment need not be waited for.
+/// Deletes the namespace that we created, where no other installation uses it and nothing is left in it but objects that are
+/// deleted with the ones just deleted (`deleted`: their uids): pods of a Deployment need not be waited for.
 pub(super) async fn remove(
     cluster: &Cluster,
     created: &CreatedNamespace,
@@ -205,7 +205,7 @@ pub(super) async fn remove(
     Ok(Removal::Removed)
 }
 
-/// Another installation that has to do with a namespace.
+/// Another installation that uses a namespace.
 async fn other_user(
     cluster: &Cluster,
     name: &str,
@@ -227,7 +227,7 @@ async fn other_user(
         .iter()
         .filter(|other| other.uid() != record.uid())
         .find(|other| uses(other))
-        .map(record::display_name))
+        .map(|other| record::name(other).to_string()))
 }
 
 /// An object that is left in a namespace.
@@ -237,7 +237,7 @@ struct Leftover {
     metadata: Metadata,
 }
 
-/// What will not go by itself: neither being deleted, nor owned by what was deleted or goes too.
+/// Whether it stays: it is neither being deleted nor owned by an object that was deleted.
 fn foreign(mut left: Vec<Leftover>, mut gone: BTreeSet<String>) -> Vec<String> {
     loop {
         let before = left.len();
@@ -273,9 +273,9 @@ fn in_it(foreign: &[String]) -> String {
     format!("{}{more} {are} in it", named.join(", "))
 }
 
-/// What is in a namespace but for what every namespace has: one metadata LIST for every kind that it can hold.
+/// The objects in a namespace, except those that every namespace has: one metadata LIST for every kind that it can hold.
 async fn leftovers(cluster: &Cluster, name: &str) -> Result<Vec<Leftover>, EngineError> {
-    // A kind that came since the table was cached could hide objects of others.
+    // A kind that was added after the table was cached could hide objects of others.
     cluster.forget_kinds().await;
     let kinds = cluster.kinds(&BTreeSet::new()).await?;
     let collections: Vec<Collection> = kinds
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_goes_with_ours_may_be_left() {
+    fn only_dependents_of_deleted_objects_may_be_left() {
         let deleted = || BTreeSet::from(["deployment".to_owned()]);
         let pod = leftover("pod", Some("set"), false);
         let set = leftover("set", Some("deployment"), false);
@@ -369,7 +369,7 @@ mod tests {
         }
     }
 
-    /// What stands in the record afterwards, where the live namespace carries this label.
+    /// What is recorded afterwards, where the live namespace has this label.
     async fn identified(before: &str, owner: Option<&str>) -> Option<String> {
         let live =
             json!({"metadata": {"name": "a", "uid": "u", "labels": {names::LABEL_OWNER: owner}}});

@@ -1,5 +1,5 @@
-//! Deletes what a plan names: group after group, each object with the precondition of its uid, and releases the fields
-//! of objects that were there before us.
+//! Deletes the objects that a plan names: group after group, each with the precondition of its uid, and releases the fields
+//! of objects that existed before us.
 
 use futures::StreamExt as _;
 use futures::future::join_all;
@@ -28,7 +28,7 @@ use super::snapshot::read_one;
 pub(super) struct Pruned {
     /// Deleted, by us or before.
     pub(super) deleted: Vec<ObjectKey>,
-    /// No longer the object that was ours: forgotten.
+    /// No longer the object that was ours: it is forgotten.
     pub(super) foreign: Vec<ObjectKey>,
     /// Refused.
     pub(super) failed: Vec<Failure>,
@@ -38,9 +38,9 @@ pub(super) struct Pruned {
     pub(super) held: Vec<(ObjectKey, Readiness)>,
 }
 
-/// Deletes group after group. A group begins when the objects of the one before that an add-on's finalizer holds are
-/// gone: their controller may be what goes next. Those of the last one are waited for, too: who is told that all is gone
-/// shall find nothing.
+/// Deletes group after group. A group begins when those objects of the one before that an add-on's finalizer holds are
+/// gone: their controller may be in the next group. The last group is waited for, too: after the report of a deletion
+/// the objects are really gone.
 pub(super) async fn prune(
     cluster: &Cluster,
     groups: &[Vec<Deletion>],
@@ -103,10 +103,7 @@ async fn delete_group<'a>(
             }
             Err(error) => {
                 let failure = Failure::of(key, &error);
-                events(Event::Failed {
-                    key: failure.key.clone(),
-                    message: failure.message.clone(),
-                });
+                events(Event::failed(&failure, error.remedy()));
                 pruned.failed.push(failure);
             }
         }
@@ -114,7 +111,7 @@ async fn delete_group<'a>(
     held
 }
 
-/// Waits until a deleted object is gone; what holds it where it is not at the deadline.
+/// Waits until a deleted object is gone; returns what holds it where it is not at the deadline.
 async fn until_gone(
     cluster: &Cluster,
     deletion: &Deletion,
@@ -166,8 +163,8 @@ pub(super) async fn release(cluster: &Cluster, plan: &InstallationPlan) -> Vec<F
     released.into_iter().flatten().collect()
 }
 
-/// An apply of nothing: what only we set goes, and our marks. The uid keeps it from creating the object again. Where the
-/// object would be invalid without our fields, only the marks go.
+/// An apply without fields removes what only we set, and our marks. The uid keeps it from creating the object again. Where the
+/// object would be invalid without our fields, only the marks are removed.
 async fn release_one(
     cluster: &Cluster,
     target: &Target,

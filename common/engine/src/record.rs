@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use serde_json::json;
 
 use common::api::installation::AddonInstallation;
-use common::api::names;
+use common::api::names::{self, InstallationName};
 
 use super::address::Collection;
 use super::cluster::Cluster;
@@ -44,7 +44,7 @@ pub async fn list(
     listing::all(cluster, &collection(namespace), None).await
 }
 
-/// Writes a new record (spec and metadata) and returns it as the server completed it; `None` where there is one.
+/// Writes a new record (spec and metadata) and returns it as the server completed it; `None` where one exists.
 pub(super) async fn create(
     cluster: &Cluster,
     wanted: &AddonInstallation,
@@ -72,7 +72,7 @@ pub(super) async fn replace(
     Ok(cluster.send(call).await?.object)
 }
 
-/// The one write of a status: the whole object at its resourceVersion, which is then the answer's.
+/// The only write of a status: the whole object at its resourceVersion, which is then the response's.
 pub(super) async fn put_status(
     cluster: &Cluster,
     record: &mut AddonInstallation,
@@ -87,7 +87,7 @@ pub(super) async fn put_status(
     Ok(())
 }
 
-/// Deletes a record, if it is still this one at this resourceVersion; one that is gone is deleted.
+/// Deletes a record, if it still has this uid and resourceVersion; one that is gone counts as deleted.
 pub(super) async fn delete(
     cluster: &Cluster,
     record: &AddonInstallation,
@@ -117,10 +117,12 @@ pub(super) async fn delete(
     }
 }
 
-/// `namespace/name`, as errors spell it.
-pub(super) fn display_name(record: &AddonInstallation) -> String {
-    let namespace = record.namespace().unwrap_or_default();
-    format!("{namespace}/{}", record.name_any())
+/// Namespace and name of a record; its Display is how errors spell it.
+pub(super) fn name(record: &AddonInstallation) -> InstallationName {
+    InstallationName {
+        namespace: record.namespace().unwrap_or_default(),
+        name: record.name_any(),
+    }
 }
 
 fn collection(namespace: Option<&str>) -> Collection {
@@ -134,7 +136,7 @@ fn collection(namespace: Option<&str>) -> Collection {
 
 fn body(record: &AddonInstallation) -> Result<Vec<u8>, EngineError> {
     serde_json::to_vec(record).map_err(|error| EngineError::Api {
-        what: display_name(record),
+        what: name(record).to_string(),
         message: error.to_string(),
         code: 0,
     })

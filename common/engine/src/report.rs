@@ -11,7 +11,7 @@ use common::readiness::{Readiness, Status};
 
 use super::error::EngineError;
 
-/// What happened, with the same counts that the plan announced.
+/// The result, with the same counts that the plan announced.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -27,7 +27,7 @@ pub struct Report {
     pub pruned: Vec<ObjectKey>,
     /// Objects left in place on purpose.
     pub retained: Vec<ObjectKey>,
-    /// Objects that were as wanted.
+    /// Objects that were up to date.
     pub unchanged: usize,
     /// Objects that failed: exit 6, 4 or 1, by [`Failure::cause`].
     pub failed: Vec<Failure>,
@@ -42,21 +42,21 @@ pub struct Report {
     pub record: Option<AddonInstallation>,
 }
 
-/// A field that another manager held, and what became of it (semantics 12).
+/// A field that another manager held, and how the conflict was resolved (semantics 12).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Settled {
     /// The object.
     pub key: ObjectKey,
-    /// The field, whose it was, and both values.
+    /// The field, its manager, and both values.
     #[serde(flatten)]
     pub conflict: Conflict,
-    /// What became of it.
+    /// How it was resolved.
     #[serde(flatten)]
     pub settlement: Settlement,
 }
 
-/// What became of a field that another manager held.
+/// How a conflict about a field was resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "settlement")]
 pub enum Settlement {
@@ -84,13 +84,13 @@ impl Settled {
 pub struct Failure {
     /// The object.
     pub key: ObjectKey,
-    /// The server's words, or the reason of its readiness.
+    /// The server's message, or the reason of its readiness.
     pub message: String,
-    /// What stood in the way.
+    /// The category of the failure.
     pub cause: Cause,
 }
 
-/// What stood in the way of an object, as far as the exit code tells it apart (semantics 17).
+/// Categories of failures, as far as the exit code distinguishes them (semantics 17).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Cause {
@@ -103,7 +103,7 @@ pub enum Cause {
 }
 
 impl Failure {
-    /// What the server refused.
+    /// A refusal of the server.
     pub(super) fn of(key: ObjectKey, error: &EngineError) -> Self {
         Self {
             key,
@@ -116,7 +116,7 @@ impl Failure {
         }
     }
 
-    /// What will not get ready by itself.
+    /// An object that will not get ready by itself.
     pub(super) fn of_readiness(key: ObjectKey, readiness: Readiness) -> Self {
         Self {
             key,
@@ -133,7 +133,7 @@ impl Report {
         self.failed.is_empty() && self.skipped.is_empty() && self.not_ready.is_empty()
     }
 
-    /// Takes over what a wait returned: what has failed is a failure, the rest was not ready in time.
+    /// Takes over what a wait returned: objects that have failed are failures, the others were not ready in time.
     pub(super) fn take_pending(&mut self, pending: Vec<(ObjectKey, Readiness)>) {
         for (key, readiness) in pending {
             match readiness.status {

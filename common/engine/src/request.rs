@@ -1,4 +1,4 @@
-//! One request: what is sent, what the answer shall look like, and how often it is tried.
+//! One request: what is sent, which form of response it accepts, and how often it is tried.
 //!
 //! kube's own retry is off: it can hang for minutes and does not know connection errors. Here a request is repeated on
 //! 429 and 503 (the server's Retry-After is kept) and after connection errors, for a short time before the server has ever
@@ -20,7 +20,7 @@ use super::error::{EngineError, classify};
 
 /// Plain JSON.
 pub(super) const JSON: &str = "application/json";
-/// Metadata of one object: the answer to a write stays small, whatever the object is.
+/// Metadata of one object: the response to a write stays small, however large the object is.
 pub(super) const METADATA: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 /// Metadata of a list.
@@ -34,11 +34,11 @@ pub(super) const MERGE_PATCH: &str = "application/merge-patch+json";
 /// JSON patch.
 pub(super) const JSON_PATCH: &str = "application/json-patch+json";
 
-/// How long a server that never answered is tried.
+/// How long a server that has never answered is tried.
 const PATIENCE_BEFORE: Duration = Duration::from_secs(2);
 /// How long a server that has answered before is tried.
 const PATIENCE_AFTER: Duration = Duration::from_secs(20);
-/// Before the second try; the next ones are longer.
+/// Pause before the second try; the next ones are longer.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
@@ -51,7 +51,7 @@ pub(super) struct Call {
     has_body: bool,
     content_type: &'static str,
     accept: &'static str,
-    /// Whether it may not be repeated when it is not known what the server did with it.
+    /// Whether it must not be repeated when it is not known what the server did with it.
     once: bool,
     pub(super) verb: &'static str,
     pub(super) resource: String,
@@ -90,7 +90,7 @@ impl Call {
         }
     }
 
-    /// POST into a collection. Not repeated by itself: the second try would meet what the first one made.
+    /// POST into a collection. It is not repeated by itself: a second try would collide with the result of the first.
     pub(super) fn create(collection: &Collection, name: &str, accept: &'static str) -> Self {
         Self {
             uri: collection.path(),
@@ -167,7 +167,7 @@ impl Call {
         self
     }
 
-    /// Not repeated when it is not known what the server did with it.
+    /// Must not be repeated when it is not known what the server did with it.
     pub(super) fn once(mut self) -> Self {
         self.once = true;
         self
@@ -208,10 +208,10 @@ impl Call {
     }
 }
 
-/// A successful answer.
+/// A successful response.
 #[derive(Debug)]
 pub(super) struct Answer<T> {
-    /// What was answered.
+    /// The object of the response.
     pub(super) object: T,
     /// Whether it was 201.
     pub(super) created: bool,
@@ -219,13 +219,13 @@ pub(super) struct Answer<T> {
     pub(super) warnings: Vec<String>,
 }
 
-/// What one try came to.
+/// The result of one try.
 enum Try<T> {
     Done(Answer<T>),
     Again {
         error: EngineError,
         after: Option<Duration>,
-        /// Whether the server surely did nothing.
+        /// Whether the server certainly did nothing.
         refused: bool,
     },
 }

@@ -1,7 +1,7 @@
 //! Whether the types that an add-on requires are served, and waiting until they are (`requiredResourceTypes`).
 //!
-//! Discovery cannot be watched. What changes it can: definitions and APIServices, of which only the metadata of a change is
-//! read. After a change discovery is asked a few times, for it follows them after a moment, and nothing says when.
+//! Discovery cannot be watched, but what changes it can: definitions and APIServices. Only the metadata of a change is
+//! read. After a change discovery is asked several times, because it is updated a moment later without notice.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use super::error::EngineError;
 use super::served;
 use super::watch::changes;
 
-/// Before discovery is asked after a change; each further pause is twice as long.
+/// Pause before discovery is asked after a change; each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// After this one it has followed, or something else changes.
+/// After the longest pause it is up to date, or something else changes.
 const LONGEST_PAUSE: Duration = Duration::from_secs(4);
 /// How often discovery is asked where changes may not be watched.
 const BLIND_PAUSE: Duration = Duration::from_secs(5);
 
-/// Which of the types are not served. The server is asked where the kinds at hand lack one.
+/// The types that are not served. The server is asked where the known kinds lack one.
 ///
 /// # Errors
 /// Those of discovery.
@@ -41,8 +41,8 @@ pub async fn missing(
     Ok(missing)
 }
 
-/// Waits until all types are served; `tell` hears what is missing, at first and whenever it
-/// gets less. What is still missing after `timeout` is returned.
+/// Waits until all types are served; `report` gets what is missing, at first and whenever it
+/// gets less. Returns what is still missing after `timeout`.
 ///
 /// # Errors
 /// Those of discovery.
@@ -50,18 +50,18 @@ pub async fn wait(
     cluster: &Cluster,
     types: &[ResourceType],
     timeout: Duration,
-    tell: &(dyn Fn(&[ResourceType]) + Send + Sync),
+    report: &(dyn Fn(&[ResourceType]) + Send + Sync),
 ) -> Result<Vec<ResourceType>, EngineError> {
     let deadline = Instant::now() + timeout;
     let mut missing = missing(cluster, types).await?;
     if missing.is_empty() {
         return Ok(missing);
     }
-    tell(&missing);
+    report(&missing);
     let (changed, seen) = watch::channel(());
     let definitions = notice(cluster, served::collection(), &changed);
     let services = notice(cluster, api_services(), &changed);
-    let looking = until_served(cluster, &mut missing, seen, tell);
+    let looking = until_served(cluster, &mut missing, seen, report);
     let waited = timeout_at(deadline, async {
         tokio::select! {
             served = looking => served,
@@ -75,12 +75,12 @@ pub async fn wait(
     }
 }
 
-/// Looks after every change until nothing is missing.
+/// Asks after every change until nothing is missing.
 async fn until_served(
     cluster: &Cluster,
     missing: &mut Vec<ResourceType>,
     mut seen: watch::Receiver<()>,
-    tell: &(dyn Fn(&[ResourceType]) + Send + Sync),
+    report: &(dyn Fn(&[ResourceType]) + Send + Sync),
 ) -> Result<(), EngineError> {
     // The sender lives as long as the watches.
     while seen.changed().await.is_ok() {
@@ -91,7 +91,7 @@ async fn until_served(
             let before = missing.len();
             match look(cluster, missing).await {
                 Ok(()) if missing.is_empty() => return Ok(()),
-                Ok(()) if missing.len() < before => tell(missing),
+                Ok(()) if missing.len() < before => report(missing),
                 Ok(()) => {}
                 // A server that does not answer now is asked again.
                 Err(error) if error.is_uncertain() => {}
@@ -102,7 +102,7 @@ async fn until_served(
     Ok(())
 }
 
-/// Takes out what the server serves now, and what the process and the disk know of it is renewed.
+/// Removes what the server serves now, and renews the kinds in the process and on disk.
 async fn look(cluster: &Cluster, missing: &mut Vec<ResourceType>) -> Result<(), EngineError> {
     if !missing.is_empty() {
         cluster.forget_kinds().await;
@@ -112,7 +112,7 @@ async fn look(cluster: &Cluster, missing: &mut Vec<ResourceType>) -> Result<(), 
     Ok(())
 }
 
-/// Notices every change of a collection; where it may not be watched, something may have changed at any time.
+/// Reports every change of a collection; where it may not be watched, something may have changed at any time.
 async fn notice(cluster: &Cluster, collection: Collection, changed: &watch::Sender<()>) {
     let see = |_| {
         changed.send_replace(());

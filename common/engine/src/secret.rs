@@ -1,4 +1,4 @@
-//! Secrets, read: values and credentials by reference. What is read is kept nowhere.
+//! Secrets, read: values and credentials by reference. Nothing of them is stored.
 
 use k8s_openapi::api::core::v1::Secret;
 

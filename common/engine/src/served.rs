@@ -1,8 +1,8 @@
 //! Waits until definitions are served: established, and in discovery.
 //!
 //! Discovery lists a custom resource only after its definition is established, so one document answers both questions for
-//! all definitions. It cannot be watched; but it is small, whereas a watch on definitions with their status carries a
-//! megabyte. So it is asked, after growing pauses; the definitions themselves are read only where the answer stays out.
+//! all definitions. It cannot be watched, but it is small, whereas a watch on definitions with their status transfers a
+//! megabyte. So it is polled with growing pauses; the definitions themselves are read only when they take long.
 
 use std::time::Duration;
 
@@ -25,18 +25,18 @@ const LOOK_CLOSER: Duration = Duration::from_secs(2);
 /// When they are read again: they are large.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// A definition that shall be served.
+/// A definition that has to be served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Definition {
     pub(super) key: ObjectKey,
     group: String,
     plural: String,
-    /// The kind in its served versions; empty = not known here, one is enough.
+    /// The kind in its served versions; empty = not known here, one version is enough.
     kinds: Vec<Gvk>,
 }
 
 impl Definition {
-    /// Of the definition as it was applied; `None` where it is none.
+    /// Of the applied definition; `None` where the object is not a definition.
     pub(super) fn of(object: &Value) -> Option<Self> {
         let mut definition = Self::named(&ObjectKey::of(object)?)?;
         let kind = object.pointer("/spec/names/kind")?.as_str()?;
@@ -54,7 +54,7 @@ impl Definition {
         Some(definition)
     }
 
-    /// Of its name alone, which is `PLURAL.GROUP`.
+    /// From its name alone, which is `PLURAL.GROUP`.
     pub(super) fn named(key: &ObjectKey) -> Option<Self> {
         if !is_definition(key) {
             return None;
@@ -68,7 +68,7 @@ impl Definition {
         })
     }
 
-    /// Whether it is in the table.
+    /// Whether its kind is in the table.
     fn is_in(&self, table: &KindTable) -> bool {
         if self.kinds.is_empty() {
             let mut kinds = table.iter();
@@ -93,12 +93,12 @@ pub(super) fn collection() -> Collection {
     )
 }
 
-/// Waits until every definition is served; returns those that are not at the deadline, or never will be.
+/// Waits until every definition is served; returns those that are not served at the deadline, or never will be.
 pub(super) async fn wait(
     cluster: &Cluster,
     mut pending: Vec<Definition>,
     deadline: Instant,
-    tell: &(dyn Fn(&ObjectKey, &Readiness) + Send + Sync),
+    report: &(dyn Fn(&ObjectKey, &Readiness) + Send + Sync),
 ) -> Vec<(ObjectKey, Readiness)> {
     let begun = Instant::now();
     let mut pause = FIRST_PAUSE;
@@ -117,7 +117,7 @@ pub(super) async fn wait(
             Ok(table) => pending.retain(|definition| {
                 let is_served = definition.is_in(&table);
                 if is_served {
-                    tell(&definition.key, &readiness(Status::Current, "served"));
+                    report(&definition.key, &readiness(Status::Current, "served"));
                 }
                 !is_served
             }),
@@ -136,7 +136,7 @@ pub(super) async fn wait(
             let mut still = Vec::new();
             for definition in pending {
                 let reason = reason(cluster, &definition).await;
-                tell(&definition.key, &reason);
+                report(&definition.key, &reason);
                 match reason.status {
                     Status::Failed => failed.push((definition.key, reason)),
                     _ => still.push(definition),
@@ -148,7 +148,7 @@ pub(super) async fn wait(
     failed
 }
 
-/// What the definition itself says.
+/// What the definition's own status says.
 async fn reason(cluster: &Cluster, definition: &Definition) -> Readiness {
     let call = Call::get(&collection(), &definition.key.name, JSON);
     match cluster.send::<Value>(call).await {

@@ -23,12 +23,12 @@ use super::request::{Call, METADATA, METADATA_LIST};
 /// Objects of one page.
 const PAGE: &str = "500";
 
-/// Reads what is there of the objects, and whether the namespaces exist. A GET where one object of a kind and namespace is
+/// Reads the existing objects, and whether the namespaces exist. A GET where one object of a kind and namespace is
 /// asked for, a metadata-only LIST where more are. Autoscalers are listed only in namespaces where another manager wrote the
 /// replicas of an object that wants them.
 ///
 /// # Errors
-/// Those of the requests; a kind that is not served is not an error but stands in [`Snapshot::unserved`].
+/// Those of the requests; a kind that is not served is not an error but is listed in [`Snapshot::unserved`].
 pub async fn read(
     cluster: &Cluster,
     kinds: &KindTable,
@@ -76,7 +76,7 @@ pub async fn read(
             continue;
         };
         for metadata in found {
-            // One that is being deleted has to be waited for and created again: for the plan it does not exist.
+            // A namespace that is being deleted has to be waited for and created again: for the plan it does not exist.
             let stays = metadata.deletion_timestamp.is_none();
             let is_asked = namespaces.contains(&metadata.name);
             if group.is_empty() && kind == "Namespace" && is_asked && stays {
@@ -105,7 +105,7 @@ pub(super) fn namespace_collection() -> Collection {
     Collection::known("v1", "Namespace", "namespaces", None)
 }
 
-/// The metadata of one object; `None` where it is not there.
+/// The metadata of one object; `None` where it does not exist.
 pub(super) async fn read_one(
     cluster: &Cluster,
     collection: &Collection,
@@ -119,8 +119,8 @@ pub(super) async fn read_one(
     }
 }
 
-/// All metadata of a collection, page by page; `None` where it is not served. Begins again where the server forgot the
-/// place (410), as often as it takes: each page is a request with its own bound.
+/// All metadata of a collection, page by page; `None` where it is not served. Begins again when the continue token
+/// expires (410), as often as it takes: each page is a request with its own bound.
 pub(super) async fn read_all(
     cluster: &Cluster,
     collection: &Collection,
@@ -160,7 +160,7 @@ async fn read_collection(
             let call = Call::get(collection, name, METADATA);
             match cluster.send::<Partial>(call).await {
                 Ok(answer) => Ok(Some(vec![answer.object.metadata])),
-                // The table of kinds may be older than the end of one.
+                // The table of kinds may be older than the removal of a kind.
                 Err(error) if error.is_unserved() => Ok(None),
                 Err(error) if error.is_not_found() => Ok(Some(Vec::new())),
                 Err(error) => Err(error),

@@ -47,7 +47,7 @@ pub(super) fn begun(
         Verb::Install | Verb::Upgrade => Phase::Progressing,
     });
     if let Some(name) = &plan.create_namespace {
-        // Without uid: planned. The namespace is ours if it carries our label.
+        // Without uid it is only planned. The namespace is ours if it carries our label.
         status.created_namespace = Some(CreatedNamespace {
             name: name.clone(),
             uid: String::new(),
@@ -78,8 +78,8 @@ pub(super) fn begun(
     status
 }
 
-/// Ends an operation: lock and journal go, the inventory says what there is now. `recorded` = the union inventory with
-/// every answer written into it; after a failure nothing of it is forgotten.
+/// Ends an operation: lock and journal are removed, the inventory says what exists now. `recorded` = the union inventory with
+/// every answer written into it; after a failure nothing is removed from it.
 pub(super) fn end(
     status: &mut AddonInstallationStatus,
     plan: &InstallationPlan,
@@ -156,7 +156,7 @@ pub(super) fn end(
     status.history.truncate(LONGEST_HISTORY);
 }
 
-/// Whether two installed versions are the same but for when and by whom.
+/// Whether two installed versions differ only in time and client.
 pub(super) fn is_same_target(one: &Installed, other: &Installed) -> bool {
     let bare = |installed: &Installed| Installed {
         at: None,
@@ -166,7 +166,7 @@ pub(super) fn is_same_target(one: &Installed, other: &Installed) -> bool {
     bare(one) == bare(other)
 }
 
-/// The error for an inventory that would not fit into the record, before anything is written.
+/// The error for an inventory that does not fit into the record, before anything is written.
 pub(super) fn check_size(plan: &InstallationPlan) -> Result<(), EngineError> {
     let check = |inventory: &Inventory| inventory.check_budget();
     check(&plan.union)

@@ -1,4 +1,4 @@
-//! What the engine is asked to do.
+//! The input of the engine.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use common::plan::InstallationPlan;
 /// How a command runs.
 #[derive(Clone, Debug)]
 pub struct ExecuteOptions {
-    /// Who holds the lock, as others will read it: `user@host (kubectl-addons, pid 4711)`.
+    /// Name of the lock's holder, as others will read it: `user@host (kubectl-addons, pid 4711)`.
     pub holder: String,
-    /// Whether readiness is waited for (CRDs that other objects need always are).
+    /// Whether readiness is waited for (definitions that other objects need always are).
     pub wait: bool,
     /// Bound of the whole command.
     pub timeout: Duration,

@@ -1,4 +1,4 @@
-//! The data of templates, read from a cluster: what its API tells, and the overlays beside an installation.
+//! The data of templates, read from a cluster: from its API, and from the overlays beside an installation.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,9 +18,9 @@ use super::listing::{self, Page};
 use super::meta::{Metadata, or_default};
 use super::request::{Call, JSON};
 
-/// Where everything of a control plane lies.
+/// The namespace of the control plane.
 const SYSTEM: &str = "kube-system";
-/// Nodes whose provider is looked at: they are large, and of one provider nearly always.
+/// Nodes that are read for their provider: they are large, and nearly always of one provider.
 const NODES: &str = "10";
 /// Keys of an overlay; a later one wins.
 const KEYS: [&str; 2] = ["data.yaml", "data.json"];
@@ -31,10 +31,10 @@ pub enum OverlayError {
     /// The server refuses, or cannot be reached.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A key holds no YAML. Places name object, key and line; nothing of the content is repeated.
+    /// A key is not YAML. Places name object, key and line; nothing of the content is repeated.
     #[error(transparent)]
     Unreadable(ValuesError),
-    /// A key holds something else than one map.
+    /// A key is not one map.
     #[error("{place}: the data of templates is one map, as in `Cluster: {{Name: shop}}`")]
     NotAMap {
         /// Where.
@@ -48,14 +48,14 @@ pub enum OverlayError {
     },
 }
 
-/// What the API tells of a cluster, in seven requests at the same time (and one for the version where it was not asked yet):
-/// three ConfigMaps, the Services of kube-system, the ServiceCIDR, a few nodes, the DaemonSets. [`Facts::of`] says what is
-/// made of them.
+/// What the API says about a cluster, in seven requests at the same time (and one for the version where it was not asked yet):
+/// three ConfigMaps, the Services of kube-system, the ServiceCIDR, a few nodes, the DaemonSets. [`Facts::of`] derives the
+/// facts from them.
 ///
-/// What is not there, not served, or not ours to read is not known, and the same tomorrow.
+/// What does not exist, is not served, or may not be read is unknown, now and on the next run.
 ///
 /// # Errors
-/// The server cannot be reached or breaks: facts that were known yesterday would be missing in what is rendered today.
+/// The server cannot be reached or fails: facts that were known yesterday would be missing in what is rendered today.
 pub async fn read(cluster: &Cluster) -> Result<Facts, EngineError> {
     let config_map = async |name| {
         let config_maps = Collection::known("v1", "ConfigMap", "configmaps", Some(SYSTEM));
@@ -102,11 +102,11 @@ pub async fn read(cluster: &Cluster) -> Result<Facts, EngineError> {
     }))
 }
 
-/// What ConfigMap and Secret `addon-template-data` say in the namespace of an installation: two requests at the same time.
-/// Their keys are `data.yaml` and `data.json`; where both are there, the latter wins.
+/// The content of ConfigMap and Secret `addon-template-data` in the namespace of an installation: two requests at the same time.
+/// Their keys are `data.yaml` and `data.json`; where both exist, the latter wins.
 ///
 /// # Errors
-/// [`OverlayError`]. What may not be read is an error here: templates without their credentials would be rendered wrongly.
+/// [`OverlayError`]. An overlay that may not be read is an error: templates without their credentials would be rendered wrongly.
 pub async fn overlays(cluster: &Cluster, namespace: &str) -> Result<Overlays, OverlayError> {
     let config_maps = Collection::known("v1", "ConfigMap", "configmaps", Some(namespace));
     let secrets = Collection::known("v1", "Secret", "secrets", Some(namespace));
@@ -120,7 +120,7 @@ pub async fn overlays(cluster: &Cluster, namespace: &str) -> Result<Overlays, Ov
     })
 }
 
-/// What one object says, and which revision of it; `None` where it is not there or has none of the keys.
+/// The content of one object, and its revision; `None` where it does not exist or has none of the keys.
 async fn overlay(
     cluster: &Cluster,
     collection: &Collection,
@@ -150,7 +150,7 @@ struct Data {
 }
 
 impl Data {
-    /// What its keys say together. `decode`: from a value of the map to bytes.
+    /// The merged content of its keys. `decode`: from a value of the map to bytes.
     fn document(
         &self,
         object: &str,
@@ -187,7 +187,7 @@ async fn get<T: DeserializeOwned>(
     Ok(answer.object)
 }
 
-/// Nothing instead of what is not there, or not ours to read.
+/// `None` instead of what does not exist, or may not be read.
 fn known<T: Default>(answer: Result<T, EngineError>) -> Result<T, EngineError> {
     match answer {
         Err(EngineError::Forbidden { .. }) => Ok(T::default()),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     async fn both(config_map: Value, secret: Value) -> Result<Overlays, OverlayError> {
-        // Both requests are on their way before one is answered: the answers fit either.
+        // Both requests are sent before one is answered: the responses fit either.
         let (cluster, asked) = cluster(vec![ok(config_map), ok(secret)]);
         let read = overlays(&cluster, "shop").await;
         assert_eq!(

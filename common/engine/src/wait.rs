@@ -1,7 +1,7 @@
 //! Waits for readiness by watches: one list and watch a kind and namespace, opened only where something is not ready yet.
 //!
-//! Beside the watch runs what it cannot see: time that passes, facts that some objects depend on (read when one does),
-//! and, for what waits longer than a few seconds, why it waits.
+//! Some changes do not show in the watch: time that passes, facts that some objects depend on (read when one does),
+//! and, for what waits longer than a few seconds, the cause.
 
 mod board;
 
@@ -27,14 +27,14 @@ use super::watch::{Seen, follow};
 use super::{blockers, facts};
 use board::{Board, Shared};
 
-/// How often it is looked what time has changed; no request comes of it.
+/// How often objects are judged again because time has passed; it sends no request.
 const TICK: Duration = Duration::from_secs(1);
-/// How long a kind may take to be served: API servers that stand side by side learn of it one by one.
+/// How long a kind may take to be served: parallel API servers learn of it one by one.
 const KIND_COMES: Duration = Duration::from_secs(10);
 /// Objects of one group whose blockers are searched after the time-out.
 const SEARCHED: usize = 20;
 
-/// Waits until every target is ready, has failed, or the deadline is over. Returns those that are not ready, sorted.
+/// Waits until every target is ready or has failed, or until the deadline. Returns those that are not ready, sorted.
 pub(super) async fn wait(
     cluster: &Cluster,
     targets: &[Target],
@@ -52,13 +52,13 @@ pub(super) async fn wait(
             }
         }
     }
-    let tell = teller(events);
+    let report = reporter(events);
     let watched = join_all(
         groups
             .iter()
             .map(|(collection, keys)| group(cluster, collection, keys, deadline, events)),
     );
-    let served = served::wait(cluster, definitions, deadline, &tell);
+    let served = served::wait(cluster, definitions, deadline, &report);
     let (watched, mut pending) = futures::join!(watched, served);
     pending.extend(watched.into_iter().flatten());
     pending.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -66,7 +66,7 @@ pub(super) async fn wait(
 }
 
 /// Sends [`Event::Waiting`] only where something changed.
-pub(super) fn teller(
+pub(super) fn reporter(
     events: &(dyn Fn(Event) + Send + Sync),
 ) -> impl Fn(&ObjectKey, &Readiness) + Send + Sync {
     let told: Mutex<BTreeMap<ObjectKey, Readiness>> = Mutex::default();
@@ -110,7 +110,7 @@ async fn group(
     pending(cluster, shared.into_board(), unseen.as_ref()).await
 }
 
-/// Watches the objects until nothing is pending any more. A kind that is not served may be about to be.
+/// Watches the objects until none is pending. A kind that is not served may be served soon.
 async fn watch(
     cluster: &Cluster,
     collection: &Collection,
@@ -130,7 +130,7 @@ async fn watch(
     }
 }
 
-/// What the watch cannot see, until nothing is pending any more.
+/// What the watch cannot see, until none is pending.
 async fn keep_up(cluster: &Cluster, collection: &Collection, shared: &Shared<'_>) {
     let gvk = &collection.gvk;
     loop {
@@ -163,7 +163,7 @@ async fn keep_up(cluster: &Cluster, collection: &Collection, shared: &Shared<'_>
     }
 }
 
-/// Watches the endpoints of the Services that the objects call, until nothing is pending any more; for objects that call
+/// Watches the endpoints of the Services that the objects call, until none is pending; for objects that call
 /// none it does nothing.
 async fn follow_endpoints(cluster: &Cluster, shared: &Shared<'_>) {
     let mut followed = BTreeSet::new();
@@ -184,7 +184,7 @@ async fn follow_endpoints(cluster: &Cluster, shared: &Shared<'_>) {
     }
 }
 
-/// Whether nothing is pending any more; false = the endpoints of this namespace cannot be read.
+/// Returns when none is pending; false = the endpoints of this namespace cannot be read.
 async fn follow_endpoints_in(cluster: &Cluster, shared: &Shared<'_>, namespace: String) -> bool {
     let see = |seen| {
         let mut board = shared.lock();

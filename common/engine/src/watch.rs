@@ -1,4 +1,4 @@
-//! One list and watch of a collection, begun again where the server ends or forgets it.
+//! One list and watch of a collection, begun again when the server ends it or its resourceVersion expires.
 
 use std::time::Duration;
 
@@ -16,26 +16,26 @@ use super::request::{Call, JSON, METADATA, METADATA_LIST};
 /// The server ends a watch after this, so that a dead connection is noticed soon after.
 const WATCH_SECONDS: u32 = 60;
 const SILENCE: Duration = Duration::from_secs(70);
-/// Before a list or watch is tried again; it grows up to [`LONGEST_PAUSE`], so that an API server that comes back is not
-/// met by everybody at once.
+/// Pause before a list or watch is tried again; it grows up to [`LONGEST_PAUSE`], so that clients do not overload an API
+/// server that comes back.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// A watch that lasted so long went well.
+/// A watch that lasted this long counts as a success.
 const LONG: Duration = Duration::from_secs(5);
 
-/// What is seen of a collection.
+/// An observation of a collection.
 pub(super) enum Seen {
-    /// Everything that is there now.
+    /// All objects that exist now.
     Listed(Vec<Value>),
-    /// An object came or changed.
+    /// An object was created or changed.
     Changed(Value),
-    /// An object went; this is how it was at its end.
+    /// An object was deleted; this is its last state.
     Deleted(Value),
-    /// Nothing can be seen at the moment, and why; it is tried again.
+    /// Nothing can be observed at the moment, and why; it is tried again.
     Lost(String),
 }
 
-/// Tells `see` what is there and what changes until it answers that it saw enough. Runs without end otherwise; the caller
+/// Reports what exists and what changes to `see`, until it answers that it has seen enough. Otherwise it never ends; the caller
 /// sets the bound.
 ///
 /// `name` = only the object of that name. Objects always carry apiVersion and kind, which lists leave out.
@@ -56,7 +56,7 @@ pub(super) async fn follow(
     list_and_watch(cluster, collection, &call, &call, &mut see).await
 }
 
-/// Tells `see` that something of a large collection changed, by its metadata alone; what is there is not read. The first
+/// Reports to `see` that something of a large collection changed, by metadata alone; existing objects are not read. The first
 /// [`Seen::Listed`] comes when no later change can be missed, and another one whenever changes may have been.
 pub(super) async fn changes(
     cluster: &Cluster,
@@ -94,7 +94,7 @@ async fn list_and_watch(
             return Ok(());
         }
         let mut version = list.metadata.resource_version;
-        // One watch after the other from where the last one stopped, until the server forgot that place.
+        // One watch after the other, each from where the last one stopped, until that resourceVersion expires.
         loop {
             let call = watched.clone().watch(&version, WATCH_SECONDS);
             let opened = Instant::now();
@@ -104,7 +104,7 @@ async fn list_and_watch(
             }
             match watched {
                 Ok(true) => return Ok(()),
-                // Servers end watches now and then; one that ends all of them at once is not to be flooded.
+                // Servers end watches now and then; one that ends every watch at once must not be flooded with requests.
                 Ok(false) => pause.longer().await,
                 Err(error) if error.code() == Some(410) => {
                     pause.longer().await;

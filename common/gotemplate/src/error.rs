@@ -1,4 +1,4 @@
-//! What goes wrong with a template, and where.
+//! Errors of templates, and their places.
 
 use std::fmt;
 

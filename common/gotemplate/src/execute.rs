@@ -30,9 +30,9 @@ pub(super) struct Execution<'t, 'a> {
     depth: usize,
     steps: usize,
     iterations: usize,
-    /// What is rendered so far.
+    /// The output so far.
     pub(super) text: String,
-    /// What printed `<no value>`, in the order of its first time.
+    /// Actions that printed `<no value>`, in the order of their first time.
     pub(super) warnings: Vec<Warning>,
     warned: BTreeSet<(usize, usize)>,
 }
@@ -48,7 +48,7 @@ enum Flow {
     Continue,
 }
 
-/// The error is boxed because every level of the recursion holds a result on the stack.
+/// The error is boxed because every level of the recursion has a result on the stack.
 type Outcome<T> = Result<T, Box<TemplateError>>;
 
 impl<'t, 'a> Execution<'t, 'a> {
@@ -197,7 +197,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         self.each(range, numbers, ran)
     }
 
-    /// Executes the body for every pair of a key and an element; says whether there was one.
+    /// Executes the body for every pair of a key and an element; returns whether there was one.
     fn each(
         &mut self,
         range: &'t Loop<'a>,

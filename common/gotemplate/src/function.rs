@@ -33,7 +33,7 @@ pub struct Function<'f> {
     pub(crate) code: &'f Code<'f>,
 }
 
-/// What functions may still use.
+/// The remaining budget of functions.
 #[derive(Debug)]
 pub struct Context {
     /// Bytes that functions may still make.
@@ -94,7 +94,7 @@ impl fmt::Debug for Function<'_> {
 }
 
 impl Context {
-    /// Asks before a result is made that can be much larger than the arguments (`repeat`, `indent`, `until`): at most
+    /// Checks the budget before a result is made that can be much larger than the arguments (`repeat`, `indent`, `until`): at most
     /// [`MAX_TEXT`] bytes at once, and a limited number in the whole rendering. An item of a list counts as 32 bytes.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl Context {
 }
 
 impl FunctionError {
-    /// An error in the function's own words.
+    /// An error with the function's own message.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())

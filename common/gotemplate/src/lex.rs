@@ -262,7 +262,7 @@ impl<'a> Lexer<'a> {
             Some(bad) if !self.is_terminated() => Err(Problem::new(
                 self.at,
                 format!(
-                    "bad character {bad:?}; a key that is no plain word is read with index: index . \"a-b\""
+                    "bad character {bad:?}; a key that is not a plain word is read with index: index . \"a-b\""
                 ),
             )),
             _ => Ok(()),

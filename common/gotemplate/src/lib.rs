@@ -3,8 +3,8 @@
 //! text → `lex` → tokens → `parse` → `tree` → `execute` with [`value`]s and [`function`]s → text. Functions, structs and
 //! data of a particular tool come from the caller: [`Options::functions`], [`value::Shape`].
 //!
-//! An engine of our own, because those that exist cannot change dicts (`set`), do not see that an `end` is missing, or
-//! overflow the stack. Go's output is the rule: `tests/golden/templates/cases.jsonl` and `functions.jsonl` hold it row by
+//! Existing engines are not used because they cannot change dicts (`set`), accept a missing `end`, or
+//! overflow the stack. Go's output is the rule: `tests/golden/templates/cases.jsonl` and `functions.jsonl` have it row by
 //! row.
 //!
 //! Deliberate differences: nesting, steps and sizes are bounded ([`limits`]); a pointer prints what it points to; a text
@@ -52,13 +52,13 @@ pub struct Options<'a> {
     /// Functions besides Go's own, for instance [`sprig::SPRIG`]. Of two with the same name the first wins, and every one
     /// of them over Go's own.
     pub functions: &'a [&'a [Function<'a>]],
-    /// Functions that do not exist but that people expect: the name, and the advice that the error gives.
+    /// Functions that do not exist but that people expect: the name, and the advice in the error.
     pub undefined: &'a [(&'a str, &'a str)],
     /// Text after every file. Trim markers of the files trim it too.
     pub separator: &'a str,
     /// Whether it is an error to print a missing value. Asking for it (`if`, `default`) never is.
     pub strict: bool,
-    /// How much they may do.
+    /// The limits of a rendering.
     pub limits: Limits,
 }
 

@@ -1,9 +1,9 @@
-//! How much a template may do: rendering an untrusted template ends, with an error if need be.
+//! Limits of rendering: an untrusted template always ends, with an error if need be.
 
 /// How deep lists of nodes, pipelines in parentheses and templates may be nested during execution.
 pub(crate) const MAX_DEPTH: usize = 400;
 
-/// What one rendering may use.
+/// The limits of one rendering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of the rendered text.

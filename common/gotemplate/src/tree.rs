@@ -35,7 +35,7 @@ pub enum Node<'a> {
     Template(Call<'a>),
     /// Leaves the innermost loop.
     Break,
-    /// Goes on with the next iteration.
+    /// Continues with the next iteration.
     Continue,
 }
 

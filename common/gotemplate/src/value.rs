@@ -1,4 +1,4 @@
-//! Values as Go's text/template sees them: with Go's types, because templates can tell an `int` from an `int64`, a missing
+//! Values as Go's text/template sees them: with Go's types, because templates can distinguish an `int` from an `int64`, a missing
 //! key from a null, and a pointer to false from false.
 //!
 //! Values are cheap to clone: texts and lists are shared, and a [`Dict`] is shared AND mutable, as Go's maps are.

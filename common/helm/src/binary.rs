@@ -1,4 +1,4 @@
-//! Finds helm, and looks once whether it is one that we know.
+//! Finds helm, and checks once whether its version is supported.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,11 +9,11 @@ use super::HelmError;
 use super::process::{Call, run};
 use super::workspace::Workspace;
 
-/// Variable with the path of helm, as `--helm-bin`.
+/// Environment variable with the path of helm.
 pub const VARIABLE: &str = "KUBECTL_ADDONS_HELM";
 /// The first version whose output and flags are the ones that we use.
 const OLDEST: (u64, u64) = (3, 14);
-/// For telling its version.
+/// How long helm may take to print its version.
 const BOUND: Duration = Duration::from_secs(20);
 const OUTPUT: usize = 64 << 10;
 
@@ -30,19 +30,16 @@ pub struct Helm {
 #[derive(Debug, thiserror::Error)]
 pub enum BinaryError {
     /// None on PATH.
-    #[error(
-        "this add-on is a Helm chart, and there is no helm on PATH\n  look:   https://helm.sh/docs/intro/install\n  \
-         accept: --helm-bin FILE, or {VARIABLE}=FILE"
-    )]
+    #[error("this add-on is a Helm chart, and there is no helm on PATH")]
     Missing,
-    /// The file that was named is not there.
-    #[error("--helm-bin {program}: there is no such file")]
+    /// The path that was given for helm is not a file.
+    #[error("helm: {program} is not a file")]
     NoFile {
         /// As named.
         program: String,
     },
     /// It does not run, or is something else.
-    #[error("{program} does not tell its version as helm does")]
+    #[error("{program} does not print its version as helm does")]
     NotHelm {
         /// Its path.
         program: String,
@@ -51,10 +48,7 @@ pub enum BinaryError {
         source: HelmError,
     },
     /// Older than we know.
-    #[error(
-        "{program} is helm {version}; charts need 3.14 or later, or 4\n  look:   https://helm.sh/docs/intro/install\n  \
-         accept: --helm-bin FILE, or {VARIABLE}=FILE"
-    )]
+    #[error("{program} is helm {version}; charts need 3.14 or later, or 4")]
     TooOld {
         /// Its path.
         program: String,
@@ -64,7 +58,7 @@ pub enum BinaryError {
 }
 
 impl Helm {
-    /// The helm that was named (`--helm-bin`, `KUBECTL_ADDONS_HELM`), else the first on `path` (the value of PATH).
+    /// The helm that the user named, else the first on `path` (the value of PATH).
     ///
     /// # Errors
     /// [`BinaryError`].

@@ -63,7 +63,7 @@ pub enum HelmError {
         /// Bytes.
         limit: usize,
     },
-    /// It said no.
+    /// It failed.
     #[error("helm {verb}: {message}")]
     Failed {
         /// `template`, …
@@ -71,10 +71,8 @@ pub enum HelmError {
         /// Its own words.
         message: String,
     },
-    /// An answer that is none.
-    #[error(
-        "helm {verb} answers something that cannot be read; kubectl addons knows helm 3.14 to 4"
-    )]
+    /// Its output cannot be read.
+    #[error("helm {verb} printed something that cannot be read; helm 3.14 to 4 is supported")]
     Answer {
         /// `status`, …
         verb: &'static str,
@@ -90,8 +88,7 @@ pub enum HelmError {
     Package(PackageError),
     /// Dependencies have to be fetched, which was forbidden.
     #[error(
-        "the dependencies of the chart ({names}) are not in charts/ and not in the cache, and --offline forbids to fetch them: \
-         run this once without --offline, or commit charts/"
+        "the dependencies of the chart ({names}) are neither in charts/ nor in the cache, and no server may be asked"
     )]
     Offline {
         /// Their names.

@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         concurrency: 32,
     };
     let cluster = Cluster::new(kube::Config::infer().await?, options).await?;
-    let ctx = Context::new(cluster, Settings::default()).telling(|event| {
+    let ctx = Context::new(cluster, Settings::default()).on_event(|event| {
         if let Event::Found(finding) = event {
             println!("found: {finding:?}");
         }

@@ -1,4 +1,4 @@
-//! Charts: what helm is given, and what it renders.
+//! Charts: the input for helm, and the objects that it renders.
 
 use addons_helm::dependencies;
 use addons_helm::template::{TIMEOUT, TemplateRequest, template};
@@ -26,11 +26,11 @@ pub struct CompleteChart {
     pub package: Package,
     /// The merged values.
     pub values: Value,
-    /// Text out of Secrets: in no error.
+    /// Text from Secrets: never in an error.
     pub secrets: Vec<String>,
 }
 
-/// What helm takes for an installation.
+/// Prepares everything that helm needs for an installation.
 ///
 /// # Errors
 /// There is no helm; the package is not a chart; a dependency that cannot be fetched; a name that helm refuses.
@@ -49,15 +49,15 @@ pub(crate) async fn complete(
     let work = Work::Dependencies {
         addon: addon.clone(),
     };
-    ctx.tell(Event::Began(work.clone()));
+    ctx.emit(Event::Began(work.clone()));
     let package = dependencies::complete(helm, &package, access.cache, access.offline).await;
-    ctx.tell(Event::Ended(work));
+    ctx.emit(Event::Ended(work));
     let package = package?.into_owned();
     let chart = addons_helm::chart(&package)?;
     let layers = inputs.with_package(Values::new("values.yaml of the chart", chart.values));
     let mut values = layers.merged();
     let data = inputs.document(&values);
-    // Schemas of some charts refuse what they do not name.
+    // The schemas of some charts refuse unknown values.
     if let (Value::Object(values), false) = (&mut values, chart.is_closed) {
         values.insert(TEMPLATE_DATA.to_owned(), data);
     }
@@ -69,7 +69,7 @@ pub(crate) async fn complete(
     })
 }
 
-/// What helm renders of a chart.
+/// Renders a chart with helm.
 ///
 /// # Errors
 /// Those of [`complete`]; helm's own; a Kubernetes version that is not known.
@@ -110,8 +110,8 @@ pub(crate) async fn text(
     let work = Work::Render {
         addon: resolved.entry.addon.clone(),
     };
-    ctx.tell(Event::Began(work.clone()));
+    ctx.emit(Event::Began(work.clone()));
     let text = template(ctx.helm().await?, &chart.package, &request).await;
-    ctx.tell(Event::Ended(work));
+    ctx.emit(Event::Ended(work));
     Ok(Text::of_chart(text?))
 }

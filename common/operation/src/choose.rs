@@ -1,4 +1,4 @@
-//! The entry that fits, or why none does.
+//! Chooses the entry that fits, or explains why none does.
 
 use common::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection, select};
 use common::catalogue::{Catalogue, Entry, Origin};
@@ -64,7 +64,7 @@ fn meant(near: Option<&str>, nothing: bool) -> String {
     }
 }
 
-/// ` (catalogue NAME)` where a catalogue in the cluster holds the add-on, in the webhook's words.
+/// ` (catalogue NAME)` where a catalogue in the cluster holds the add-on, as the webhook writes it.
 fn held_by(catalogue: &Catalogue, addon: &str) -> String {
     let mut entries = catalogue.entries.iter();
     match entries.find(|entry| entry.addon == addon) {

@@ -24,16 +24,16 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::error::{BoxError, OperationError, within};
 use crate::event::{Event, Finding};
 
-/// How a [`Context`] behaves. All of it is given: nothing is taken from the environment.
+/// Settings of a [`Context`]. All of them are given: nothing is read from the environment.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where catalogues and the records of catalogue entries live.
+    /// The namespace of catalogues and of the records of catalogue entries.
     pub system_namespace: String,
-    /// The only namespace whose installations are meant; `None` = every namespace.
+    /// The only namespace whose installations are selected; `None` = every namespace.
     pub namespace: Option<String>,
     /// Which rules choose between versions.
     pub rules: Rules,
-    /// Whether what is tolerated with a warning is an error: repeated keys, templates that print what has no value.
+    /// Whether what is tolerated with a warning is an error: repeated keys, templates that print a missing value.
     pub strict: bool,
     /// Whether sources are read from the cache alone.
     pub offline: bool,
@@ -43,7 +43,7 @@ pub struct Settings {
     pub helm: Option<PathBuf>,
     /// Where helm is searched: the value of PATH.
     pub path: Option<OsString>,
-    /// Who holds a lock of ours, as other clients will read it: `user@host (kubectl-addons, pid 4711)`.
+    /// Name of a lock's holder, as other clients will read it: `user@host (kubectl-addons, pid 4711)`.
     pub holder: String,
 }
 
@@ -62,7 +62,7 @@ pub enum Offer {
 /// Makes the connection when it is first needed.
 pub type Connect = Box<dyn Fn() -> BoxFuture<'static, Result<Cluster, BoxError>> + Send + Sync>;
 
-/// Who hears what happens.
+/// The receiver of events.
 pub(crate) type Events = Arc<dyn Fn(Event) + Send + Sync>;
 
 /// One cluster, its sources and helm.
@@ -98,7 +98,7 @@ impl Default for Settings {
 }
 
 impl Context {
-    /// Against a cluster.
+    /// With a cluster.
     #[must_use]
     pub fn new(cluster: Cluster, settings: Settings) -> Self {
         Self {
@@ -107,16 +107,16 @@ impl Context {
         }
     }
 
-    /// Against a cluster that is connected to when something first asks for it: reading an index for a named version of
+    /// With a cluster that is connected to when it is first needed: reading an index for a named version of
     /// Kubernetes needs none.
     #[must_use]
     pub fn connecting(connect: Connect, settings: Settings) -> Self {
         Self::build(Some(connect), settings)
     }
 
-    /// Tells `events` what happens.
+    /// Sends every event to `events`.
     #[must_use]
-    pub fn telling(mut self, events: impl Fn(Event) + Send + Sync + 'static) -> Self {
+    pub fn on_event(mut self, events: impl Fn(Event) + Send + Sync + 'static) -> Self {
         self.events = Arc::new(events);
         self
     }
@@ -139,13 +139,13 @@ impl Context {
         }
     }
 
-    /// How it behaves.
+    /// The settings.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// How the user of this machine reads sources, without credentials from a Secret.
+    /// Access to sources for the user of this machine, without credentials from a Secret.
     #[must_use]
     pub fn access(&self) -> Access<'_> {
         Access {
@@ -156,7 +156,7 @@ impl Context {
         }
     }
 
-    /// What a repeated key in a manifest means.
+    /// How a repeated key in a manifest is handled.
     #[must_use]
     pub fn duplicate_keys(&self) -> DuplicateKeys {
         if self.settings.strict {
@@ -170,12 +170,12 @@ impl Context {
         Arc::clone(&self.events)
     }
 
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn emit(&self, event: Event) {
         (self.events)(event);
     }
 
     pub(crate) fn find(&self, finding: Finding) {
-        self.tell(Event::Found(finding));
+        self.emit(Event::Found(finding));
     }
 
     /// The cluster. Connecting sends no request.
@@ -192,7 +192,7 @@ impl Context {
         self.cluster.get_or_try_init(connect).await
     }
 
-    /// Which cluster it is, for plans that are executed later.
+    /// The identity of the cluster, for plans that are executed later.
     ///
     /// # Errors
     /// Those of the requests.
@@ -233,7 +233,7 @@ impl Context {
         Ok(self.catalogues.get_or_try_init(list).await?)
     }
 
-    /// What can be chosen from.
+    /// The entries to choose from.
     ///
     /// # Errors
     /// The source cannot be read; there is no catalogue of that name.
@@ -306,7 +306,7 @@ impl Context {
         self.template_facts.get_or_try_init(read).await
     }
 
-    /// What users add to these facts, in the namespace of an installation.
+    /// The facts that users add, in the namespace of an installation.
     pub(crate) async fn overlays(&self, namespace: &str) -> Result<Overlays, OperationError> {
         let mut known = self.overlays.lock().await;
         if let Some(overlays) = known.get(namespace) {
@@ -324,7 +324,7 @@ impl Context {
         self.helm.get_or_try_init(find).await
     }
 
-    /// Everything that the cluster serves, as charts ask for it. What is kept of discovery between runs is not used: a chart
+    /// Everything that the cluster serves, as charts ask for it. The discovery cache is not used: a chart
     /// renders other objects where a kind is not served.
     pub(crate) async fn api_versions(&self) -> Result<&[String], OperationError> {
         let read = || async {

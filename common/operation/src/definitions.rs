@@ -19,7 +19,7 @@ const FILES: [&str; 2] = [
     include_str!("../../../deploy/crds/addoninstallations.kubectl-addons.dev.yaml"),
 ];
 
-/// Installs the definitions because an operation that writes needs them; every change is an event.
+/// Installs the definitions for an operation that writes; every change is an event.
 ///
 /// # Errors
 /// [`EngineError::NotInitialised`] where that is not `allowed`; those of [`install`].
@@ -28,12 +28,12 @@ pub async fn ensure(ctx: &Context, allowed: bool) -> Result<(), OperationError> 
         return Err(EngineError::NotInitialised.into());
     }
     for (definition, done) in install(ctx).await? {
-        ctx.tell(Event::Defined { definition, done });
+        ctx.emit(Event::Defined { definition, done });
     }
     Ok(())
 }
 
-/// Installs or updates the definitions and the system namespace, never over newer ones; what became of each definition.
+/// Installs or updates the definitions and the system namespace, never over newer ones; returns the result for each definition.
 ///
 /// # Errors
 /// What the server refuses; a definition that is not served in time.

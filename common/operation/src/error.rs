@@ -1,4 +1,4 @@
-//! Why an operation, or one installation of it, does not go on.
+//! Errors that end an operation, or one installation of it.
 
 use addons_engine::EngineError;
 use addons_engine::template_facts::OverlayError;
@@ -37,21 +37,21 @@ use crate::verdict::Refused;
 /// An error of other code.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why an operation, or one installation of it, does not go on. Nothing was written, unless the error came out of a
+/// Why an operation, or one installation of it, was given up. Nothing was written, unless the error is in a
 /// [`crate::Outcome`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperationError {
-    /// Something further in, and where that was.
+    /// An error with its place.
     #[error("{place}")]
     Within {
         /// `NAME in catalogue C, spec.addons[0].versions[0]`.
         place: String,
-        /// What is wrong there.
+        /// The error.
         #[source]
         error: Box<OperationError>,
     },
-    /// An error whose words could repeat a Secret, without them.
+    /// The message of an error that repeated a Secret, without it.
     #[error("{0}")]
     Masked(String),
     /// No cluster was given.
@@ -88,9 +88,9 @@ pub enum OperationError {
         /// Where.
         namespaces: Vec<String>,
     },
-    /// A namespace for a record that does not stand for this cluster (semantics 6).
+    /// A namespace for a record that does not belong to this cluster (semantics 6).
     #[error(
-        "namespace {asked} does not stand for this cluster; installations of {addon} live in {own}"
+        "namespace {asked} does not belong to this cluster; installations of {addon} live in {own}"
     )]
     NotLocal {
         /// As asked.
@@ -100,7 +100,7 @@ pub enum OperationError {
         /// Where its installations live.
         own: String,
     },
-    /// A record that was made of a directory.
+    /// A record that was created from a directory.
     #[error("{installation} comes from directory {directory}, which has no catalogue entries")]
     OfDirectory {
         /// The record.
@@ -128,8 +128,8 @@ pub enum OperationError {
         /// The version that was asked for.
         to: String,
     },
-    /// The entry of a recorded plan.
-    #[error("{addon} in {origin} is gone")]
+    /// The entry of a recorded plan is not in its catalogue any more.
+    #[error("{addon} in {origin} does not exist any more")]
     EntryGone {
         /// The add-on.
         addon: String,
@@ -139,7 +139,7 @@ pub enum OperationError {
     /// A plan file that does not say where the add-on comes from.
     #[error("the plan file names no entry and no version of {0}")]
     NoEntry(String),
-    /// A chart has to be rendered for some version.
+    /// The Kubernetes version for a chart is not known.
     #[error("a chart is rendered for a version of Kubernetes, and none is known")]
     NoKubernetesVersion,
     /// The defaults of catalogue and form do not make an installation.
@@ -172,19 +172,19 @@ pub enum OperationError {
     /// The mode of a helm release changed.
     #[error(transparent)]
     Mode(#[from] ModeError),
-    /// There is no plan.
+    /// The plan could not be made.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Definitions that break live objects.
+    /// Live objects would break.
     #[error(transparent)]
     Breakage(#[from] BreakageError),
-    /// An object that was named to be recreated.
+    /// An object that the user named cannot be recreated.
     #[error(transparent)]
     Recreate(#[from] RecreateError),
-    /// The objects of the command have no order.
+    /// The objects of the command wait for each other.
     #[error(transparent)]
     Cycle(#[from] Cycle),
-    /// The cluster is not as it was when the plan was made.
+    /// The cluster changed after the plan was made.
     #[error(transparent)]
     Moved(#[from] Moved),
     /// The caller interrupted it.
@@ -214,7 +214,7 @@ pub enum OperationError {
     /// A private registry.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// Content that is not what its entry says.
+    /// Content with another hash than its entry says.
     #[error(transparent)]
     Hash(#[from] HashMismatch),
     /// A version.
@@ -262,13 +262,16 @@ impl OperationError {
         }
     }
 
-    /// An error about what was rendered, which may repeat what a template made of a Secret.
+    /// An error about what was rendered, without what a template copied from a Secret. An error that repeats none of it stays
+    /// as it is.
     #[must_use]
     pub fn masked(self, mask: &Mask) -> Self {
-        if mask.is_empty() {
+        let chain = self.chain();
+        let text = mask.text(&chain);
+        if text == chain {
             return self;
         }
-        Self::Masked(mask.text(&self.chain()))
+        Self::Masked(text)
     }
 
     /// The error and its causes in one line.

@@ -4,15 +4,16 @@ use addons_engine::crds::Installed;
 use common::api::catalogue::ResourceType;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
+use common::plan::requires::Unready;
 
 /// What happens, as it happens. Several add-ons may be at work at the same time.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// Work began that may take a while and has no progress of its own.
     Began(Work),
-    /// That work ended, in whatever way.
+    /// That work ended, successfully or not.
     Ended(Work),
-    /// Something that the user should know and that stops nothing.
+    /// Something that the user should know and that does not stop the operation.
     Found(Finding),
     /// One of our own definitions was installed.
     Defined {
@@ -59,21 +60,21 @@ pub enum Work {
     },
 }
 
-/// Something that the user should know and that stops nothing.
+/// Something that the user should know and that does not stop the operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// An index or a catalogue file has something strange in it; with its place.
+    /// A doubtful value in an index or a catalogue file, with its place.
     Index(String),
-    /// The choice between versions was not clear, or the chosen one has a flaw.
+    /// The choice between versions is ambiguous, or the chosen version has a flaw.
     Selection {
         /// The add-on.
         addon: String,
         /// What was found.
         warning: String,
     },
-    /// The verdict that the admission webhook would give warns.
+    /// A warning of the verdict that the admission webhook would give.
     Verdict(String),
-    /// What is installed is newer than the newest version that fits; it stays.
+    /// The installed version is newer than the newest one that fits; it stays.
     NewerInstalled {
         /// The installation.
         installation: InstallationName,
@@ -89,8 +90,8 @@ pub enum Finding {
         /// The add-on.
         addon: String,
     },
-    /// A requirement cannot be judged.
-    Requirement(String),
+    /// A required installation is not ready.
+    Requirement(Unready),
     /// Types that an installation would wait for.
     TypesNotServed {
         /// The add-on.
@@ -98,7 +99,7 @@ pub enum Finding {
         /// The types.
         missing: Vec<ResourceType>,
     },
-    /// A release that a helm had left in the middle of its work was made usable.
+    /// A release that an interrupted helm had left pending was recovered.
     ReleaseRecovered {
         /// Name of the release.
         release: String,

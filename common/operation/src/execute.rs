@@ -1,4 +1,4 @@
-//! Does what a plan says, and reports what became of each installation.
+//! Executes a plan, and reports the result of each installation.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub struct Run {
     pub define: bool,
 }
 
-/// What became of one installation.
+/// The result for one installation.
 #[derive(Debug)]
 pub struct Outcome {
     /// The installation.
@@ -55,15 +55,15 @@ impl Default for Run {
     }
 }
 
-/// Work of helm's, as the engine takes it.
+/// Work for helm, in the form that the engine takes.
 type HelmWork = Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
-/// Executes a plan. What fails stops only what comes after it in the order. One outcome for each installation of the plan, in
+/// Executes a plan. A failure stops only what comes after it in the order. One outcome for each installation of the plan, in
 /// its order.
 ///
 /// # Errors
-/// Nothing was written but perhaps our definitions: these are missing and may not be installed, or the server refuses. Or it was
-/// interrupted while helm had a part in it.
+/// Nothing was written except perhaps our definitions: they are missing and may not be installed, or the server refuses. Or it was
+/// interrupted while helm was involved.
 pub async fn execute(
     ctx: &Context,
     plan: &Plan,
@@ -99,7 +99,7 @@ pub async fn execute(
         if verbs.all(|verb| verb == Verb::Uninstall) {
             return tear_down(ctx, cluster, &plan.installations, &tasks, &options).await;
         }
-        let events = |part, event| ctx.tell(Event::Executing { part, event });
+        let events = |part, event| ctx.emit(Event::Executing { part, event });
         run_plans(cluster, &tasks, &plan.graph, &options, &events).await
     };
     let reports = if plan.leaves_to_helm() {
@@ -116,7 +116,7 @@ pub async fn execute(
         .collect())
 }
 
-/// What has to be there before the first record: our definitions, and the namespaces of the records.
+/// Creates what the first record needs: our definitions, and the namespaces of the records.
 async fn prepare(ctx: &Context, plan: &Plan, run: &Run) -> Result<(), OperationError> {
     let cluster = ctx.cluster().await?;
     if plan.defines {
@@ -133,8 +133,8 @@ async fn prepare(ctx: &Context, plan: &Plan, run: &Run) -> Result<(), OperationE
     Ok(())
 }
 
-/// Uninstalls one after another, in the order of the plan: what requires others is removed before them, and what it did not leave
-/// behind stays for it.
+/// Uninstalls one after another, in the order of the plan: dependents are removed before what they require, which stays where
+/// a dependent could not be removed completely.
 async fn tear_down(
     ctx: &Context,
     cluster: &Cluster,
@@ -160,7 +160,7 @@ async fn tear_down(
             }));
             continue;
         }
-        let events = |_, event| ctx.tell(Event::Executing { part, event });
+        let events = |_, event| ctx.emit(Event::Executing { part, event });
         reports.extend(run_plans(cluster, &[*task], &Graph::default(), options, &events).await);
     }
     reports

@@ -21,21 +21,21 @@ use crate::stage::{Stage, Staged};
 /// Add-ons that are fetched and rendered at the same time.
 pub(crate) const AT_ONCE: usize = 8;
 
-/// What an installation is made of.
+/// The inputs of an installation and its package.
 #[derive(Debug)]
 pub struct Fetched {
-    /// What its package is rendered with.
+    /// The inputs for rendering.
     pub inputs: Inputs,
     /// The package.
     pub package: Verified,
-    /// Whether everything is applied that changed; otherwise only drift of `reconcile: Ensure` is repaired.
+    /// Whether every change is applied; otherwise only drift of `reconcile: Ensure` is repaired.
     pub is_due: bool,
 }
 
-/// A package that is what its entry says.
+/// A package whose hash was verified.
 #[derive(Debug)]
 pub struct Verified {
-    /// What the source holds.
+    /// The content of the source.
     pub fetched: addons_sources::Fetched,
     /// The entry's hash, or the sha256 of the content where it has none (semantics 11).
     pub manifest_hash: String,
@@ -59,7 +59,7 @@ pub async fn fetch(
     fetching.buffered(AT_ONCE).collect().await
 }
 
-/// What one installation is made of; `None` where there is nothing to do.
+/// The inputs and the package of one installation; `None` where it is up to date.
 async fn one(
     ctx: &Context,
     resolved: &Resolved,
@@ -108,7 +108,7 @@ async fn one(
     }))
 }
 
-/// Fetches what the source of an entry holds and verifies its hash. Nothing is applied from an unverified source.
+/// Fetches the source of an entry and verifies its hash. Nothing is applied from an unverified source.
 ///
 /// # Errors
 /// A source that cannot be read, a Secret that is missing, a hash that differs; each with the entry's place.
@@ -140,9 +140,9 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
         addon: entry.addon.clone(),
         source: addons_sources::title(&source),
     };
-    ctx.tell(Event::Began(work.clone()));
+    ctx.emit(Event::Began(work.clone()));
     let fetched = addons_sources::package(&source, base, &entry.place, &access).await;
-    ctx.tell(Event::Ended(work));
+    ctx.emit(Event::Ended(work));
     let fetched = within(fetched, name)?;
     let manifest_hash = match &entry.version.manifest_hash {
         Some(expected) => {
@@ -167,8 +167,8 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
     })
 }
 
-/// Whether the user of this machine wrote, or chose with credentials of theirs, what names the source. What stands in a cluster
-/// (semantics 16) or on a web server is not to reach for the files and accounts of whoever reads it.
+/// Whether the user of this machine wrote the reference to the source, or chose it with their credentials. References in a cluster
+/// (semantics 16) or on a web server must not reach the files and accounts of the machine that reads them.
 fn is_of_this_machine(origin: &Origin) -> bool {
     match origin {
         Origin::Catalogue { .. } => false,
@@ -194,7 +194,7 @@ fn auth(source: &Source) -> Option<&Auth> {
     source.kind().ok()?.auth()
 }
 
-/// Secrets lie beside their catalogue; those of an index, which has no namespace, in the system namespace (semantics 16).
+/// Secrets are in the namespace of their catalogue; those of an index, which has none, in the system namespace (semantics 16).
 fn secrets_namespace<'a>(ctx: &'a Context, entry: &'a Entry) -> &'a str {
     match &*entry.origin {
         Origin::Catalogue { namespace, .. } => namespace,

@@ -1,4 +1,4 @@
-//! How installations are, judged from their live objects.
+//! The health of installations, judged from their live objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,14 +19,14 @@ use serde_json::Value;
 
 use crate::records::name_of;
 
-/// One object of an installation, and how it is.
+/// One object of an installation, and its readiness.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectHealth {
     /// The object.
     #[serde(flatten)]
     pub key: ObjectKey,
-    /// How it is; `None` where it is gone.
+    /// Its readiness; `None` where it does not exist.
     pub readiness: Option<Readiness>,
     /// What keeps it from getting ready, where something was found.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,14 +35,14 @@ pub struct ObjectHealth {
     pub edited: bool,
 }
 
-/// Objects of one installation that it is looked why they are not ready; three requests each.
+/// Objects of one installation whose blockers are searched; three requests each.
 const SEARCHED: usize = 10;
 
-/// What does not work of each installation, by owner hash: one LIST for each telling kind that any of them has; for the
-/// first object of each installation that does not, also what keeps it.
+/// The objects of each installation that are not ready, by owner hash: one LIST for each kind whose readiness counts and that any
+/// of them has; for the first such object of each installation, also its blocker.
 ///
 /// # Errors
-/// What the server refuses, but for lists that we may not read.
+/// Refusals of the server, except for lists that we may not read.
 pub async fn troubles(
     cluster: &Cluster,
     records: &[AddonInstallation],
@@ -89,10 +89,10 @@ pub async fn troubles(
     Ok(troubles)
 }
 
-/// Every recorded object of one installation, and how it is: one LIST for each kind and namespace.
+/// Every recorded object of one installation, and its readiness: one LIST for each kind and namespace.
 ///
 /// # Errors
-/// What the server refuses, but for lists that we may not read.
+/// Refusals of the server, except for lists that we may not read.
 pub async fn objects(
     cluster: &Cluster,
     record: &AddonInstallation,
@@ -123,7 +123,7 @@ pub async fn objects(
     Ok(objects)
 }
 
-/// `Ready`, `Degraded: Deployment web 1/2 ready`, or what the record says of an operation.
+/// `Ready`, `Degraded: Deployment web 1/2 ready`, or the state of an operation from the record.
 pub fn word(record: &AddonInstallation, troubles: &[ObjectHealth]) -> String {
     let status = record.status.as_ref();
     if let Some(operation) = status.and_then(|status| status.operation.as_ref()) {
@@ -165,14 +165,14 @@ pub fn word(record: &AddonInstallation, troubles: &[ObjectHealth]) -> String {
 }
 
 impl ObjectHealth {
-    /// Whether it is there and works.
+    /// Whether it exists and is ready.
     pub fn is_current(&self) -> bool {
         self.readiness
             .as_ref()
             .is_some_and(|readiness| readiness.status == Status::Current)
     }
 
-    /// How it is, for people.
+    /// Its readiness, for people.
     pub fn message(&self) -> &str {
         self.readiness
             .as_ref()
@@ -204,7 +204,7 @@ struct Seen {
     now: Timestamp,
 }
 
-/// Finds what keeps an object that is there. A pod says it itself.
+/// Finds what keeps an existing object from getting ready. A pod's own status says it.
 async fn explain(cluster: &Cluster, health: &mut ObjectHealth, seen: &Seen) {
     if let Some(live) = seen.live.get(&health.key)
         && health.readiness.is_some()
@@ -217,8 +217,8 @@ async fn explain(cluster: &Cluster, health: &mut ObjectHealth, seen: &Seen) {
 fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> ObjectHealth {
     let label = |object: &&Value| object["metadata"]["labels"][LABEL_OWNER] == *owner;
     let Some(live) = seen.live.get(key).filter(label) else {
-        // A Job that deleted itself (ttlSecondsAfterFinished) cannot be told from one that a user deleted, and neither is
-        // missed: what it had to do was done when it was installed.
+        // A Job that deleted itself (ttlSecondsAfterFinished) cannot be distinguished from one that a user deleted. Neither is
+        // missed: it did its work when it was installed.
         let is_job = (key.group.as_str(), key.kind.as_str()) == ("batch", "Job");
         return ObjectHealth {
             key: key.clone(),

@@ -1,4 +1,4 @@
-//! What an add-on is rendered with beside its package: layers of values, and the data of templates.
+//! The inputs for rendering an add-on beside its package: layers of values, and the data of templates.
 
 use common::api::catalogue::Method;
 use common::render::facts::{self, Facts, Overlays};
@@ -12,7 +12,7 @@ use crate::error::OperationError;
 use crate::resolved::Resolved;
 use crate::values_from::{self, ValuesFrom};
 
-/// What an add-on is rendered with.
+/// The inputs for rendering an add-on.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     /// The values, without those of the package, which is fetched later.
@@ -25,7 +25,7 @@ pub struct Inputs {
     pub template_data_hash: String,
 }
 
-/// Where the data of templates comes from, its variables apart.
+/// Where the data of templates comes from, without its variables.
 #[derive(Clone, Debug, Default)]
 pub enum Data {
     /// The method takes none.
@@ -33,12 +33,12 @@ pub enum Data {
     None,
     /// A document that the user gave.
     Given(Value),
-    /// What the cluster says, and what people say of it.
+    /// Facts of the cluster, and what users add to them.
     Cluster(Box<Facts>, Box<Overlays>),
 }
 
 impl Data {
-    /// Nothing but the version of a cluster that is not asked.
+    /// Only the version of a cluster that is not asked.
     pub fn of_version(version: &str) -> Self {
         let facts = Facts {
             version: version.trim_start_matches('v').to_owned(),
@@ -49,10 +49,10 @@ impl Data {
 }
 
 impl Inputs {
-    /// Reads what the method of the add-on takes; a plain manifest takes nothing.
+    /// Reads the inputs that the method of the add-on needs; a plain manifest needs none.
     ///
     /// # Errors
-    /// A Secret of `valuesFrom` that is missing or no map; and what the server refuses.
+    /// A Secret of `valuesFrom` that is missing or not a map; refusals of the server.
     pub async fn read(ctx: &Context, resolved: &Resolved) -> Result<Self, OperationError> {
         if resolved.entry.version.template.method == Method::Manifest {
             return Ok(Self::given(resolved, Data::None));
@@ -82,7 +82,7 @@ impl Inputs {
         }
     }
 
-    /// What hides everything that comes from Secrets in texts that people read: those of `valuesFrom`, and the one beside the
+    /// Hides everything that comes from Secrets in texts for people: those of `valuesFrom`, and the one beside the
     /// installation that is part of the data of templates.
     pub fn mask(&self) -> Mask {
         let values = self.layers.values_from.iter().map(Values::values);
@@ -93,12 +93,12 @@ impl Inputs {
         Mask::of(values.chain(overlay.map(|secret| &secret.document)))
     }
 
-    /// Whether the data comes from a cluster: then it also knows what it serves.
+    /// Whether the data comes from a cluster: then it also has the served kinds.
     pub fn is_of_cluster(&self) -> bool {
         !self.template_data_hash.is_empty()
     }
 
-    /// The values with those of the package below.
+    /// The values, merged over those of the package.
     pub fn with_package(&self, defaults: Values) -> Layers {
         Layers {
             package: defaults,
@@ -106,8 +106,8 @@ impl Inputs {
         }
     }
 
-    /// The data of templates with these variables. Variables of a given document lie below the values: they are what KKP had
-    /// instead of them.
+    /// The data of templates with these variables. Variables of a given document are merged below the values: KKP has variables
+    /// in place of values.
     pub fn document(&self, variables: &Value) -> Value {
         match &self.data {
             Data::None => Value::Null,

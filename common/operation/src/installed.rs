@@ -1,4 +1,4 @@
-//! The entry that a record was installed from, as it stands now.
+//! The entry that a record was installed from, in its current state.
 
 use common::api::installation::AddonInstallation;
 use common::catalogue::Entry;

@@ -1,4 +1,4 @@
-//! Ends an operation early. Where helm has a part in it, helm first marks its release as failed; the next run continues in
+//! Ends an operation early. A running helm first marks its release as failed; the next run continues in
 //! either case.
 
 use std::future::Future;
@@ -11,7 +11,7 @@ use tokio::sync::{Notify, OwnedRwLockReadGuard, RwLock};
 #[error("interrupted: the same command continues where this ended")]
 pub struct Interrupted;
 
-/// What ends the work of a command. Clones are one and the same.
+/// Interrupts the work of a command. Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct Interruption {
     asked: Arc<Notify>,
@@ -19,7 +19,7 @@ pub struct Interruption {
 }
 
 impl Interruption {
-    /// Ends the work, as soon as no helm runs; no other helm begins. Helm hears of a Ctrl-C too, and has a bounded time to end.
+    /// Interrupts the work as soon as no helm runs; no other helm begins. Helm gets the Ctrl-C too, and has a bounded time to end.
     pub fn interrupt(&self) {
         self.asked.notify_one();
     }
@@ -29,10 +29,10 @@ impl Interruption {
         Arc::clone(&self.helm).read_owned().await
     }
 
-    /// Does the work, unless it is interrupted.
+    /// Runs the work, unless it is interrupted.
     ///
     /// # Errors
-    /// It was.
+    /// It was interrupted.
     pub(crate) async fn ends<T>(&self, work: impl Future<Output = T>) -> Result<T, Interrupted> {
         tokio::select! {
             biased;

@@ -11,7 +11,7 @@
 //! [`Resolver::plan`] does the first four at once. Inputs are explicit: a [`Context`] (the cluster, its sources, helm), an
 //! [`Intent`] and [`Choices`]. Outputs are values: the stages, [`Event`]s while they run, [`Finding`]s, and questions
 //! ([`verdict::Questions`]) in the refusal of an installation that lacks required values: resolve again with the
-//! [`resolve::Answers`]. One failing add-on is a result ([`stage::Failed`]); a caller that wants all or nothing says so with
+//! [`resolve::Answers`]. One failing add-on is a result ([`stage::Failed`]); a caller that wants all or nothing calls
 //! [`Resolution::whole`] and [`Plan::whole`].
 //!
 //! Nothing here prints, asks, reads the environment or knows flags.

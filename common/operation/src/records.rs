@@ -1,4 +1,4 @@
-//! What this cluster has recorded: all installations, read once.
+//! The records of this cluster: all installations, read once.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::error::OperationError;
 pub struct Records {
     /// The records.
     pub all: Vec<AddonInstallation>,
-    /// Whether our definitions are missing: then there is none.
+    /// Whether our definitions are missing: then there are no records.
     pub uninitialised: bool,
 }
 
@@ -56,7 +56,7 @@ impl Records {
             .filter(move |record| is_within(record, namespace))
     }
 
-    /// The record that the user means by a name, in one namespace or in any.
+    /// The record with a name that the user gave, in one namespace or in any.
     ///
     /// # Errors
     /// [`OperationError::UnknownInstallation`]; [`OperationError::Ambiguous`] where no namespace was given.
@@ -89,7 +89,7 @@ impl Records {
         }
     }
 
-    /// Which other installation has recorded which object: an object has one owner (semantics 5).
+    /// Which other installation has recorded each object: an object has one owner (semantics 5).
     pub(crate) fn claims(
         &self,
         except: &InstallationName,

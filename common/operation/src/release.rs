@@ -30,7 +30,7 @@ pub(crate) struct ReleaseWork {
 }
 
 impl ReleaseWork {
-    /// What helm does for a plan; `None` where it has no part in it.
+    /// The work of helm for a plan; `None` where helm is not involved.
     pub(crate) async fn of(
         ctx: &Context,
         planned: &Planned,
@@ -55,7 +55,7 @@ impl ReleaseWork {
         }))
     }
 
-    /// Does it; why it failed, in helm's words.
+    /// Runs helm; returns helm's message where it fails.
     pub(crate) fn run(self) -> BoxFuture<'static, Result<(), String>> {
         Box::pin(async move {
             let _runs = self.interruption.helm_runs().await;
@@ -72,7 +72,7 @@ impl ReleaseWork {
             release.uninstall(self.run.wait, timeout).await?;
             return Ok(());
         };
-        // Whoever began it is gone: the lock of the record is ours.
+        // The process that began it is gone: the lock of the record is ours.
         if let Some(recovery) = release.recover(timeout).await? {
             (self.events)(Event::Found(Finding::ReleaseRecovered {
                 release: name.clone(),
@@ -91,20 +91,20 @@ impl ReleaseWork {
     }
 }
 
-/// The connection that helm gets.
+/// The connection settings for helm.
 async fn config(ctx: &Context) -> Result<&Config, OperationError> {
     let config = ctx.cluster().await?.config();
     config.ok_or(OperationError::NoCluster)
 }
 
-/// The words of helm, which come in lines, as progress, reports and conditions take them.
+/// Helm's message in one line, as progress, reports and conditions need it.
 #[must_use]
 pub fn one_line(words: &str) -> String {
     let lines: Vec<&str> = words.lines().map(str::trim).collect();
     lines.join("; ")
 }
 
-/// The release that a record stands for: what is installed, what an operation was installing when it was cut off, or what
+/// The release of a record: what is installed, what an interrupted operation was installing, or what
 /// could not be installed: helm keeps a release that failed.
 #[must_use]
 pub fn recorded(status: &AddonInstallationStatus) -> Option<&HelmRelease> {
@@ -115,23 +115,23 @@ pub fn recorded(status: &AddonInstallationStatus) -> Option<&HelmRelease> {
     installed?.helm_release.as_ref()
 }
 
-/// Objects of ours and a release of helm's cannot follow each other: helm refuses objects that it did not make, and what it
-/// made is not ours to prune.
+/// Our own objects and a helm release cannot replace each other: helm refuses objects that it did not create, and those that it
+/// created are not ours to prune.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModeError {
     /// The same mode, another release.
-    #[error("{name} is the Helm release {recorded}, and would become {wanted}")]
+    #[error("{name} is the Helm release {recorded}, and would be replaced by {wanted}")]
     OtherRelease {
         /// The installation.
         name: String,
-        /// `NAMESPACE/NAME` of the release that is there.
+        /// `NAMESPACE/NAME` of the installed release.
         recorded: String,
-        /// That of the one that is wanted.
+        /// The wanted one.
         wanted: String,
     },
     /// Another mode.
     #[error(
-        "the catalogue changed template.helm.mode of {name} to {mode}: neither helm nor this tool takes over what the other one made"
+        "the catalogue changed template.helm.mode of {name} to {mode}: neither helm nor this tool takes over what the other one created"
     )]
     OtherMode {
         /// The installation.
@@ -141,7 +141,7 @@ pub enum ModeError {
     },
 }
 
-/// Whether the wanted mode follows what is recorded.
+/// Whether the wanted mode is possible after the recorded one.
 pub(crate) fn check_mode(
     name: &str,
     status: Option<&AddonInstallationStatus>,
@@ -168,7 +168,7 @@ pub(crate) fn check_mode(
     }
 }
 
-/// How helm says that a release is.
+/// The status of a release as helm reports it.
 ///
 /// # Errors
 /// There is no helm; it cannot ask the cluster.

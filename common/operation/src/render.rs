@@ -25,11 +25,11 @@ use crate::stage::{Stage, Staged};
 /// The objects of an installation.
 #[derive(Debug)]
 pub struct Rendered {
-    /// What they were rendered with.
+    /// The inputs of the rendering.
     pub inputs: Inputs,
     /// The objects.
     pub manifests: Vec<Manifest>,
-    /// The chart that helm itself installs, with its values: then there are no objects.
+    /// The chart that helm itself installs, with its values; the objects are empty then.
     pub release: Option<CompleteChart>,
     /// The entry's hash, or that of the package where it has none (semantics 11).
     pub manifest_hash: String,
@@ -56,7 +56,7 @@ pub async fn render(ctx: &Context, fetched: Vec<Staged<Fetched>>) -> Vec<Staged<
     rendering.buffered(AT_ONCE).collect().await
 }
 
-/// What is installed of a package: its objects, or the chart that helm itself installs.
+/// The content of a package: its objects, or the chart that helm itself installs.
 async fn one(
     ctx: &Context,
     resolved: &Resolved,
@@ -143,8 +143,8 @@ pub async fn objects(
     })
 }
 
-/// The objects of an entry as they would be installed, without an installation; for a named version of Kubernetes no cluster
-/// is asked.
+/// The objects of an entry as they would be installed, without an installation; for a named version of Kubernetes no request
+/// is sent to a cluster.
 ///
 /// # Errors
 /// A source, a template or a manifest that fails, with its place.
@@ -157,7 +157,7 @@ pub async fn of_entry(
         namespace: ctx.settings().system_namespace.clone(),
         name: installation_name(&entry.addon),
     };
-    // The rules say nothing about content.
+    // The rules do not concern content.
     let resolved = Resolved::new(name, None, entry.clone(), Rules::Auto);
     let inputs = match kubernetes {
         Some(version) => Inputs::given(&resolved, Data::of_version(version)),

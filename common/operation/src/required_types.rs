@@ -1,4 +1,4 @@
-//! `requiredResourceTypes`: what an add-on needs the cluster to serve before it can be planned.
+//! `requiredResourceTypes`: types that the cluster has to serve before an add-on can be planned.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ pub struct NotServed {
     pub waited: Duration,
 }
 
-/// What the add-ons of one command bring, and how long they wait for what none of them does.
+/// The types that the add-ons of one command define, and how long they wait for the others.
 #[derive(Debug)]
 pub(crate) struct RequiredTypes {
     brought: Vec<(InstallationName, Brought)>,
@@ -36,7 +36,7 @@ pub(crate) struct RequiredTypes {
 }
 
 impl RequiredTypes {
-    /// Of the objects of each add-on.
+    /// From the objects of each add-on.
     pub(crate) fn new<'a>(
         addons: impl Iterator<Item = (&'a InstallationName, &'a [Manifest])>,
         timeout: Option<Duration>,
@@ -52,8 +52,8 @@ impl RequiredTypes {
         }
     }
 
-    /// Waits until the cluster serves the types that an add-on requires and the command does not bring; which other add-ons
-    /// bring the rest: they go first. For a plan that is only shown nothing is waited for, but it is found, for the plan may
+    /// Waits until the cluster serves the types that an add-on requires and the command does not define. Returns the other add-ons
+    /// that define the rest: they come first. For a plan that is only shown, missing types are a finding instead, because the plan may
     /// differ once the types are served.
     ///
     /// # Errors
@@ -74,13 +74,13 @@ impl RequiredTypes {
             let Some((name, _)) = bringing.clone().next() else {
                 return true;
             };
-            // It does not wait for others to bring what it brings itself.
+            // It does not wait for others to define a type that it defines itself.
             if !bringing.any(|(name, _)| *name == resolved.name) {
                 first.push(name.clone());
             }
             false
         });
-        // Most add-ons require none; nothing is asked then.
+        // Most add-ons require none; then no request is sent.
         if !types.is_empty() {
             self.wait(ctx, &resolved.name.name, &types).await?;
         }
@@ -106,10 +106,10 @@ impl RequiredTypes {
             addon: addon.clone(),
             missing: missing.to_vec(),
         };
-        let tell = |missing: &[ResourceType]| ctx.tell(Event::Began(work(missing)));
+        let report = |missing: &[ResourceType]| ctx.emit(Event::Began(work(missing)));
         let left = timeout.saturating_sub(self.begun.elapsed());
-        let missing = required::wait(cluster, types, left, &tell).await;
-        ctx.tell(Event::Ended(work(&[])));
+        let missing = required::wait(cluster, types, left, &report).await;
+        ctx.emit(Event::Ended(work(&[])));
         match missing? {
             types if types.is_empty() => Ok(()),
             types => Err(OperationError::NotServed(NotServed {
@@ -121,7 +121,7 @@ impl RequiredTypes {
     }
 }
 
-/// Types in a sentence.
+/// Types, for a sentence.
 #[must_use]
 pub fn named(types: &[ResourceType]) -> String {
     let names: Vec<String> = types.iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! What add-ons require of each other: checked before anything is planned or removed, and an order.
+//! Requirements between add-ons: checked before anything is planned or removed, and the order that follows from them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::event::Finding;
 use crate::records::{Records, name_of};
 use crate::resolved::Resolved;
 
-/// The versions of each add-on that the catalogues have: a refusal names one that would do.
+/// The versions of each add-on that the catalogues have: a refusal names one that fits.
 pub(crate) type Available = BTreeMap<String, Vec<String>>;
 
 /// Installations that stay require one that is removed: exit 1.
@@ -22,14 +22,14 @@ pub(crate) type Available = BTreeMap<String, Vec<String>>;
 pub struct Dependents {
     /// Who requires what.
     lines: Vec<String>,
-    /// The installations that would have to go together.
+    /// The installations that would have to be uninstalled together.
     pub together: Vec<String>,
 }
 
-/// Which other installations of the command go first, one by one.
+/// For each installation, the others of the command that have to be installed first.
 ///
 /// # Errors
-/// Everything that is required and neither there nor part of the command.
+/// Everything that is required and neither installed nor part of the command.
 pub(crate) fn order(
     ctx: &Context,
     installations: &[&Resolved],
@@ -52,8 +52,8 @@ pub(crate) fn order(
         .collect();
     let records = Named::of(&records.all);
     let order = requires::order(&wanted, &records.present(), available)?;
-    for warning in &order.warnings {
-        ctx.find(Finding::Requirement(warning.clone()));
+    for unready in order.unready {
+        ctx.find(Finding::Requirement(unready));
     }
     let named = |first: Vec<usize>| {
         let first = first
@@ -99,8 +99,8 @@ pub(crate) fn teardown(
     Ok(ordered)
 }
 
-/// Refuses where an installation that stays requires one that is removed. Those that require it in turn are named too: the command
-/// that accepts it is not refused again.
+/// Refuses where an installation that stays requires one that is removed. Its own dependents are named too: the command
+/// that removes all of them is not refused again.
 fn refuse_dependents(
     records: &[&AddonInstallation],
     mut staying: Vec<&AddonInstallation>,
@@ -138,7 +138,7 @@ fn refuse_dependents(
     })
 }
 
-/// The names of an uninstallation's other records that a record requires: they stay where it stays.
+/// The names of an uninstallation's other records that a record requires: they stay if it stays.
 pub(crate) fn required_of(
     record: &AddonInstallation,
     gone: &[AddonInstallation],

@@ -1,4 +1,4 @@
-//! From what is to be done to the installations as they should be: entries chosen, records completed and judged.
+//! From an intent to the wanted installations: entries chosen, records completed and judged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::resolved::Resolved;
 use crate::stage::Failed;
 use crate::verdict;
 
-/// Everything that installations are resolved with, read once: records, catalogues, version.
+/// The inputs of a resolution, read once: records, catalogues, version.
 pub struct Resolver<'a> {
     pub(crate) ctx: &'a Context,
     offer: Offer,
@@ -35,12 +35,12 @@ pub struct Resolver<'a> {
 /// Values that were asked for because a form requires them, by installation.
 pub type Answers = BTreeMap<InstallationName, Value>;
 
-/// What an intent comes to.
+/// The result of resolving an intent.
 #[derive(Debug, Default)]
 pub struct Resolution {
-    /// The installations as they should be.
+    /// The wanted installations.
     pub installations: Vec<Resolved>,
-    /// Those that cannot be.
+    /// Those that failed.
     pub failed: Vec<Failed>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Resolver<'a> {
     /// # Errors
     /// One of them fails.
     pub async fn new(ctx: &'a Context, offer: Offer) -> Result<Self, OperationError> {
-        // With an index the catalogues are of no interest.
+        // With an index the catalogues are not needed.
         let asks_catalogues = !matches!(offer, Offer::Index(_));
         let catalogues = async {
             if asks_catalogues {
@@ -93,7 +93,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// The installations that an intent is about, as they should be. The failure of one says nothing of the others.
+    /// The wanted installations of an intent. The failure of one does not affect the others.
     ///
     /// # Errors
     /// A name that no installation has; an index that cannot be read.
@@ -281,7 +281,7 @@ impl<'a> Resolver<'a> {
         Ok(resolved)
     }
 
-    /// Where the record of an entry lives (semantics 5): beside the system's catalogues, or in the namespace of a kops entry.
+    /// The namespace and name of an entry's record (semantics 5): beside the system's catalogues, or in the namespace of a kops entry.
     fn namespace_of(&self, entry: &Entry) -> Result<String, OperationError> {
         let settings = self.ctx.settings();
         let own = match &*entry.origin {
@@ -305,7 +305,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Only where something is required: then the catalogues are looked through for a version that would do.
+    /// Only where something is required: then the catalogues are searched for a version that fits.
     pub(crate) async fn available(&self, due: &[&Resolved]) -> Result<Available, OperationError> {
         let mut available: Available = BTreeMap::new();
         let mut requirements = due.iter().map(|one| &one.entry.version.requires);
@@ -328,7 +328,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Where the entries of a record come from: what it was installed from.
+/// The origin of a record's entries: what it was installed from.
 pub(crate) async fn catalogue_of(
     ctx: &Context,
     record: &AddonInstallation,

@@ -1,4 +1,4 @@
-//! One installation as it should be: the chosen entry and the record that goes with it.
+//! One wanted installation: the chosen entry and its record.
 
 use std::collections::BTreeSet;
 
@@ -16,25 +16,25 @@ use common::render::registry::{Registry, RegistryError};
 
 use crate::inputs::Inputs;
 
-/// One installation as it should be.
+/// One wanted installation.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     /// Namespace and name of the record.
     pub name: InstallationName,
-    /// The record as it stands in the cluster.
+    /// The record in the cluster.
     pub existing: Option<AddonInstallation>,
-    /// The record as it should be: the existing one with the new spec, or a new one.
+    /// The wanted record: the existing one with the new spec, or a new one.
     pub wanted: AddonInstallation,
     /// The chosen entry.
     pub entry: Entry,
     /// The rules that chose it.
     pub rules: Rules,
-    /// Whether this version was named: then a downgrade is an error, and not just passed over.
+    /// Whether this version was named: then a downgrade is an error; otherwise it is ignored.
     pub is_asked_for: bool,
 }
 
 impl Resolved {
-    /// The record for `entry`: what nothing was said about stays as it is.
+    /// The record for `entry`; fields that the user did not set stay unchanged.
     #[must_use]
     pub fn new(
         name: InstallationName,
@@ -64,7 +64,7 @@ impl Resolved {
         }
     }
 
-    /// Where objects go that name no namespace (semantics 7).
+    /// The namespace of objects that name none (semantics 7).
     #[must_use]
     pub fn target_namespace(&self) -> &str {
         let default = self
@@ -83,7 +83,7 @@ impl Resolved {
     /// The private registry that its images come from: the installation's, else that of its catalogue.
     ///
     /// # Errors
-    /// Text that names none.
+    /// Text that is not a registry.
     pub(crate) fn registry(&self) -> Result<Option<Registry>, RegistryError> {
         let own = self.wanted.spec.registry.as_deref();
         let registry = own.or(self.entry.registry.as_deref());
@@ -127,7 +127,7 @@ impl Resolved {
         }
     }
 
-    /// Whether there is anything to do. `manifest_hash` is the hash of the fetched manifest, where it was fetched;
+    /// Whether the installation is due. `manifest_hash` is the hash of the fetched manifest, where it was fetched;
     /// without it, an entry that carries no hash is judged by version and id alone.
     pub(crate) fn due(&self, inputs: &Inputs, manifest_hash: Option<&str>) -> Due {
         let yes = |reason| Due::Yes { reason };

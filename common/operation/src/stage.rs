@@ -1,4 +1,4 @@
-//! Installations of one command on their way to a plan. The failure of one says nothing of the others.
+//! Installations of one command and their progress. The failure of one does not affect the others.
 
 use crate::error::OperationError;
 use crate::resolved::Resolved;
@@ -7,7 +7,7 @@ use crate::verdict::Questions;
 /// One installation, and how far it got.
 #[derive(Debug)]
 pub struct Staged<T> {
-    /// The installation as it should be.
+    /// The wanted installation.
     pub resolved: Resolved,
     /// How far it got.
     pub stage: Stage<T>,
@@ -16,15 +16,15 @@ pub struct Staged<T> {
 /// How far an installation got.
 #[derive(Debug)]
 pub enum Stage<T> {
-    /// It goes on with this.
+    /// It continues with this.
     Due(T),
     /// Nothing is due; its live objects were not read.
     UpToDate,
-    /// It cannot go on.
+    /// It failed.
     Failed(OperationError),
 }
 
-/// An installation that an operation could do nothing for.
+/// An installation that an operation gave up.
 #[derive(Debug)]
 pub struct Failed {
     /// Its name, or that of the add-on where it has none yet.
@@ -34,7 +34,7 @@ pub struct Failed {
 }
 
 impl Failed {
-    /// What could be asked: answers would end the failure.
+    /// The questions whose answers would end the failure.
     #[must_use]
     pub fn questions(&self) -> Option<&Questions> {
         match self.error.root() {

@@ -1,6 +1,6 @@
-//! What Secrets of `spec.valuesFrom` say: read whenever values are merged, kept nowhere (semantics 9).
+//! Values from the Secrets of `spec.valuesFrom`: read whenever values are merged, never stored (semantics 9).
 //!
-//! Their content reaches templates only. Records and plans know the state that they were read in; everything that is shown passes
+//! Their content reaches templates only. Records and plans store the revision of the Secrets; everything that is shown passes
 //! through [`crate::inputs::Inputs::mask`].
 
 use std::collections::BTreeMap;
@@ -27,9 +27,9 @@ use crate::verdict;
 /// The Secrets of an installation as they are now.
 #[derive(Clone, Debug, Default)]
 pub struct ValuesFrom {
-    /// What they say, in their order: [`Layers::values_from`].
+    /// Their values, in their order: [`Layers::values_from`].
     pub values: Vec<Values>,
-    /// Which state each was read in: uid and resourceVersion.
+    /// The revision of each: uid and resourceVersion.
     states: Vec<String>,
 }
 
@@ -38,11 +38,11 @@ pub struct ValuesFrom {
 pub enum ValuesFromError {
     /// No such Secret.
     #[error(
-        "{installation} takes values from Secret {}/{name}, which is not there",
+        "{installation} takes values from Secret {}/{name}, which does not exist",
         .installation.namespace
     )]
     NoSecret {
-        /// Who wants it; the Secret is in its namespace.
+        /// The installation; the Secret is in its namespace.
         installation: InstallationName,
         /// Name of the Secret.
         name: String,
@@ -55,7 +55,7 @@ pub enum ValuesFromError {
         .installation.namespace
     )]
     NoKey {
-        /// Who wants it; the Secret is in its namespace.
+        /// The installation; the Secret is in its namespace.
         installation: InstallationName,
         /// Name of the Secret.
         name: String,
@@ -65,19 +65,19 @@ pub enum ValuesFromError {
         index: usize,
     },
     /// The key holds no values.
-    #[error("{installation} takes values from a Secret that holds none: {why}")]
+    #[error("{installation} takes values from a Secret without values: {why}")]
     NoValues {
-        /// Who wants them.
+        /// The installation.
         installation: InstallationName,
         /// Secret, key and line.
         why: String,
     },
 }
 
-/// Reads the Secrets that an installation names, each once: they lie beside its record.
+/// Reads the Secrets that an installation names, each once; they are in the namespace of its record.
 ///
 /// # Errors
-/// [`ValuesFromError`]: one that is not optional and not there, or that holds no values; what the server refuses.
+/// [`ValuesFromError`]: one that is missing and not optional, or has no values; refusals of the server.
 pub async fn read(
     cluster: &Cluster,
     record: &AddonInstallation,
@@ -114,8 +114,8 @@ pub async fn read(
 }
 
 impl ValuesFrom {
-    /// Digest of the values of entry, form and record, and of the state of the Secrets: another one is due (semantics 12).
-    /// Without Secrets it is that of the values alone. What is in Secrets has no part in it, for it could be guessed; the
+    /// Digest of the values of entry, form and record, and of the revisions of the Secrets: a changed one is due (semantics 12).
+    /// Without Secrets it is that of the values alone. The content of Secrets is not part of it, because it could be guessed; the
     /// package has a hash of its own.
     pub fn hash(&self, layers: &Layers) -> String {
         let layers = Layers {
@@ -181,7 +181,7 @@ impl ValuesFrom {
     }
 }
 
-/// Judges layers after the Secrets were read: what the webhook cannot know, in its words.
+/// Judges layers after the Secrets were read, with the webhook's messages: the webhook cannot read them.
 ///
 /// # Errors
 /// [`verdict::Refused`].
@@ -205,7 +205,7 @@ pub(crate) fn judge(
     )?)
 }
 
-/// The error and its reason, where that cannot repeat what the Secret holds.
+/// The error and its reason, unless the reason could repeat the Secret's content.
 fn words(error: &ValuesError) -> String {
     match error {
         ValuesError::Yaml { problem, .. } => match problem {
@@ -281,11 +281,11 @@ mod tests {
             first.hash(&layers),
             found(true, None).unwrap().hash(&layers)
         );
-        // As it was recorded before there were Secrets.
+        // As it was recorded before `valuesFrom` existed.
         let alone = |layers: &Layers| ValuesFrom::default().hash(layers);
         assert_eq!(alone(&layers), digest(&json!({"a": 1})));
         assert_eq!(alone(&Layers::default()), digest(&json!({})));
-        // What the catalogue says counts, whether it was filled in or not; what the Secrets say does not.
+        // The catalogue's values count, filled in or not; the Secrets' values do not.
         let mut changed = layers.clone();
         changed.values_from = first.values.clone();
         assert_eq!(alone(&changed), alone(&layers));
@@ -298,7 +298,7 @@ mod tests {
     fn what_is_missing_or_unreadable_is_named_without_its_content() {
         assert_eq!(
             found(false, None).unwrap_err(),
-            "shop/web takes values from Secret shop/db, which is not there"
+            "shop/web takes values from Secret shop/db, which does not exist"
         );
         let other = secret(json!({"other": "a: 1"}), "1");
         assert_eq!(
@@ -317,12 +317,12 @@ mod tests {
             ),
         ] {
             let broken = secret(json!({ "values": text }), "1");
-            // Optional is what may be missing, not what may be broken.
+            // Optional Secrets may be missing, but not broken.
             let error = found(true, Some(&broken)).unwrap_err();
             assert_eq!(
                 error,
                 format!(
-                    "shop/web takes values from a Secret that holds none: Secret shop/db, key values{why}"
+                    "shop/web takes values from a Secret without values: Secret shop/db, key values{why}"
                 )
             );
         }

@@ -21,7 +21,7 @@ use crate::event::Finding;
 use crate::records::Records;
 use crate::resolved::Resolved;
 
-/// The plugin's own denial, in the words of the webhook: exit 6.
+/// The plugin's own denial, with the webhook's message: exit 6.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} is refused: {message}")]
 pub struct Refused {
@@ -29,7 +29,7 @@ pub struct Refused {
     pub what: String,
     /// The denial.
     pub message: String,
-    /// Values whose lack is part of the denial.
+    /// Missing values that are part of the denial.
     pub questions: Option<Box<Questions>>,
 }
 
@@ -48,7 +48,7 @@ pub struct Questions {
     pub are_all: bool,
 }
 
-/// What verdicts may look at: what was read already, and the catalogues where installations name them.
+/// The facts for verdicts: what was read already, and the catalogues where installations name them.
 ///
 /// # Errors
 /// The catalogues cannot be read.
@@ -101,7 +101,7 @@ pub(crate) async fn judge(
     let requester = requester(ctx, &resolved.wanted).await?;
     let existing = resolved.existing.as_ref();
     let mut verdict = validate::installation(&resolved.wanted, existing, &requester, facts);
-    // The webhook cannot know the entries of an index; here the chosen one is at hand.
+    // The webhook does not have the entries of an index; here the chosen one is known.
     if matches!(*resolved.entry.origin, Origin::Index { .. }) {
         let values = rules::installation::values(&resolved.wanted, &resolved.entry);
         verdict.problems.extend(values);
@@ -115,7 +115,7 @@ pub(crate) async fn judge(
     })
 }
 
-/// Fields that want a value and have none in any layer. With `valuesFrom` a Secret may hold it: none then (semantics 10).
+/// Fields that require a value and have none in any layer. With `valuesFrom` a Secret may have it: none then (semantics 10).
 fn questions(resolved: &Resolved) -> Option<Questions> {
     let (entry, wanted) = (&resolved.entry, &resolved.wanted);
     if !wanted.spec.values_from.is_empty() {
@@ -143,13 +143,13 @@ pub(crate) async fn deletion(
     let marks = Marks::of(record);
     let requester = requester(ctx, record).await?;
     let mut verdict = validate::installation_deletion(&marks, &requester, facts);
-    // They say how to do what this operation is about to do.
+    // They describe what this operation is about to do.
     verdict.warnings.clear();
     let name = record.metadata.name.as_deref().unwrap_or_default();
     Ok(conclude(ctx, &format!("uninstalling {name}"), &verdict)?)
 }
 
-/// Who asks; only verdicts on core add-ons need to know.
+/// The requester; only verdicts on core add-ons need it.
 async fn requester(ctx: &Context, record: &AddonInstallation) -> Result<Requester, OperationError> {
     if record.spec.core_addon {
         Ok(identity::whoami(ctx.cluster().await?).await?)

@@ -158,7 +158,7 @@ mod tests {
                 &[CHART, ("web/a", EntryType::Char, b"")],
                 "not a regular file",
             ),
-            (&[CHART, CHART], "is there twice"),
+            (&[CHART, CHART], "occurs twice"),
             (&[], "holds no file"),
         ] {
             let error = unpack(&tgz(entries)).unwrap_err();

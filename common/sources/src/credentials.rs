@@ -85,10 +85,7 @@ pub enum CredentialsError {
         key: String,
     },
     /// The host is not among those that the Secret names.
-    #[error(
-        "Secret {secret} may not be sent to {host}: {why}\n  look:   kubectl get secret {secret_name} -n {namespace} -o jsonpath='{{.metadata.annotations}}'\n  \
-         accept: kubectl annotate secret {secret_name} -n {namespace} --overwrite {ANNOTATION_ALLOWED_HOSTS}={host}"
-    )]
+    #[error("Secret {secret} may not be sent to {host}: {why}")]
     Host {
         /// The Secret.
         secret: String,

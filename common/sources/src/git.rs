@@ -284,7 +284,7 @@ impl Task {
         };
         self.cache
             .set_note(NOTES, &self.note_key(&commit.to_string()), &note);
-        // For --offline.
+        // For runs that use only the cache.
         if !matches!(self.wanted, Wanted::Commit(_)) {
             self.cache
                 .set_note(NOTES, &self.note_key(&self.wanted.full_name()), &note);

@@ -257,7 +257,7 @@ impl Wanted {
         tree.package(&self.path).map_err(wrong)
     }
 
-    /// Notes what a tag stands for now, for `--offline`.
+    /// Records which digest a tag stands for now, for runs that use only the cache.
     fn note(&self, access: &Access<'_>, note: &Note) {
         if let (None, Some(tag)) = (self.reference.digest(), self.reference.tag()) {
             access.cache.set_note(NOTES, &self.key(tag), note);

@@ -32,7 +32,7 @@ pub use title::title;
 pub struct Access<'a> {
     /// Content of earlier fetches.
     pub cache: &'a Cache,
-    /// Use only the cache (`--offline`).
+    /// Use only the cache; no server is asked.
     pub offline: bool,
     /// Whether files, credentials and settings of this machine may be used: not for catalogues in a cluster (semantics 16).
     pub ambient: bool,

@@ -29,7 +29,7 @@ pub fn core() -> Requester {
     requester(&[names::CORE_GROUP])
 }
 
-/// Problems as people read them.
+/// Problems as text.
 pub fn texts(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(Problem::to_string).collect()
 }

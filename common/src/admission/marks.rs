@@ -1,4 +1,4 @@
-//! What guards look at: metadata and the core flag, readable even where the rest of an object is not.
+//! Metadata and the core flag, which guards need; readable even where the rest of an object is not.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::api::installation::AddonInstallation;
 
-/// Metadata, the core flag, and whether objects stand behind the record.
+/// Metadata, the core flag, and whether the record has objects.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     /// The metadata.
@@ -21,7 +21,7 @@ impl Marks {
     /// Reads the marks of any object.
     ///
     /// # Errors
-    /// Where metadata or the core flag have another type than they must.
+    /// Metadata or the core flag have a wrong type.
     pub fn read(object: &RawValue) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         struct Object {
@@ -65,13 +65,13 @@ impl Marks {
         }
     }
 
-    /// Name; empty while the API server has not made one.
+    /// Name; empty while the API server has not generated one.
     #[must_use]
     pub fn name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }
 
-    /// Namespace; empty for what has none.
+    /// Namespace; empty for cluster-scoped objects.
     #[must_use]
     pub fn namespace(&self) -> &str {
         self.metadata.namespace.as_deref().unwrap_or_default()

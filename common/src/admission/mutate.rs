@@ -15,7 +15,7 @@ use crate::values::defaulted::{self, Filled, Record};
 
 /// The patch for a request: empty unless an installation is created, or its addonRef or values change (semantics 4).
 ///
-/// Objects that cannot be read get no patch: the validating webhook says what is wrong with them.
+/// Objects that cannot be read get no patch: the validating webhook reports what is wrong with them.
 #[must_use]
 pub fn mutate(request: &Request<'_>, facts: &Facts) -> Patch {
     let ours = request.kind.group == GROUP && request.kind.kind == "AddonInstallation";
@@ -46,12 +46,12 @@ pub fn mutate(request: &Request<'_>, facts: &Facts) -> Patch {
     defaults(&object, request.namespace.as_deref(), facts)
 }
 
-/// The patch that fills what is missing in an AddonInstallation, given as JSON with or without fields that we do not
-/// know. Applied to the object it gives an object that this function leaves alone.
+/// The patch that fills in what is missing in an AddonInstallation, given as JSON with or without unknown fields.
+/// Applied to the result, this function changes nothing.
 ///
 /// - `spec.coreAddon` false and `spec.createNamespace` true (semantics 7, 8);
 /// - `spec.targetNamespace`: the version's `defaultNamespace`, else the add-on's name, where the webhook knows the
-///   entry: of an index or a directory the plugin knows it (semantics 7);
+///   entry; entries of an index or a directory only the plugin knows (semantics 7);
 /// - `spec.values` at missing paths from the catalogue's values and the form's defaults, recorded in annotation
 ///   `kubectl-addons.dev/defaulted`; what is recorded and unchanged follows the entry (semantics 10).
 ///
@@ -85,8 +85,8 @@ pub fn defaults(object: &Value, namespace: Option<&str>, facts: &Facts) -> Patch
     Patch(operations)
 }
 
-/// The namespace that an entry goes to where the installation names none (semantics 7); `None` where neither the entry
-/// says one nor the add-on's name can be one.
+/// The target namespace of an entry where the installation names none (semantics 7); `None` where neither the entry
+/// has one nor the add-on's name is valid as one.
 #[must_use]
 pub fn default_namespace(entry: &Entry) -> Option<&str> {
     let name = entry

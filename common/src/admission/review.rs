@@ -1,7 +1,7 @@
 //! The AdmissionReview (admission.k8s.io/v1) as the API server sends and wants it.
 //!
-//! Our own types, for kube's write the patch as an array of numbers (kube-rs/kube#1781), where the API wants base64,
-//! and decode objects that a verdict need not look at.
+//! Our own types: kube's serialise the patch as an array of numbers (kube-rs/kube#1781), where the API requires base64,
+//! and decode objects that a verdict does not need.
 
 mod response;
 
@@ -18,10 +18,10 @@ pub const API_VERSION: &str = "admission.k8s.io/v1";
 /// The kind.
 pub const KIND: &str = "AdmissionReview";
 
-/// What cannot be answered with a review of its own.
+/// A review that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
-    /// The bytes are not an AdmissionReview with a uid: there is nothing to answer to.
+    /// The bytes are not an AdmissionReview with a uid: no answer is possible.
     #[error("the request is not an AdmissionReview ({category} at line {line}, column {column})")]
     NoReview {
         /// `syntax error`, `wrong type`, `cut off`.
@@ -86,7 +86,7 @@ pub enum Operation {
     Create,
     /// A changed object.
     Update,
-    /// An object goes.
+    /// An object is deleted.
     Delete,
     /// A connection (exec, proxy); we register for none.
     Connect,
@@ -131,7 +131,7 @@ pub struct GroupVersionResource {
     pub resource: String,
 }
 
-/// Who asks, as the API server authenticated (or impersonated) them.
+/// The requester, as the API server authenticated (or impersonated) them.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct UserInfo {
     /// User name.
@@ -175,7 +175,7 @@ impl<'a> Request<'a> {
             Err(error) => error,
         };
         let (category, line, column) = (category(&error), error.line(), error.column());
-        // An answer without the uid counts as a failed call, one with it as a denial.
+        // A response without the uid counts as a failed call, one with it as a denial.
         match serde_json::from_slice::<Lenient<'_>>(body) {
             Ok(lenient) if !lenient.request.uid.is_empty() => Err(ReviewError::Unreadable {
                 uid: lenient.request.uid.into_owned(),
@@ -191,7 +191,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Who asks.
+    /// The requester.
     #[must_use]
     pub fn requester(&self) -> Requester {
         Requester {
@@ -201,7 +201,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What kind of mistake it is, in words that quote nothing of the input.
+/// The category of a JSON error, without anything of the input.
 pub(crate) fn category(error: &serde_json::Error) -> &'static str {
     match error.classify() {
         serde_json::error::Category::Io => "unreadable",

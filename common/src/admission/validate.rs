@@ -156,7 +156,7 @@ fn is_judged(new: &AddonInstallation, old: Option<&AddonInstallation>) -> bool {
     })
 }
 
-/// What is judged whatever changes, and while an installation is going.
+/// The rules that apply whatever changes, also while an installation is being deleted.
 fn guards(new: &Marks, old: Option<&Marks>, requester: &Requester, facts: &Facts) -> Verdict {
     let mut verdict = Verdict::default();
     if old.is_none() {
@@ -244,7 +244,7 @@ fn installation_request(request: &Request<'_>, facts: &Facts) -> Verdict {
 }
 
 /// An installation that cannot be read, e.g. of an older schema: its guards are judged all the same, and it may lose
-/// finalizers and labels as long as its spec stays, or it could never go.
+/// finalizers and labels as long as its spec stays; otherwise it could never be deleted.
 fn unreadable_installation(
     request: &Request<'_>,
     problem: Problem,
@@ -338,7 +338,7 @@ fn missing(request: &Request<'_>) -> Problem {
     )
 }
 
-/// Quotes nothing of the object: serde's own message would hold values.
+/// Quotes nothing of the object: serde's own message would contain values.
 fn wrong(request: &Request<'_>, error: &serde_json::Error) -> Problem {
     Problem::invalid(
         "unreadable",
@@ -353,7 +353,7 @@ fn wrong(request: &Request<'_>, error: &serde_json::Error) -> Problem {
     )
 }
 
-/// What cannot be read is denied; break-glass lifts it, or it could never go.
+/// What cannot be read is denied; break-glass lifts the denial, otherwise it could never be deleted.
 fn unreadable(problem: Problem, requester: &Requester) -> Verdict {
     let mut verdict = Verdict {
         problems: vec![Problem::forbidden(

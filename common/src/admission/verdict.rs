@@ -1,4 +1,4 @@
-//! Problems, warnings, and the one denial made of them.
+//! Problems, warnings, and the denial that combines them.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ const MAX_NAMED: usize = 20;
 /// Why a request is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The object cannot be right: 422.
+    /// The object is not valid: 422.
     Invalid,
     /// The request is not allowed, to this requester or now: 403. Break-glass lifts it (semantics 14).
     Forbidden,
@@ -25,12 +25,12 @@ pub struct Problem {
     pub cause: Cause,
     /// Path of the field, `spec.addons[3].versions[1]`; empty where the whole object is meant.
     pub field: String,
-    /// What is wrong and the way out. Never a value: values may hold secrets.
+    /// What is wrong and what to do. Never a value: values may hold secrets.
     pub message: String,
 }
 
 impl Problem {
-    /// The object cannot be right.
+    /// The object is not valid.
     #[must_use]
     pub fn invalid(
         rule: &'static str,
@@ -74,7 +74,7 @@ impl fmt::Display for Problem {
 pub struct Verdict {
     /// All problems, in the order of the object.
     pub problems: Vec<Problem>,
-    /// What people should know though it is allowed.
+    /// What users should know although it is allowed.
     pub warnings: Vec<String>,
     /// Problems that break-glass lifted, for the audit log.
     pub lifted: Vec<Problem>,
@@ -92,7 +92,7 @@ pub struct Denial {
 }
 
 impl Verdict {
-    /// Adds a problem where there is one.
+    /// Adds a problem, if there is one.
     pub fn problem(&mut self, problem: Option<Problem>) {
         self.problems.extend(problem);
     }
@@ -114,7 +114,7 @@ impl Verdict {
         self.warnings.extend(warnings);
     }
 
-    /// The denial, where there is a problem. What is forbidden outweighs what is invalid.
+    /// The denial, if there is a problem. Forbidden outweighs invalid.
     #[must_use]
     pub fn denial(&self) -> Option<Denial> {
         let message = match self.problems.as_slice() {

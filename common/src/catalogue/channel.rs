@@ -1,7 +1,7 @@
 //! kops indexes (`kind: Addons`) read into our own model.
 //!
-//! As in kops, unknown fields are ignored, field names may have any case (said in a warning), and only the first
-//! document counts. What kops would stumble over later is an error here that names the entry.
+//! As in kops, unknown fields are ignored, field names may have any case (with a warning), and only the first
+//! document counts. What kops would fail on later is an error here that names the entry.
 
 mod entry;
 mod location;
@@ -34,7 +34,7 @@ pub struct Channel {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChannelError {
-    /// No YAML.
+    /// Not YAML.
     #[error("{location} is neither an index nor a manifest")]
     Yaml {
         /// Of the index.
@@ -50,7 +50,7 @@ pub enum ChannelError {
         location: String,
         /// Its path, `the document` at the root.
         field: &'static str,
-        /// A list, for example.
+        /// The expected type, e.g. a list.
         expected: &'static str,
     },
     /// An entry cannot be used.
@@ -65,7 +65,7 @@ pub enum ChannelError {
     },
 }
 
-/// Reads what lies at `location`.
+/// Reads the document at `location`.
 ///
 /// `kind: Addons` without apiVersion is an index. Any other document makes the whole file one add-on,
 /// `manifest-<12 hex digits of sha256(location)>`, whose hash is that of the trimmed bytes (kops 1.36). A file without
@@ -115,7 +115,7 @@ pub fn parse(bytes: &[u8], location: &str) -> Result<Channel, ChannelError> {
     Ok(channel)
 }
 
-/// The first document that holds anything; null where there is none. Repeated keys are tolerated, as in kops, and an
+/// The first document with content; null where there is none. Repeated keys are tolerated, as in kops, and an
 /// unquoted `version: 1.0` is the text `1.0`.
 fn first_document(bytes: &[u8]) -> Result<Value, YamlError> {
     let options = YamlOptions {

@@ -14,14 +14,14 @@ use addons_versions::tolerant;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "due")]
 pub enum Due {
-    /// Up to date.
+    /// It is up to date.
     No,
-    /// To be rolled out.
+    /// It has to be rolled out.
     Yes {
         /// Why.
         reason: DueReason,
     },
-    /// A lower version: needs `--allow-downgrade`.
+    /// A lower version, which is installed only when the user allows a downgrade.
     Downgrade {
         /// Installed.
         from: String,
@@ -68,7 +68,7 @@ impl fmt::Display for DueReason {
         let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
         f.write_str(match self {
             Self::NotInstalled => "not installed",
-            Self::Interrupted => "the last operation was cut off",
+            Self::Interrupted => "the last operation was interrupted",
             Self::Version { from, to } => {
                 return write!(f, "{} → {}", or_none(from), or_none(to));
             }
@@ -91,8 +91,8 @@ impl Serialize for DueReason {
     }
 }
 
-/// Judges `entry` against what is installed. `rules` is what [`super::select::Selection`] says (never `Auto`);
-/// `manifest_hash` is the entry's, or what was computed of its bytes where it has none and they are at hand (without
+/// Judges `entry` against what is installed. `rules` is that of [`super::select::Selection`] (never `Auto`);
+/// `manifest_hash` is the entry's, or computed from its bytes where it has none and they were fetched (without
 /// either, the hash is not compared); `values_hash` is the digest of the merged values.
 #[must_use]
 pub fn due(
@@ -139,7 +139,7 @@ fn is_lower(old: Recorded<'_>, new: Recorded<'_>) -> bool {
     }
 }
 
-/// The first difference that the rules look at.
+/// The first difference that the rules consider.
 fn difference(old: Recorded<'_>, new: Recorded<'_>, rules: Rules) -> DueReason {
     let owned = |text: Option<&str>| text.map(str::to_owned);
     let version = |recorded: Recorded<'_>| recorded.version.unwrap_or("none").to_owned();
@@ -241,7 +241,7 @@ mod tests {
         check(("9.99.0", "a", "h"), ("", "a", "i"), "manifest changed");
     }
 
-    /// Semantics 11: an entry without a hash has that of its bytes.
+    /// Semantics 11: for an entry without a hash, the hash of its bytes counts.
     #[test]
     fn a_computed_hash_counts_where_the_entry_has_none() {
         let old = ("1.0.0", "a", "h");

@@ -1,10 +1,10 @@
-//! Whether an entry takes the place of another one, or of what is installed: both rule sets of kops.
+//! Whether an entry replaces another one, or an installed one: both rule sets of kops.
 
 use std::cmp::Ordering;
 
 use addons_versions::tolerant;
 
-/// What the rules look at; an entry, or the record of an installed one.
+/// The fields that the rules compare; of an entry, or of the record of an installed one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recorded<'a> {
     /// Version as written. An empty one is a version that cannot be read, not an absent one (`tests/golden/replaces.tsv`).

@@ -1,4 +1,4 @@
-//! Which entry fits a cluster, and why every other one was passed over (semantics 3 and 11).
+//! Which entry fits a cluster, and why every other one was rejected (semantics 3 and 11).
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ impl From<RuleSet> for Rules {
     }
 }
 
-/// What is asked for.
+/// The request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request<'a> {
     /// Name of the add-on.
@@ -78,13 +78,13 @@ pub struct Selection {
     pub chosen: Option<Entry>,
     /// The rules that decided: never `Auto`.
     pub rules: Rules,
-    /// Every entry of this name that was passed over, best first.
+    /// Every rejected entry of this name, best first.
     pub rejections: Vec<Rejection>,
     /// Ties and unreadable ranges.
     pub warnings: Vec<String>,
 }
 
-/// An entry that was passed over.
+/// A rejected entry.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rejection {
@@ -94,7 +94,7 @@ pub struct Rejection {
     pub reason: Reason,
 }
 
-/// Why an entry was passed over.
+/// Why an entry was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reason {
@@ -157,7 +157,7 @@ impl fmt::Display for Reason {
 }
 
 impl Selection {
-    /// Where nothing fits: the newest entry that is for other clusters, whose reason says for which.
+    /// Where nothing fits: the newest entry for other clusters; its reason names these.
     #[must_use]
     pub fn newest_misfit(&self) -> Option<&Rejection> {
         self.rejections
@@ -232,7 +232,7 @@ pub fn select(
 fn best(fitting: &[Candidate<'_>], rules: Rules) -> Option<usize> {
     let candidates = fitting.iter().enumerate();
     let best = if rules == Rules::Channels {
-        // As kops does: the later one wins where its id or hash differs, else the first stays.
+        // As in kops: the later one wins where its id or hash differs, else the first stays.
         candidates.reduce(|kept, later| {
             let (old, new) = (kept.1.entry.recorded(), later.1.entry.recorded());
             if replaces::channels(old, new) {
@@ -264,7 +264,7 @@ fn tie(best: &Entry, others: usize) -> String {
 }
 
 impl Request<'_> {
-    /// Whether `entry` has the version, the id and the catalogue that are asked for; an empty wish is none.
+    /// Whether `entry` has the requested version, id and catalogue; an empty request matches any.
     fn asks_for(&self, entry: &Entry) -> bool {
         let wants = |wish: Option<&str>, is_met: &dyn Fn(&str) -> bool| {
             wish.filter(|wish| !wish.is_empty()).is_none_or(is_met)
@@ -279,7 +279,7 @@ impl Request<'_> {
     }
 }
 
-/// An entry of the name that is asked for.
+/// An entry with the requested name.
 struct Candidate<'a> {
     entry: &'a Entry,
     rank: Rank,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-/// What a `manifestHash` says about the bytes.
+/// The kind of a `manifestHash`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verified {
     /// It is their sha256.
@@ -17,7 +17,7 @@ pub enum Verified {
     Unverifiable,
 }
 
-/// The bytes are not those that the `manifestHash` was made of.
+/// The bytes do not have the `manifestHash` of their entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "manifestHash is {expected}, but the {algorithm} of the manifest is {actual}: it was changed on the way, or the index was not updated with it"
@@ -25,9 +25,9 @@ pub enum Verified {
 pub struct HashMismatch {
     /// `sha256` or `sha1`.
     pub algorithm: &'static str,
-    /// What the entry says.
+    /// The hash of the entry.
     pub expected: String,
-    /// Of the trimmed bytes.
+    /// The hash of the trimmed bytes.
     pub actual: String,
 }
 
@@ -76,7 +76,7 @@ pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// sha256 of the bytes without white space around them, in hex: what kops writes as `manifestHash`, and what stands for
+/// sha256 of the bytes without white space around them, in hex: what kops writes as `manifestHash`, and what replaces
 /// it where an entry has none (semantics 11).
 #[must_use]
 pub fn sha256_trimmed(bytes: &[u8]) -> String {
@@ -91,7 +91,7 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Streams JSON with sorted keys, whatever order the map of `serde_json` is built to keep.
+/// Streams JSON with sorted keys, whatever order the map of `serde_json` keeps.
 fn write_canonical(value: &Value, hasher: &mut Sha256) {
     match value {
         Value::Array(items) => {
@@ -106,7 +106,7 @@ fn write_canonical(value: &Value, hasher: &mut Sha256) {
         }
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
-            // Costs next to nothing where the map is sorted already.
+            // This is cheap where the map is sorted already.
             entries.sort_unstable_by_key(|(key, _)| *key);
             hasher.update(b"{");
             for (index, (key, item)) in entries.into_iter().enumerate() {

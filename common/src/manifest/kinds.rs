@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use super::key::Gvk;
 
-/// How a kind is served.
+/// How the API server serves a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindInfo {
     /// Plural name, as it stands in URLs.
     pub plural: String,
     /// Singular name, for people.
     pub singular: String,
-    /// Whether its objects stand in namespaces.
+    /// Whether its objects are namespaced.
     pub namespaced: bool,
     /// Whether it can be listed, patched and deleted (a review object cannot).
     pub writable: bool,
@@ -95,7 +95,7 @@ impl KindTable {
         }
     }
 
-    /// This table and, behind it, what it lacks of another one.
+    /// This table, completed from another one.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         let mut both = self.clone();
@@ -143,7 +143,7 @@ impl KindTable {
         })
     }
 
-    /// Whether any kind of a group is served: then a kind that is not in the table is gone, and not just out of reach
+    /// Whether any kind of a group is served: then a kind that is missing in the table is gone, and not just unavailable
     /// because the API server behind the group does not answer.
     #[must_use]
     pub fn serves_group(&self, group: &str) -> bool {

@@ -1,7 +1,7 @@
 //! `metadata.managedFields`: entries of client-side managers become ours, and entries of versions that are gone become
 //! readable again.
 //!
-//! An entry is kept as the server wrote it, but for what has to change. `fieldsV1` is a set of fields as nested maps: `{}`
+//! An entry is kept as the server wrote it, except for what has to change. `fieldsV1` is a set of fields as nested maps: `{}`
 //! is a field as a whole, `.` the field itself where some below it are named too.
 
 use serde_json::{Map, Value};
@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 pub const CLIENT_SIDE: &[&str] = &["kubectl-client-side-apply", "before-first-apply"];
 const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
 
-/// The entries after the fields that `from` updated were handed over to the apply manager `to`; `None` where there is nothing to
-/// hand over. Subresources stay, and so do entries in another version than the one of `to`: their paths may mean
+/// The entries after the fields that `from` updated were transferred to the apply manager `to`; `None` where there are none to
+/// transfer. Subresources stay, and so do entries in another version than that of `to`: their paths may mean
 /// something else. Of `before-first-apply` only what client-side apply left behind (its annotation) is taken: otherwise it
 /// stands for everything that was ever written before managers were tracked.
 #[must_use]
@@ -64,7 +64,7 @@ pub fn move_version(live: &[Value], from: &str, to: &str) -> Option<Vec<Value>> 
         if text(&entry, "apiVersion") == from {
             set(&mut entry, "apiVersion", to);
         }
-        // Two entries of one manager would be one for the server, and the first be lost.
+        // The server would merge two entries of one manager, and lose the first.
         let same = |other: &&mut Value| {
             ["manager", "operation", "subresource", "apiVersion"]
                 .iter()
@@ -128,7 +128,7 @@ fn unite_sets(set: &mut Map<String, Value>, other: &Map<String, Value>) {
         let Some(below) = below.as_object() else {
             continue;
         };
-        // One of them has the field as a whole, the other some below it.
+        // One of them has the field as a whole, the other some fields below it.
         if known.is_empty() != below.is_empty() {
             known.insert(".".to_owned(), Value::Object(Map::new()));
         }

@@ -25,7 +25,7 @@ pub fn owner_label(object: &Value) -> Option<&str> {
         .as_str()
 }
 
-/// The installation that the annotation names. Anybody can write it: only [`is_owned_by`] decides.
+/// The installation that the annotation names. Any client can write it: only [`is_owned_by`] decides.
 #[must_use]
 pub fn owner(object: &Value) -> Option<InstallationName> {
     let pair = object
@@ -46,8 +46,8 @@ pub fn is_owned_by(object: &Value, installation: &InstallationName) -> bool {
     owner_label(object) == Some(&owner_hash(&installation.namespace, &installation.name))
 }
 
-/// Gives a namespaced object without a namespace the target namespace, and takes it from a cluster-scoped one; the
-/// latter is told in a warning (semantics 7).
+/// Gives a namespaced object without a namespace the target namespace, and removes it from a cluster-scoped one; the
+/// latter is a warning (semantics 7).
 #[must_use]
 pub fn set_namespace(object: &mut Value, namespaced: bool, target: &str) -> Option<String> {
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or("?");
@@ -62,12 +62,12 @@ pub fn set_namespace(object: &mut Value, namespaced: bool, target: &str) -> Opti
     let namespace = metadata.remove("namespace")?;
     let name = metadata.get("name").and_then(Value::as_str).unwrap_or("?");
     Some(format!(
-        "{kind} {name} has namespace {}, but stands in none: the namespace is ignored",
+        "{kind} {name} is cluster-scoped, but has namespace {}: the namespace is ignored",
         namespace.as_str().unwrap_or("?")
     ))
 }
 
-/// Takes away what only the server writes: `status` and the server's fields of `metadata`. In a manifest that was
+/// Removes what only the server writes: `status` and the server's fields of `metadata`. In a manifest that was
 /// copied from a cluster they would claim fields or make every apply fail.
 pub fn strip(object: &mut Value) {
     if let Value::Object(fields) = object {
@@ -91,7 +91,7 @@ fn metadata_mut(object: &mut Value) -> Option<&mut Map<String, Value>> {
     object.get_mut("metadata")?.as_object_mut()
 }
 
-/// Sets an entry of `labels` or `annotations`; a missing or null map is made.
+/// Sets an entry of `labels` or `annotations`; a missing or null map is created.
 fn set(metadata: &mut Map<String, Value>, map: &str, key: &str, value: String) {
     let map = metadata.entry(map).or_insert(Value::Null);
     if map.is_null() {
@@ -150,7 +150,7 @@ mod tests {
             json!({"kind": "ClusterRole", "metadata": {"name": "a", "namespace": "x"}});
         assert_eq!(
             set_namespace(&mut object, false, "web").as_deref(),
-            Some("ClusterRole a has namespace x, but stands in none: the namespace is ignored")
+            Some("ClusterRole a is cluster-scoped, but has namespace x: the namespace is ignored")
         );
         assert_eq!(
             object,

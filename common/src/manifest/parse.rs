@@ -12,15 +12,15 @@ use super::{Manifest, Place};
 
 pub use error::ManifestError;
 
-/// How manifests are read, and how much they may hold.
+/// Options and limits of parsing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Bytes of one file.
     pub bytes: usize,
     /// Objects in all files; semantics 13 sets how many an inventory can hold.
     pub objects: usize,
-    /// What a repeated key means: otherwise than as an error it is a warning, for the API server's own clients take the last
-    /// one, and manifests of others live by that.
+    /// How a repeated key is handled: if it is not an error it is a warning, because the API server's own clients take the last
+    /// one, and existing manifests depend on that.
     pub duplicate_keys: DuplicateKeys,
 }
 
@@ -37,7 +37,7 @@ impl Default for Options {
 /// One file of manifests.
 #[derive(Clone, Copy, Debug)]
 pub struct File<'a> {
-    /// The name that places carry.
+    /// The name in places.
     pub name: &'a str,
     /// Its bytes.
     pub bytes: &'a [u8],
@@ -48,7 +48,7 @@ pub struct File<'a> {
 pub struct Parsed {
     /// The objects in the order of the file, each key once.
     pub manifests: Vec<Manifest>,
-    /// What was left out, and where.
+    /// Warnings about what was left out, with places.
     pub warnings: Vec<String>,
 }
 
@@ -66,8 +66,8 @@ pub fn parse(bytes: &[u8], name: &str, options: &Options) -> Result<Parsed, Mani
 ///   `kind` from the list where they have none, as kubectl does it.
 /// - A Kustomization is not a cluster object: skipped with a warning.
 /// - An object that is repeated word for word is dropped with a warning; a different one under the same key is an
-///   error, in whatever files they stand. (kubectl and kops apply both one after the other, so that the last one stays
-///   without a word.)
+///   error, in whatever files they are. (kubectl and kops apply both one after the other, so that the last one stays
+///   without a warning.)
 /// - An empty `metadata.namespace` is the same as none.
 ///
 /// # Errors
@@ -115,7 +115,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Read strictly, so that repeated keys are known; and once more where they are and the last one counts.
+    /// Reads strictly, so that repeated keys are known; reads once more where there are any and the last one counts.
     fn documents(
         &mut self,
         bytes: &[u8],
@@ -123,7 +123,7 @@ impl Reader<'_> {
     ) -> Vec<Result<Document, YamlError>> {
         let read: Vec<_> = documents(bytes, &YamlOptions::default()).collect();
         let errors: Vec<&YamlError> = read.iter().filter_map(|one| one.as_ref().err()).collect();
-        // Any other error stays the first thing that is said.
+        // Any other error is reported first.
         let harmless = errors.iter().all(|error| error.is_overridden());
         let repeated: Vec<String> = errors
             .into_iter()

@@ -1,8 +1,8 @@
 //! YAML streams as Kubernetes' own loader reads them (`tests/golden/yaml`): documents become JSON values.
 //!
-//! As upstream does it, a stream is cut at lines that begin with `---` before any YAML is parsed, and scalars are
+//! As upstream, a stream is cut at lines that begin with `---` before any YAML is parsed, and scalars are
 //! those of YAML 1.1: `yes` is true (also as a key), `0644` is 420, dates are text. Where the original loses data
-//! without a word we refuse instead: repeated keys, a merge key after the key that it replaces, bytes that are not
+//! silently we refuse instead: repeated keys, a merge key after the key that it replaces, bytes that are not
 //! text, a second document after `...` (which we read). JSON is YAML, so it is read by the same code.
 //!
 //! Sizes are bounded: [`MAX_BYTES`], [`MAX_DEPTH`], [`MAX_NODES`], [`MAX_COPIED`].
@@ -35,13 +35,13 @@ pub const MAX_COPIED: usize = 16 << 20;
 /// How a stream is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct YamlOptions {
-    /// What a repeated key means.
+    /// How a repeated key is handled.
     pub duplicate_keys: DuplicateKeys,
-    /// What an unquoted number with a point or an exponent means.
+    /// How an unquoted number with a point or an exponent is read.
     pub floats: Floats,
 }
 
-/// What a repeated key means.
+/// How a repeated key is handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DuplicateKeys {
     /// An error that names both places.
@@ -51,7 +51,7 @@ pub enum DuplicateKeys {
     LastWins,
 }
 
-/// What an unquoted number with a point or an exponent means.
+/// How an unquoted number with a point or an exponent is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Floats {
     /// A number, as for Kubernetes.
@@ -74,7 +74,7 @@ pub struct Document {
 
 /// Reads a stream document by document.
 ///
-/// An error takes the place of the document that it is in, and the stream goes on after it, as upstream's does; only
+/// An error replaces the document that it is in, and the stream continues after it, as upstream's does; only
 /// a `---` with text behind it and an input over [`MAX_BYTES`] or [`MAX_NODES`] end it. Collect into
 /// `Result<Vec<_>, _>` to take all or nothing.
 #[must_use]
@@ -91,11 +91,11 @@ pub fn documents<'a>(bytes: &'a [u8], options: &YamlOptions) -> Documents<'a> {
 /// The documents of a stream, see [`documents`].
 #[derive(Debug)]
 pub struct Documents<'a> {
-    /// What is not read yet; `None` after an error that ends the stream.
+    /// The unread rest; `None` after an error that ends the stream.
     rest: Option<&'a [u8]>,
     /// Line of the first byte of `rest`.
     line: usize,
-    /// Documents of a section that are not handed out yet: more than one only where `...` stands between them.
+    /// Documents of a section that were not returned yet: more than one only where `...` separates them.
     read: VecDeque<Document>,
     budget: section::Budget,
     options: YamlOptions,

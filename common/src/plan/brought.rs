@@ -9,17 +9,17 @@ use crate::api::catalogue::ResourceType;
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::KindTable;
 
-/// The types that the objects of a command bring.
+/// The types that the objects of a command define.
 #[derive(Clone, Debug, Default)]
 pub struct Brought {
-    /// By definitions.
+    /// Defined by CustomResourceDefinitions.
     kinds: KindTable,
-    /// Group and version of APIServices: their kinds are not known before they answer.
+    /// Group and version of APIServices: their kinds are not known before the service answers.
     served: BTreeSet<(String, String)>,
 }
 
 impl Brought {
-    /// By these objects.
+    /// Reads the definitions and APIServices among these objects.
     pub fn of<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut brought = Self::default();
         for object in objects {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_brings_definitions_and_api_services() {
+    fn a_command_defines_types_by_definitions_and_api_services() {
         let objects = [
             json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
                 "metadata": {"name": "tills.example.test"}, "spec": {"group": "example.test",

@@ -1,4 +1,4 @@
-//! What a plan changes in live objects, as a value: `diff` prints it, a plan file keeps it. The engine finds it out.
+//! What a plan changes in live objects, as a value: `diff` prints it, a plan file keeps it. The engine computes it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,9 +26,28 @@ pub struct ObjectDiff {
     /// The server's refusal of the dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Why the server could not judge it yet: `its namespace comes with this plan`.
+    /// What the user can do about the refusal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
+    /// Why the server could not judge it yet: `its namespace is created by this plan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unjudged: Option<String>,
+}
+
+/// What the user can do about an object that the server refuses to change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Remedy {
+    /// Upgrade: another client created the object after the plan was made.
+    Upgrade,
+    /// Take the fields that other managers hold, or leave them.
+    TakeOrYield,
+    /// Give the live fields the wanted values, or change the annotation by which the manifest refuses conflicts.
+    Annotation,
+    /// Recreate the object.
+    Recreate,
+    /// Take the change out of the manifest, or recreate the object by hand: its kind is never recreated.
+    ByHand,
 }
 
 /// The change of one field. Values of Secrets are masked.
@@ -40,7 +59,7 @@ pub struct FieldChange {
     /// Live value; absent where the field is new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old: Option<Value>,
-    /// Value after the apply; absent where the field goes.
+    /// Value after the apply; absent where the field is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<Value>,
     /// Who else owns the live value now.
@@ -59,7 +78,7 @@ pub struct FieldOwner {
     pub since: Option<String>,
 }
 
-/// What becomes of an object, in one word.
+/// The kind of change of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Change {
@@ -76,7 +95,7 @@ pub enum Change {
 }
 
 impl ObjectDiff {
-    /// The word.
+    /// What happens to the object.
     #[must_use]
     pub fn change(&self) -> Change {
         if self.error.is_some() {
@@ -95,8 +114,8 @@ impl ObjectDiff {
     }
 }
 
-/// Hides what templates put into objects out of Secrets of `valuesFrom`. Where one side of a change is hidden the other is as
-/// well: it may be what stood in the Secret before.
+/// Hides values of Secrets (`valuesFrom`) that templates wrote into objects. If one side of a change is hidden, the other is as
+/// well: it may be the former value of the Secret.
 pub fn hide(changes: &mut [ObjectDiff], mask: &Mask) {
     if mask.is_empty() {
         return;
@@ -132,9 +151,9 @@ pub struct Counts {
     pub added: usize,
     /// Objects that are deleted.
     pub pruned: usize,
-    /// Objects that are let go of: they were there before us.
+    /// Objects that are released: they existed before us.
     pub released: usize,
-    /// Objects that are ours no more and stay.
+    /// Objects that are no longer ours and stay.
     pub retained: usize,
     /// Objects that stay as they are.
     pub unchanged: usize,
@@ -145,7 +164,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Of a plan and of what its dry run said.
+    /// Counts the changes of a plan and of its dry run.
     #[must_use]
     pub fn of(plan: &super::InstallationPlan, objects: &[ObjectDiff]) -> Self {
         let of = |change: Change| {
@@ -173,7 +192,7 @@ impl Counts {
 }
 
 impl std::fmt::Display for Counts {
-    /// `1 changed, 1 added, 1 pruned, 6 unchanged`; what is rare only where it is.
+    /// `1 changed, 1 added, 1 pruned, 6 unchanged`; rare kinds of change are left out where their count is 0.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
@@ -218,6 +237,7 @@ mod tests {
             ],
             recreated: None,
             error: Some("data.dsn: Invalid value: \"hunter2\"".to_owned()),
+            remedy: None,
             unjudged: None,
         }];
         let secret = json!({"password": "hunter2"});

@@ -1,7 +1,7 @@
-//! Fields of our objects that others changed: whose they are, and what becomes of them (semantics 12).
+//! Fields of our objects that others changed: their managers, and whether we take them (semantics 12).
 //!
-//! The installation says it for all its objects (`spec.conflicts`); annotation [`ANNOTATION_CONFLICTS`] on an object of the
-//! manifest says it for single fields: `spec.replicas=Yield,spec.template=Fail`. The longest field that covers a conflict
+//! The policy of all objects is `spec.conflicts` of the installation; annotation [`ANNOTATION_CONFLICTS`] on an object of the
+//! manifest sets it for single fields: `spec.replicas=Yield,spec.template=Fail`. The longest field that covers a conflict
 //! decides.
 
 pub mod path;
@@ -27,7 +27,7 @@ pub struct Policy {
     /// For single fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldRule>,
-    /// The HorizontalPodAutoscaler that sets [`REPLICAS`]: these yield to it, whatever else is said.
+    /// The HorizontalPodAutoscaler that sets [`REPLICAS`]: they yield to it, whatever the other rules say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoscaler: Option<String>,
     /// Whether it may be deleted and created again where a field cannot change.
@@ -35,7 +35,7 @@ pub struct Policy {
     pub recreate: bool,
 }
 
-/// Who says what happens to a conflict.
+/// Which policy decides a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decider<'a> {
     /// `spec.conflicts` of the installation.
@@ -46,13 +46,13 @@ pub enum Decider<'a> {
     Autoscaler(&'a str),
 }
 
-/// What happens to conflicts at a field and below it.
+/// The policy for conflicts at a field and below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldRule {
     /// As the server writes it, without the first dot: `spec.template.spec.containers[name="main"].image`.
     pub field: String,
-    /// What happens.
+    /// The policy.
     pub conflicts: Conflicts,
 }
 
@@ -87,13 +87,13 @@ pub enum PolicyError {
     /// Whether it may be recreated.
     #[error("annotation {ANNOTATION_RECREATE}: {value:?} is neither \"true\" nor \"false\"")]
     Recreate {
-        /// What stands there.
+        /// The value.
         value: String,
     },
 }
 
 impl Policy {
-    /// The policy of an object of an installation that says `conflicts`.
+    /// The policy of an object, in an installation with these `conflicts`.
     ///
     /// # Errors
     /// [`PolicyError`]: an annotation that cannot be read.
@@ -126,7 +126,7 @@ impl Policy {
         })
     }
 
-    /// What happens to a conflict at `field`, and who says so.
+    /// The policy for a conflict at `field`, and which rule it comes from.
     #[must_use]
     pub fn at(&self, field: &str) -> (Conflicts, Decider<'_>) {
         if let Some(name) = self.autoscaler.as_deref().filter(|_| field == REPLICAS) {
@@ -152,7 +152,7 @@ impl Policy {
 }
 
 impl Conflict {
-    /// `"theirs"`, shortened; `nothing` where the field is not there.
+    /// `"theirs"`, shortened; `nothing` where the field is missing.
     #[must_use]
     pub fn value(value: Option<&Value>) -> String {
         let Some(value) = value else {
@@ -162,7 +162,7 @@ impl Conflict {
     }
 }
 
-/// Whether a rule for `rule` speaks of `field`: the field itself, or one below it.
+/// Whether a rule for `rule` covers `field`: the field itself, or one below it.
 fn covers(rule: &str, field: &str) -> bool {
     field
         .strip_prefix(rule)

@@ -1,9 +1,9 @@
 //! What a new version of a CustomResourceDefinition does to the live objects of its kind.
 //!
-//! [`Comparison::of`] finds what changes, [`Scan`] judges live objects by it, [`Breakage`] says what they lose. Peers (carvel
+//! [`Comparison::of`] finds what changes, [`Scan`] judges live objects by it, [`Breakage`] is the result. Peers (carvel
 //! kapp's CRDUpgradeSafety, kubernetes-sigs/crdify) refuse by the schemas alone: a removed field that no object sets, a dropped
-//! pattern, any changed text. Here a change is refused only where a live object breaks, and what a controller writes again
-//! (`status`, where it is a subresource) is left out; what cannot be judged here (CEL rules) is a warning.
+//! pattern, any changed text. Here a change is refused only where a live object breaks; fields that a controller writes again
+//! (`status`, where it is a subresource) are ignored, and rules that cannot be judged here (CEL) are warnings.
 
 mod breakage;
 mod compare;
@@ -12,6 +12,7 @@ mod rule;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::schema::versions;
@@ -22,7 +23,7 @@ pub use breakage::{Breakage, BreakageError, Hurt, Scan};
 use object::Path;
 use rule::Rule;
 
-/// Changes of one definition that are looked at; a schema that changes more is another one.
+/// Most changes of one definition that are judged.
 const MOST_CHANGES: usize = 2_000;
 
 /// What changes between a live definition and the wanted one.
@@ -32,12 +33,32 @@ pub struct Comparison {
     pub definition: ObjectKey,
     /// Kind of its objects.
     pub kind: String,
-    /// What the API server will refuse whatever live objects there are, with the way out.
-    pub impossible: Vec<String>,
+    /// What the API server will refuse whatever live objects there are.
+    pub impossible: Vec<Impossible>,
     /// What may break live objects, by the version they are read in.
     pub changes: Vec<Change>,
-    /// What cannot be judged from here, in words.
+    /// What cannot be judged from here, as sentences.
     pub unjudged: Vec<String>,
+}
+
+/// A change of an established definition that the API server refuses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Impossible {
+    /// A field that never changes: only a new definition can have another value.
+    Fixed {
+        /// `spec.scope`.
+        field: String,
+        /// The live value.
+        old: String,
+        /// The wanted value.
+        new: String,
+    },
+    /// A version is removed that objects may still be stored in.
+    Stored {
+        /// The version.
+        version: String,
+    },
 }
 
 /// One change of a schema that an object can break by.
@@ -53,11 +74,11 @@ pub struct Change {
 enum What {
     /// The field is not in the schema any more: the API server drops its value.
     Removed,
-    /// The field has to be there.
+    /// The field is required.
     Required,
-    /// What the schema does not name is dropped from now on; `named` stays.
+    /// Fields that the schema does not name are dropped from now on; `named` stay.
     Unnamed { named: Vec<String> },
-    /// Its value has to obey.
+    /// Its value has to fit the rule.
     Rule(Rule),
 }
 
@@ -98,18 +119,18 @@ impl Comparison {
             let pointer = format!("/{}", field.replace('.', "/"));
             let (old, new) = (text(live, &pointer), text(wanted, &pointer));
             if old != new && !old.is_empty() && !new.is_empty() {
-                self.impossible.push(format!(
-                    "{field} cannot change from {old} to {new}; save the objects, uninstall with --delete-crds, \
-                     and install the new version"
-                ));
+                self.impossible.push(Impossible::Fixed {
+                    field: field.to_owned(),
+                    old: old.to_owned(),
+                    new: new.to_owned(),
+                });
             }
         }
         for version in strings(live, "/status/storedVersions") {
             if version_of(wanted, version).is_none() {
-                self.impossible.push(format!(
-                    "version {version} goes away and objects may still be stored in it (status.storedVersions); write them \
-                     all again in a version that stays, then take {version} out of status.storedVersions"
-                ));
+                self.impossible.push(Impossible::Stored {
+                    version: version.to_owned(),
+                });
             }
         }
     }
@@ -123,7 +144,7 @@ impl Comparison {
             let (Some(version), Some(new_schema)) = (name(old), new.pointer(SCHEMA)) else {
                 continue;
             };
-            // A version that is not served cannot be read; the storage version says the same.
+            // Objects cannot be read in a version that is not served; the storage version has the same changes.
             if !is_served(old) {
                 continue;
             }
@@ -156,19 +177,46 @@ impl Comparison {
             let Some(version) = name(old) else { continue };
             let next = version_of(wanted, version);
             let is_stored = strings(live, "/status/storedVersions").any(|stored| stored == version);
-            // A stored one that goes is refused above.
+            // The removal of a stored version is refused above.
             let is_refused = is_stored && next.is_none();
             if !is_refused && !next.is_some_and(is_served) {
                 self.unjudged.push(format!(
-                    "version {version} is not served any more: who uses it has to change first"
+                    "version {version} is not served any more: its users have to change first"
                 ));
             }
         }
     }
 }
 
+impl Impossible {
+    /// The parts that come from manifests.
+    fn texts(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::Fixed { old, new, .. } => vec![old, new],
+            Self::Stored { version } => vec![version],
+        }
+    }
+}
+
+impl fmt::Display for Impossible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed { field, old, new } => write!(
+                f,
+                "{field} cannot change from {old} to {new}; save the objects, uninstall and delete the definition, then \
+                 install the new version"
+            ),
+            Self::Stored { version } => write!(
+                f,
+                "version {version} is removed and objects may still be stored in it (status.storedVersions); write them \
+                 all again in a version that stays, then take {version} out of status.storedVersions"
+            ),
+        }
+    }
+}
+
 impl Change {
-    /// Whether it takes something away from an object, rather than making it invalid.
+    /// Whether it removes data from an object, rather than making it invalid.
     #[must_use]
     pub fn loses(&self) -> bool {
         matches!(self.what, What::Removed | What::Unnamed { .. })
@@ -209,7 +257,7 @@ impl Change {
         format!("{objects} {}", if count == 1 { singular } else { plural })
     }
 
-    /// That it breaks nothing.
+    /// `no live object sets it`.
     fn harmless(&self) -> &'static str {
         match self.what {
             What::Removed => "no live object sets it",
@@ -224,7 +272,7 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = &self.path;
         match &self.what {
-            What::Removed => write!(f, "{path} goes away"),
+            What::Removed => write!(f, "{path} is removed"),
             What::Required => write!(f, "{path} becomes required"),
             What::Unnamed { .. } => write!(f, "{path} keeps only fields that the schema names"),
             What::Rule(rule) => write!(f, "{path} {rule}"),
@@ -234,7 +282,7 @@ impl fmt::Display for Change {
 
 const SCHEMA: &str = "/schema/openAPIV3Schema";
 
-/// Which version's schema has to be compared with which: first what objects are stored in with what they will be stored in
+/// The pairs of versions whose schemas are compared: the live storage version with the wanted one
 /// (without a conversion webhook they are the same JSON), then every version with itself.
 fn pairs<'a>(live: &'a Value, wanted: &'a Value) -> Vec<(&'a Value, &'a Value)> {
     let strategy = |crd: &'a Value| crd.pointer("/spec/conversion/strategy")?.as_str();

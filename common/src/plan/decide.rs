@@ -1,4 +1,4 @@
-//! What happens to one wanted object: whether it is ours, whether it is as it should be (semantics 12 and 13).
+//! The decision about one wanted object: whether it is ours, and whether it is up to date (semantics 12 and 13).
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::api::installation::{InventoryObject, ObjectState};
 use crate::api::names::InstallationName;
 use crate::manifest::key::ObjectKey;
 
-/// What every decision of one plan has in common.
+/// The inputs that all decisions of one plan share.
 #[derive(Clone, Copy)]
 pub(super) struct Judge<'a> {
     /// Our value of the owner label.
@@ -20,31 +20,31 @@ pub(super) struct Judge<'a> {
     pub(super) claims: &'a BTreeMap<ObjectKey, InstallationName>,
     /// Whether Secrets are applied.
     pub(super) due: bool,
-    /// Whether edits are taken back.
+    /// Whether edits are reverted.
     pub(super) restores: bool,
 }
 
-/// What happens to one wanted object.
+/// The decision about one wanted object.
 pub(super) struct Decision {
     /// The request; `None` where nothing is sent.
     pub(super) action: Option<Action>,
     /// What is recorded before the first write.
     pub(super) before: Item,
-    /// What is recorded after the last one; a step's answer adds what it tells.
+    /// What is recorded after the last one; the server's answer to a step is added to it.
     pub(super) after: Item,
     /// What the user should know.
     pub(super) warning: Option<String>,
 }
 
-/// How a live object stands to us.
+/// The ownership of a live object.
 enum Standing<'a> {
     /// As recorded: owned, retained, or preexisting and applied by us.
     Recorded(&'a Item),
-    /// Ours by its label, but what was applied is not known: an operation was cut off after it.
+    /// Ours by its label, but it is not known what was applied: an operation was interrupted after it.
     Unrecorded,
     /// Recorded as ours, deleted, and created again by another client: it is reconciled, but never deleted.
     Recreated(&'a Item),
-    /// There before us, and left as it is.
+    /// It existed before us and is not changed.
     LeftAlone,
     /// Of another owner.
     Foreign,
@@ -89,8 +89,8 @@ impl Judge<'_> {
         })
     }
 
-    /// Not there: created, also where another client deleted it. Until then it is planned: if we are cut off behind the create, the
-    /// label tells that it is ours, whatever its uid.
+    /// It does not exist: it is created, also where another client deleted it. Until then it is recorded as planned: if we are
+    /// interrupted after the creation, its label shows that it is ours, whatever its uid.
     fn create(
         &self,
         wanted: &DesiredObject,
@@ -107,7 +107,7 @@ impl Judge<'_> {
         }
         let before = Item::planned(&key.name, &wanted.target.version);
         let mut decision = step(wanted, Action::Create, before);
-        // Retained is what keeps a create-only object from ever being pruned (semantics 12).
+        // The state Retained keeps a create-only object from ever being pruned (semantics 12).
         decision.after.object.state = if wanted.create_only {
             ObjectState::Retained
         } else {
@@ -124,7 +124,7 @@ impl Judge<'_> {
     ) -> Standing<'a> {
         let ours = live.owner.as_deref() == Some(self.owner);
         let theirs = live.owner.is_some() && !ours;
-        // These are only recorded where they are not ours: no field of theirs is touched (semantics 5 and 12).
+        // These are only recorded where they are not ours: none of their fields is changed (semantics 5 and 12).
         let shared = wanted.create_only || is_namespace(&wanted.target.key);
         let foreign = if shared {
             Standing::LeftAlone
@@ -152,7 +152,7 @@ impl Judge<'_> {
         }
     }
 
-    /// An object that we know: applied if the manifest changed, or if it was edited and edits are taken back.
+    /// An object that we know: applied if the manifest changed, or if it was edited and edits are reverted.
     fn compare(&self, wanted: &DesiredObject, item: &Item, live: &LiveObject) -> Decision {
         let mut before = item.clone();
         if wanted.create_only {
@@ -222,7 +222,7 @@ impl Judge<'_> {
     }
 }
 
-/// Whether a recorded object that is not there any more is a Job that ran and went by itself, as its manifest says
+/// Whether a recorded object that does not exist any more is a Job that ran and was deleted after its time to live
 /// (`ttlSecondsAfterFinished`): to create it is to run it again. Without a digest it may have changed whenever something is due.
 fn has_run(wanted: &DesiredObject, item: &Item, due: bool) -> bool {
     let key = &wanted.target.key;
@@ -235,7 +235,7 @@ fn has_run(wanted: &DesiredObject, item: &Item, due: bool) -> bool {
 }
 
 fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {
-    // Nobody can tell whether what has no digest changed.
+    // Without a digest it is not known whether the manifest changed.
     let action = match action {
         Action::Update if wanted.digest.is_empty() => Action::Refresh,
         action => action,
@@ -268,7 +268,7 @@ fn quiet(item: Item) -> Decision {
     }
 }
 
-/// What is recorded of an object that we did not apply, or do not know what we applied to.
+/// The record of an object that we did not apply, or whose applied content is unknown.
 fn recorded_only(wanted: &DesiredObject, live: &LiveObject, state: ObjectState) -> Item {
     let mut item = Item::planned(&wanted.target.key.name, &wanted.target.version);
     item.object.state = state;

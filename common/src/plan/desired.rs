@@ -18,12 +18,12 @@ use crate::manifest::kinds::traits::is_built_in;
 use crate::manifest::{Manifest, Place, digest, ownership};
 use crate::values::mask::Mask;
 
-/// The wanted objects of one installation, by key: the order of the manifest is not part of it.
+/// The wanted objects of one installation, by key; the order of the manifest does not matter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Desired {
     /// The objects.
     pub objects: BTreeMap<ObjectKey, DesiredObject>,
-    /// What was put right without being asked, sorted.
+    /// Corrections that were made, sorted.
     pub warnings: Vec<String>,
 }
 
@@ -42,16 +42,16 @@ pub struct DesiredObject {
     pub place: Place,
 }
 
-/// What manifests are resolved against.
+/// The inputs for resolving manifests.
 #[derive(Clone, Copy, Debug)]
 pub struct DesiredContext<'a> {
-    /// Whose objects they become.
+    /// The installation that owns the objects.
     pub installation: &'a InstallationName,
-    /// Where objects go that name no namespace (semantics 7).
+    /// The namespace of objects that name none (semantics 7).
     pub target_namespace: &'a str,
     /// What the cluster serves; what CRDs of the manifests will serve is added here.
     pub kinds: &'a KindTable,
-    /// What comes from Secrets: see [`digest_of`].
+    /// Values of Secrets: see [`digest_of`].
     pub mask: &'a Mask,
 }
 
@@ -72,7 +72,7 @@ pub enum Problem {
         /// Where.
         place: Place,
     },
-    /// Nobody serves the kind.
+    /// The cluster does not serve the kind.
     #[error("{place}: {key}: the cluster does not serve {kind} in {api_version}; {hint}", kind = key.kind)]
     Unserved {
         /// Where.
@@ -81,7 +81,7 @@ pub enum Problem {
         key: ObjectKey,
         /// As it is written.
         api_version: String,
-        /// The way out.
+        /// What to do.
         hint: String,
     },
     /// A kind such as TokenReview.
@@ -93,13 +93,13 @@ pub enum Problem {
         key: ObjectKey,
     },
     /// Two different objects of one key.
-    #[error("{place}: {key} stands already at {first}, with other content; take one of them out")]
+    #[error("{place}: {key} is already at {first}, with other content; remove one of them")]
     Duplicate {
-        /// Where the later one stands.
+        /// Where the second one is.
         place: Place,
         /// The object.
         key: ObjectKey,
-        /// Where the first one stands.
+        /// Where the first one is.
         first: Place,
     },
     /// An annotation for conflicts or recreation that cannot be read.
@@ -119,7 +119,7 @@ pub enum Problem {
         place: Place,
         /// The object.
         key: ObjectKey,
-        /// What is wrong; part of the message, for denials print one line.
+        /// What is wrong; it is part of the message, because denials print one line.
         error: AnnotationError,
     },
 }
@@ -137,7 +137,7 @@ impl Problem {
     }
 }
 
-/// Groups and kinds that the cluster has to serve for `manifests`: what CRDs among them define is not asked for.
+/// Groups and kinds that the cluster has to serve for `manifests`, without those that definitions among them define.
 #[must_use]
 pub fn needed_kinds(manifests: &[Manifest]) -> BTreeSet<(String, String)> {
     let objects = || manifests.iter().map(|manifest| &manifest.object);
@@ -198,7 +198,7 @@ impl Desired {
         Err(DesiredError { problems })
     }
 
-    /// Every namespace that an object stands in.
+    /// Every namespace of an object.
     #[must_use]
     pub fn namespaces(&self) -> BTreeSet<&str> {
         self.objects
@@ -242,12 +242,12 @@ impl Desired {
                 metadata.remove("namespace");
                 if let Some(namespace) = key.namespace.take() {
                     self.warnings.push(format!(
-                        "{place}: {key} stands in no namespace: metadata.namespace {namespace} is left out"
+                        "{place}: {key} is cluster-scoped: metadata.namespace {namespace} is left out"
                     ));
                 }
             }
         }
-        // A manifest that was copied from a cluster would claim what only the server writes.
+        // In a manifest that was copied from a cluster, these fields would claim what only the server writes.
         ownership::strip(&mut object);
         ownership::mark(&mut object, ctx.installation);
         Ok(DesiredObject {
@@ -263,7 +263,7 @@ impl Desired {
         })
     }
 
-    /// What is wrong with the annotations that say when the object is applied.
+    /// What is wrong with the annotations about order.
     fn read_order(&mut self, object: &DesiredObject) -> impl Iterator<Item = Problem> {
         let (place, key) = (object.place.clone(), object.target.key.clone());
         let remarks = remarks(&key, &object.object);
@@ -284,10 +284,10 @@ impl Desired {
             self.objects.insert(key, object);
             return None;
         };
-        // The version is not part of the key, but of the object: it is compared with it.
+        // The version is not part of the key, but of the object.
         if first.object == object.object {
             self.warnings.push(format!(
-                "{place}: {key} stands already at {}, with the same content",
+                "{place}: {key} is already at {}, with the same content",
                 first.place
             ));
             return None;
@@ -317,7 +317,7 @@ fn unserved_hint(gvk: &Gvk, kinds: &KindTable) -> String {
     } else if is_built_in(&gvk.group) {
         "choose a version of the add-on that fits this Kubernetes version".to_owned()
     } else {
-        "its CustomResourceDefinition is neither in the cluster nor in the manifest: install the add-on that brings it first"
+        "its CustomResourceDefinition is neither in the cluster nor in the manifest: install the add-on that defines it first"
             .to_owned()
     }
 }

@@ -1,7 +1,7 @@
 //! The order of one command: a graph over the wanted objects of all its add-ons.
 //!
-//! What an edge says holds for the whole command: `to` begins when `from` has come as far as [`Until`] says. Where nothing
-//! stands between two objects, they are applied at the same time.
+//! An edge holds for the whole command: `to` begins when `from` has come as far as [`Until`] says. Objects without a path
+//! between them are applied at the same time.
 
 pub mod annotations;
 mod backends;
@@ -44,7 +44,7 @@ pub struct Graph {
 /// One add-on of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// How people know its installation.
+    /// Name of its installation, for people.
     pub name: &'a str,
     /// Its wanted objects.
     pub desired: &'a Desired,
@@ -91,12 +91,12 @@ impl Graph {
         rest.get(..length).unwrap_or_default()
     }
 
-    /// What a node waits for. It reads every edge: who asks for all nodes counts them once instead.
+    /// What a node waits for. It reads every edge: callers that ask for all nodes should count edges once instead.
     pub fn needs(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
         self.edges.iter().filter(move |edge| edge.to == node)
     }
 
-    /// Which parts go before `part`, wholly or with some of their objects, and why.
+    /// The parts that come before `part`, wholly or with some of their objects, and why.
     #[must_use]
     pub fn parts_before(&self, part: usize) -> BTreeMap<usize, BTreeSet<Reason>> {
         let part_of = |node: NodeId| match self.nodes.get(node) {
@@ -168,10 +168,10 @@ pub enum Node {
         /// The object.
         key: ObjectKey,
     },
-    /// Nothing to apply: it is passed when everything before it has come far enough, and fails with it. It keeps an order
-    /// between two groups of n and m objects at n + m edges.
+    /// Nothing to apply: it is passed when everything before it has come far enough, and fails with it. It orders two groups
+    /// of n and m objects with n + m edges.
     Gate {
-        /// What people read: `wave 1`, `cert-manager is installed`.
+        /// Its name for people: `wave 1`, `cert-manager is installed`.
         title: String,
     },
 }
@@ -180,9 +180,9 @@ pub enum Node {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Edge {
-    /// Goes first.
+    /// The node that comes first.
     pub from: NodeId,
-    /// Waits for it.
+    /// The node that waits for it.
     pub to: NodeId,
     /// How far `from` has to be.
     pub until: Until,
@@ -194,15 +194,15 @@ pub struct Edge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Until {
-    /// Its apply was answered.
+    /// Its apply succeeded.
     Applied,
-    /// It is a definition and its kinds are in discovery; also with `--wait=false`.
+    /// It is a definition and its kinds are in discovery, also where readiness is not waited for.
     Served,
-    /// It is ready; with `--wait=false` applied is enough.
+    /// It is ready; where readiness is not waited for, applied is enough.
     Ready,
 }
 
-/// Why an edge is there.
+/// The reason of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
@@ -210,15 +210,15 @@ pub enum Reason {
     Definition,
     /// A Namespace and its members.
     Namespace,
-    /// What a workload names: ServiceAccount, ConfigMap, Secret, claim, class.
+    /// An object that a workload names (ServiceAccount, ConfigMap, Secret, claim, class), and the workload.
     Reference,
     /// A role and its binding; bindings and the workloads of their accounts.
     Rights,
-    /// Quota, limits and network policies of a namespace and the pods they judge.
+    /// Quota, limits and network policies of a namespace, and the pods that they apply to.
     Policy,
     /// Service and workload, and the webhook configuration or APIService that calls them.
     Backend,
-    /// A webhook configuration, and the objects that it judges.
+    /// A webhook configuration, and the objects that it matches.
     Judge,
     /// An APIService, and the objects of its group.
     ApiService,
@@ -244,7 +244,7 @@ impl std::fmt::Display for Node {
 }
 
 impl Reason {
-    /// The word as plans and drawings spell it.
+    /// The word for plans and drawings.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -264,7 +264,7 @@ impl Reason {
         }
     }
 
-    /// What a manifest says to ask for this order; `None` where it follows from the objects.
+    /// The annotation that asks for this order; `None` where it follows from the objects.
     fn written(self) -> Option<&'static str> {
         match self {
             Self::SyncWave => Some("annotation argocd.argoproj.io/sync-wave"),

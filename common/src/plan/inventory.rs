@@ -28,10 +28,10 @@ pub struct Item {
     pub object: InventoryObject,
 }
 
-/// What the API server answered to an apply, as far as the inventory keeps it.
+/// The API server's answer to an apply, as far as the inventory keeps it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// 201: the object was not there before this operation.
+    /// 201: the object did not exist before this operation.
     pub created: bool,
     /// metadata.uid.
     pub uid: String,
@@ -56,7 +56,7 @@ pub struct TooLarge {
 }
 
 impl Inventory {
-    /// From the stored shape. A key that stands in it twice (the status was edited by hand) is taken once.
+    /// From the stored shape. A key that is in it twice (the status was edited by hand) is taken once.
     #[must_use]
     pub fn from_groups(groups: &[InventoryGroup]) -> Self {
         let objects = groups.iter().flat_map(|group| {
@@ -106,8 +106,8 @@ impl Inventory {
             .collect()
     }
 
-    /// Everything of `old` as it stands, and everything of `new` that is not in it: what is recorded before the first
-    /// write, for until then the old facts are the true ones.
+    /// Everything of `old` unchanged, and everything of `new` that is not in it: what is recorded before the first
+    /// write, because until then the old facts are true.
     #[must_use]
     pub fn union(old: &Self, new: &Self) -> Self {
         let mut union = old.clone();
@@ -120,12 +120,12 @@ impl Inventory {
         union
     }
 
-    /// Refuses what does not fit, counted as it will be when every planned object is there.
+    /// Refuses an inventory that does not fit, counted as it will be when every planned object exists.
     ///
     /// # Errors
     /// [`TooLarge`], with the counts.
     pub fn check_budget(&self) -> Result<(), TooLarge> {
-        // What a planned object will be longer by: uid, digest and resourceVersion with their JSON names, less its state.
+        // The bytes that a planned object will grow by: uid, digest and resourceVersion with their JSON names, less its state.
         const PLANNED_LACKS: usize = 88;
         let missing = self
             .objects
@@ -177,7 +177,7 @@ impl Inventory {
         self.objects.insert(key.clone(), item);
     }
 
-    /// Takes out an object that was deleted or released.
+    /// Removes an object that was deleted or released.
     pub fn remove(&mut self, key: &ObjectKey) {
         self.objects.remove(key);
     }
@@ -272,7 +272,7 @@ mod tests {
             );
             assert_eq!(object.resource_version, None, "a generation is enough");
 
-            // Deleted and made again between plan and apply.
+            // Deleted and created again between plan and apply.
             let late = Answer {
                 uid: "u2".to_owned(),
                 created: false,

@@ -1,4 +1,4 @@
-//! Ranks of objects: what begins first where no edge of the [`super::graph`] decides, and what people read of a plan.
+//! Ranks of objects: what begins first where no edge of the [`super::graph`] decides, and the groups that people read.
 //! Deletions have an order of their own: [`super::teardown`].
 
 use serde_json::Value;
@@ -13,16 +13,16 @@ pub enum Rank {
     Namespaces,
     /// CustomResourceDefinitions.
     Definitions,
-    /// What workloads need to be there: classes, quota and limits, accounts, roles, configuration, storage.
+    /// Objects that workloads need: classes, quota and limits, accounts, roles, configuration, storage.
     Identity,
-    /// What is refused or removed while what it names is not there: the API server resolves the role of a binding
+    /// Objects that are refused or removed while what they name is missing: the API server resolves the role of a binding
     /// for users who are not cluster admins, and the token controller deletes a token without its account.
     Bindings,
-    /// Services, workloads, and what stands around them: disruption budgets, autoscalers, ingresses.
+    /// Services, workloads, and objects about them: disruption budgets, autoscalers, ingresses.
     Workloads,
-    /// Objects of kinds that Kubernetes does not bring.
+    /// Objects of kinds that Kubernetes does not define.
     CustomResources,
-    /// What the API server calls: dead backends break the whole cluster, so these come when all else is there.
+    /// Objects by which the API server calls backends: dead backends break the whole cluster, so these come last.
     Admission,
 }
 
@@ -52,7 +52,7 @@ impl Rank {
         }
     }
 
-    /// What people read of the objects of a rank.
+    /// The title of a rank, for people.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -123,7 +123,7 @@ mod tests {
             (Workloads, "policy", "PodDisruptionBudget"),
             (Workloads, "autoscaling", "HorizontalPodAutoscaler"),
             (Workloads, "networking.k8s.io", "Ingress"),
-            // A kind of a CRD may be called like one of ours, and its group may end in k8s.io.
+            // A custom kind may have the name of a built-in one, and its group may end in k8s.io.
             (CustomResources, "serving.knative.dev", "Service"),
             (
                 CustomResources,

@@ -20,7 +20,7 @@ use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::KindTable;
 use crate::manifest::kinds::traits::KindTraits;
 
-/// What a plan is made of.
+/// Everything that a plan follows from.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanInput<'a> {
     /// The installation.
@@ -31,9 +31,9 @@ pub struct PlanInput<'a> {
     pub from: Option<&'a Installed>,
     /// What is wanted.
     pub goal: Goal<'a>,
-    /// What is recorded, also by an operation that was cut off.
+    /// What is recorded, also by an operation that was interrupted.
     pub inventory: &'a Inventory,
-    /// What is there: made of [`reads`].
+    /// The live objects that [`reads`] asks for.
     pub snapshot: &'a Snapshot,
     /// What the cluster serves.
     pub kinds: &'a KindTable,
@@ -48,32 +48,32 @@ pub struct PlanInput<'a> {
 pub enum Goal<'a> {
     /// These objects, and no others.
     Install(Wanted<'a>),
-    /// That everything goes.
+    /// None: every object is deleted.
     Uninstall {
-        /// Nothing is deleted: only the record goes.
+        /// Only the record is deleted; the objects stay.
         keep: bool,
     },
 }
 
-/// The objects that are wanted, and how they are brought about.
+/// The objects that are wanted, and how they are applied.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The objects.
     pub desired: &'a Desired,
     /// What they are.
     pub to: &'a Installed,
-    /// Where objects went that named no namespace.
+    /// The namespace of objects that name none.
     pub target_namespace: &'a str,
     /// Whether a missing target namespace is created.
     pub create_namespace: bool,
-    /// Namespaces that other add-ons of the command bring: their members wait for them.
+    /// Namespaces that other add-ons of the command define: objects in them wait for these.
     pub coming: &'a BTreeSet<String>,
     /// What happens to fields of our objects that others changed.
     pub conflicts: Conflicts,
     /// What happens to edits between versions.
     pub reconcile: Reconcile,
-    /// Whether the entry or the values changed, a repair was asked for, or an operation was cut off: then edits are taken
-    /// back and Secrets are applied, also with [`Reconcile::Once`] (semantics 12).
+    /// Whether the entry or the values changed, a repair was asked for, or an operation was interrupted: then edits are
+    /// reverted and Secrets are applied, also with [`Reconcile::Once`] (semantics 12).
     pub due: bool,
     /// How much of a larger set may be pruned.
     pub allow_prune: PruneLimit,
@@ -89,20 +89,15 @@ pub enum PlanError {
         objects: Vec<Refusal>,
     },
     /// An empty set, or most of a larger one, would be pruned (semantics 13).
-    #[error(
-        "{prune} of {there} objects would be pruned, and {wanted} are wanted\n  look:   kubectl addons diff {name} -n {namespace}\n  \
-         accept: kubectl addons upgrade {name} -n {namespace} --allow-prune {needed}",
-        name = installation.name,
-        namespace = installation.namespace
-    )]
+    #[error("{prune} of {there} objects would be pruned, and {wanted} are wanted")]
     MostlyPruned {
         /// The installation.
         installation: InstallationName,
         /// The share that would accept it.
         needed: PruneLimit,
-        /// How many would go.
+        /// How many would be pruned.
         prune: usize,
-        /// How many of ours are there.
+        /// How many of our objects exist.
         there: usize,
         /// How many are wanted.
         wanted: usize,
@@ -124,9 +119,9 @@ pub struct Refusal {
 /// Why an object cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RefusalReason {
-    /// It is there and not ours, or another installation has recorded it: exit 4.
+    /// It exists and is not ours, or another installation has recorded it: exit 4.
     Foreign {
-        /// Whose it is, as far as it tells.
+        /// Its owner, where its labels name one.
         owner: Option<String>,
     },
     /// It is being deleted: what is applied to it would vanish.
@@ -263,7 +258,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
     plan.wait_for = waits.collect();
     let kept = pruning.recorded();
     plan.exact = Inventory::union(&exact, &kept);
-    // Decisions stand before the old facts: where the two differ, they know more (a new uid, a planned create).
+    // Decisions come before the recorded facts: where the two differ, decisions are newer (a new uid, a planned create).
     plan.union = Inventory::union(&Inventory::union(&union, &kept), input.inventory);
     plan.union.check_budget()?;
     plan.take(pruning);

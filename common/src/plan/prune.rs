@@ -1,4 +1,4 @@
-//! What becomes of recorded objects that are not wanted any more (semantics 7 and 13).
+//! Decides about recorded objects that are not wanted any more (semantics 7 and 13).
 //!
 //! A delete needs: in the inventory, our label on the live object, the recorded uid, wanted by no other installation; and
 //! that neither a mark on the live object ([`keep`]) nor a foreign controller keeps it: operators copy labels to
@@ -17,20 +17,20 @@ use crate::api::installation::ObjectState;
 use crate::manifest::key::{Gvk, ObjectKey};
 pub use crate::manifest::kinds::traits::KeptKind;
 
-/// What becomes of them.
+/// The result.
 #[derive(Debug, Default)]
 pub(super) struct Pruning {
     /// Deleted.
     pub(super) deletions: Vec<Deletion>,
-    /// Let go of: they were there before us.
+    /// Released: they existed before us.
     pub(super) release: Vec<Target>,
     /// Stay, and stay in the inventory.
     pub(super) retained: BTreeMap<ObjectKey, Item>,
     /// Stay in the inventory because it is not known whether they exist.
     pub(super) unreachable: BTreeMap<ObjectKey, Item>,
-    /// Why something that one would expect to go stays.
+    /// Why objects stay that one would expect to be deleted.
     pub(super) warnings: Vec<String>,
-    /// How many recorded objects are there, but for those that were there before us.
+    /// How many recorded objects exist, without those that existed before us.
     pub(super) there: usize,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn prune(
     occupied: &BTreeSet<&str>,
 ) -> Pruning {
     let mut pruning = Pruning::default();
-    // An object can be served in two groups (Ingress once was): under its other key it is wanted, and it is one object.
+    // An object can be served in two groups (Ingress once was): under its other key it is the wanted object.
     let wanted_uids: BTreeSet<&str> = wanted
         .iter()
         .filter_map(|key| input.snapshot.live.get(*key))
@@ -69,7 +69,7 @@ pub(super) fn prune(
             }
             ObjectState::Preexisting => {}
             state => match obstacle(item, live, owner) {
-                // A planned create that never happened: what is there now is not ours.
+                // A planned creation that never happened: the live object is not ours.
                 Some(_) if state == ObjectState::Planned => {}
                 Some(obstacle) => pruning
                     .warnings
@@ -81,7 +81,7 @@ pub(super) fn prune(
     pruning
 }
 
-/// Why an object that is recorded as ours is not.
+/// Why an object that is recorded as ours is not ours.
 fn obstacle(item: &Item, live: &LiveObject, owner: &str) -> Option<&'static str> {
     if live.owner.as_deref() != Some(owner) {
         Some("it does not carry our label any more")
@@ -92,7 +92,7 @@ fn obstacle(item: &Item, live: &LiveObject, owner: &str) -> Option<&'static str>
     }
 }
 
-/// Why an object that is ours may not be deleted by anybody, or by us.
+/// Why an object that is ours may not be deleted.
 fn kept_by(input: &PlanInput<'_>, live: &LiveObject) -> Option<String> {
     if let Some(mark) = &live.keep {
         return Some(format!("it carries {mark}"));
@@ -131,7 +131,7 @@ fn target(input: &PlanInput<'_>, key: &ObjectKey, item: &Item) -> Option<Target>
     })
 }
 
-/// Whether we have recorded definitions of a group (their names end in it) and none of them is there.
+/// Whether we have recorded definitions of a group (their names end in it) and none of them exists.
 fn definitions_gone(input: &PlanInput<'_>, group: &str) -> bool {
     let mut definitions = input.inventory.objects.keys().filter(|key| {
         KeptKind::of(key) == Some(KeptKind::CustomResourceDefinition)
@@ -148,7 +148,7 @@ fn definitions_gone(input: &PlanInput<'_>, group: &str) -> bool {
 }
 
 impl Pruning {
-    /// A kind that is not served. Where its group still is, or its definition was ours and is gone, the objects are gone with
+    /// A kind that is not served. If its group still is, or its definition was ours and is gone, the objects are gone with
     /// the kind (a Kubernetes release, a deleted CRD): forgotten. Else the API server behind the group may just be down:
     /// the object stays recorded, and is pruned when it is served again.
     fn unserved(&mut self, input: &PlanInput<'_>, key: &ObjectKey, item: &Item) {
@@ -160,13 +160,13 @@ impl Pruning {
             ));
         } else {
             self.warnings.push(format!(
-                "{key} cannot be reached: the cluster serves nothing of group {group}; if it is there, it stays"
+                "{key} cannot be reached: the cluster serves nothing of group {group}; if it exists, it stays"
             ));
             self.unreachable.insert(key.clone(), item.clone());
         }
     }
 
-    /// An object that is ours beyond doubt: deleted, unless its kind is kept or it is still needed.
+    /// An object that is certainly ours: deleted, unless its kind is kept or it is still needed.
     fn delete_or_retain(
         &mut self,
         input: &PlanInput<'_>,
@@ -178,7 +178,7 @@ impl Pruning {
         let key = &target.key;
         if let Some(why) = kept_by(input, live) {
             self.warnings.push(format!("{key} is retained: {why}"));
-            // Recorded as it was: once the reason is gone, the object goes.
+            // Recorded as before: it is deleted when the reason ends.
             let mut item = item.clone();
             item.object.uid.clone_from(&live.uid);
             self.retained.insert(target.key, item);

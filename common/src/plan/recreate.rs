@@ -1,6 +1,6 @@
-//! Objects that may be deleted and created again where a field of them cannot change: because the manifest says so, or the user.
+//! Objects that may be deleted and created again where a field of them cannot change: the manifest or the user allows it.
 //!
-//! Never what holds data or other objects (claims, volumes, definitions, namespaces), and never what was there before us.
+//! Objects that hold data or other objects are excluded (claims, volumes, definitions, namespaces), and those that existed before us.
 
 use std::collections::BTreeSet;
 
@@ -21,14 +21,14 @@ pub struct Recreation {
     name: String,
 }
 
-/// What the user named cannot be recreated. Nothing was written.
+/// Why an object that the user named cannot be recreated. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecreateError {
     /// It is not `KIND/NAME`.
-    #[error("{0:?} names no object; write KIND/NAME, for example Deployment/web")]
+    #[error("{0:?} is not an object; write KIND/NAME, for example Deployment/web")]
     Unreadable(String),
     /// No plan of this command has such an object.
-    #[error("no object {typed} is wanted here{}", hint(.near))]
+    #[error("no object {typed} is part of this command{}", hint(.near))]
     Unknown {
         /// As the user wrote it.
         typed: String,
@@ -45,9 +45,9 @@ pub enum RecreateError {
         /// What would be lost.
         why: &'static str,
     },
-    /// It was there before the installation.
+    /// It existed before the installation.
     #[error(
-        "{0} was there before this installation, which never deletes it: delete it by hand, then run this again"
+        "{0} existed before this installation, which never deletes it: delete it by hand, then run this again"
     )]
     Preexisting(ObjectKey),
 }
@@ -117,7 +117,7 @@ pub fn allow<'a>(
             }
         }
         for step in &mut plan.steps {
-            // What is not there needs no recreation.
+            // An object that does not exist needs no recreation.
             step.policy.recreate |=
                 step.action != Action::Create && allowed.contains(&step.target.key);
         }
@@ -131,7 +131,7 @@ pub fn allow<'a>(
     }
 }
 
-/// The policy of a step: what was there before us is never recreated, whatever the manifest says.
+/// The policy of a step: an object that existed before us is never recreated, whatever the manifest says.
 pub(super) fn policy(wanted: &DesiredObject, conflicts: Conflicts, before: &Item) -> Policy {
     // An annotation that cannot be read was refused when the object was resolved.
     let mut policy = Policy::of(&wanted.object, conflicts).unwrap_or(Policy {
@@ -194,8 +194,8 @@ mod tests {
         }
     }
 
-    /// A plan that updates `Deployment web` and `PersistentVolumeClaim data`, creates `Job once`, keeps `Service web` in
-    /// shape, which was there before, and leaves `ConfigMap same`.
+    /// A plan that updates `Deployment web` and `PersistentVolumeClaim data`, creates `Job once`, reconciles `Service web`,
+    /// which existed before, and leaves `ConfigMap same`.
     fn plan() -> InstallationPlan {
         let step = |key: ObjectKey, action| Step {
             target: Target {
@@ -269,13 +269,13 @@ mod tests {
             ("Deployment/wbe", "did you mean Deployment/web?"),
             (
                 "Deployment.batch/web",
-                "no object Deployment.batch/web is wanted",
+                "no object Deployment.batch/web is part of this command",
             ),
             (
                 "PersistentVolumeClaim/data",
                 "is never recreated: the data in it would be lost",
             ),
-            ("Service/web", "was there before this installation"),
+            ("Service/web", "existed before this installation"),
         ] {
             let refused = allowed(&[typed]).unwrap_err();
             assert!(refused.contains(words), "{typed}: {refused}");

@@ -33,20 +33,42 @@ pub struct Present<'a> {
     pub version: &'a str,
     /// What it requires, as it was recorded when it was installed.
     pub requires: &'a [Requirement],
-    /// Whether its record says that it works.
+    /// Whether its record says that it is ready.
     pub ready: bool,
 }
 
-/// What goes first.
+/// What has to be installed first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Order {
     /// Candidate by candidate, the indexes of those that have to be installed before it, sorted.
     pub first: Vec<Vec<usize>>,
-    /// What is there as required, but is not ready.
-    pub warnings: Vec<String>,
+    /// Required installations that are not ready.
+    pub unready: Vec<Unready>,
 }
 
-/// An installation that requires something that would go.
+/// A requirement that an installed add-on meets, which is not ready.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{addon} requires {requires}: {installation} is installed, but not ready")]
+pub struct Unready {
+    /// The add-on that requires.
+    pub addon: String,
+    /// The required add-on.
+    pub requires: String,
+    /// `NAMESPACE/NAME` of the installation that is not ready.
+    pub installation: String,
+}
+
+impl Unready {
+    fn of(candidate: &Candidate<'_>, present: &Present<'_>) -> Self {
+        Self {
+            addon: candidate.addon.to_owned(),
+            requires: present.addon.to_owned(),
+            installation: present.installation.to_owned(),
+        }
+    }
+}
+
+/// An installation that requires something that would be removed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Dependent {
     /// `NAMESPACE/NAME` of the installation that stays.
@@ -57,8 +79,8 @@ pub struct Dependent {
     pub constraint: Option<String>,
 }
 
-/// Checks what the candidates of one command require: of each other, and of what is installed. Of an installation that the
-/// command changes, the version after it counts. `available` are the versions of each add-on that the catalogues have.
+/// Checks what the candidates of one command require: of each other, and of what is installed. For an installation that the
+/// command changes, the new version counts. `available` are the versions of each add-on that the catalogues have.
 ///
 /// # Errors
 /// [`RequiresError`] with every problem of every candidate.
@@ -104,12 +126,13 @@ pub fn order(
             let mut there = staying
                 .iter()
                 .filter(|present| present.addon == name && accepts.version(present.version));
-            match there.clone().find(|present| present.ready).or_else(|| there.next()) {
+            match there
+                .clone()
+                .find(|present| present.ready)
+                .or_else(|| there.next())
+            {
                 Some(present) if present.ready => {}
-                Some(present) => order.warnings.push(format!(
-                    "{} requires {name}: {} is installed, but not ready; look: kubectl addons status {name}",
-                    candidate.addon, present.installation
-                )),
+                Some(present) => order.unready.push(Unready::of(candidate, present)),
                 None => {
                     let other = candidates
                         .iter()
@@ -117,8 +140,9 @@ pub fn order(
                         .filter(|(other, of)| *other != index && of.addon == name)
                         .map(|(_, of)| of.version);
                     let staying = staying.iter().filter(|present| present.addon == name);
-                    let wrong: Vec<&str> =
-                        other.chain(staying.map(|present| present.version)).collect();
+                    let wrong: Vec<&str> = other
+                        .chain(staying.map(|present| present.version))
+                        .collect();
                     let versions = available.get(name).map_or(&[][..], Vec::as_slice);
                     let fitting = accepts.newest(versions);
                     problems.push(Problem::unmet(candidate, requirement, &wrong, fitting));
@@ -139,8 +163,8 @@ pub fn order(
     }
 }
 
-/// What would be broken if the add-ons `gone` were uninstalled and `remaining` stayed: installations whose requirement nothing
-/// that remains meets. Sorted.
+/// The installations that would be broken if the add-ons `gone` were uninstalled and `remaining` stayed: nothing that
+/// remains meets their requirement. Sorted.
 #[must_use]
 pub fn required_by(gone: &[&str], remaining: &[Present<'_>]) -> Vec<Dependent> {
     let mut dependents = Vec::new();
@@ -149,7 +173,7 @@ pub fn required_by(gone: &[&str], remaining: &[Present<'_>]) -> Vec<Dependent> {
             if !gone.contains(&requirement.name.as_str()) {
                 continue;
             }
-            // What cannot be read is met by nothing: then the list names it, and a person decides.
+            // An unreadable constraint counts as not met: then the user sees it and decides.
             let met = Acceptance::of(requirement).is_ok_and(|accepts| {
                 remaining.iter().any(|other| {
                     other.installation != present.installation
@@ -176,7 +200,7 @@ fn written(requirement: &Requirement) -> Option<&str> {
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
-/// Which versions a requirement accepts; `None`: any, also none.
+/// The versions that a requirement accepts; `None`: any, also an empty one.
 struct Acceptance(Option<Constraint>);
 
 impl Acceptance {
@@ -217,7 +241,7 @@ fn cycle(candidates: &[Candidate<'_>], first: &[Vec<usize>]) -> Option<Problem> 
             break;
         }
     }
-    // Every add-on that is left waits for another one that is left: following these leads back to one of them.
+    // Every remaining add-on waits for another remaining one: following them leads back to one of them.
     let mut path: Vec<usize> = vec![*open.first()?];
     loop {
         let next = first

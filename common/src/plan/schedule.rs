@@ -1,27 +1,27 @@
-//! Which objects may begin now: a [`Graph`] while it is worked through. It knows no requests and no clock; the engine tells
+//! Which objects may begin now: the progress through a [`Graph`]. It knows no requests and no clock; the engine reports
 //! it what was applied, what became ready and what failed.
 
 use std::collections::BTreeSet;
 
 use super::graph::{Edge, Graph, Node, NodeId, Reason, Until};
 
-/// A graph on its way. Every object ends once: ready, failed, or skipped because something before it failed.
+/// A graph that is worked through. Every object ends once: ready, failed, or skipped because something before it failed.
 #[derive(Debug)]
 pub struct Schedule<'a> {
     graph: &'a Graph,
     nodes: Vec<Progress>,
-    /// With `--wait=false` applied is as good as ready.
+    /// Without waiting for readiness, applied counts as ready.
     waits: bool,
     parts: Vec<Part>,
 }
 
-/// One node on its way.
+/// The state of one node.
 #[derive(Clone, Debug)]
 struct Progress {
     state: State,
-    /// Edges into it that still hold it.
+    /// Edges into it that are not yet satisfied.
     unmet: usize,
-    /// Whether something is sent for it or for a node behind it: otherwise it does not matter when it is ready.
+    /// Whether something is sent for it or for a node after it: otherwise it does not matter when it is ready.
     matters: bool,
 }
 
@@ -50,14 +50,14 @@ pub struct Skipped {
     pub node: NodeId,
     /// The object that failed.
     pub cause: NodeId,
-    /// Why the one waits for the other, or for what stands between them.
+    /// Why the one waits for the other, or for what is between them.
     pub reason: Reason,
 }
 
-/// What ends with a part that is given up.
+/// The result of giving up a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GivenUp {
-    /// Its objects that were applied and not seen ready.
+    /// Its objects that were applied but not seen ready.
     pub unready: Vec<NodeId>,
     /// Its objects that were not applied.
     pub unapplied: Vec<NodeId>,
@@ -67,7 +67,7 @@ pub struct GivenUp {
 
 impl<'a> Schedule<'a> {
     /// A graph of `parts` add-ons, none of them open. `is_step`: whether something is sent for a node. `waits`: whether
-    /// [`Until::Ready`] means what it says.
+    /// [`Until::Ready`] waits for readiness.
     pub fn new(
         graph: &'a Graph,
         parts: usize,
@@ -126,7 +126,7 @@ impl<'a> Schedule<'a> {
         Some(node)
     }
 
-    /// An object was applied, or there was nothing to send. How far it has to be watched before others can begin; `None`
+    /// An object was applied, or there was nothing to send. Returns how far it has to be watched before others can begin; `None`
     /// where nothing more is waited for: it has ended.
     pub fn applied(&mut self, node: NodeId) -> Option<Until> {
         self.set(node, State::Applied);
@@ -157,7 +157,7 @@ impl<'a> Schedule<'a> {
         self.skip_behind(node, was_applied)
     }
 
-    /// Ends what has not ended of a part, and skips what waits for that in other parts.
+    /// Ends the unfinished nodes of a part, and skips what waits for them in other parts.
     pub fn give_up(&mut self, part: usize) -> GivenUp {
         let of_part =
             |object: &Node| matches!(object, Node::Object { part: of, .. } if *of == part);
@@ -240,7 +240,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Takes away edges of a node, and releases what nothing holds any more.
+    /// Removes edges of a node, and releases the nodes that wait for nothing else.
     fn meet(&mut self, node: NodeId, is_met: impl Fn(&Self, &Edge) -> bool) {
         let met: Vec<NodeId> = self
             .graph
@@ -260,7 +260,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// A node that nothing holds: an object may begin, a gate is passed.
+    /// A node that waits for nothing: an object may begin, a gate is passed.
     fn release(&mut self, node: NodeId) {
         match self.graph.nodes.get(node) {
             Some(Node::Object { part, .. }) => {

@@ -1,13 +1,13 @@
-//! Custom resources whose definition comes with the same command, judged by the schema in the set: only we can, for the
-//! API server does not serve their kind yet, and a wrong one would fail in the middle of the operation.
+//! Custom resources whose definition is part of the same command, judged by its schema: the API server cannot judge them,
+//! because it does not serve their kind yet, and an invalid one would fail in the middle of the operation.
 //!
-//! What is judged is what a structural schema says (apiextensions.k8s.io/v1): types, required and
+//! Judged is the content of a structural schema (apiextensions.k8s.io/v1): types, required and
 //! unknown fields, enums, bounds, lengths, patterns, list keys, and the same inside `allOf`, `anyOf`, `oneOf` and `not`.
-//! Defaults count as there, and a null where none may be counts as not there: the API server does the same before it judges.
-//! CEL rules (`x-kubernetes-validations`) and formats of texts are left to the API server; a definition with CEL rules is told
+//! Defaults are applied, and a null where none is allowed counts as missing: the API server does the same before it judges.
+//! CEL rules (`x-kubernetes-validations`) and formats are left to the API server; a definition with CEL rules is reported
 //! once.
 //!
-//! Written here and not taken from the crate `jsonschema` (it would bring 63 crates): JSON Schema knows no pruning, no
+//! The crate `jsonschema` is not used: it has 63 dependencies, and JSON Schema has no pruning, no
 //! int-or-string, no nullable, no embedded resource, and its patterns are not Go's. `regex-lite` is one crate without
 //! dependencies, linear in time, and its `\d`, `\w` and `\s` are ASCII as Go's are.
 
@@ -23,7 +23,7 @@ use crate::manifest::key::{Gvk, ObjectKey};
 use crate::manifest::{Manifest, Place};
 use check::{Check, Finding};
 
-/// How many problems are told.
+/// How many problems are listed.
 const TOLD: usize = 50;
 
 /// The schemas of the definitions of a command, for the kinds that the same command has objects of.
@@ -131,7 +131,7 @@ impl Schemas {
         Self { schemas }
     }
 
-    /// Judges every object whose kind is defined by the command. Returns what does not stop anything: fields that the API
+    /// Judges every object whose kind is defined by the command. Returns warnings: fields that the API
     /// server will drop, patterns and rules that were not judged here.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The live state that a plan was made against, read by metadata only (semantics 12).
+//! The live state that a plan was made for, read by metadata only (semantics 12).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,9 @@ pub struct LiveObject {
     pub owner: Option<String>,
     /// Whether it has a deletionTimestamp.
     pub terminating: bool,
-    /// Helm release, Flux, Argo CD or another owner as its labels and annotations tell, for refusals.
+    /// Another owner, as its labels and annotations name it (Helm release, Flux, Argo CD), for refusals.
     pub other_owner: Option<String>,
-    /// The mark that says that it may not be deleted, as it is written ([`super::prune::keep::mark`]).
+    /// The mark that forbids its deletion, as it is written ([`super::prune::keep::mark`]).
     pub keep: Option<String>,
     /// Its controller, where an ownerReference names one.
     pub controlled_by: Option<Controller>,
@@ -41,13 +41,13 @@ pub struct Controller {
 pub struct Reads {
     /// All wanted and all recorded objects.
     pub objects: BTreeSet<ObjectKey>,
-    /// Every namespace that a wanted object stands in.
+    /// Every namespace of a wanted object.
     pub namespaces: BTreeSet<String>,
     /// Wanted objects whose manifest sets [`super::conflicts::REPLICAS`]: only those can be in conflict with an autoscaler.
     pub replicas: BTreeSet<ObjectKey>,
 }
 
-/// What was found of the wanted and the recorded objects.
+/// The live state of the wanted and the recorded objects.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// Every one that exists.

@@ -1,4 +1,4 @@
-//! The words of a plan for people: what the confirmation says before, in the words and counts that the report repeats.
+//! A plan as text for people, with the counts that the report repeats.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub struct Line {
     pub kinds: String,
 }
 
-/// What will be done, a line for everything that is.
+/// A line for each kind of action that the plan has.
 #[must_use]
 pub fn lines(plan: &InstallationPlan) -> Vec<Line> {
     let steps = |action: Action| -> Vec<&ObjectKey> {
@@ -66,7 +66,7 @@ pub fn kinds<'a>(keys: impl IntoIterator<Item = &'a ObjectKey>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The beginning of a text of any length.
+/// The beginning of a text, with a bounded length.
 pub(super) fn brief(text: String, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
@@ -113,7 +113,7 @@ fn rank(step: &Step) -> Rank {
     Rank::of(&step.target.key, Some(&step.object))
 }
 
-/// The kinds of a rank where they are few and say more than its title.
+/// The kinds of a rank where they are few and more precise than its title.
 fn rank_words(rank: Rank, kinds: &BTreeSet<(&str, &str)>) -> String {
     const FEW: usize = 3;
     if rank == Rank::Identity || kinds.len() > FEW {

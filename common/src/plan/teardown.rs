@@ -1,8 +1,8 @@
 //! The order in which objects are deleted.
 //!
-//! Custom resources go while their controller lives, then what the API server calls, workloads, rights, configuration,
-//! definitions, and namespaces at the very end. A definition takes every object of its kind with it, also those of users,
-//! whose finalizers need the controller: where there are any it is deleted right after the custom
+//! Custom resources are deleted while their controller runs, then what the API server calls, workloads, rights, configuration,
+//! definitions, and namespaces at the very end. Deleting a definition deletes every object of its kind, also those of users,
+//! whose finalizers need the controller: where such objects exist, it is deleted right after the custom
 //! resources.
 
 pub mod holder;
@@ -17,7 +17,7 @@ use crate::manifest::key::ObjectKey;
 /// Objects that are named one by one.
 const NAMED: usize = 5;
 
-/// A definition that is to be deleted, and the live objects that go with it without being ours to delete.
+/// A definition that is deleted, and the live objects that are deleted with it although they are not ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inhabited {
     /// The definition.
@@ -32,7 +32,7 @@ pub struct Inhabited {
     pub unseen: Option<String>,
 }
 
-/// When an object goes.
+/// When an object is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Turn {
     CustomResources,
@@ -61,7 +61,7 @@ impl Turn {
 }
 
 /// Deletions in groups, each sorted by key: a group begins when the one before is gone. `inhabited` are the definitions
-/// with live objects that go with them.
+/// with live objects that are deleted with them.
 #[must_use]
 pub fn groups(deletions: Vec<Deletion>, inhabited: &BTreeSet<&ObjectKey>) -> Vec<Vec<Deletion>> {
     let mut groups: BTreeMap<Turn, Vec<Deletion>> = BTreeMap::new();
@@ -76,7 +76,7 @@ pub fn groups(deletions: Vec<Deletion>, inhabited: &BTreeSet<&ObjectKey>) -> Vec
     groups.collect()
 }
 
-/// Puts inhabited definitions where the controllers of their objects still run, and says what goes with them.
+/// Puts inhabited definitions where the controllers of their objects still run, and warns about these objects.
 pub fn keep_controllers(plan: &mut InstallationPlan, inhabited: Vec<Inhabited>) {
     if inhabited.is_empty() {
         return;
@@ -88,12 +88,12 @@ pub fn keep_controllers(plan: &mut InstallationPlan, inhabited: Vec<Inhabited>) 
 }
 
 impl Inhabited {
-    /// `CustomResourceDefinition x: its deletion takes 3 live Certificates with it (default/web, …)`.
+    /// `CustomResourceDefinition x: deleting it also deletes 3 live Certificates (default/web, …)`.
     fn words(&self) -> String {
         let definition = &self.definition;
         if let Some(why) = &self.unseen {
             return format!(
-                "{definition}: its deletion takes every live {} with it; which there are cannot be seen: {why}",
+                "{definition}: deleting it also deletes every live {}, which cannot be listed: {why}",
                 self.kind
             );
         }
@@ -111,7 +111,7 @@ impl Inhabited {
             names.push("…".to_owned());
         }
         format!(
-            "{definition}: its deletion takes {} with it ({})",
+            "{definition}: deleting it also deletes {} ({})",
             counted(count, &format!("live {}", self.kind)),
             names.join(", ")
         )
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_with_a_definition_is_told() {
+    fn objects_that_are_deleted_with_a_definition_are_named() {
         let mut found = Inhabited {
             definition: key("apiextensions.k8s.io", "CustomResourceDefinition"),
             kind: "Policy".to_owned(),
@@ -186,12 +186,12 @@ mod tests {
         };
         assert_eq!(
             found.words(),
-            "CustomResourceDefinition x: its deletion takes 1 live Policy with it (x)"
+            "CustomResourceDefinition x: deleting it also deletes 1 live Policy (x)"
         );
         found.more = 600;
         assert_eq!(
             found.words(),
-            "CustomResourceDefinition x: its deletion takes 601 live Policies with it (x, …)"
+            "CustomResourceDefinition x: deleting it also deletes 601 live Policies (x, …)"
         );
     }
 }

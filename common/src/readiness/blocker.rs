@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::fields::{condition, field, text, why};
 use super::pod::containers;
 
-/// Why something does not get ready.
+/// Why an object does not get ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Blocker {
     /// One word: `ImagePullBackOff`, `Unschedulable`, `FailedMount`.
@@ -16,7 +16,7 @@ pub struct Blocker {
 }
 
 impl Blocker {
-    /// `SUBJECT: REASON, MESSAGE`, cleaned and shortened as everything that a server says.
+    /// `SUBJECT: REASON, MESSAGE`, cleaned and shortened as every message of a server.
     #[must_use]
     pub fn new(subject: &str, reason: &str, message: &str) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl Blocker {
     }
 }
 
-/// What the pod's own status says; a pod that runs without being ready says nothing (its events may).
+/// From the pod's own status; a pod that runs without being ready has none (its events may).
 #[must_use]
 pub fn of_pod(pod: &Value) -> Option<Blocker> {
     let name = text(pod, &["metadata", "name"]);
@@ -51,7 +51,7 @@ pub fn of_pod(pod: &Value) -> Option<Blocker> {
     ))
 }
 
-/// Whether a pod still has to get ready: it neither is, nor has it done its work.
+/// Whether a pod still has to get ready: it is neither ready nor finished.
 #[must_use]
 pub fn is_pending(pod: &Value) -> bool {
     let ready = condition(pod, "Ready").is_some_and(|ready| ready.is_true());
@@ -68,7 +68,7 @@ fn of_container(pod: &str, status: &Value) -> Option<Blocker> {
         if matches!(reason, "" | "ContainerCreating" | "PodInitializing") {
             return None;
         }
-        // What the kubelet says of a crash loop is how long it backs off; what ended is what helps.
+        // For a crash loop the kubelet only reports the back-off time; how the container ended is more helpful.
         let ended = field(status, &["lastState", "terminated"]);
         let message = match (reason, ended) {
             ("CrashLoopBackOff", Some(ended)) => how_it_ended(ended),

@@ -1,11 +1,11 @@
-//! What extends the API: CustomResourceDefinition, APIService.
+//! Extensions of the API: CustomResourceDefinition, APIService.
 
 use serde_json::Value;
 
 use super::Readiness;
 use super::fields::condition;
 
-/// Established is not served yet: discovery follows a moment later, and is for the engine to ask.
+/// Established does not mean served: discovery follows a moment later, and the engine asks it.
 pub(super) fn crd(object: &Value) -> Readiness {
     if let Some(names) = condition(object, "NamesAccepted")
         && names.is_false()
@@ -21,7 +21,7 @@ pub(super) fn crd(object: &Value) -> Readiness {
     }
 }
 
-/// kstatus takes every APIService for current; one that does not answer breaks namespaces and discovery.
+/// For kstatus every APIService is current; one that does not answer breaks namespaces and discovery.
 pub(super) fn api_service(object: &Value) -> Readiness {
     match condition(object, "Available") {
         Some(available) if available.is_true() => Readiness::current("available"),

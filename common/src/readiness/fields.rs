@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Longest text of a server that a message carries, in characters.
+/// Longest server message in a message of ours, in characters.
 const MAX_TEXT: usize = 200;
 
 /// A field at a path.
@@ -60,23 +60,23 @@ impl<'a> Condition<'a> {
         text(self.0, &["message"])
     }
 
-    /// When it came to its present state.
+    /// When it last changed.
     pub(super) fn since(self) -> Option<Timestamp> {
         text(self.0, &["lastTransitionTime"]).parse().ok()
     }
 
-    /// The generation that it was judged by, where it says so.
+    /// The generation that it is about, if it has one.
     pub(super) fn observed_generation(self) -> Option<i64> {
         number(self.0, &["observedGeneration"])
     }
 
-    /// `REASON, MESSAGE` as far as they are there.
+    /// `REASON, MESSAGE`, as far as they exist.
     pub(super) fn why(self) -> String {
         why(self.reason(), self.message())
     }
 }
 
-/// `REASON, MESSAGE`, on one line, short, without control characters: what a server says goes to terminals.
+/// `REASON, MESSAGE`, on one line, short, without control characters, because it is shown on terminals.
 pub(super) fn why(reason: &str, message: &str) -> String {
     let message = message.trim().lines().next().unwrap_or_default();
     let mut joined = match (reason, message) {

@@ -1,4 +1,4 @@
-//! What holds for every kind, and custom resources by their conditions.
+//! Rules for every kind, and custom resources by their conditions.
 
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ pub(super) fn before_the_kind(object: &Value) -> Option<Readiness> {
     None
 }
 
-/// Whether nothing was ever reported on an object.
+/// Whether the object has no status yet.
 pub(super) fn is_unreported(object: &Value) -> bool {
     match field(object, &["status"]) {
         None | Some(Value::Null) => true,
@@ -43,9 +43,9 @@ pub(super) fn is_unreported(object: &Value) -> bool {
     }
 }
 
-/// The first of these conditions that is there decides; an object without any works.
+/// The first of these conditions that exists decides; an object without any is ready.
 ///
-/// A custom resource whose controller has not looked at it yet says nothing either (helm#32066, kapp, kstatus: ready at
+/// A custom resource whose controller has not seen it yet has no status either (helm#32066, kapp, kstatus: ready at
 /// once). Where its kind has a status it gets [`GRACE`] from its creation; most that still have none never get one.
 pub(super) fn by_conditions(object: &Value, kinds: &[&str], ctx: &Context<'_>) -> Readiness {
     if ctx.has_status && is_unreported(object) {

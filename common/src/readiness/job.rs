@@ -22,7 +22,7 @@ pub(super) fn job(object: &Value) -> Readiness {
     Readiness::in_progress(message)
 }
 
-/// A Job that has come to its end, also while it is being deleted for it.
+/// A Job that has ended, also while it is being deleted for that.
 pub(super) fn ended(object: &Value) -> Option<Readiness> {
     if let Some(failed) = condition(object, "Failed")
         && failed.is_true()
@@ -33,12 +33,12 @@ pub(super) fn ended(object: &Value) -> Option<Readiness> {
     complete.is_true().then(|| Readiness::current("completed"))
 }
 
-/// Whether the server deletes it by itself once it has come to its end.
+/// Whether the server deletes it by itself after its end.
 pub(super) fn is_removed_at_its_end(object: &Value) -> bool {
     field(object, &["spec", "ttlSecondsAfterFinished"]).is_some_and(Value::is_number)
 }
 
-/// How a Job ended that was gone before anybody saw it, by the events about it: the job controller writes one at its end.
+/// How a Job ended that was deleted before it was observed, by its events: the job controller writes one at its end.
 #[must_use]
 pub fn ended_by_events(events: &[Value]) -> Option<Readiness> {
     let newest = events

@@ -1,4 +1,4 @@
-//! Pods: also what keeps the pods of a workload from getting ready.
+//! Pods, also as blockers of their workload.
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ pub(super) fn pod(object: &Value) -> Readiness {
     Readiness::in_progress(format!("{ready}/{all} containers ready"))
 }
 
-/// A container that does not get to run. One in a crash loop has failed (kstatus); an image or a ConfigMap may still
+/// A container that does not run. One in a crash loop has failed (kstatus); an image or a ConfigMap may still
 /// appear.
 fn waiting(status: &Value) -> Option<Readiness> {
     let state = field(status, &["state", "waiting"])?;
@@ -62,7 +62,7 @@ fn waiting(status: &Value) -> Option<Readiness> {
     }
 }
 
-/// Why a pod failed: its own words (Evicted), else those of the first container that ended badly.
+/// Why a pod failed: its own reason (Evicted), else that of the first container that failed.
 fn failure(object: &Value) -> String {
     let reason = text(object, &["status", "reason"]);
     let message = text(object, &["status", "message"]);

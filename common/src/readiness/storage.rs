@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Readiness;
 use super::fields::{field, text, why};
 
-/// Marks the class of claims that name none; the second name is the one of old clusters, which still counts.
+/// Marks the default class; the second name is the one of old clusters, which still counts.
 const DEFAULT_CLASS: [&str; 2] = [
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
@@ -22,7 +22,7 @@ pub struct StorageClasses {
 }
 
 impl StorageClasses {
-    /// Of the live objects. Of several default classes the newest counts, then the first name, as in the API server.
+    /// From the live objects. Of several default classes the newest counts, then the first name, as in the API server.
     #[must_use]
     pub fn of(classes: &[Value]) -> Self {
         let mode = |class: &Value| text(class, &["volumeBindingMode"]) == "WaitForFirstConsumer";
@@ -41,8 +41,8 @@ impl StorageClasses {
         }
     }
 
-    /// Whether this claim is bound only when a pod uses it. A class that is not there binds at once, as the volume
-    /// controller has it: to volumes that name the same class.
+    /// Whether this claim is bound only when a pod uses it. A class that does not exist binds at once, as in the volume
+    /// controller: to volumes that name the same class.
     fn wait_for_consumer(&self, claim: &Value) -> bool {
         let named = field(claim, &["spec", "storageClassName"]).and_then(Value::as_str);
         let class = named.or(self.default.as_deref());
@@ -57,7 +57,7 @@ fn is_default(class: &Value) -> bool {
 }
 
 /// kstatus wants `Bound` of every claim; one that waits for its first consumer would block the pods that it waits for
-/// (argo-cd#29205). Without the classes a claim that no pod wants is taken for such a one.
+/// (argo-cd#29205). Where the classes are not known, a claim that no pod uses counts as waiting for its consumer.
 pub(super) fn claim(object: &Value, classes: Option<&StorageClasses>) -> Readiness {
     match text(object, &["status", "phase"]) {
         "Bound" => Readiness::current("bound"),
@@ -71,8 +71,8 @@ pub(super) fn claim(object: &Value, classes: Option<&StorageClasses>) -> Readine
     }
 }
 
-/// A claim that the scheduler has placed no pod for. `storageClassName: ""` asks for a volume that is there: no pod can
-/// help with that.
+/// A claim that the scheduler has placed no pod for. `storageClassName: ""` asks for an existing volume: a pod does not
+/// change that.
 pub(super) fn no_pod_wants(object: &Value) -> bool {
     let placed = field(
         object,

@@ -1,5 +1,5 @@
-//! Webhook configurations: they answer when every Service that they call has a ready endpoint and they know by what
-//! certificate to recognise it. kstatus takes them for current as soon as they are there, and the next write fails.
+//! Webhook configurations: ready when every Service that they call has a ready endpoint and they have the certificate
+//! to verify it with. For kstatus they are current as soon as they exist, and then the next write fails.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// Takes in all slices of a namespace, instead of what was known of it.
+    /// Replaces what is known of a namespace by all its slices.
     pub fn list(&mut self, namespace: &str, slices: &[Value]) {
         self.slices.insert(namespace.to_owned(), BTreeMap::new());
         for slice in slices {
@@ -24,7 +24,7 @@ impl Endpoints {
         }
     }
 
-    /// Takes in a slice that came or changed.
+    /// Takes in a slice that was added or changed.
     pub fn change(&mut self, slice: &Value) {
         self.remove(slice);
         let service = text(slice, &["metadata", "labels", "kubernetes.io/service-name"]);
@@ -37,7 +37,7 @@ impl Endpoints {
         }
     }
 
-    /// Forgets a slice that went.
+    /// Forgets a slice that was deleted.
     pub fn remove(&mut self, slice: &Value) {
         let (namespace, name) = names(slice);
         if let Some(slices) = self.slices.get_mut(namespace) {
@@ -60,10 +60,10 @@ pub fn called_namespaces(configuration: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// Without endpoints (they may not be read) only the certificate is looked at.
+/// Without endpoints (they may not be read) only the certificate is checked.
 pub(super) fn configuration(object: &Value, endpoints: Option<&Endpoints>) -> Readiness {
     for webhook in webhooks(object) {
-        // A webhook by url may have a certificate that everybody trusts.
+        // A webhook by url may have a publicly trusted certificate.
         let Some((namespace, name)) = service(webhook) else {
             continue;
         };
@@ -80,7 +80,7 @@ pub(super) fn configuration(object: &Value, endpoints: Option<&Endpoints>) -> Re
     Readiness::current("ready")
 }
 
-/// `None` is ready: whoever writes the slice cannot tell (the API's own words).
+/// `None` counts as ready: then its writer does not know (documented in the API).
 fn is_ready(endpoint: &Value) -> bool {
     let addresses = field(endpoint, &["addresses"]).and_then(Value::as_array);
     addresses.is_some_and(|addresses| !addresses.is_empty())

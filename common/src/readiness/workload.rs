@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::fields::{condition, field, is_true, number, text};
 use super::{GRACE, Readiness};
 
-/// `progressDeadlineSeconds` where no deadline is wanted: Progressing is then never set.
+/// The value of `progressDeadlineSeconds` for no deadline: then Progressing is never set.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 pub(super) fn deployment(object: &Value, now: Option<Timestamp>) -> Readiness {
@@ -50,7 +50,7 @@ pub(super) fn deployment(object: &Value, now: Option<Timestamp>) -> Readiness {
     {
         return Readiness::in_progress(format!("{ready}/{wanted} ready, the rollout is not over"));
     }
-    // Also where no deadline is set, with which kstatus stops looking (T12).
+    // Also where no deadline is set, where kstatus ignores it (T12).
     if let Some(progressing) = progressing
         && progressing.is_false()
     {
@@ -102,7 +102,7 @@ pub(super) fn stateful_set(object: &Value) -> Readiness {
 }
 
 pub(super) fn daemon_set(object: &Value) -> Readiness {
-    // Without it the counts are those of an object that no controller has seen.
+    // Without an observed generation the counts may be those from before the controller saw the object.
     if field(object, &["status", "observedGeneration"]).is_none() {
         return Readiness::in_progress("waiting: not yet seen by its controller");
     }
@@ -151,9 +151,9 @@ pub(super) fn replica_set(object: &Value, now: Option<Timestamp>) -> Readiness {
     counted(ready, wanted)
 }
 
-/// No pod can be made: a quota, pod security, a missing service account (semantics 17: terminal). kstatus waits for ever
-/// and kops takes it for healthy (T12); here it is a failure once it has lasted, for in a namespace that is a moment old
-/// the service account and the quota's count may be what is missing.
+/// Pods cannot be created: a quota, pod security, a missing service account (semantics 17: terminal). kstatus waits for ever
+/// and kops calls it healthy (T12); here it is a failure once it has lasted, because in a new namespace
+/// the service account and the quota's count may still be missing.
 fn replica_failure(object: &Value, now: Option<Timestamp>) -> Option<Readiness> {
     let failure = condition(object, "ReplicaFailure").filter(|failure| failure.is_true())?;
     let age = now.zip(failure.since());
@@ -180,7 +180,7 @@ fn wanted(object: &Value) -> i64 {
     number(object, &["spec", "replicas"]).unwrap_or(1).max(0)
 }
 
-/// A count of the status, which leaves zeros out; never negative.
+/// A count of the status, which omits zeros; never negative.
 fn count(object: &Value, name: &str) -> i64 {
     number(object, &["status", name]).unwrap_or(0).max(0)
 }

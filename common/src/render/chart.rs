@@ -1,5 +1,5 @@
-//! What a chart says about itself, read before helm runs: a folder without a chart, a library, a dependency that nobody can
-//! resolve are found here, in words that name the file.
+//! The metadata of a chart, read before helm runs: a folder without a chart, a library, a dependency that cannot be
+//! resolved are reported here, with the name of the file.
 
 pub mod release_name;
 
@@ -13,27 +13,27 @@ const CHART: &str = "Chart.yaml";
 const REQUIREMENTS: &str = "requirements.yaml";
 const VALUES: &str = "values.yaml";
 const LOCKS: [&str; 2] = ["Chart.lock", "requirements.lock"];
-/// Charts below the package that an error names.
+/// How many charts below the package an error names.
 const NAMED: usize = 3;
 
-/// A chart, as far as we have to know it.
+/// The parts of a chart that are needed here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
     /// `name`.
     pub name: String,
     /// `version`.
     pub version: String,
-    /// The charts it is made of, in the order of the file.
+    /// The charts that it depends on, in the order of the file.
     pub dependencies: Vec<Dependency>,
-    /// Whether a lock file says which versions the dependencies have.
+    /// Whether a lock file pins the versions of the dependencies.
     pub is_locked: bool,
     /// `values.yaml`: the package's layer of values (semantics 9).
     pub values: Value,
-    /// Whether its schema refuses `templateData` among the values (semantics 10): then it is not given any.
+    /// Whether its schema refuses `templateData` among the values (semantics 10): then it is left out.
     pub is_closed: bool,
 }
 
-/// A chart that another one is made of.
+/// A chart that another one depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
     /// `name`.
@@ -42,7 +42,7 @@ pub struct Dependency {
     pub repository: String,
 }
 
-/// Where a dependency comes from.
+/// The origin of a dependency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A folder of the package, relative to it.
@@ -51,7 +51,7 @@ pub enum Origin {
     Remote(String),
 }
 
-/// Why a package is no chart that can be rendered.
+/// Why a package is not a chart that can be rendered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChartError {
     /// No `Chart.yaml` at its root.
@@ -60,7 +60,7 @@ pub enum ChartError {
         /// Folders below that have one.
         elsewhere: Vec<String>,
     },
-    /// A file that is no YAML.
+    /// A file that is not YAML.
     #[error("{file}:{line}: cannot be read as YAML")]
     Yaml {
         /// Its path.
@@ -71,7 +71,7 @@ pub enum ChartError {
         #[source]
         problem: YamlProblem,
     },
-    /// A file that is YAML, but holds something else.
+    /// A file that is YAML, but has the wrong content.
     #[error("{file}: {problem}")]
     Content {
         /// Its path.
@@ -87,7 +87,7 @@ pub enum ChartError {
         /// Its name.
         name: String,
     },
-    /// A dependency that is nowhere.
+    /// A dependency that cannot be resolved.
     #[error("dependency {name} is not in charts/, and {problem}: {way_out}")]
     Dependency {
         /// Its name.
@@ -140,7 +140,7 @@ impl Chart {
         if name.contains(['/', '\\']) || name == "." || name == ".." {
             return Err(content(
                 CHART,
-                format!("{name:?} is no name: it names a folder"),
+                format!("{name:?} is not a valid name: it is a path"),
             ));
         }
         let version = field("version")?;
@@ -160,7 +160,7 @@ impl Chart {
         })
     }
 
-    /// The dependencies that are not in `charts/`, and where each of them comes from.
+    /// The dependencies that are not in `charts/`, with their origins.
     ///
     /// # Errors
     /// One that cannot be resolved, or not to the same version each time: [`ChartError::Dependency`].
@@ -216,7 +216,7 @@ impl Chart {
             None if repository.is_empty() => Err(wrong("it has no repository".to_owned(), VENDOR)),
             _ => Err(wrong(
                 format!(
-                    "{repository:?} is no repository; it is file://, http://, https:// or oci://"
+                    "{repository:?} is not a repository; use file://, http://, https:// or oci://"
                 ),
                 VENDOR,
             )),
@@ -224,15 +224,15 @@ impl Chart {
     }
 }
 
-/// What has to be given to helm so that it ends with `merged`, although it merges what it is given over `defaults` again: a key
-/// that was taken away is given as null.
+/// The values for helm that result in `merged`, although it merges them over `defaults` again: a key
+/// that was removed is given as null.
 #[must_use]
 pub fn overrides(defaults: &Value, merged: &Value) -> Value {
     let (Value::Object(defaults), Value::Object(merged)) = (defaults, merged) else {
         return merged.clone();
     };
     let taken = defaults.iter().filter(|(key, value)| {
-        // Helm drops a default of null by itself.
+        // Helm itself drops a default of null.
         !merged.contains_key(*key) && !value.is_null()
     });
     let taken = taken.map(|(key, _)| (key.clone(), Value::Null));
@@ -246,7 +246,7 @@ pub fn overrides(defaults: &Value, merged: &Value) -> Value {
     Value::Object(given.chain(taken).collect())
 }
 
-/// Whether the schema of the values forbids keys that it does not name. One that cannot be read is helm's to refuse.
+/// Whether the schema of the values forbids keys that it does not name. An unreadable schema is left to helm.
 fn is_closed(package: &Package) -> bool {
     let schema = package.get(SCHEMA);
     let schema = schema.and_then(|file| serde_json::from_slice::<Value>(&file.bytes).ok());
@@ -257,14 +257,14 @@ fn is_closed(package: &Package) -> bool {
     schema.is_some_and(closed)
 }
 
-/// The map that a file of the package holds; `None` where it is not there.
+/// The map in a file of the package; `None` where the file does not exist.
 fn map(package: &Package, file: &'static str) -> Result<Option<Map<String, Value>>, ChartError> {
     let Some(found) = package.get(file) else {
         return Ok(None);
     };
     let options = YamlOptions {
         duplicate_keys: DuplicateKeys::LastWins,
-        // Versions are text; so are those of values in quotes only.
+        // Versions are text; other values are text only in quotes.
         floats: if file == VALUES {
             Floats::Number
         } else {
@@ -279,7 +279,7 @@ fn map(package: &Package, file: &'static str) -> Result<Option<Map<String, Value
             Value::Null => Ok(Some(Map::new())),
             _ => Err(content(
                 file,
-                "it is no map, as in `name: value`".to_owned(),
+                "it is not a map, as in `name: value`".to_owned(),
             )),
         },
         Some(Err(error)) => Err(ChartError::Yaml {
@@ -297,7 +297,7 @@ fn dependencies(
     let list = match about.get("dependencies") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(list)) => list,
-        Some(_) => return Err(content(file, "dependencies is no list".to_owned())),
+        Some(_) => return Err(content(file, "dependencies is not a list".to_owned())),
     };
     let read = list.iter().enumerate().map(|(index, dependency)| {
         let text = |name| dependency.get(name).and_then(Value::as_str);

@@ -1,9 +1,9 @@
-//! The data of templates: what is known of a cluster, in the shape and with the field names in which KKP hands it to its
-//! add-ons.
+//! The data of templates: the facts of a cluster, in the shape and with the field names of KKP's
+//! add-on data.
 //!
-//! Three layers, later wins by RFC 7386: the facts that the API tells ([`Facts`]), the ConfigMap and then the Secret
+//! Three layers, later wins by RFC 7386: the facts from the API ([`Facts`]), the ConfigMap and then the Secret
 //! `addon-template-data` beside the installation ([`Overlays`]). `.Variables` are the values of the installation and
-//! nothing else. What is not known is the zero value of its Go type, as KKP's own structs would have it, so that templates
+//! nothing else. Unknown fields have the zero value of their Go type, as in KKP's own structs, so that templates
 //! written for KKP find every field.
 
 mod kubeadm;
@@ -20,8 +20,8 @@ use crate::manifest::digest;
 pub use observed::Observed;
 pub use plugin::NetworkPlugin;
 
-/// What the API of a cluster tells of it; an empty field is not known. Nothing here changes by itself: the number, names and
-/// ranges of nodes are no facts.
+/// The facts from the API of a cluster; an empty field is not known. Values that change by themselves are not included: number,
+/// names and ranges of nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// `.Cluster.Name`.
@@ -32,13 +32,13 @@ pub struct Facts {
     pub provider: String,
     /// `.Cluster.CNIPlugin`.
     pub plugin: NetworkPlugin,
-    /// `HOST:PORT` or `HOST` of the API server as clients outside reach it; `.Cluster.Address` is made of it.
+    /// `HOST:PORT` or `HOST` of the API server as clients outside reach it; `.Cluster.Address` follows from it.
     pub endpoint: String,
     /// `.Cluster.Network.DNSDomain`.
     pub dns_domain: String,
     /// `.Cluster.Network.DNSClusterIP`.
     pub dns_address: String,
-    /// `.Cluster.Network.DNSResolverIP`: who answers pods.
+    /// `.Cluster.Network.DNSResolverIP`: the server that answers pods.
     pub resolver_address: String,
     /// `.Cluster.Network.PodCIDRBlocks`; `PodCIDRIPv4` and `PodCIDRIPv6` are the first of each family.
     pub pod_ranges: Vec<String>,
@@ -56,7 +56,7 @@ pub struct Facts {
     pub mask_size_v6: u8,
 }
 
-/// What people say of a cluster beside what its API tells: it wins.
+/// Data that users add to the facts; it wins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overlays {
     /// Of the ConfigMap.
@@ -65,12 +65,12 @@ pub struct Overlays {
     pub secret: Option<SecretOverlay>,
 }
 
-/// Data that nobody may see but the templates.
+/// Data that only templates may see.
 #[derive(Clone, PartialEq)]
 pub struct SecretOverlay {
     /// The data.
     pub document: Value,
-    /// uid and resourceVersion of the Secret: they stand for the data in digests, from which it could be guessed.
+    /// uid and resourceVersion of the Secret: they replace the data in digests, from which it could be guessed.
     pub revision: String,
 }
 
@@ -82,14 +82,14 @@ impl fmt::Debug for SecretOverlay {
     }
 }
 
-/// The data of one add-on's templates. `variables` are the merged values of the installation; what overlays hold under
-/// `Variables` counts for nothing, for values have layers and forms of their own (semantics 9 and 10).
+/// The data of one add-on's templates. `variables` are the merged values of the installation; `Variables` in overlays
+/// are ignored, because values have layers and forms of their own (semantics 9 and 10).
 #[must_use]
 pub fn document(facts: &Facts, overlays: &Overlays, variables: &Value) -> Value {
     let mut document = facts.document();
     let secret = overlays.secret.as_ref().map(|secret| &secret.document);
     for overlay in overlays.config_map.iter().chain(secret) {
-        // Anything but a map would replace the whole document.
+        // Any value but a map would replace the whole document.
         if overlay.is_object() {
             json_patch::merge(&mut document, overlay);
         }
@@ -100,8 +100,8 @@ pub fn document(facts: &Facts, overlays: &Overlays, variables: &Value) -> Value 
     document
 }
 
-/// What `Installed.template_data_hash` holds: the same for the same facts and overlays, whatever the values (they have a
-/// digest of their own). Nothing of the Secret's content is in it (semantics 13).
+/// The content of `Installed.template_data_hash`: the same for the same facts and overlays, whatever the values (they have a
+/// digest of their own). The Secret's content is not part of it (semantics 13).
 #[must_use]
 pub fn digest(facts: &Facts, overlays: &Overlays) -> String {
     digest::digest(&json!({
@@ -112,7 +112,7 @@ pub fn digest(facts: &Facts, overlays: &Overlays) -> String {
 }
 
 impl Facts {
-    /// The fields that the API did not tell, as templates write them.
+    /// The unknown fields, as templates write them.
     #[must_use]
     pub fn unknown(&self) -> Vec<&'static str> {
         let fields = [
@@ -168,14 +168,14 @@ impl Facts {
                 },
             }}),
         );
-        // A merge would take null for "nothing here".
+        // In a merge null would mean "unchanged".
         if let Some(strict) = document.pointer_mut("/Cluster/Network/StrictArp") {
             *strict = json!(self.strict_arp);
         }
         document
     }
 
-    /// The fields of `.Cluster.Address` that an endpoint tells.
+    /// The fields of `.Cluster.Address` that follow from an endpoint.
     fn address(&self) -> Value {
         if self.endpoint.is_empty() {
             return json!({});

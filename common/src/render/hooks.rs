@@ -8,13 +8,13 @@
 //! | `pre-delete`, `post-delete`, `pre-rollback`, `post-rollback` | run then | left out with a warning: `template.helm.mode: release` runs them |
 //! | an unknown hook | left out | left out with a warning |
 //! | `pre-upgrade`, `post-upgrade` alone | not at an installation | left out of the first one |
-//! | `pre-install`, `post-install` alone | not at an upgrade; what it made stays for ever | left out of upgrades: Jobs and Pods, which have run, are pruned; everything else is created once and stays |
+//! | `pre-install`, `post-install` alone | not at an upgrade; what it created stays for ever | left out of upgrades: Jobs and Pods, which have run, are pruned; everything else is created once and stays |
 //! | both | run each time | applied; runs again when it changed |
-//! | `before-hook-creation` (the default) | deleted and made again each time | deleted and made again where it changed, if it is a Job or Pod; others are applied in place, and made anew where a field cannot change |
-//! | `hook-succeeded` | deleted at once | a Job goes ten minutes after its end, and is made again only when it changed; other kinds stay until the add-on goes |
+//! | `before-hook-creation` (the default) | recreated each time | a Job or Pod is recreated where it changed; others are applied in place, and recreated where a field cannot change |
+//! | `hook-succeeded` | deleted at once | a Job is deleted ten minutes after its end, and created again only when it changed; other kinds stay until the add-on is uninstalled |
 //! | `hook-failed` | deleted at once | stays, so that one can see why |
 //! | `helm.sh/resource-policy: keep` | stays | stays ([`crate::plan::prune::keep`]) |
-//! | `crd-install` (Helm 2) | no hook | no hook |
+//! | `crd-install` (Helm 2) | not a hook | not a hook |
 
 use serde_json::{Map, Value};
 
@@ -30,12 +30,12 @@ const DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
 /// Seconds for which a Job stays that its chart deletes after success: long enough to read its logs.
 const STAYS: u64 = 600;
 
-/// What is being done.
+/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
     /// Nothing was installed before.
     Install,
-    /// Something was.
+    /// Another version was.
     Upgrade,
 }
 
@@ -44,7 +44,7 @@ pub enum Occasion {
 pub struct Kept {
     /// In the order of the input.
     pub manifests: Vec<Manifest>,
-    /// What was left out that somebody may miss.
+    /// What was left out that users may miss.
     pub warnings: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ enum Event {
     Test,
 }
 
-/// Leaves out the hooks of other occasions, and says on the others, in annotations of ours, what their policies mean.
+/// Leaves out the hooks of other occasions, and translates the policies of the others into our annotations.
 #[must_use]
 pub fn of_occasion(manifests: Vec<Manifest>, occasion: Occasion) -> Kept {
     let mut kept = Kept::default();
@@ -75,7 +75,7 @@ pub fn of_occasion(manifests: Vec<Manifest>, occasion: Occasion) -> Kept {
         match events(&hooks) {
             Err(unknown) => kept.warn(
                 &manifest,
-                &format!("{unknown:?} is no hook of Helm, which leaves it out, too"),
+                &format!("{unknown:?} is not a hook of Helm, which ignores it, too"),
             ),
             Ok(events) if events.iter().any(|event| event.is_of(occasion)) => {
                 adapt(&mut manifest.object, &events, occasion);
@@ -88,7 +88,7 @@ pub fn of_occasion(manifests: Vec<Manifest>, occasion: Occasion) -> Kept {
                 });
                 if let Some(name) = leaving {
                     let why = format!(
-                        "it is a hook of {name}, which only template.helm.mode: release runs"
+                        "it is a hook of {name}, which only runs with template.helm.mode: release"
                     );
                     kept.warn(&manifest, &why);
                 }
@@ -115,7 +115,7 @@ impl Event {
         )
     }
 
-    /// Whether it runs before everything that is no hook; `None` for other occasions than installing and upgrading.
+    /// Whether it runs before everything that is not a hook; `None` for other occasions than installing and upgrading.
     fn is_before(self) -> Option<bool> {
         match self {
             Self::Install { before } | Self::Upgrade { before } => Some(before),
@@ -135,13 +135,13 @@ impl Event {
     }
 }
 
-/// The value of `helm.sh/hook`; `None` for what is no hook.
+/// The value of `helm.sh/hook`; `None` for an object that is not a hook.
 fn hooks(object: &Value) -> Option<String> {
     let hooks = annotation(object, HOOK)?.trim().to_ascii_lowercase();
     (hooks != "crd-install").then_some(hooks)
 }
 
-/// The events, or the first word that is none.
+/// The events, or the first word that is not an event.
 fn events(hooks: &str) -> Result<Vec<Event>, String> {
     let event = |word: &str| {
         Ok(match word {
@@ -160,7 +160,7 @@ fn events(hooks: &str) -> Result<Vec<Event>, String> {
     hooks.split(',').map(|word| event(word.trim())).collect()
 }
 
-/// Says in words of ours what the hook asks for.
+/// Adds our annotations for what the hook asks for.
 fn adapt(object: &mut Value, events: &[Event], occasion: Occasion) {
     let is_job = is(object, "batch", "Job");
     let runs = is_job || is(object, "", "Pod");
@@ -177,7 +177,7 @@ fn adapt(object: &mut Value, events: &[Event], occasion: Occasion) {
     let Some(annotations) = annotations(object) else {
         return;
     };
-    // The order is that of the first phase that is named: another occasion's must not be.
+    // The order follows from the first phase that is named, which must not be that of another occasion.
     if before_now != before_ever {
         let now = events.iter().filter(|event| event.is_of(occasion));
         let names: Vec<&str> = now.map(|event| event.name()).collect();
@@ -197,7 +197,7 @@ fn adapt(object: &mut Value, events: &[Event], occasion: Occasion) {
     }
 }
 
-/// A Job that changed has to be made anew, for it has run; one that goes after success goes by itself.
+/// A changed Job has to be recreated, because it has run; one with `hook-succeeded` is deleted by its time to live.
 fn job(object: &mut Value, digest: String, removed: bool) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
@@ -223,7 +223,7 @@ fn annotation<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
         .as_str()
 }
 
-/// The annotations, made where there are none; `None` where something else stands there.
+/// The annotations, created where there are none; `None` where they are not a map.
 fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {
     let mut place = object;
     for field in ["metadata", "annotations"] {

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The registry of references that name none.
 const DEFAULT_HOST: &str = "docker.io";
-/// What the default registry was once called.
+/// A former name of the default registry.
 const LEGACY_HOST: &str = "index.docker.io";
 /// Where the default registry keeps images whose names have one part.
 const OFFICIAL: &str = "library";
@@ -13,24 +13,24 @@ const MAX_REPOSITORY: usize = 255;
 /// Bytes of a tag.
 const MAX_TAG: usize = 128;
 
-/// A reference spelled out in full, as distribution/reference 0.6.0 reads it: `nginx` is `docker.io/library/nginx`. Nothing
-/// is added: a reference without tag has none.
+/// A reference spelled out in full, as distribution/reference 0.6.0 reads it: `nginx` is `docker.io/library/nginx`. A tag is
+/// not added.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Image {
     /// Registry, with its port.
     pub host: String,
     /// Without registry, tag and digest.
     pub repository: String,
-    /// Behind the colon.
+    /// After the colon.
     pub tag: Option<String>,
     /// `sha256:…`
     pub digest: Option<String>,
 }
 
-/// Why a text is no reference of an image.
+/// Why a text is not a reference of an image.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
-    /// 64 hexadecimal digits: what Docker calls a local image by.
+    /// 64 hexadecimal digits: Docker's id of a local image.
     #[error(
         "{image:?} is the id of a local image, which no registry knows: write NAME@sha256:{image}"
     )]
@@ -39,7 +39,7 @@ pub enum ImageError {
         image: String,
     },
     /// `docker.io/Foo`
-    #[error("{image:?} is no image: the repository {repository:?} must be lower-case")]
+    #[error("{image:?} is not a valid image: the repository {repository:?} must be lower-case")]
     UpperCase {
         /// As written.
         image: String,
@@ -48,7 +48,7 @@ pub enum ImageError {
     },
     /// A digest of the wrong length, with upper-case letters or of an unknown algorithm.
     #[error(
-        "{image:?} is no image: {digest:?} is no digest, write sha256: and 64 hexadecimal digits in lower case"
+        "{image:?} is not a valid image: {digest:?} is not a digest, write sha256: and 64 hexadecimal digits in lower case"
     )]
     Digest {
         /// As written.
@@ -57,13 +57,15 @@ pub enum ImageError {
         digest: String,
     },
     /// More than 255 bytes.
-    #[error("{image:?} is no image: its repository has more than {MAX_REPOSITORY} characters")]
+    #[error(
+        "{image:?} is not a valid image: its repository has more than {MAX_REPOSITORY} characters"
+    )]
     TooLong {
         /// As written.
         image: String,
     },
     /// Everything else.
-    #[error("{image:?} is no image: write [HOST[:PORT]/]REPOSITORY[:TAG][@DIGEST]")]
+    #[error("{image:?} is not a valid image: write [HOST[:PORT]/]REPOSITORY[:TAG][@DIGEST]")]
     Format {
         /// As written.
         image: String,
@@ -99,7 +101,7 @@ impl Image {
         let (host, repository) = if is_host(host) {
             (host, repository.to_owned())
         } else {
-            // `a_b.c/d`: no host, but a fine repository.
+            // `a_b.c/d`: not a host, but a valid repository.
             (DEFAULT_HOST, format!("{host}/{repository}"))
         };
         if !is_repository(&repository) || tag.is_some_and(|tag| !is_tag(tag)) {
@@ -136,7 +138,7 @@ impl fmt::Display for Image {
     }
 }
 
-/// Whether container runtimes take the first part of a reference for a registry, and not for a part of the repository.
+/// Whether container runtimes read the first part of a reference as a registry, and not as a part of the repository.
 pub(super) fn names_a_registry(part: &str) -> bool {
     part == "localhost" || part.contains(['.', ':']) || part.chars().any(char::is_uppercase)
 }

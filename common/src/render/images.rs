@@ -1,8 +1,8 @@
-//! Images in rendered objects: where they stand, and how they move to a private registry.
+//! Images in rendered objects: their places, and how they move to a private registry.
 //!
-//! Images stand in the containers of pods, however deep (pod templates stand in custom resources as well), in image
-//! volumes, and in `fields` of custom resources that are known. Elsewhere, in arguments and environment variables, a text
-//! only may be an image: those are left alone and named as doubts.
+//! Images are in the containers of pods, however deep (custom resources contain pod templates as well), in image
+//! volumes, and in known `fields` of custom resources. Elsewhere, in arguments and environment variables, a text
+//! only may be an image: those are not changed, but reported as doubts.
 
 mod fields;
 
@@ -13,15 +13,15 @@ use serde_json::Value;
 use super::image::Image;
 use super::registry::Registry;
 
-/// How deep objects are searched. The YAML loader lets nothing deeper in.
+/// How deep objects are searched, which is the limit of the YAML loader.
 const MAX_DEPTH: usize = 256;
 
-/// What became of the images of an object.
+/// The result for the images of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
     /// How many references were changed.
     pub count: usize,
-    /// What was left as it is and may need a look, for people: `spec.containers.0.args.1 names IMAGE …`
+    /// What was not changed and may need a look, for people: `spec.containers.0.args.1 names IMAGE …`
     pub doubts: Vec<String>,
 }
 
@@ -38,16 +38,16 @@ pub fn images(object: &Value) -> BTreeSet<String> {
         .collect()
 }
 
-/// A text that looks like an image, where nobody knows that it is one: an argument, a variable.
+/// A text that looks like an image, but may be something else: an argument, a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
-    /// Where it stands: `spec.containers.0.args.1`.
+    /// Its place: `spec.containers.0.args.1`.
     pub place: String,
     /// The text.
     pub image: String,
 }
 
-/// What arguments, commands and variables of containers mention: with a registry that names itself, and a tag or digest.
+/// Images in arguments, commands and variables of containers: with an explicit registry, and a tag or digest.
 #[must_use]
 pub fn mentions(object: &Value) -> Vec<Mention> {
     let mut texts = Vec::new();
@@ -176,7 +176,7 @@ fn for_each_child<'a>(
     }
 }
 
-/// Where texts stand below `value` at `path`; `*` is every item of a list.
+/// The places of texts below `value` at `path`; `*` is every item of a list.
 fn find_path(value: &Value, path: &[&str], place: &mut String, places: &mut Vec<String>) {
     let Some((name, rest)) = path.split_first() else {
         if value.is_string() {
@@ -205,7 +205,7 @@ fn find_path(value: &Value, path: &[&str], place: &mut String, places: &mut Vec<
     }
 }
 
-/// `--config-reloader-image=quay.io/coreos/configmap-reload:v0.0.1`: a registry that names itself, and a tag or digest.
+/// `--config-reloader-image=quay.io/coreos/configmap-reload:v0.0.1`: an explicit registry, and a tag or digest.
 fn is_likely_image(word: &str) -> bool {
     let names_host =
         |host: &str| host.contains('.') && host.chars().any(|c| c.is_ascii_alphabetic());

@@ -30,7 +30,7 @@ pub struct Options {
     pub strict: bool,
     /// The registry that replaces the registry of every image in `Image`.
     pub registry: Option<Registry>,
-    /// How much the templates may do.
+    /// The limits of the templates.
     pub limits: Limits,
 }
 

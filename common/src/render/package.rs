@@ -1,4 +1,4 @@
-//! What a source holds: files with their paths, in memory, whatever it was fetched from.
+//! The content of a source: files with their paths, in memory, whatever it was fetched from.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -22,14 +22,14 @@ pub struct File {
 }
 
 /// A file, or the files of a folder in the order in which a walk finds them: the entries of each folder sorted by name, so
-/// that `a/x.yaml` stands before `a-b/x.yaml`.
+/// that `a/x.yaml` comes before `a-b/x.yaml`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
     files: Vec<File>,
     is_folder: bool,
 }
 
-/// Why files are no package.
+/// Why files are not a package.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PackageError {
     /// A path that leads out of the package, or names nothing.
@@ -39,7 +39,7 @@ pub enum PackageError {
         path: String,
     },
     /// One path twice.
-    #[error("{path} is there twice")]
+    #[error("{path} occurs twice")]
     Duplicate {
         /// The path.
         path: String,
@@ -59,7 +59,7 @@ pub enum PackageError {
 }
 
 impl Package {
-    /// One file by itself; `name` tells its kind by its ending.
+    /// One file by itself; the ending of `name` shows its kind.
     #[must_use]
     pub fn file(name: impl Into<String>, bytes: Vec<u8>) -> Self {
         let path = name.into();
@@ -72,7 +72,7 @@ impl Package {
     /// The files of a folder, in any order.
     ///
     /// # Errors
-    /// [`PackageError`]: no file, too much, or a path that is none.
+    /// [`PackageError`]: no file, too much, or an invalid path.
     pub fn folder(mut files: Vec<File>) -> Result<Self, PackageError> {
         if files.is_empty() {
             return Err(PackageError::Empty);
@@ -114,7 +114,7 @@ impl Package {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// The only file, where this is no folder.
+    /// The only file, where this is not a folder.
     #[must_use]
     pub fn as_file(&self) -> Option<&File> {
         self.files.first().filter(|_| !self.is_folder)
@@ -129,7 +129,7 @@ impl Package {
         }
     }
 
-    /// The lines `HASH  PATH` of the files, as `sha256sum` prints them: what a `manifestHash` of a folder is of.
+    /// The lines `HASH  PATH` of the files, as `sha256sum` prints them: the input for the `manifestHash` of a folder.
     #[must_use]
     pub fn listing(&self) -> String {
         let lines = self.files.iter();
@@ -138,13 +138,13 @@ impl Package {
             .collect()
     }
 
-    /// The files, without their order being needed any more.
+    /// The files, in any order.
     #[must_use]
     pub fn into_files(self) -> Vec<File> {
         self.files
     }
 
-    /// The package as one piece, for the cache.
+    /// The package as one piece of bytes, for the cache.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![u8::from(self.is_folder)];
@@ -187,7 +187,7 @@ fn part<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(part)
 }
 
-/// Whether a path names something below the package.
+/// Whether a path is below the package.
 fn is_relative(path: &str) -> bool {
     path.len() <= MAX_PATH
         && !path.contains(['\\', '\0', '\n'])
@@ -210,7 +210,7 @@ pub fn normal_path(path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// By the names of each level: a file and a folder of one name cannot stand beside each other.
+/// By the names of each level: a file and a folder of one name cannot be in one folder.
 fn walk_order(a: &str, b: &str) -> Ordering {
     a.split('/').cmp(b.split('/'))
 }
@@ -278,7 +278,7 @@ mod tests {
             let bytes = package.to_bytes();
             assert_eq!(Package::from_bytes(&bytes), Ok(package));
             for cut in 0..bytes.len() {
-                // Cut between two files it is a smaller package; the cache compares digests.
+                // Cut between two files the rest is a valid smaller package; the cache compares digests.
                 let _ = Package::from_bytes(bytes.get(..cut).unwrap());
             }
         }

@@ -1,4 +1,4 @@
-//! A private registry that stands for all others: `HOST[:PORT][/PATH]`.
+//! A private registry that replaces all others: `HOST[:PORT][/PATH]`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use crate::api::catalogue::{DockerSource, HelmSource, Source, SourceKind};
 
 use super::image::{Image, ImageError, is_host, is_repository, names_a_registry};
 
-/// Where every image comes from.
+/// The registry of every image.
 ///
 /// The rule is KKP's (`pkg/resources/registry`, its ten cases): the reference is spelled out in full, its registry is swapped,
 /// repository, tag and digest stay. So `quay.io/a/b` and `ghcr.io/a/b` become one image, as they do with KKP.
@@ -17,16 +17,16 @@ pub struct Registry {
     prefix: String,
 }
 
-/// A source in a private registry.
+/// The result of moving a source to a private registry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moved {
-    /// Where it is fetched from now.
+    /// The new source.
     pub source: Source,
-    /// For people: why it stays where it is.
+    /// Why it is not moved, for people.
     pub warning: Option<String>,
 }
 
-/// Why a text is no registry.
+/// Why a text is not a registry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
     /// `https://mirror.example.com`
@@ -39,7 +39,7 @@ pub enum RegistryError {
     },
     /// `mirror`: runtimes would read `mirror/a` as `docker.io/mirror/a`.
     #[error(
-        "the registry {text:?} is no host that container runtimes know as one: write it with a port, as in {host}:443, or in full"
+        "the registry {text:?} is not a host for container runtimes: write it with a port, as in {host}:443, or in full"
     )]
     NotAHost {
         /// As written.
@@ -49,7 +49,7 @@ pub enum RegistryError {
     },
     /// Everything else.
     #[error(
-        "the registry {text:?} is none: write HOST[:PORT][/PATH] with a path in lower case, as in mirror.example.com/addons"
+        "the registry {text:?} is not valid: write HOST[:PORT][/PATH] with a path in lower case, as in mirror.example.com/addons"
     )]
     Format {
         /// As written.
@@ -91,16 +91,16 @@ impl Registry {
                 None => stays = Some(("Helm repository", &helm.url)),
             },
             Ok(SourceKind::Git(git)) => stays = Some(("git repository", &git.remote)),
-            // What is relative stands beside the catalogue itself.
+            // A relative location is beside the catalogue itself.
             Ok(SourceKind::Url(url)) if url.manifest.contains("://") => {
                 stays = Some(("URL", &url.manifest));
             }
-            // A source that is not of one kind is refused where it is fetched.
+            // A source without exactly one kind is refused where it is fetched.
             Ok(SourceKind::Url(_) | SourceKind::Inline(_)) | Err(_) => {}
         }
         let warning = stays.map(|(what, place)| {
             format!(
-                "the {what} {} is not a registry and is asked as it is: point the catalogue to a mirror of it",
+                "the {what} {} is not a registry and stays as it is: point the catalogue to a mirror of it",
                 without_user(place)
             )
         });
@@ -167,7 +167,7 @@ impl fmt::Display for Registry {
     }
 }
 
-/// Without the name and password before the host, which nobody else must see.
+/// Without the name and password before the host, which must not be shown.
 fn without_user(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();

@@ -10,12 +10,12 @@ use super::package::Package;
 use crate::values::layers::Values;
 use crate::values::{self, ValuesError};
 
-/// The package's own values, where its method is `go-template`: it is not a template.
+/// The package's own values for method `go-template`: this file is not a template.
 const VALUES: &str = "values.yaml";
 /// Endings of files with plain manifests.
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// What a package gives, before it is parsed.
+/// The output of a package, before it is parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
     /// The output of each file, in order.
@@ -43,7 +43,7 @@ pub enum TextError {
     Template(#[from] RenderError),
 }
 
-/// The values that a package of templates brings itself: `values.yaml` at its root.
+/// The values of a package of templates: `values.yaml` at its root.
 ///
 /// # Errors
 /// It is not a map.
@@ -60,14 +60,14 @@ pub fn package_values(package: &Package) -> Result<Values, ValuesError> {
 /// The output of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// The file; empty where the location of the package names it already.
+    /// The file; empty where the location of the package already names it.
     pub file: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
 impl Text {
-    /// Method `manifest`: the files as they are; of a folder those that end in `.yaml`, `.yml` or `.json`.
+    /// Method `manifest`: the files unchanged; of a folder those that end in `.yaml`, `.yml` or `.json`.
     #[must_use]
     pub fn plain(package: Package) -> Self {
         let is_file = package.as_file().is_some();
@@ -84,7 +84,7 @@ impl Text {
         }
     }
 
-    /// Method `go-template`: of a folder the files that end in `.yaml`, as Kubermatic takes them, but for
+    /// Method `go-template`: of a folder the files that end in `.yaml`, as in Kubermatic, except
     /// [`package_values`].
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Text {
         })
     }
 
-    /// Method `helm`: what helm printed.
+    /// Method `helm`: the output of helm.
     #[must_use]
     pub fn of_chart(text: String) -> Self {
         Self {
@@ -142,7 +142,7 @@ impl Text {
         }
     }
 
-    /// All of it, as it is.
+    /// All output, unchanged.
     #[must_use]
     pub fn raw(&self) -> Vec<u8> {
         let sections = self.sections.iter();
@@ -150,7 +150,7 @@ impl Text {
         sections.concat()
     }
 
-    /// Its objects; `location` is where the package was read, and places are `LOCATION/FILE:LINE`, the line that of the
+    /// Its objects; `location` is that of the package, and places are `LOCATION/FILE:LINE`, with the line of the
     /// file's output.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Values that were filled in by default, and which they are (semantics 10).
 //!
-//! The record says of every leaf that it was defaulted, by a digest of its value. While the digest is that of the
+//! The record marks every defaulted leaf with a digest of its value. While the digest is that of the
 //! value, the leaf is ours and follows the catalogue; after an edit it is the user's.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::merge::{Layer, merge};
 use crate::api::catalogue::AddonVersion;
 use crate::api::names::hex_prefix;
 
-/// Annotations of an object may have 256 KiB together; a larger record is not begun, as rendering merges by itself.
+/// Annotations of an object may have 256 KiB together; a larger record is not written, because rendering merges by itself.
 const MAX_RECORD: usize = 128 << 10;
 /// No object has deeper values: the API server refuses them.
 const MAX_DEPTH: usize = 100;
@@ -26,14 +26,14 @@ pub struct Record(BTreeMap<String, String>);
 /// Values with their record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filled {
-    /// What `spec.values` becomes.
+    /// The new `spec.values`.
     pub values: Map<String, Value>,
-    /// What is recorded.
+    /// The new record.
     pub record: Record,
 }
 
 impl Record {
-    /// Reads the annotation. An unreadable record is none: then everything is the user's.
+    /// Reads the annotation. An unreadable record counts as empty: then everything is the user's.
     #[must_use]
     pub fn parse(annotation: Option<&str>) -> Self {
         annotation
@@ -59,7 +59,7 @@ impl Record {
     }
 }
 
-/// What an entry gives where nothing else is said: its values, over them the form's defaults.
+/// The defaults of an entry: its values, over them the form's defaults.
 #[must_use]
 pub fn defaults(version: &AddonVersion) -> Map<String, Value> {
     let values = version.values.as_ref().unwrap_or(&Value::Null);
@@ -70,9 +70,9 @@ pub fn defaults(version: &AddonVersion) -> Map<String, Value> {
     }
 }
 
-/// The user's own values: without what was filled in and not changed since.
+/// The user's own values: without unchanged values that were filled in.
 ///
-/// Layers between (`valuesFrom`) go over the defaults and under these (semantics 9).
+/// Layers between (`valuesFrom`) are merged over the defaults and under these (semantics 9).
 #[must_use]
 pub fn own(current: &Map<String, Value>, record: &Record) -> Map<String, Value> {
     let mut own = current.clone();
@@ -100,7 +100,7 @@ pub fn fill(
     })
 }
 
-/// Takes away the leaves that are recorded with their value, and the objects that are empty without them (also one that
+/// Removes the leaves that are recorded with their value, and the objects that are empty without them (also one that
 /// the user wrote as `{}` before it was filled: merged, both are the same).
 fn remove_recorded(
     values: &mut Map<String, Value>,
@@ -142,7 +142,7 @@ fn add_missing(
             (Some(Value::Object(inner)), Value::Object(default)) => {
                 add_missing(inner, default, pointer, record, depth + 1)?;
             }
-            // The user's own; null too: it deletes.
+            // The user's own value; also null, which deletes.
             (Some(_), _) => {}
             (None, Value::Object(default)) if !default.is_empty() => {
                 let mut inner = Map::new();
@@ -162,7 +162,7 @@ fn add_missing(
     Some(())
 }
 
-/// The operations that make `old` into `new`: as few and as deep as possible, lists as a whole.
+/// The operations that turn `old` into `new`: as few and as deep as possible, lists as a whole.
 pub fn difference(
     path: &Pointer,
     old: &Map<String, Value>,
@@ -197,7 +197,7 @@ fn digest(value: &Value) -> String {
     hex_prefix(as_stored(value.clone()).to_string().as_bytes(), 16)
 }
 
-/// A value as it comes back from the API server: 1.0 is 1 there. serde_json keeps keys sorted.
+/// A value as the API server returns it: 1.0 is 1 there. serde_json keeps keys sorted.
 fn as_stored(value: Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(integral(&number).unwrap_or(number)),

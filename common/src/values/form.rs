@@ -11,7 +11,7 @@ use crate::manifest::parse::type_of;
 
 pub use unknown::unknown;
 
-/// One thing that is wrong with values or with a form.
+/// One problem of values or of a form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// Dotted path of the field, as the form writes it.
@@ -48,7 +48,7 @@ pub fn check(form: &[FormField], values: &Value, required: bool) -> Vec<Violatio
         .collect()
 }
 
-/// The fields that want a value and have none, where all values are known: see [`check`].
+/// The fields that require a value and have none, where all values are known: see [`check`].
 #[must_use]
 pub fn missing<'a>(form: &'a [FormField], values: &Value) -> Vec<&'a FormField> {
     let is_missing = |field: &&FormField| {
@@ -57,7 +57,7 @@ pub fn missing<'a>(form: &'a [FormField], values: &Value) -> Vec<&'a FormField> 
     form.iter().filter(is_missing).collect()
 }
 
-/// Why a value is none for a field of this type: nothing nested, nothing converted. `None` where it is one.
+/// Why a value does not fit a field of this type: nothing nested, nothing converted. `None` where it fits.
 #[must_use]
 pub fn mistake(kind: FieldType, value: &Value) -> Option<String> {
     let is_fit = match kind {
@@ -80,7 +80,7 @@ pub fn mistake(kind: FieldType, value: &Value) -> Option<String> {
     ))
 }
 
-/// Checks a form by itself: paths that can be read and do not lie inside of each other, defaults of their type.
+/// Checks a form by itself: paths are valid and not inside each other, defaults have their type.
 #[must_use]
 pub fn check_form(form: &[FormField]) -> Vec<Violation> {
     let mut violations = Vec::new();
@@ -99,9 +99,7 @@ pub fn check_form(form: &[FormField]) -> Vec<Violation> {
                     path.keys().starts_with(other.keys()) || other.keys().starts_with(path.keys())
                 });
                 match clash {
-                    Some((other, _)) if *other == path => {
-                        report("this field is there twice".into())
-                    }
+                    Some((other, _)) if *other == path => report("this field occurs twice".into()),
                     Some((_, other)) => {
                         report(format!("one of this and {other} lies inside of the other"))
                     }
@@ -222,7 +220,7 @@ mod tests {
             messages(check_form(&fields)),
             [
                 "a.b: default: a number is expected, this is text",
-                "a.b: this field is there twice",
+                "a.b: this field occurs twice",
                 "a: one of this and a.b lies inside of the other",
                 "a..b: a key of the path is empty",
             ]

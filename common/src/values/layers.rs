@@ -1,4 +1,4 @@
-//! The values of one installation layer by layer: what they are together, and where each of them comes from (semantics 9).
+//! The values of one installation layer by layer: their merged result, and where each of them comes from (semantics 9).
 
 mod trace;
 
@@ -28,11 +28,11 @@ pub struct Layers {
     pub form: Values,
     /// Keys of Secrets, in the order of `spec.valuesFrom`.
     pub values_from: Vec<Values>,
-    /// What the user wrote; what was filled in by default counts as the entry's (semantics 10).
+    /// The user's values; what was filled in by default counts as the entry's (semantics 10).
     pub spec: Values,
 }
 
-/// Values, and where they stand. [`fmt::Debug`] does not show them, for they may come from a Secret.
+/// Values, and their place. [`fmt::Debug`] does not show them, because they may come from a Secret.
 #[derive(Clone, PartialEq)]
 pub struct Values {
     source: String,
@@ -40,11 +40,11 @@ pub struct Values {
     values: Value,
 }
 
-/// One leaf of the values: all but maps that are not empty.
+/// One leaf of the values: everything except maps that are not empty.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explained {
-    /// Where, as `--set` takes it.
+    /// Its dotted path.
     pub path: Path,
     /// The value; absent where it is deleted or masked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,13 +52,13 @@ pub struct Explained {
     /// Whether it comes from a Secret, which is not shown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub masked: bool,
-    /// Whether a null takes away what other layers say.
+    /// Whether a null deletes the values of other layers.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
-    /// Who says so.
+    /// The layer that sets it.
     #[serde(flatten)]
     pub by: Provenance,
-    /// Who said something here before, the first first.
+    /// The layers that it overrides, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Provenance>,
 }
@@ -87,7 +87,7 @@ impl Layers {
         Self::new(entry, Value::Object(written))
     }
 
-    /// The layers of `entry` under what a user wrote. Plain manifests take no values (semantics 10).
+    /// The layers of `entry` under the user's values. Plain manifests take no values (semantics 10).
     #[must_use]
     pub fn new(entry: &Entry, written: Value) -> Self {
         let (version, at) = (&entry.version, format!("{}, {}", entry.origin, entry.place));
@@ -110,15 +110,15 @@ impl Layers {
         }
     }
 
-    /// All layers merged (semantics 9): maps deeply, all else replaces, a null takes away.
+    /// All layers merged (semantics 9): maps deeply, everything else replaces, a null deletes.
     #[must_use]
     pub fn merged(&self) -> Value {
         let layers: Vec<_> = self.all().map(|(layer, it)| (layer, &it.values)).collect();
         merge(&layers)
     }
 
-    /// What is given to helm, which merges the chart's own defaults itself: the layers above the package, with their nulls, for
-    /// these take away defaults of the chart and of the charts inside of it.
+    /// The values for helm, which merges the chart's own defaults itself: the layers above the package, with their nulls, because
+    /// these delete defaults of the chart and of its subcharts.
     #[must_use]
     pub fn overrides(&self) -> Value {
         let mut overrides = Value::Object(Map::new());
@@ -139,7 +139,7 @@ impl Layers {
         })
     }
 
-    /// Every leaf, sorted by path: whose value counts, and whom it overrides.
+    /// Every leaf, sorted by path: the layer that sets it, and those that it overrides.
     #[must_use]
     pub fn explain(&self) -> Vec<Explained> {
         let layers: Vec<_> = self.all().collect();
@@ -168,7 +168,7 @@ impl Layers {
         explained.collect()
     }
 
-    /// The package is always there: over it, the nulls of the other layers take away in any case.
+    /// The package layer always exists: the nulls of the other layers delete in any case.
     fn all(&self) -> impl Iterator<Item = (Layer, &Values)> {
         let entry = [
             (Layer::Package, &self.package),
@@ -184,7 +184,7 @@ impl Layers {
 }
 
 impl Values {
-    /// Values that stand at `source`: `values.yaml of the package`, `spec.values`; anything but a map counts as an empty one.
+    /// Values from `source`: `values.yaml of the package`, `spec.values`; anything but a map counts as an empty one.
     #[must_use]
     pub fn new(source: impl Into<String>, values: Value) -> Self {
         let values = match values {
@@ -203,7 +203,7 @@ impl Values {
         Self::new(format!("Secret {namespace}/{name}, key {key}"), values)
     }
 
-    /// Where they stand.
+    /// Their place.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
@@ -229,7 +229,7 @@ impl fmt::Debug for Values {
 }
 
 impl Provenance {
-    /// What stands in the place of a value that is not shown: `(from Secret shop/db, key values)`.
+    /// The text in place of a value that is not shown: `(from Secret shop/db, key values)`.
     #[must_use]
     pub fn note(&self) -> String {
         note(&self.source)

@@ -1,8 +1,8 @@
-//! Hides what comes from Secrets of `valuesFrom` in what people read: a template may have put it into any object.
+//! Hides values of Secrets (`valuesFrom`) in output for people: a template may have written them into any object.
 //!
 //! A scalar of a Secret is hidden where it is a whole value, and where it is part of a longer text (a URL, a configuration
-//! file), also line by line, as base64, and escaped as `quote` and `toJson` do it. What a template changed in other ways cannot be
-//! known again.
+//! file), also line by line, as base64, and escaped as `quote` and `toJson` do it. Values that a template changed in other ways
+//! cannot be recognised.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,20 +11,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-/// What stands for a hidden value.
+/// The text in place of a hidden value.
 pub const MASK: &str = "***";
-/// Shortest value, in characters, that is hidden where it stands alone: of shorter ones nearly everything would be.
+/// Shortest value, in characters, that is hidden where it is a whole value: shorter ones are too common.
 const MIN_WHOLE: usize = 4;
-/// Shortest value that is hidden inside of other texts.
+/// Shortest value that is hidden inside other texts.
 const MIN_PART: usize = 6;
-/// More values than these are not looked for in every text: then all of it is hidden.
+/// With more values than these, whole texts are hidden instead of being searched.
 const MAX_PARTS: usize = 1000;
 
 /// The scalars of Secrets. [`fmt::Debug`] does not show them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Mask {
     whole: HashSet<String>,
-    /// The longest first, so that none is left over from inside of another.
+    /// The longest first, so that none is left over from inside another.
     parts: Vec<String>,
 }
 
@@ -49,13 +49,13 @@ impl Mask {
         self.whole.is_empty()
     }
 
-    /// The texts that are hidden wherever they stand, the longest first.
+    /// The texts that are hidden wherever they occur, the longest first.
     #[must_use]
     pub fn parts(&self) -> &[String] {
         &self.parts
     }
 
-    /// A text without what is hidden.
+    /// A text without the hidden values.
     #[must_use]
     pub fn text(&self, text: &str) -> String {
         if self.whole.contains(text) || self.parts.len() > MAX_PARTS {
@@ -70,7 +70,7 @@ impl Mask {
         shown
     }
 
-    /// A value without what is hidden, wherever it stands in it; keys stay.
+    /// A value without the hidden values; keys stay.
     #[must_use]
     pub fn value(&self, value: &Value) -> Value {
         match value {
@@ -111,7 +111,7 @@ impl Mask {
             return;
         }
         self.whole.extend([text.to_owned(), trimmed.to_owned()]);
-        // Templates indent, so that texts of several lines are found again by their lines only.
+        // Templates indent, so texts of several lines are searched line by line.
         let lines = trimmed.lines().map(str::trim);
         let parts = lines.filter(|line| line.chars().count() >= MIN_PART);
         self.parts.extend(parts.map(str::to_owned));
@@ -123,7 +123,7 @@ impl Mask {
     }
 }
 
-/// A text as it stands in JSON in a file of an object, plain and as Go escapes it there.
+/// A text as it is escaped in JSON inside an object, plain and as Go escapes it.
 fn escaped(text: &str) -> Option<[String; 2]> {
     let quoted = serde_json::to_string(text).ok()?;
     let plain = quoted.strip_prefix('"')?.strip_suffix('"')?;
@@ -161,7 +161,7 @@ mod tests {
             (json!(54321), json!("***")),
             (json!("54321"), json!("***")),
             (json!("1234"), json!("***")),
-            // Too short to be looked for in other texts, or at all.
+            // Too short to be searched in other texts, or at all.
             (json!("x1234"), json!("x1234")),
             (json!("abc"), json!("abc")),
             (json!(true), json!(true)),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Where values come from; a later one wins (semantics 9).
+/// The layers of values; a later one wins (semantics 9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Layer {
@@ -15,7 +15,7 @@ pub enum Layer {
     Form,
     /// Secrets of `spec.valuesFrom`.
     ValuesFrom,
-    /// `spec.values`: forms, prompts, `-f` and `--set` write there.
+    /// `spec.values`: the user's choices, from forms, prompts and the command line.
     Spec,
 }
 
@@ -36,7 +36,7 @@ impl Layer {
 /// Merges layers in the order of [`Layer`], whatever order they are given in; several of one layer in the order given.
 ///
 /// Maps merge deeply, everything else replaces; a null takes away what earlier layers set (RFC 7386). The first layer
-/// is taken as it is, its nulls too. A layer that is not a map (the schemas forbid it) counts as empty.
+/// is taken unchanged, with its nulls. A layer that is not a map (the schemas forbid it) counts as empty.
 #[must_use]
 pub fn merge(layers: &[(Layer, &Value)]) -> Value {
     let mut ordered: Vec<_> = layers
@@ -55,8 +55,8 @@ pub fn merge(layers: &[(Layer, &Value)]) -> Value {
     merged
 }
 
-/// Puts one layer over another so that both can be merged over a third later: nulls stay, for they still have to take away.
-/// Where a map goes over something else, that third one's map shows through, as with several `-f` of helm.
+/// Merges one layer over another so that the result can be merged over a third later: nulls stay, because they still have to delete.
+/// Where a map replaces something else, the third one's map shows through, as with several `-f` of helm.
 pub fn overlay(under: &mut Value, over: &Value) {
     if let (Value::Object(under), Value::Object(over)) = (&mut *under, over) {
         for (key, value) in over {

@@ -12,11 +12,11 @@ const MAX_KEYS: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Path(Vec<String>);
 
-/// What is wrong with a path.
+/// Why a path is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// Nothing before, between or after the dots.
+    /// An empty key before, between or after the dots.
     #[error("a key of the path is empty")]
     EmptyKey,
     /// A backslash at the end.
@@ -84,7 +84,7 @@ impl Path {
             .collect()
     }
 
-    /// What stands there; a null counts as there.
+    /// The value there; null counts as a value.
     #[must_use]
     pub fn get<'a>(&self, values: &'a Value) -> Option<&'a Value> {
         self.0
@@ -92,10 +92,10 @@ impl Path {
             .try_fold(values, |value, key| value.as_object()?.get(key))
     }
 
-    /// Sets a value; missing and null maps on the way are made.
+    /// Sets a value; missing and null maps on the way are created.
     ///
     /// # Errors
-    /// [`PathError::NotAMap`] where the path leads through something else; then nothing is changed.
+    /// [`PathError::NotAMap`] where the path leads through another value; then nothing is changed.
     pub fn set(&self, values: &mut Value, value: Value) -> Result<(), PathError> {
         self.check_way(values)?;
         let mut at = values;
@@ -112,7 +112,7 @@ impl Path {
         Ok(())
     }
 
-    /// Takes a value away; maps that get empty stay.
+    /// Removes a value; maps that become empty stay.
     pub fn remove(&self, values: &mut Value) -> Option<Value> {
         let (last, way) = self.0.split_last()?;
         way.iter()

@@ -1,4 +1,4 @@
-//! Constraints of our own catalogues: the language of Masterminds/semver 3.4 and 3.5, which Helm and KKP use
+//! Constraints of our own catalogues: the syntax of Masterminds/semver 3.4 and 3.5, which Helm and KKP use
 //! (`tests/golden/ranges/masterminds.tsv`).
 //!
 //! Blanks or commas join comparisons by AND, `||` by OR. `1.2`, `1.2.x` and `~1.2` take every patch, `^1.2` every
@@ -15,7 +15,7 @@ use super::{RangeError, VersionError};
 /// A set of versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constraint {
-    /// One of them must match, and of that one everything.
+    /// One group must match, with everything in it.
     alternatives: Vec<Vec<Comparison>>,
 }
 
@@ -46,7 +46,7 @@ enum Operator {
     Caret,
 }
 
-/// Longer spellings first, for the first that fits is taken.
+/// Longer spellings first, because the first match is taken.
 const OPERATORS: [(&str, Operator); 11] = [
     ("!=", Operator::NotEqual),
     (">=", Operator::GreaterOrEqual),
@@ -92,7 +92,7 @@ impl Constraint {
 }
 
 /// Reads a version as Masterminds' `NewVersion` does: like [`super::tolerant::parse`], but no blanks around it, and a
-/// pre-release behind fewer than three numbers is allowed (`1.3-rc1`).
+/// pre-release after fewer than three numbers is allowed (`1.3-rc1`).
 ///
 /// # Errors
 /// [`VersionError`].
@@ -148,7 +148,7 @@ impl Comparison {
 }
 
 impl Partial {
-    /// Reads `v1.2.x-rc.1+build`; what stands behind a wildcard number is not looked at.
+    /// Reads `v1.2.x-rc.1+build`; everything after a wildcard number is ignored.
     fn parse(word: &str) -> Result<Self, VersionError> {
         let fail = |problem: &str| VersionError::new(word, problem);
         let (rest, build) = match word.split_once('+') {

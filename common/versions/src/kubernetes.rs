@@ -6,7 +6,7 @@ use super::tolerant::{self, VersionError};
 
 /// Reads the `gitVersion` of `/version`, such as `v1.30.4-eks-a737599`, without its pre-release.
 ///
-/// As kops does: a range is compared with 1.30.4 there, and with 1.6.0 on `v1.6.0-beta.1` (kops-channels §1.4). Build
+/// As in kops: there a range is compared with 1.30.4, and on `v1.6.0-beta.1` with 1.6.0 (kops-channels §1.4). Build
 /// metadata is kept and never compared.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Versions, and the two languages in which add-ons say where they fit (semantics 3).
+//! Versions, and the two syntaxes of ranges in which add-ons say where they fit (semantics 3).
 //!
 //! | text | is read by | as upstream |
 //! |---|---|---|
@@ -8,7 +8,7 @@
 //! | `k8sVersion`, `kkpVersion`, `requires` | [`constraint::Constraint`] | Masterminds/semver 3.4 and 3.5 |
 //!
 //! Versions are compared by semver precedence: build metadata never counts. A missing or empty range matches every
-//! version; that is for the caller to know, both parsers refuse empty text.
+//! version; the caller handles that, because both parsers refuse empty text.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -43,7 +43,7 @@ pub enum RangeError {
         /// As written.
         text: String,
     },
-    /// A comma that separates nothing.
+    /// A misplaced comma.
     #[error("{text:?} has a comma without a comparison on both sides")]
     StrayComma {
         /// As written.
@@ -56,7 +56,7 @@ pub enum RangeError {
     UnknownOperator {
         /// As written.
         text: String,
-        /// What stands before the version.
+        /// The operator before the version.
         operator: String,
     },
     /// `>=1.6` in a kops index.
@@ -80,7 +80,7 @@ pub enum RangeError {
     Version {
         /// As written.
         text: String,
-        /// What is wrong with the word; part of the message, for denials print one line.
+        /// What is wrong with the word; it is part of the message, because denials print one line.
         error: VersionError,
     },
 }

@@ -1,9 +1,9 @@
-//! Ranges of kops indexes: the language of blang/semver 4.0.0 (`tests/golden/ranges/blang.tsv`).
+//! Ranges of kops indexes: the syntax of blang/semver 4.0.0 (`tests/golden/ranges/blang.tsv`).
 //!
 //! Blanks join comparisons by AND, ` || ` by OR; a version has three numbers, of which the last ones may be a lower-case
-//! `x`. Upstream's oddities are kept, because a kops index means what kops makes of it: a word of one byte is dropped
+//! `x`. Upstream's oddities are kept, because a kops index means what kops reads: a word of one byte is dropped
 //! (so `1.2.0 - 1.4.0` asks for both versions at once), `!=1.2.x` matches nothing, and an unknown operator before a
-//! wildcard means equality (`~1.2.x` is 1.2.0). One is not: upstream drops a single `<` or `>` at the end, we refuse it.
+//! wildcard means equality (`~1.2.x` is 1.2.0). One is not kept: upstream drops a single `<` or `>` at the end, we refuse it.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use super::{RangeError, VersionError};
 /// A set of versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// One of them must match, and of that one everything.
+    /// One group must match, with everything in it.
     alternatives: Vec<Vec<Comparison>>,
 }
 
@@ -100,7 +100,7 @@ impl Operator {
     }
 }
 
-/// Splits at blanks (no other white space), but not behind `<`, `>` and `=`; words of one byte are dropped.
+/// Splits at blanks (no other white space), but not after `<`, `>` and `=`; words of one byte are dropped.
 fn words(text: &str) -> Result<Vec<String>, RangeError> {
     let ends_in_operator = |word: &str| word.ends_with(['<', '>', '=']);
     let mut words: Vec<String> = Vec::new();
@@ -148,7 +148,7 @@ fn comparisons(text: &str, word: &str) -> Result<Vec<Comparison>, RangeError> {
     Ok(vec![Comparison { operator, bound }])
 }
 
-/// `1.2.x` lies between its floor 1.2.0 and its ceiling 1.3.0, which only operators with a use for it need.
+/// `1.2.x` is between its floor 1.2.0 and its ceiling 1.3.0; only some operators need the ceiling.
 fn wildcard(
     text: &str,
     operator: Option<Operator>,

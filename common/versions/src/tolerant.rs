@@ -28,7 +28,7 @@ impl VersionError {
 ///
 /// # Errors
 /// [`VersionError`]: no number where one is expected, a fourth part, a number over 64 bits, or a pre-release or build
-/// behind fewer than three numbers.
+/// after fewer than three numbers.
 pub fn parse(text: &str) -> Result<Version, VersionError> {
     let trimmed = text.trim();
     let mut parts: Vec<String> = trimmed
@@ -48,7 +48,7 @@ pub fn parse(text: &str) -> Result<Version, VersionError> {
 }
 
 /// Whether both texts are versions of equal precedence (`v1` and `1.0.0+build`), or equal texts where one cannot be
-/// read: what "the same version" means to people (semantics 2).
+/// read: the meaning of "the same version" (semantics 2).
 #[must_use]
 pub fn same(a: &str, b: &str) -> bool {
     match (parse(a), parse(b)) {

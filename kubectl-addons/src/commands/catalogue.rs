@@ -8,7 +8,8 @@ mod show;
 mod validate;
 
 use addons_engine::identity;
-use anyhow::{Context as _, Result};
+use addons_operation::OperationError;
+use anyhow::{Result, bail};
 use common::admission::{Facts, Requester};
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::nearest::nearest;
@@ -54,18 +55,19 @@ fn counts(object: &AddonCatalogue) -> String {
 
 /// The catalogue of this name.
 fn named<'a>(objects: &'a [AddonCatalogue], wanted: &str) -> Result<&'a AddonCatalogue> {
-    let found = objects.iter().find(|object| name(object) == wanted);
-    found.with_context(|| {
-        let visible = objects
-            .iter()
-            .filter(|object| object.spec.class != CatalogueClass::Core);
-        match nearest(wanted, visible.map(name)) {
-            Some(near) => format!("no catalogue named {wanted}; did you mean {near}?"),
-            None => format!(
-                "no catalogue named {wanted}; see what there is: kubectl addons catalogue list"
-            ),
+    if let Some(found) = objects.iter().find(|object| name(object) == wanted) {
+        return Ok(found);
+    }
+    let visible = objects
+        .iter()
+        .filter(|object| object.spec.class != CatalogueClass::Core);
+    match nearest(wanted, visible.map(name)) {
+        Some(near) => bail!("no catalogue named {wanted}; did you mean {near}?"),
+        None => Err(OperationError::UnknownCatalogue {
+            name: wanted.to_owned(),
         }
-    })
+        .into()),
+    }
 }
 
 /// Who asks; the server is asked for that only where the answer decides, for core catalogues.

@@ -1,4 +1,4 @@
-//! `list`: what is installed, of which version, healthy or why not, and what could be newer.
+//! `list`: the installations, their versions, whether they are healthy, and newer versions.
 
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
@@ -13,6 +13,7 @@ use crate::cli::reading::List;
 use crate::exit::Exit;
 use crate::output::{self, Items, age::age, table::Table};
 use crate::session::Session;
+use crate::words::hint;
 use addons_operation::health;
 use addons_operation::{Records, name_of};
 
@@ -66,10 +67,12 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
             }
         }
         Format::Table | Format::Wide if rows.is_empty() => {
-            output::note(match args.outdated && !records.is_empty() {
-                true => "everything is up to date",
-                false => "nothing is installed; see what there is: kubectl addons search",
-            });
+            if args.outdated && !records.is_empty() {
+                output::note("everything is up to date");
+            } else {
+                let look = hint::below(&hint::look("kubectl addons search"));
+                output::note(&format!("nothing is installed{look}"));
+            }
         }
         format @ (Format::Table | Format::Wide) => {
             output::data(&table(&rows, format == Format::Wide))

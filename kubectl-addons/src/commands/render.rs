@@ -69,7 +69,7 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     if args.output == RenderFormat::Raw {
         let text =
             render::text(session.ctx(), &resolved, &inputs, verified.fetched.package).await?;
-        tell(&text.warnings);
+        warn_each(&text.warnings);
         match mask.is_empty() {
             true => output::bytes(&text.raw()),
             false => output::data(&mask.text(&String::from_utf8_lossy(&text.raw()))),
@@ -77,7 +77,7 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let rendered = render::objects(session.ctx(), &resolved, inputs, verified).await?;
-    tell(&rendered.warnings);
+    warn_each(&rendered.warnings);
     let objects = rendered.manifests.into_iter();
     let objects: Vec<Value> = objects.map(|one| mask.value(&one.object)).collect();
     print(&objects, args.output)?;
@@ -98,7 +98,7 @@ async fn of_catalogue(session: &Session, args: &Render) -> Result<Entry> {
     };
     let facts = super::facts(session, &args.fit).await?;
     let (entry, selection) = choose(&catalogue, &request, &facts, session.rules())?;
-    tell(&selection.warnings);
+    warn_each(&selection.warnings);
     Ok(entry)
 }
 
@@ -160,7 +160,7 @@ fn print(objects: &[Value], format: RenderFormat) -> Result<()> {
     Ok(())
 }
 
-fn tell(warnings: &[String]) {
+fn warn_each(warnings: &[String]) {
     for warning in warnings {
         output::warn(warning);
     }

@@ -12,6 +12,7 @@ use crate::cli::reading::Search;
 use crate::exit::Exit;
 use crate::output::{self, Items, table::Table};
 use crate::session::Session;
+use crate::words::hint;
 
 /// One add-on: the entry that would be installed, or why there is none.
 #[derive(Debug, Serialize)]
@@ -62,7 +63,8 @@ pub async fn run(session: &Session, args: &Search) -> Result<Exit> {
 
 fn nothing(words: &[String]) -> String {
     if words.is_empty() {
-        "no add-ons; add a catalogue: kubectl addons catalogue add FILE".to_owned()
+        let add = hint::below(&hint::fix("kubectl addons catalogue add FILE"));
+        format!("no add-ons{add}")
     } else {
         format!("no add-on with {}", words.join(" "))
     }

@@ -3,6 +3,8 @@
 use addons_operation::Finding;
 use addons_operation::required_types::named;
 
+use super::hint;
+
 /// A line for people.
 pub fn text(finding: &Finding) -> String {
     match finding {
@@ -10,8 +12,14 @@ pub fn text(finding: &Finding) -> String {
         Finding::DoesNotFit { addon } => format!("{addon}  does not fit this cluster"),
         Finding::Index(warning)
         | Finding::Verdict(warning)
-        | Finding::Requirement(warning)
         | Finding::Selection { warning, .. } => format!("warning: {warning}"),
+        Finding::Requirement(unready) => {
+            let (namespace, name) = unready.installation.split_once('/').unwrap_or_default();
+            let look = hint::below(&hint::look(&format!(
+                "kubectl addons status {name} -n {namespace}"
+            )));
+            format!("warning: {unready}{look}")
+        }
         Finding::NewerInstalled {
             installation,
             installed,

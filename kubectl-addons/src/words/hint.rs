@@ -1,38 +1,79 @@
 //! The way out of an error: commands to look with, and commands that resolve it.
 
+mod object;
+mod plan;
+mod source;
+
+use addons_engine::EngineError;
 use addons_operation::OperationError;
 use addons_operation::choose::ChooseError;
 use addons_operation::release::ModeError;
 use addons_operation::values_from::ValuesFromError;
-use common::api::catalogue::FormField;
+use common::api::names::InstallationName;
 use common::plan::file::FileError;
+use common::values::ValuesError;
+
+pub use object::of_object;
 
 /// Lines for under an error; empty where there is no better advice than the error itself.
 pub fn lines(error: &anyhow::Error) -> Vec<String> {
     let lines = error.chain().find_map(|cause| {
         let operation = cause.downcast_ref().map(of_operation);
-        let choice = || cause.downcast_ref().map(of_choice);
-        let file = || cause.downcast_ref().map(of_file);
-        operation.or_else(choice).or_else(file)
+        operation
+            .or_else(|| cause.downcast_ref().map(of_choice))
+            .or_else(|| cause.downcast_ref().map(of_engine))
+            .or_else(|| cause.downcast_ref().map(of_file))
+            .or_else(|| cause.downcast_ref().map(source::of_catalogue))
+            .or_else(|| cause.downcast_ref().map(source::of_url))
+            .or_else(|| cause.downcast_ref().map(source::of_binary))
+            .or_else(|| cause.downcast_ref().map(source::of_helm))
     });
     lines.unwrap_or_default()
+}
+
+/// Lines as they stand below a message, each behind a line break: in the same column under every message.
+pub fn below(lines: &[String]) -> String {
+    lines
+        .iter()
+        .map(|line| format!("\n         {line}"))
+        .collect()
+}
+
+/// `kubectl addons VERB NAME -n NAMESPACE`.
+fn command(verb: &str, installation: &InstallationName) -> String {
+    format!(
+        "kubectl addons {verb} {} -n {}",
+        installation.name, installation.namespace
+    )
 }
 
 fn of_operation(error: &OperationError) -> Vec<String> {
     match error.root() {
         OperationError::UnknownCatalogue { .. } => look("kubectl addons catalogue list --core"),
         OperationError::UnknownInstallation { near: None, .. } => look("kubectl addons list"),
-        OperationError::NotLocal { .. } => vec!["fix:    leave --namespace out".to_owned()],
-        OperationError::Ambiguous { .. } => vec!["fix:    add --namespace NAMESPACE".to_owned()],
+        OperationError::NotLocal { .. } => fix("leave --namespace out"),
+        OperationError::Ambiguous { .. } => fix("add --namespace NAMESPACE"),
         OperationError::Downgrade { addon, .. } => vec![
             format!("look:   kubectl addons show {addon}"),
             "accept: --allow-downgrade".to_owned(),
         ],
-        OperationError::NoKubernetesVersion => vec!["fix:    add --k8s VERSION".to_owned()],
+        OperationError::NoKubernetesVersion => fix("add --k8s VERSION"),
         OperationError::Choose(error) => of_choice(error),
+        OperationError::Engine(error) => of_engine(error),
+        OperationError::Source(error) => source::of_source(error),
+        OperationError::Index(error) => source::of_catalogue(error),
+        OperationError::Url(error) => source::of_url(error),
+        OperationError::Credentials(error) => source::of_credentials(error),
+        OperationError::Helm(error) => source::of_helm(error),
+        OperationError::HelmBinary(error) => source::of_binary(error),
+        OperationError::Plan(error) => plan::of_plan(error),
+        OperationError::Breakage(error) => plan::of_breakage(error),
+        OperationError::Requires(error) => plan::of_requires(error),
+        OperationError::Values(ValuesError::NoValue { path }) => fix(&set(path)),
         OperationError::Refused(refused) => match &refused.questions {
             Some(questions) => {
-                let flags: Vec<String> = questions.fields.iter().map(flag).collect();
+                let fields = questions.fields.iter();
+                let flags: Vec<String> = fields.map(|field| set(&field.internal_name)).collect();
                 vec![
                     format!("look:   kubectl addons show {}", questions.addon),
                     format!("accept: {}", flags.join(" ")),
@@ -79,8 +120,25 @@ fn of_operation(error: &OperationError) -> Vec<String> {
     }
 }
 
-fn look(command: &str) -> Vec<String> {
+fn of_engine(error: &EngineError) -> Vec<String> {
+    match error {
+        EngineError::NotInitialised => fix("kubectl addons init"),
+        EngineError::Locked { installation, .. } => vec![
+            format!("look:   {}", command("status", installation)),
+            "accept: --steal-lock, which takes over at once".to_owned(),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+/// The line of a command that only reads.
+pub fn look(command: &str) -> Vec<String> {
     vec![format!("look:   {command}")]
+}
+
+/// The line of a command that resolves a problem.
+pub fn fix(command: &str) -> Vec<String> {
+    vec![format!("fix:    {command}")]
 }
 
 fn of_choice(error: &ChooseError) -> Vec<String> {
@@ -153,8 +211,7 @@ fn of_mode(error: &ModeError) -> Vec<String> {
 }
 
 /// `--set spec.host=VALUE`, quoted where a shell would read something else.
-fn flag(field: &FormField) -> String {
-    let name = &field.internal_name;
+fn set(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
     if name.chars().all(is_plain) {
         format!("--set {name}=VALUE")
@@ -166,7 +223,6 @@ fn flag(field: &FormField) -> String {
 #[cfg(test)]
 mod tests {
     use common::plan::file::{Difference, Moved};
-    use serde_json::json;
 
     use super::*;
 
@@ -193,8 +249,7 @@ mod tests {
             (r"host\.name", r"--set 'host\.name=VALUE'"),
             ("it's", r"--set 'it'\''s=VALUE'"),
         ] {
-            let field = serde_json::from_value(json!({"internalName": name})).unwrap();
-            assert_eq!(flag(&field), expected);
+            assert_eq!(set(name), expected);
         }
     }
 }

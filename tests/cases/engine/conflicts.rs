@@ -290,7 +290,7 @@ async fn client_side_apply_is_taken_over() -> Result<()> {
 
 /// An object with fields of a version that its definition no longer has refuses every apply (fluxcd/pkg#1131).
 #[tokio::test]
-async fn an_object_survives_that_its_version_goes() -> Result<()> {
+async fn an_object_survives_the_removal_of_its_version() -> Result<()> {
     let stage = Stage::new("conflicts-version").await?;
     let group = format!("{}.example", stage.namespace);
     let definition = |versions: &[&str]| {

@@ -53,7 +53,7 @@ async fn a_selector_is_refused_with_the_way_out() -> Result<()> {
     }
     ensure!(
         uid(&stage, "deployment", "web").await? == before,
-        "it was made anew"
+        "it was recreated"
     );
 
     for (typed, words) in [
@@ -92,7 +92,7 @@ async fn a_selector_is_refused_with_the_way_out() -> Result<()> {
     }
     ensure!(
         uid(&stage, "deployment", "web").await? != before,
-        "it was not made anew"
+        "it was not recreated"
     );
     let again = stage.run(&line).await?.done()?;
     ensure!(again.stderr.contains("nothing to do"), "{}", again.stderr);
@@ -133,18 +133,18 @@ async fn pods_of_a_stateful_set_survive() -> Result<()> {
     ensure!(object["spec"]["serviceName"] == "b", "{object:#}");
     ensure!(
         uid(&stage, "statefulset", "db").await? != set,
-        "it was not made anew"
+        "it was not recreated"
     );
     let after = (
         uid(&stage, "pod", "db-0").await?,
         uid(&stage, "pod", "db-1").await?,
     );
-    ensure!(before == after, "the pods were made anew");
+    ensure!(before == after, "the pods were recreated");
     Ok(())
 }
 
 #[tokio::test]
-async fn a_claim_is_never_made_anew() -> Result<()> {
+async fn a_claim_is_never_recreated() -> Result<()> {
     let stage = Stage::new("immutable-claim").await?;
     let claim = |class: &str| {
         format!(
@@ -184,7 +184,7 @@ async fn a_claim_is_never_made_anew() -> Result<()> {
 
 /// What is wrong besides is found before anything is deleted.
 #[tokio::test]
-async fn nothing_is_deleted_that_could_not_be_made() -> Result<()> {
+async fn nothing_is_deleted_that_cannot_be_created_again() -> Result<()> {
     let stage = Stage::new("immutable-wrong").await?;
     let selector_only =
         deployment("web", 1, None).replace("matchLabels: {app: web}", "matchLabels: {app: other}");
@@ -229,7 +229,7 @@ async fn a_finalizer_that_holds_it_is_named() -> Result<()> {
 
 /// Cut off at the deletion and at the creation that follows, each before and behind it.
 #[tokio::test]
-async fn a_crash_in_between_is_made_good() -> Result<()> {
+async fn a_crash_in_between_is_repaired() -> Result<()> {
     for (method, number, delivered, is_there) in [
         ("DELETE", 1, false, true),
         ("DELETE", 1, true, false),

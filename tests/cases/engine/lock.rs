@@ -77,7 +77,7 @@ async fn the_second_waits_and_reports_what_the_first_did() -> Result<()> {
 }
 
 #[tokio::test]
-async fn who_does_not_wait_is_told_who_holds_it() -> Result<()> {
+async fn without_waiting_the_error_names_the_holder() -> Result<()> {
     let stage = Stage::new("lock-held").await?;
     let line = installed(&stage).await?;
     stage.lock("small", "jane@laptop (test)", 0).await?;

@@ -33,7 +33,7 @@ async fn uninstall(stage: &Stage) -> Result<String> {
 }
 
 #[tokio::test]
-async fn an_object_that_somebody_made_again_stays() -> Result<()> {
+async fn an_object_that_another_client_recreated_stays() -> Result<()> {
     let stage = Stage::new("recreated").await?;
     let manifest = [config_map("kept", "1"), config_map("again", "1")].concat();
     install(&stage, "1.0.0", &manifest).await?;
@@ -81,7 +81,7 @@ async fn a_namespace_that_was_there_is_recorded_and_never_deleted() -> Result<()
 }
 
 #[tokio::test]
-async fn a_definition_stays_when_it_is_dropped_and_when_the_addon_goes() -> Result<()> {
+async fn a_definition_stays_when_it_is_dropped_and_when_the_addon_is_uninstalled() -> Result<()> {
     let stage = Stage::new("retained").await?;
     let group = format!("{}.example.test", stage.namespace);
     let name = format!("things.{group}");
@@ -124,7 +124,7 @@ async fn with_namespace(stage: &Stage) -> Result<String> {
 }
 
 #[tokio::test]
-async fn the_namespace_that_we_created_goes() -> Result<()> {
+async fn the_namespace_that_we_created_is_deleted() -> Result<()> {
     let stage = Stage::new("created").await?;
     let target = with_namespace(&stage).await?;
     uninstall(&stage).await?;

@@ -117,7 +117,7 @@ fn wanted<'a>(package: &'a Package, values: &'a Value) -> Wanted<'a> {
 }
 
 #[tokio::test]
-async fn a_release_comes_changes_and_goes() -> Result<()> {
+async fn a_release_is_installed_upgraded_and_uninstalled() -> Result<()> {
     let stage = Stage::new().await?;
     let namespace = addons_tests::control_plane::unique("helm-release");
     let release = Release::new(&stage.helm, &stage.config, "web", &namespace)?;

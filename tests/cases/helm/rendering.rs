@@ -48,7 +48,7 @@ const FILES: [(&str, &str); 6] = [
 ];
 
 #[tokio::test]
-async fn a_chart_is_told_what_there_is() -> Result<()> {
+async fn a_chart_gets_the_capabilities_of_the_cluster() -> Result<()> {
     let mut tally = Tally::new("helm::template");
     let rig = Rig::new().await?;
     // As it is merged, the chart's own values included: `unset` was taken away, lists replace.
@@ -119,7 +119,7 @@ async fn a_chart_is_told_what_there_is() -> Result<()> {
 }
 
 #[tokio::test]
-async fn mistakes_are_told_once() -> Result<()> {
+async fn mistakes_are_reported_once() -> Result<()> {
     let mut tally = Tally::new("helm::mistakes");
     let rig = Rig::new().await?;
     let secret = "correct-horse";

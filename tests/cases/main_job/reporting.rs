@@ -162,7 +162,7 @@ async fn a_claim_is_ready_as_its_storage_class_has_it() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_job_is_waited_for_also_when_it_goes_by_itself() -> Result<()> {
+async fn a_job_is_waited_for_also_when_it_deletes_itself() -> Result<()> {
     let stage = Stage::new("jobs").await?;
     let job = |name: &str, more: &str| {
         format!(

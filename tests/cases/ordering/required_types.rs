@@ -145,7 +145,7 @@ async fn who_only_looks_does_not_wait() -> Result<()> {
 }
 
 #[tokio::test]
-async fn what_the_command_brings_is_not_waited_for_but_goes_first() -> Result<()> {
+async fn types_of_the_command_are_not_waited_for_but_come_first() -> Result<()> {
     let (rig, channel) = set_up("types-both", "prometheuses").await?;
     let before = rig.proxy.requests().len();
     let install = format!("install monitors operator {channel} --yes --timeout 60s");

@@ -97,7 +97,7 @@ fn refusal(problem: &str, look: &str, accept: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_is_missing_or_does_not_match_is_named_with_the_way_out() -> Result<()> {
+async fn missing_and_mismatched_requirements_are_named_with_the_way_out() -> Result<()> {
     let catalogue = Catalogue::new("required").await?;
     let missing = refusal(
         "%app 1.0.0 requires %base >=2.0.0, which is not installed",
@@ -111,7 +111,7 @@ async fn what_is_missing_or_does_not_match_is_named_with_the_way_out() -> Result
     ] {
         catalogue.refused(line, &missing).await?;
     }
-    let named = "%app 1.0.0 requires %base >=2.0.0, and 1.0.0 is there";
+    let named = "%app 1.0.0 requires %base >=2.0.0, found 1.0.0";
     catalogue
         .refused("install %base@1.0.0 %app --yes", named)
         .await?;
@@ -144,7 +144,7 @@ async fn what_is_missing_or_does_not_match_is_named_with_the_way_out() -> Result
 }
 
 #[tokio::test]
-async fn the_required_add_on_is_ready_before_the_other_begins_and_goes_after_it() -> Result<()> {
+async fn the_required_add_on_is_installed_first_and_uninstalled_last() -> Result<()> {
     let catalogue = Catalogue::new("ordered").await?;
     let (rig, stage) = (&catalogue.rig, &catalogue.rig.stage);
     let before = rig.proxy.requests().len();

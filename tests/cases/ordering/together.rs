@@ -43,7 +43,7 @@ fn index(stage: &Stage) -> Result<String> {
 }
 
 #[tokio::test]
-async fn the_order_goes_across_add_ons() -> Result<()> {
+async fn the_order_holds_across_add_ons() -> Result<()> {
     let rig = Rig::new("across").await?;
     let stage = &rig.stage;
     let index = index(stage)?;

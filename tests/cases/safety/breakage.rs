@@ -29,7 +29,7 @@ async fn refused(stage: &Stage, line: &str, words: &[&str]) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_field_that_live_objects_set_goes_only_when_accepted() -> Result<()> {
+async fn a_field_that_live_objects_set_is_removed_only_when_accepted() -> Result<()> {
     let stage = Stage::new("removed").await?;
     let old = object(json!({"color": text(), "unused": text(), "size": {"type": "integer"}}));
     let first = manifest(&[definition(&stage, &old)]);
@@ -66,11 +66,11 @@ async fn a_field_that_live_objects_set_goes_only_when_accepted() -> Result<()> {
     let upgrade = line(&stage, "2.0.0", &second)?;
     let namespace = &stage.namespace;
     let change = format!(
-        "CustomResourceDefinition {}: field spec.color goes away, 2 live objects set it",
+        "CustomResourceDefinition {}: field spec.color is removed, 2 live objects set it",
         crd(&stage)
     );
     let harmless = format!(
-        "CustomResourceDefinition {}: field spec.unused goes away, no live object sets it",
+        "CustomResourceDefinition {}: field spec.unused is removed, no live object sets it",
         crd(&stage)
     );
     let error = format!(
@@ -161,7 +161,7 @@ async fn what_the_api_server_never_changes_is_refused_before_the_first_write() -
     install(&stage, "3.0.0", &manifest(&[both])).await?;
     let next = versions(&stage, &[("v2", true, &spec)]);
     let upgrade = line(&stage, "4.0.0", &manifest(&[next]))?;
-    let words = ["version v1 goes away and objects may still be stored in it"];
+    let words = ["version v1 is removed and objects may still be stored in it"];
     refused(&stage, &upgrade, &words).await?;
     // As the refusal says.
     let patch = json!({"status": {"storedVersions": ["v2"]}}).to_string();
@@ -176,7 +176,7 @@ async fn what_the_api_server_never_changes_is_refused_before_the_first_write() -
 }
 
 #[tokio::test]
-async fn a_kind_that_somebody_took_away_is_told_and_stops_nothing() -> Result<()> {
+async fn a_kind_that_is_not_served_any_more_is_a_warning() -> Result<()> {
     let stage = Stage::new("vanished").await?;
     let spec = object(json!({"color": text()}));
     let one = till(&stage, "one", &json!({"color": "red"}));
@@ -191,7 +191,7 @@ async fn a_kind_that_somebody_took_away_is_told_and_stops_nothing() -> Result<()
     ensure!(said.contains(&told), "{said}");
 
     install(&stage, "3.0.0", &all).await?;
-    ensure!(stage.has(&crd(&stage), "one").await?, "not made again");
+    ensure!(stage.has(&crd(&stage), "one").await?, "not created again");
     stage.kubectl(&["delete", "crd", &crd(&stage)]).await?;
     let said = stage.run(&uninstall(&stage)).await?.done()?.stderr;
     ensure!(said.contains(&told), "{said}");

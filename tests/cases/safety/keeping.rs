@@ -47,7 +47,7 @@ async fn marks_and_controllers_keep_objects() -> Result<()> {
 }
 
 #[tokio::test]
-async fn most_of_a_set_goes_only_by_a_share_that_is_named() -> Result<()> {
+async fn most_of_a_set_is_pruned_only_up_to_a_named_share() -> Result<()> {
     let stage = Stage::new("share").await?;
     let set = |count: usize| -> String {
         let maps = (0..count).map(|i| config_map(&format!("map-{i:02}"), "1"));
@@ -77,7 +77,7 @@ async fn most_of_a_set_goes_only_by_a_share_that_is_named() -> Result<()> {
 }
 
 #[tokio::test]
-async fn volumes_go_only_by_their_flag() -> Result<()> {
+async fn volumes_are_deleted_only_by_their_flag() -> Result<()> {
     let stage = Stage::new("volumes").await?;
     let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": {
         "accessModes": ["ReadWriteOnce"], "storageClassName": "none", "resources": {"requests": {"storage": "1Gi"}}}});

@@ -26,7 +26,7 @@ async fn let_go(stage: &Stage, name: &str) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_finalizer_that_nobody_takes_off_is_named_with_its_likely_owner() -> Result<()> {
+async fn a_finalizer_that_is_not_removed_is_named_with_its_likely_owner() -> Result<()> {
     let stage = Stage::new("held").await?;
     // Its controller is part of the add-on, and has no pods.
     let controller = deployment("till-controller", 0, None);
@@ -49,7 +49,7 @@ async fn a_finalizer_that_nobody_takes_off_is_named_with_its_likely_owner() -> R
     let namespace = &stage.namespace;
     let told = format!(
         "{namespace}/Till front: held by finalizer {FINALIZER}, set by till-controller; Deployment {namespace}/till-controller, \
-         which likely takes it off, has no ready pods: start it, then run this again"
+         which likely removes it, has no ready pods: start it, then run this again"
     );
     ensure!(said.contains(&told), "not said: {told}\n{said}");
     // What it needs is still there, and so is the record.
@@ -71,7 +71,7 @@ async fn a_finalizer_that_nobody_takes_off_is_named_with_its_likely_owner() -> R
 }
 
 #[tokio::test]
-async fn a_definition_with_objects_of_users_goes_while_their_controller_lives() -> Result<()> {
+async fn a_definition_with_objects_of_users_is_deleted_while_their_controller_runs() -> Result<()> {
     let stage = Stage::new("inhabited").await?;
     let objects = [definition(&stage, &spec())];
     let addon = format!(
@@ -104,7 +104,7 @@ async fn a_definition_with_objects_of_users_goes_while_their_controller_lives() 
     let said = std::fs::read_to_string(stage.plugin.home().join("stderr"))?;
     ensure!(status.success(), "{said}");
     let told = format!(
-        "CustomResourceDefinition {}: its deletion takes 1 live Till with it ({}/theirs)",
+        "CustomResourceDefinition {}: deleting it also deletes 1 live Till ({}/theirs)",
         crd(&stage),
         stage.namespace
     );
@@ -115,7 +115,7 @@ async fn a_definition_with_objects_of_users_goes_while_their_controller_lives() 
 }
 
 #[tokio::test]
-async fn a_definition_without_other_objects_goes_last() -> Result<()> {
+async fn a_definition_without_other_objects_is_deleted_last() -> Result<()> {
     let stage = Stage::new("empty").await?;
     let objects = [
         definition(&stage, &spec()),

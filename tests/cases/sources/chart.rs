@@ -49,7 +49,7 @@ async fn versions_and_how_often_is_asked() -> Result<()> {
         tally.ran();
     }
     let miss = offline.error(&charts, "web", Some("1.9.0"), None).await?;
-    let words = "/web-1.9.0.tgz is not in the cache, and --offline asks no server";
+    let words = "/web-1.9.0.tgz is not in the cache, and no server may be asked";
     ensure!(miss.contains(words), "{miss}");
     let miss = Rig::new()?
         .offline()
@@ -139,7 +139,7 @@ async fn the_password_is_for_the_repository_alone() -> Result<()> {
                 USER,
                 None,
             )),
-            "accept: kubectl annotate secret charts",
+            "its annotation kubectl-addons.dev/allowed-hosts names other.example",
             0,
         ),
         (

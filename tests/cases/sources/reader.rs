@@ -20,7 +20,7 @@ pub const PASSWORD: &str = "hunter2-is-secret";
 pub struct Reader {
     folder: Folder,
     cache: Cache,
-    /// `--offline`.
+    /// Whether only the cache may be used.
     pub offline: bool,
     /// Whether what they read was named by themselves.
     pub ambient: bool,

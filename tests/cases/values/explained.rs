@@ -121,7 +121,7 @@ async fn what_is_missing_is_left_out(stage: &Stage, name: &str, tally: &mut Tall
     stage.plugin.kubectl(&patch).await?.done()?;
     let said = stage.run(&format!("values {name}")).await?.ended(1)?;
     let missing =
-        format!("{name}/{name} takes values from Secret {name}/nowhere, which is not there");
+        format!("{name}/{name} takes values from Secret {name}/nowhere, which does not exist");
     ensure!(
         said.stdout.contains("replicas: 3") && said.stderr.contains(&missing),
         "{}{}",

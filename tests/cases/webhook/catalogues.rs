@@ -114,7 +114,7 @@ fn mistakes() -> Vec<(Value, &'static str)> {
         ),
         (
             json!([{"name": "inside", "support": "Core", "versions": []}]),
-            "spec.addons[0].support: inside says Core in a catalogue of class Custom",
+            "spec.addons[0].support: inside is Core in a catalogue of class Custom",
         ),
         (
             web(json!([

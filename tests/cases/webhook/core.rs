@@ -158,7 +158,7 @@ async fn deletions_are_denied(
 }
 
 #[tokio::test]
-async fn what_is_not_core_goes_with_a_warning() -> Result<()> {
+async fn an_installation_that_is_not_core_is_deleted_with_a_warning() -> Result<()> {
     let mut tally = Tally::new("webhook::core not core");
     let scene = Scene::get().await?;
     let (admin, _) = scene.user("admin", &[])?;
@@ -167,7 +167,7 @@ async fn what_is_not_core_goes_with_a_warning() -> Result<()> {
         .await?
         .done()?;
     let delete = format!("delete addoninstallation {name} -n {SYSTEM_NAMESPACE}");
-    let warning = format!("Warning: only the record of {name} goes, its objects stay");
+    let warning = format!("Warning: only the record of {name} is deleted, its objects stay");
     says(
         &kubectl(&admin, &format!("{delete} --dry-run=server")).await?,
         0,
@@ -186,7 +186,7 @@ async fn what_is_not_core_goes_with_a_warning() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_namespace_that_holds_core_survives_and_goes_with_its_cluster() -> Result<()> {
+async fn a_namespace_that_holds_core_is_deleted_only_with_its_cluster() -> Result<()> {
     let mut tally = Tally::new("webhook::core namespace");
     let scene = Scene::get().await?;
     let (admin, _) = scene.user("admin", &[])?;

@@ -1,4 +1,4 @@
-//! Our objects as the watches read them: metadata and spec, the status passed over unread.
+//! Our objects as the watches read them: metadata and spec; the status is skipped.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,9 @@ use kube::core::{ApiResource, DynamicResourceScope};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// An object of ours without its status: an inventory has up to 0.8 MB and no verdict looks at it.
+/// An object of ours without its status: an inventory has up to 0.8 MB and no verdict needs it.
 ///
-/// The spec stays JSON, so that one object that cannot be read does not stop the watch of all.
+/// The spec stays JSON, so that one object that cannot be read does not stop the whole watch.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Stored {
     /// Metadata without managed fields.

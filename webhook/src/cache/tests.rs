@@ -1,4 +1,4 @@
-//! What the watches say becomes facts, and only complete ones.
+//! Events of the watches become facts, and only complete ones.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Real TLS on loopback: generated certificates, canned facts, bytes on a socket.
+//! Real TLS on loopback: generated certificates, fixed facts, bytes on a socket.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ use super::*;
 
 const NAME: &str = "127.0.0.1";
 
-/// A running pair of servers; dropping `stop` begins the end.
+/// A running pair of servers; dropping `stop` stops them.
 struct Served {
     state: Arc<State>,
     reviews: SocketAddr,
@@ -79,7 +79,7 @@ fn serve(facts: Option<Facts>, max_concurrent: u16) -> Served {
     }
 }
 
-/// What came back.
+/// The response.
 #[derive(Debug)]
 struct Reply {
     status: u16,
@@ -313,7 +313,7 @@ async fn bad_bodies_get_an_answer_and_the_server_lives() {
 }
 
 #[actix_web::test]
-async fn more_than_the_limit_is_told_to_come_again_and_a_stalled_body_ends() {
+async fn more_than_the_limit_gets_a_retry_after_and_a_stalled_body_ends() {
     let served = serve(Some(facts()), 1);
     let (address, pem) = (served.reviews, served.authority_pem.clone());
     client(move || {
@@ -322,7 +322,7 @@ async fn more_than_the_limit_is_told_to_come_again_and_a_stalled_body_ends() {
             .write_all(b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
             .unwrap();
         stalled.flush().unwrap();
-        // The stalled one holds the only place as soon as its head was read.
+        // The stalled one takes the only place as soon as its head was read.
         let mut connection = connect(address, &pem);
         let busy = loop {
             let reply = post(&mut connection, "/validate", &core_deletion());

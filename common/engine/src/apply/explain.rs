@@ -1,37 +1,35 @@
-//! The error of a step as the user reads it: whose a field is, the way out, and nothing of a Secret.
+//! The error of a step as the user reads it: who holds a field, what can be done, and no value of a Secret.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::Value;
 
 use common::manifest::kinds::traits::KeptKind;
-use common::manifest::ownership;
+use common::plan::changes::Remedy;
 use common::plan::{Action, Step};
 
 use super::super::error::{EngineError, FieldCause};
 
-/// A shorter value would blot out harmless words.
+/// Shorter values are not hidden: they also occur in harmless words.
 const SHORTEST_SECRET: usize = 4;
 
-/// The error of a step in its words.
+/// The error of a step, with the name of its object and what the user can do.
 pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
     let key = &step.target.key;
     let is_secret = key.is_secret();
     match error {
         EngineError::FieldConflict { causes, .. } => EngineError::Conflict {
-            key: key.clone(),
-            message: format!("{}{}", lines(&causes), ways_out_of_conflict(step)),
+            key: Box::new(key.clone()),
+            message: lines(&causes),
+            remedy: Some(of_conflict(step)),
         },
-        EngineError::Immutable { causes, .. } => EngineError::Api {
-            what: key.to_string(),
-            message: format!("cannot be changed{}{}", lines(&causes), ways_out(step)),
-            code: 422,
-        },
+        EngineError::Immutable { causes, .. } => unchangeable(step, &causes),
         EngineError::Api {
             code: 409, message, ..
         } => EngineError::Conflict {
-            key: key.clone(),
+            key: Box::new(key.clone()),
             message,
+            remedy: None,
         },
         EngineError::Api { code, message, .. } if is_secret => EngineError::Api {
             what: key.to_string(),
@@ -55,45 +53,29 @@ pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
     }
 }
 
-/// The last lines of a conflict: the command that looks, and those that accept.
-pub(super) fn ways_out_of_conflict(step: &Step) -> String {
-    let upgrade = command("upgrade", step);
-    let look = command("diff", step);
-    if step.action == Action::Create {
-        return format!("\n    look:   {look}\n    accept: {upgrade}");
+/// What the user can do about fields that other managers hold. An object that was to be created is upgraded first.
+pub(super) fn of_conflict(step: &Step) -> Remedy {
+    match step.action {
+        Action::Create => Remedy::Upgrade,
+        _ => Remedy::TakeOrYield,
     }
-    format!(
-        "\n    look:   {look}\n    accept: {upgrade} --conflicts take    (or yield, which leaves them)"
-    )
 }
 
-/// The last lines of a refusal to change what never changes.
-fn ways_out(step: &Step) -> String {
+fn unchangeable(step: &Step, causes: &[FieldCause]) -> EngineError {
     let key = &step.target.key;
-    let look = command("diff", step);
-    match KeptKind::of(key) {
-        Some(kind) => format!(
-            "\n    a {} is never recreated: {}\n    look:   {look}\n    accept: take the change out of the manifest, or delete and create the object by hand",
-            key.kind,
-            kind.loss()
-        ),
-        None => format!(
-            "\n    look:   {look}\n    accept: {} --recreate {}/{}",
-            command("upgrade", step),
-            key.kind,
-            key.name
-        ),
-    }
-}
-
-/// `kubectl addons VERB NAME -n NAMESPACE` of the installation whose object it is.
-fn command(verb: &str, step: &Step) -> String {
-    match ownership::owner(&step.object) {
-        Some(owner) => format!(
-            "kubectl addons {verb} {} -n {}",
-            owner.name, owner.namespace
-        ),
-        None => format!("kubectl addons {verb}"),
+    let mut message = format!("cannot be changed{}", lines(causes));
+    let remedy = match KeptKind::of(key) {
+        Some(kind) => {
+            let never = format!("\n    a {} is never recreated: {}", key.kind, kind.loss());
+            message.push_str(&never);
+            Remedy::ByHand
+        }
+        None => Remedy::Recreate,
+    };
+    EngineError::Unchangeable {
+        key: Box::new(key.clone()),
+        message,
+        remedy,
     }
 }
 
@@ -104,12 +86,12 @@ fn lines(causes: &[FieldCause]) -> String {
     lines.collect()
 }
 
-/// Takes a Secret's values out of the server's words. What a refusal by the schema repeats cannot be told from its
-/// words, so nothing of those is kept.
+/// Takes a Secret's values out of the server's message. Where a schema refuses the object, its message may repeat them in any
+/// form, so nothing of it is kept.
 fn redact(message: String, object: &Value, code: u16) -> String {
     if code == 400 || code == 422 || code == 500 {
         return format!(
-            "the server refuses it (HTTP {code}); its words are left out, they may repeat the Secret"
+            "the server refuses it (HTTP {code}); its message is left out, because it may repeat the Secret"
         );
     }
     let values = ["data", "stringData"]

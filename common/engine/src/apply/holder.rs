@@ -4,14 +4,14 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// Who holds a field, as the server says it: `conflict with "kubectl" with subresource "scale" using apps/v1`.
+/// The manager of a field, as the server names it: `conflict with "kubectl" with subresource "scale" using apps/v1`.
 pub(super) struct Holder {
     manager: String,
     subresource: String,
 }
 
 impl Holder {
-    /// From the server's words.
+    /// Reads the server's message.
     pub(super) fn of(message: &str) -> Self {
         let after = |words: &str| {
             let (_, rest) = message.split_once(words)?;
@@ -25,7 +25,7 @@ impl Holder {
         }
     }
 
-    /// When this manager wrote last.
+    /// When this manager last wrote.
     pub(super) fn time(&self, live: &Value) -> Option<String> {
         let entries = live.pointer("/metadata/managedFields")?.as_array()?;
         let text = |entry: &Value, name: &str| {
@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// Words of kube-apiserver 1.36.3: managers that apply have no version.
+    /// Messages of kube-apiserver 1.36.3: managers that apply have no version.
     #[test]
     fn the_server_names_manager_and_subresource() {
         let live = json!({"metadata": {"managedFields": [

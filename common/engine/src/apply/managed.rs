@@ -1,4 +1,4 @@
-//! Puts managedFields right: fields of client-side apply become ours, entries of versions that are gone become readable.
+//! Corrects managedFields: fields of client-side apply become ours, entries of versions that are gone become readable.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,15 +12,15 @@ use super::super::error::EngineError;
 use super::super::report::Settled;
 use super::super::request::{Call, JSON_PATCH, METADATA};
 use super::settle::Attempt;
-use super::{Applied, Applier, Told, Written, body};
+use super::{Applied, Applier, Notes, Written, body};
 
-/// How often entries are read and written while others write them too.
+/// How often entries are read and written while other clients write them too.
 const TRIES: usize = 3;
-/// What an apply, and every other write, is answered with where an entry of managedFields has a version that its
+/// The error of an apply, and of every other write, where an entry of managedFields has a version that its
 /// CustomResourceDefinition no longer has (HTTP 500, kube-apiserver 1.36.3; fluxcd/pkg#1131, kubernetes#111937).
 const GONE_VERSION: &str = "request to convert CR to an invalid group/version: ";
 
-/// Who holds fields of an object; which ones is skipped while parsing.
+/// A manager of fields; the list of its fields is skipped while parsing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Manager {
@@ -29,8 +29,8 @@ pub(super) struct Manager {
     subresource: String,
 }
 
-/// Takes over what client-side apply owns in an object that was just applied, and applies it again: what only that owned
-/// goes (kubernetes#99003, #107417). Nothing is asked where there is no such manager, and nothing is taken where the
+/// Takes over what client-side apply owns in an object that was just applied, and applies it again: fields that only it owned
+/// are removed (kubernetes#99003, #107417). Sends nothing where there is no such manager, and takes nothing where the
 /// policy leaves or refuses any field.
 pub(super) async fn take_over(
     applier: &Applier,
@@ -38,7 +38,7 @@ pub(super) async fn take_over(
     step: &Step,
     attempt: &Attempt,
     applied: Applied,
-    told: &mut Told,
+    notes: &mut Notes,
 ) -> Result<Applied, EngineError> {
     let managers = &applied.object.metadata.managed_fields;
     let is_client_side = |manager: &Manager| {
@@ -46,7 +46,7 @@ pub(super) async fn take_over(
             && manager.operation == "Update"
             && manager.subresource.is_empty()
     };
-    // What is left to another manager must not become ours on this way: it would be reset.
+    // What is left to another manager must not become ours here: it would be reset.
     let leaves = attempt.settled.iter().any(Settled::is_left);
     if leaves || !step.policy.takes_all() || !managers.iter().any(is_client_side) {
         return Ok(applied);
@@ -56,7 +56,8 @@ pub(super) async fn take_over(
     });
     match rewritten.await {
         Ok(Some(version)) => {
-            told.warnings
+            notes
+                .warnings
                 .push("what client-side apply owned in it is ours now".to_owned());
             let again = attempt.again(&version);
             match applier.send(cluster, step, &again).await {
@@ -64,7 +65,7 @@ pub(super) async fn take_over(
                     again.created = applied.created;
                     Ok(again)
                 }
-                // Another client wrote in between: the next operation takes the rest back.
+                // Another client wrote meanwhile: the next operation takes over the rest.
                 Err(error) if error.is_conflict() => Ok(applied),
                 Err(error) => Err(error),
             }
@@ -75,7 +76,7 @@ pub(super) async fn take_over(
     }
 }
 
-/// The version that the server cannot convert to any more, where that is what it says.
+/// The version that the server can no longer convert to, where its message says so.
 pub(super) fn gone_version(error: &EngineError) -> Option<String> {
     let EngineError::Api {
         code: 500, message, ..
@@ -88,7 +89,7 @@ pub(super) fn gone_version(error: &EngineError) -> Option<String> {
     Some(version.to_owned())
 }
 
-/// Moves the entries of a version that is gone to the one that is applied.
+/// Moves the entries of a removed version to the version that is applied.
 pub(super) async fn heal(
     applier: &Applier,
     cluster: &Cluster,
@@ -102,7 +103,7 @@ pub(super) async fn heal(
     });
     match rewritten.await? {
         Some(_) => Ok(()),
-        // Nothing of what the server complains about is there.
+        // No entry has the version that the server complains about.
         None => Err(error),
     }
 }

@@ -11,8 +11,8 @@ use super::super::request::{Call, JSON};
 
 const SPEC: &str = "spec";
 
-/// The causes, with the fields of `spec` that differ from the live object instead of `spec` itself. As the server said
-/// it where that cannot be found out.
+/// The causes, with the fields of `spec` that differ from the live object instead of `spec` itself. The server's causes where
+/// the fields cannot be determined.
 pub(super) async fn causes(
     cluster: &Cluster,
     step: &Step,
@@ -40,7 +40,7 @@ pub(super) async fn causes(
     causes.into_iter().flat_map(precise).collect()
 }
 
-/// Fields of our `spec` whose live value is another one. Those that the rule names in quotes may change.
+/// Fields of our `spec` that have another live value. Fields that the rule names in quotes may change.
 fn differing(ours: &Value, live: &Value, rule: &str) -> Vec<String> {
     let (Some(ours), Some(live)) = (ours.get(SPEC), live.get(SPEC)) else {
         return Vec::new();
@@ -55,7 +55,7 @@ fn differing(ours: &Value, live: &Value, rule: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a live value is the one that was applied, with what the server added. Recursion ends with our object.
+/// Whether a live value is the applied one, apart from what the server added. Recursion ends with our object.
 fn holds(live: &Value, ours: &Value) -> bool {
     match (live, ours) {
         (Value::Object(live), Value::Object(ours)) => ours

@@ -1,12 +1,12 @@
-//! Recreates an object that cannot be changed in place: asked whether it could be made, deleted by its uid, waited for until
-//! it is gone, created.
+//! Recreates an object that cannot be changed in place: a dry run of its creation, deletion by uid, waiting until it is gone,
+//! creation.
 //!
-//! The inventory is right at every point: until the creation is answered it holds the old object. Cut off before, the next
-//! run finds none and creates it; cut off behind it, the next run finds our label and applies.
+//! The inventory is right at every point: until the creation is answered it holds the old object. Interrupted before it, the
+//! next run finds none and creates it; interrupted after it, the next run finds our label and applies.
 //!
-//! Pods: those of a StatefulSet stay and are taken over by the new one, where its selector is the same; otherwise they have
-//! to go first, because the new ones have their names. Those of everything else go in the background: the new ones have
-//! other names and do not wait for them.
+//! Pods: those of a StatefulSet stay and are adopted by the new one, where its selector is the same; otherwise they are
+//! deleted first, because the new ones have the same names. Pods of everything else are deleted in the background: the new
+//! ones have other names and do not wait for them.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use super::super::error::EngineError;
 use super::super::request::{Call, JSON};
 use super::{Applied, Applier, body};
 
-/// Left of the operation for saying what is not gone.
+/// Time of the operation that is kept for reporting what is not gone.
 const RESERVE: Duration = Duration::from_secs(1);
 
 /// Deletes and creates the object of a step.
@@ -36,8 +36,9 @@ pub(super) async fn recreate(
     let key = &step.target.key;
     let collection = Collection::of(&step.target);
     let conflict = |message: &str| EngineError::Conflict {
-        key: key.clone(),
+        key: Box::new(key.clone()),
         message: message.to_owned(),
+        remedy: None,
     };
     if let Some(kind) = KeptKind::of(key) {
         return Err(conflict(&format!("it is never recreated: {}", kind.loss())));
@@ -53,10 +54,10 @@ pub(super) async fn recreate(
         .and_then(|metadata| metadata.get("labels")?.get(names::LABEL_OWNER));
     if label.and_then(Value::as_str) != Some(&applier.owner) {
         return Err(conflict(
-            "it has no longer the label of this installation and is not recreated; delete it by hand",
+            "it no longer has the label of this installation and is not recreated; delete it by hand",
         ));
     }
-    could_be_made(cluster, &collection, step).await?;
+    check_creation(cluster, &collection, step).await?;
     let uid = live.pointer("/metadata/uid").and_then(Value::as_str);
     let uid = uid.unwrap_or_default();
     let propagation = propagation(step, &live);
@@ -81,9 +82,9 @@ pub(super) async fn recreate(
         .map_err(|error| lost(step, error))
 }
 
-/// A dry run of its creation, which ends at the object that is still there: what is wrong beside the fields that never
-/// change is found before anything is deleted.
-async fn could_be_made(
+/// A dry run of its creation. It fails with a conflict because the object still exists; any other error is found here, before
+/// anything is deleted.
+async fn check_creation(
     cluster: &Cluster,
     collection: &Collection,
     step: &Step,
@@ -110,13 +111,13 @@ fn propagation(step: &Step, live: &Value) -> Propagation {
 
 fn still_there(finalizers: &[String]) -> String {
     let why = match finalizers {
-        [] => "is still going".to_owned(),
+        [] => "is still being deleted".to_owned(),
         finalizers => format!("is held by finalizer {}", finalizers.join(", ")),
     };
     format!("it was deleted to be recreated and {why}; run the command again when it is gone")
 }
 
-/// The object is deleted, and not there again.
+/// The object is deleted and was not created again.
 fn lost(step: &Step, error: EngineError) -> EngineError {
     let code = error.code().unwrap_or_default();
     let message = format!(

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use common::api::installation::Conflicts;
 use common::plan::Step;
+use common::plan::changes::Remedy;
 use common::plan::conflicts::{Conflict, Decider, path};
 
 use super::super::address::Collection;
@@ -13,7 +14,7 @@ use super::super::cluster::Cluster;
 use super::super::error::{EngineError, FieldCause};
 use super::super::report::{Settled, Settlement};
 use super::super::request::{Call, JSON};
-use super::explain::ways_out_of_conflict;
+use super::explain::of_conflict;
 use super::holder::Holder;
 
 const MASK: &str = "***";
@@ -22,7 +23,7 @@ const MASK: &str = "***";
 pub(super) struct Attempt {
     pub(super) object: Arc<Value>,
     pub(super) settled: Vec<Settled>,
-    /// The resourceVersion of the object that was looked at: fields are taken from no other.
+    /// The resourceVersion of the object that was read: fields are taken only while it is the live one.
     pinned: Option<String>,
 }
 
@@ -36,12 +37,12 @@ impl Attempt {
         }
     }
 
-    /// Whether conflicts are forced, for the one resourceVersion in which they are known.
+    /// Whether conflicts are forced, which is done for one resourceVersion only.
     pub(super) fn is_pinned(&self) -> bool {
         self.pinned.is_some()
     }
 
-    /// The same for the version that the object has now: the version after our own write.
+    /// The same attempt for the object's current version, the one after our own write.
     pub(super) fn again(&self, resource_version: &str) -> Self {
         let pinned = Some(resource_version.to_owned());
         Self {
@@ -52,7 +53,7 @@ impl Attempt {
     }
 }
 
-/// What to send next, after the server named fields that others hold.
+/// The next attempt, after the server named fields that others hold.
 pub(super) async fn settle(
     cluster: &Cluster,
     step: &Step,
@@ -117,11 +118,11 @@ fn without(step: &Step, settled: &[Settled]) -> Result<Value, EngineError> {
         let held = left.iter().find(|conflict| conflict.field == field);
         let manager = held.map_or("", |conflict| conflict.manager.as_str());
         return Err(EngineError::Conflict {
-            key: step.target.key.clone(),
+            key: Box::new(step.target.key.clone()),
             message: format!(
-                "{field} is held by {manager} and cannot be left out by itself; take it, or take it out of the manifest{}",
-                ways_out_of_conflict(step)
+                "{field} is held by {manager} and cannot be left out by itself; take it, or remove it from the manifest"
             ),
+            remedy: Some(of_conflict(step)),
         });
     }
     Ok(object)
@@ -137,7 +138,7 @@ fn pin(object: &Value, resource_version: &str) -> Arc<Value> {
 
 fn conflict(step: &Step, live: &Value, cause: &FieldCause) -> Conflict {
     let key = &step.target.key;
-    // Also an annotation of a Secret can repeat it.
+    // An annotation of a Secret can repeat its values, too.
     let is_masked = key.is_secret();
     let value = |object: &Value| {
         let value = path::get(object, &cause.field)?;
@@ -177,18 +178,14 @@ fn refusal(step: &Step, refused: &[(Conflict, bool)]) -> EngineError {
             message.push_str(" (the manifest's annotation kubectl-addons.dev/conflicts says Fail)");
         }
     }
-    if refused.iter().all(|(_, by_manifest)| *by_manifest) {
-        let look = ways_out_of_conflict(step);
-        let look = look.lines().take(2).collect::<Vec<_>>().join("\n");
-        message.push_str(&look);
-        message.push_str(
-            "\n    accept: give the live field the wanted value, or change the annotation",
-        );
-    } else {
-        message.push_str(&ways_out_of_conflict(step));
-    }
+    let all_by_manifest = refused.iter().all(|(_, by_manifest)| *by_manifest);
     EngineError::Conflict {
-        key: step.target.key.clone(),
+        key: Box::new(step.target.key.clone()),
         message,
+        remedy: Some(if all_by_manifest {
+            Remedy::Annotation
+        } else {
+            of_conflict(step)
+        }),
     }
 }

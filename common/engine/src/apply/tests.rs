@@ -67,7 +67,7 @@ async fn who_made_a_planned_object_decides_whose_it_is() {
     for (replies, created, methods) in [
         (vec![answer(201, live("ours"))], true, "PATCH"),
         (vec![answer(200, live("ours"))], false, "PATCH"),
-        // The answer got lost: the live object tells.
+        // The response was lost: the label of the live object decides.
         (
             vec![None, answer(200, live("ours")), answer(200, live("ours"))],
             true,

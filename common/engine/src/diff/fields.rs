@@ -1,4 +1,4 @@
-//! Compares two objects field by field, and finds out whose a field is.
+//! Compares two objects field by field, and finds the owner of each field.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use common::api::names;
 use common::plan::changes::{FieldChange, FieldOwner};
 
-/// What the server keeps in metadata by itself.
+/// What the server maintains in metadata by itself.
 const NOISE: &[&str] = &[
     "managedFields",
     "resourceVersion",
@@ -17,10 +17,10 @@ const NOISE: &[&str] = &[
     "selfLink",
 ];
 const MASK: &str = "***";
-/// Holds a whole Secret where `kubectl apply` made it.
+/// Contains a whole Secret that `kubectl apply` wrote.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What tells items of a list apart, the first that does: as most kinds declare their list-map keys.
+/// Keys that identify items of a list, the first that does: most kinds declare them as list-map keys.
 const IDENTITIES: [&[&str]; 7] = [
     &["name"],
     &["containerPort", "protocol"],
@@ -35,7 +35,7 @@ const IDENTITIES: [&[&str]; 7] = [
 #[derive(Clone, Debug, PartialEq)]
 enum Segment {
     Field(String),
-    /// An item of a list whose items are told apart by these values.
+    /// An item of a list whose items are identified by these values.
     Item(Vec<(&'static str, Value)>),
     /// Another item of a list, and its live value.
     Index(usize, Option<Value>),
@@ -158,7 +158,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// What the server counts by itself, status, and our own marks.
+    /// What the server counts by itself, the status, and our own labels and annotations.
     fn is_noise(&self, key: &str) -> bool {
         let field = |index: usize, name: &str| matches!(self.path.get(index), Some(Segment::Field(field)) if field == name);
         match self.path.len() {
@@ -173,7 +173,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Items by what tells them apart; `None` where that does not.
+/// Items by what identifies them; `None` where that is not unique.
 fn items<'a>(items: &'a [Value], identity: &[&str]) -> Option<BTreeMap<String, &'a Value>> {
     let mut found = BTreeMap::new();
     for item in items {
@@ -216,7 +216,7 @@ fn owns(fields: &Value, path: &[Segment]) -> bool {
             return false;
         };
         if known.is_empty() {
-            // A leaf above the path: owned as a whole. The root itself is none.
+            // A leaf above the path: it is owned as a whole. The root itself does not count.
             return true;
         }
         let tagged = |key: &str, tag: &str| -> Option<Value> {

@@ -1,5 +1,5 @@
-//! The served kinds on disk, one file a cluster: written beside and renamed, so that processes at the same time never
-//! read half a file; whatever cannot be read is as if it were not there.
+//! The served kinds on disk, one file for each cluster: written to a temporary file and renamed, so that other processes never
+//! read half a file. A file that cannot be read counts as missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use common::manifest::kinds::KindTable;
 
 use super::super::random;
 
-/// A kind that came in the meantime is noticed when it is needed, one that went when it is used.
+/// A kind that was added meanwhile is noticed when it is needed, one that was removed when it is used.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(6);
 /// Raised when the shape of the file changes.
 const FORMAT: u32 = 3;
@@ -38,7 +38,7 @@ struct Storing<'a> {
 }
 
 impl Cache {
-    /// The file of a cluster: by its URL and its certificate authority, for clusters come and go behind one URL.
+    /// The file of a cluster: by its URL and its certificate authority, because several clusters can follow each other at one URL.
     pub(crate) fn new(dir: &Path, server: &str, authority: &[Vec<u8>]) -> Self {
         let mut identity = server.as_bytes().to_vec();
         for certificate in authority {

@@ -1,4 +1,4 @@
-//! Tells the API server's refusals apart.
+//! Distinguishes the API server's refusals.
 
 mod causes;
 
@@ -9,10 +9,10 @@ use common::api::names;
 use super::super::request::Call;
 use super::EngineError;
 
-/// Longest piece of an answer that is not a Status (a proxy's page) that an error repeats.
+/// Longest piece of a response that is not a Status (a proxy's page) that an error repeats.
 const LONGEST_TEXT: usize = 200;
 
-/// The error of an answer that is not a success.
+/// The error of a response that is not a success.
 pub(crate) fn error(call: &Call, server: &str, code: u16, body: &[u8]) -> EngineError {
     match serde_json::from_slice::<Status>(body) {
         Ok(status) => of_status(call, server, code, Some(&status), status.message.clone()),
@@ -84,7 +84,7 @@ fn of_status(
     }
 }
 
-/// Webhooks answer with any code, policies with 422; their words are fixed in the API server.
+/// Webhooks answer with any code, policies with 422; the words around their messages are fixed in the API server.
 fn is_denial(message: &str) -> bool {
     (message.contains("admission webhook \"") && message.contains("denied the request"))
         || (message.contains("ValidatingAdmissionPolicy '") && message.contains("denied request"))
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_told_apart() {
+    fn refusals_are_distinguished() {
         let rbac = r#"addoninstallations.kubectl-addons.dev "b" is forbidden: User "eve" cannot get resource "addoninstallations" in API group "kubectl-addons.dev" in the namespace "a""#;
         assert!(matches!(
             status(403, "Forbidden", rbac, "{}"),

@@ -39,20 +39,20 @@ pub(super) struct Operation<'a> {
     pub(super) events: &'a (dyn Fn(Event) + Send + Sync),
     /// To the scheduler.
     pub(super) news: UnboundedSender<News>,
-    /// Whose turn it is to take a lock.
+    /// Held while a lock is taken: one operation at a time.
     pub(super) turn: &'a Mutex<()>,
 }
 
 impl Operation<'_> {
-    /// Runs it; `applied` is what the scheduler hands over when every object has ended.
+    /// Runs it; `applied` comes from the scheduler when every object has ended.
     pub(super) async fn run(
         self,
         applied: oneshot::Receiver<Applied>,
     ) -> Result<Report, EngineError> {
         let outcome = self.locked(applied).await;
-        // Where its objects have ended this says nothing; where they have not, they never will.
+        // Has no effect where its objects have ended; the others cannot end any more.
         let why = outcome.as_ref().err();
-        self.tell(News::GiveUp {
+        self.send(News::GiveUp {
             part: self.part,
             why: why.map_or_else(|| "it is gone".to_owned(), ToString::to_string),
         });
@@ -90,7 +90,7 @@ impl Operation<'_> {
         Ok(report)
     }
 
-    /// Everything is as wanted. Installed before without waiting: this run waits, but there is nothing to write.
+    /// Everything is as wanted. If it was installed before without waiting, this run waits, but writes nothing.
     async fn nothing(
         &self,
         stored: AddonInstallation,
@@ -101,7 +101,7 @@ impl Operation<'_> {
             unchanged: plan.steps.len(),
             ..Report::default()
         };
-        self.tell(News::Nothing { part: self.part });
+        self.send(News::Nothing { part: self.part });
         // Nothing was sent; others may have waited for an object of ours that did not get ready.
         if let Ok(applied) = applied.await {
             report.failed = applied.report.failed;
@@ -115,7 +115,7 @@ impl Operation<'_> {
         report
     }
 
-    /// The operation under its lock, which is renewed meanwhile; work stops where the lock is lost.
+    /// The operation under its lock, which is renewed meanwhile; work stops when the lock is lost.
     async fn under(
         &self,
         mut lock: Lock,
@@ -140,7 +140,7 @@ impl Operation<'_> {
         Ok(report)
     }
 
-    /// Namespace, objects, wait, prune, as far as it goes; what to record, and the uid of the namespace where we created it.
+    /// Namespace, objects, wait, prune, until something fails; returns what to record, and the uid of a namespace that we created.
     async fn work(
         &self,
         applied: oneshot::Receiver<Applied>,
@@ -150,18 +150,18 @@ impl Operation<'_> {
         match self.create_namespace().await {
             Ok(uid) => {
                 namespace_uid = uid;
-                self.tell(News::Open { part: self.part });
+                self.send(News::Open { part: self.part });
             }
             Err(failure) => {
-                self.tell(News::GiveUp {
+                self.send(News::GiveUp {
                     part: self.part,
                     why: format!("{} failed", failure.key),
                 });
                 refused = Some(failure);
             }
         }
-        // The scheduler outlives every operation that has told it to begin or to give up. Should it not, nothing was done for
-        // all that is known, and everything stays recorded.
+        // The scheduler outlives every operation that has sent it `Open` or `GiveUp`. Otherwise it is not known what was done, and
+        // everything stays recorded.
         let Applied {
             mut report,
             mut recorded,
@@ -206,11 +206,11 @@ impl Operation<'_> {
             .cloned()
             .collect();
         let pending = wait::wait(self.cluster, &targets, self.deadline, self.events).await;
-        tell_failures(&pending, self.events);
+        report_failures(&pending, self.events);
         report.take_pending(pending);
     }
 
-    /// Deletes and releases, only where everything before went well: what failed may still be needed.
+    /// Deletes and releases, but only where everything before succeeded: what failed may still need the objects.
     async fn prune(&self, report: &mut Report, recorded: &mut Inventory) {
         let plan = self.task.plan;
         if let Some(why) = self.blocked(report) {
@@ -264,15 +264,12 @@ impl Operation<'_> {
     }
 
     pub(super) fn fail(&self, report: &mut Report, failure: Failure) {
-        (self.events)(Event::Failed {
-            key: failure.key.clone(),
-            message: failure.message.clone(),
-        });
+        (self.events)(Event::failed(&failure, None));
         report.failed.push(failure);
     }
 
-    /// A scheduler that has ended needs no news.
-    fn tell(&self, news: News) {
+    /// A scheduler that has ended does not need it.
+    fn send(&self, news: News) {
         let _ = self.news.send(news);
     }
 
@@ -345,8 +342,8 @@ impl Operation<'_> {
     }
 }
 
-/// Tells what has failed among the objects that a wait returned.
-pub(super) fn tell_failures(
+/// Reports the failures among the objects that a wait returned.
+pub(super) fn report_failures(
     pending: &[(ObjectKey, Readiness)],
     events: &(dyn Fn(Event) + Send + Sync),
 ) {
@@ -355,12 +352,13 @@ pub(super) fn tell_failures(
             events(Event::Failed {
                 key: key.clone(),
                 message: readiness.message.clone(),
+                remedy: None,
             });
         }
     }
 }
 
-/// How the operation ended, in the record's words.
+/// How the operation ended, for the record.
 fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
     let failed = |reason, key: &ObjectKey, message: &str| Ending::Failed {
         reason,
@@ -380,7 +378,7 @@ fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
     }
 }
 
-/// Deletes the record, whatever others wrote into it meanwhile.
+/// Deletes the record, even if others write into it meanwhile.
 async fn delete_record(cluster: &Cluster, lock: Lock) -> Result<(), EngineError> {
     let mut stored = lock.record;
     for _ in 0..DELETE_TRIES {

@@ -16,7 +16,7 @@ use super::super::apply::Applier;
 use super::super::report::Report;
 use super::super::task::Task;
 
-/// What an operation tells the scheduler.
+/// What an operation sends to the scheduler.
 pub(super) enum News {
     /// Its objects may begin.
     Open {
@@ -28,7 +28,7 @@ pub(super) enum News {
         /// Which one.
         part: usize,
     },
-    /// It cannot go on; what waits for its objects cannot either.
+    /// It failed; whatever waits for its objects fails with it.
     GiveUp {
         /// Which one.
         part: usize,
@@ -97,7 +97,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Steps that the graph does not know: nothing would ever send them, and nothing may say that all was done.
+/// Steps that the graph does not have: they would never be sent, and the operation must not report that all was done.
 fn without_order(part: usize, task: Task<'_>, graph: &Graph) -> Report {
     let known: BTreeSet<&ObjectKey> = graph
         .nodes

@@ -1,7 +1,7 @@
 //! Applies the objects of a command, each when the graph lets it begin.
 //!
-//! One loop holds all requests in flight, all watches, and what the operations tell. What an object has to be watched for
-//! before others may begin is watched only then, and only where something is sent behind it.
+//! One loop holds all requests in flight, all watches, and the messages of the operations. An object is watched only when others
+//! wait for it to be served or ready, and only where something is sent after it.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use common::manifest::key::ObjectKey;
+use common::plan::changes::Remedy;
 use common::plan::graph::{Graph, Node, NodeId, Until};
 use common::plan::schedule::{Schedule, Skipped};
 use common::plan::{Action, Step, Target};
@@ -77,7 +78,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Runs until every operation has got its objects back, or has given up.
+    /// Runs until the objects of every operation were returned to it, or it has given up.
     pub(super) async fn run(
         mut self,
         mut inbox: UnboundedReceiver<News>,
@@ -110,7 +111,7 @@ impl<'a> Scheduler<'a> {
                 }
                 Some((key, readiness)) = self.watches.seeing.recv() => self.see(&key, &readiness),
                 Some(pending) = self.watches.open.next(), if !self.watches.open.is_empty() => self.miss(pending),
-                Some(news) = inbox.recv() => self.hear(news),
+                Some(news) = inbox.recv() => self.handle(news),
                 () = sleep_until(begin_at.unwrap_or(self.deadline)), if begin_at.is_some() => {}
                 () = sleep_until(self.deadline), if self.is_busy() => self.time_is_over(),
             }
@@ -143,7 +144,10 @@ impl<'a> Scheduler<'a> {
         let key = &outcome.step.target.key;
         let answer = match outcome.result {
             Ok(answer) => answer,
-            Err(error) => return self.fail(node, Failure::of(key.clone(), &error)),
+            Err(error) => {
+                let failure = Failure::of(key.clone(), &error);
+                return self.fail(node, failure, error.remedy());
+            }
         };
         if let Some(exact) = part.task.plan.exact.objects.get(key) {
             part.applied.recorded.applied(key, exact, &answer);
@@ -179,7 +183,7 @@ impl<'a> Scheduler<'a> {
         self.applied(node);
     }
 
-    /// Lets begin what waited for a node to be applied, and notes what has to be watched for the rest.
+    /// Begins what waited for a node to be applied, and notes what has to be watched for the rest.
     fn applied(&mut self, node: NodeId) {
         let Some(until) = self.schedule.applied(node) else {
             return;
@@ -188,11 +192,11 @@ impl<'a> Scheduler<'a> {
         let definition = step.and_then(|step| Definition::of(&step.object));
         let watched = match (until, definition) {
             (Until::Applied, _) => None,
-            // Served it may be already, in its versions from before.
+            // It may be served already, in its earlier versions.
             (_, Some(definition)) => Some(Watched::Definition(definition)),
-            // The plan was made with the kinds of definitions that are as wanted.
+            // The plan was made with the kinds of unchanged definitions.
             (Until::Served, None) => None,
-            // What is not waited for is ready.
+            // Without waiting, applied counts as ready.
             (Until::Ready, None) => self.target(node).cloned().map(Watched::Object),
         };
         match watched {
@@ -201,7 +205,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Where a node is watched; `None` where it is ready as soon as it is there.
+    /// How a node is watched; `None` where it is ready as soon as it exists.
     fn target(&self, node: NodeId) -> Option<&'a Target> {
         let part = self.part_of(node)?;
         let key = self.key(node)?;
@@ -233,32 +237,28 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// A watch has ended without these.
+    /// A watch has ended without these objects being ready.
     fn miss(&mut self, pending: Pending) {
-        // What the watch told before it ended comes first.
+        // What the watch reported before it ended is handled first.
         while let Ok((key, readiness)) = self.watches.seeing.try_recv() {
             self.see(&key, &readiness);
         }
         for (key, readiness) in pending {
             if let Some(node) = self.watches.end(&key) {
                 match readiness.status {
-                    Status::Failed => self.fail(node, Failure::of_readiness(key, readiness)),
+                    Status::Failed => {
+                        self.fail(node, Failure::of_readiness(key, readiness), None);
+                    }
                     _ => self.not_ready(node, readiness),
                 }
             }
         }
     }
 
-    fn fail(&mut self, node: NodeId, failure: Failure) {
+    fn fail(&mut self, node: NodeId, failure: Failure, remedy: Option<Remedy>) {
         let why = format!("{} failed", failure.key);
         if let Some(Node::Object { part, .. }) = self.graph.nodes.get(node) {
-            (self.events)(
-                *part,
-                Event::Failed {
-                    key: failure.key.clone(),
-                    message: failure.message.clone(),
-                },
-            );
+            (self.events)(*part, Event::failed(&failure, remedy));
         }
         if let Some(part) = self.part_mut(node) {
             part.applied.report.failed.push(failure);
@@ -279,7 +279,7 @@ impl<'a> Scheduler<'a> {
         self.skip(skipped, &why);
     }
 
-    /// Reports what will not begin: only what something would have been sent for.
+    /// Reports what will not begin, unless nothing would have been sent for it.
     fn skip(&mut self, skipped: Vec<Skipped>, why: &str) {
         for Skipped { node, reason, .. } in skipped {
             self.report_skipped(node, format!("{why}, and it waits for that ({reason})"));
@@ -296,7 +296,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    fn hear(&mut self, news: News) {
+    fn handle(&mut self, news: News) {
         let (News::Open { part } | News::Nothing { part } | News::GiveUp { part, .. }) = &news;
         if let Some(part) = self.parts.get_mut(*part) {
             part.is_known = true;
@@ -308,7 +308,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Takes back what is in flight for a part, and skips the rest and what waits for it in other parts.
+    /// Cancels the requests in flight of a part, and skips the rest and what waits for it in other parts.
     fn give_up(&mut self, part: usize, why: &str) {
         let Some(name) = self
             .parts
@@ -338,7 +338,7 @@ impl<'a> Scheduler<'a> {
     }
 
     fn time_is_over(&mut self) {
-        // What is watched is told by its watch, which ends with its reasons.
+        // What is watched is reported by its watch, which ends with the reasons.
         for part in 0..self.parts.len() {
             let busy = self.parts.get(part).is_some_and(|part| part.is_known);
             if busy && !self.has_watches(part) {
@@ -347,7 +347,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Whether the deadline concerns the scheduler: operations that wait for their locks and watches end by themselves.
+    /// Whether the deadline concerns the scheduler: operations that wait for their locks, and watches, end by themselves.
     fn is_busy(&self) -> bool {
         let parts = self.parts.iter().enumerate();
         let mut working = parts.filter(|(_, part)| part.is_known && part.handle.is_some());
@@ -359,14 +359,14 @@ impl<'a> Scheduler<'a> {
         nodes.any(|node| matches!(self.graph.nodes.get(node), Some(Node::Object { part: of, .. }) if *of == part))
     }
 
-    /// Gives operations their objects back where all have ended.
+    /// Returns the objects of operations where all of them have ended.
     fn hand_over(&mut self) {
         for (index, part) in self.parts.iter_mut().enumerate() {
             if part.is_known
                 && self.schedule.is_over(index)
                 && let Some(handle) = part.handle.take()
             {
-                // An operation that has ended meanwhile needs nothing.
+                // An operation that has ended meanwhile does not need them.
                 let _ = handle.send(std::mem::take(&mut part.applied));
             }
         }

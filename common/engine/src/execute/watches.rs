@@ -1,4 +1,4 @@
-//! What is watched because other objects wait until it is served or ready.
+//! Watches of objects that others wait for until they are served or ready.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use super::super::event::Event;
 use super::super::served::{self, Definition};
 use super::super::wait;
 
-/// How long an applied object waits for others to be watched with: thousands of requests of another add-on, or a webhook that
-/// does not answer, must not hold it up.
+/// How long an applied object waits for others to share a watch with: thousands of requests of another add-on, or a webhook
+/// that does not answer, must not delay it.
 const LONGEST_DELAY: Duration = Duration::from_millis(200);
 
-/// What is not ready when a watch ends.
+/// Objects that are not ready when a watch ends.
 pub(super) type Pending = Vec<(ObjectKey, Readiness)>;
 
 /// How one object is watched.
 pub(super) enum Watched {
-    /// Until every served version of it is.
+    /// Until every served version of it is in discovery.
     Definition(Definition),
     /// Until it is ready.
     Object(Target),
@@ -36,15 +36,15 @@ pub(super) enum Watched {
 pub(super) struct Watches<'a> {
     cluster: &'a Cluster,
     deadline: Instant,
-    /// Applied, and to be watched with the others that are: one watch for many.
+    /// Objects that were applied and are to be watched, to be put into one watch.
     waiting: Vec<(NodeId, Watched)>,
-    /// When others have waited long enough for more to come.
+    /// When a watch is opened although more objects may follow.
     begin_at: Option<Instant>,
     nodes: BTreeMap<ObjectKey, NodeId>,
     seen: UnboundedSender<(ObjectKey, Readiness)>,
-    /// What the watches see.
+    /// What the watches report.
     pub(super) seeing: UnboundedReceiver<(ObjectKey, Readiness)>,
-    /// Each ends when nothing of it is pending any more, or with the deadline.
+    /// Each ends when none of its objects is pending, or with the deadline.
     pub(super) open: FuturesUnordered<BoxFuture<'a, Pending>>,
 }
 
@@ -96,23 +96,23 @@ impl<'a> Watches<'a> {
         if !definitions.is_empty() {
             let seen = self.seen.clone();
             self.open.push(Box::pin(async move {
-                // The kinds that were cached before are no longer all there are.
+                // The cached kinds are out of date now.
                 cluster.forget_kinds().await;
-                let tell = move |key: &ObjectKey, readiness: &Readiness| {
+                let report = move |key: &ObjectKey, readiness: &Readiness| {
                     let _ = seen.send((key.clone(), readiness.clone()));
                 };
-                served::wait(cluster, definitions, deadline, &tell).await
+                served::wait(cluster, definitions, deadline, &report).await
             }));
         }
         if !targets.is_empty() {
             let seen = self.seen.clone();
             self.open.push(Box::pin(async move {
-                let tell = move |event| {
+                let report = move |event| {
                     if let Event::Waiting { key, readiness } = event {
                         let _ = seen.send((key, readiness));
                     }
                 };
-                wait::wait(cluster, &targets, deadline, &tell).await
+                wait::wait(cluster, &targets, deadline, &report).await
             }));
         }
     }
@@ -122,7 +122,7 @@ impl<'a> Watches<'a> {
         self.nodes.get(key).copied()
     }
 
-    /// Watches an object no more; its node where it was watched.
+    /// Stops watching an object; returns its node where it was watched.
     pub(super) fn end(&mut self, key: &ObjectKey) -> Option<NodeId> {
         self.nodes.remove(key)
     }

@@ -137,7 +137,7 @@ async fn the_faster_one_wins() {
     assert!(lost.await.unwrap_err().is_conflict());
 }
 
-/// A lock whose record stands at resourceVersion 1.
+/// A lock whose record has resourceVersion 1.
 fn lock() -> Lock {
     let ours = operation("install", "me", None, at("2026-01-01T12:00:00Z"));
     let mut record = record("1");

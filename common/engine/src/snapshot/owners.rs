@@ -1,13 +1,13 @@
-//! Who else says that an object is his, as labels and annotations tell.
+//! Other owners of an object, by labels and annotations of their tools.
 
 use std::collections::BTreeMap;
 
 use common::api::names;
 
-/// Another tool's mark: where it stands, and the words before its value.
+/// Another tool's mark: the label or annotation, and the words before its value.
 struct Mark {
     name: &'static str,
-    /// Namespace of the owner, in a mark of its own.
+    /// The label or annotation with the owner's namespace.
     namespace: Option<&'static str>,
     words: &'static str,
 }
@@ -63,7 +63,7 @@ const LABELS: &[Mark] = &[
     },
 ];
 
-/// The owner in words, for refusals: `Helm release shop/web`. An object of an add-on installation (the asking one
+/// The owner, for refusals: `Helm release shop/web`. An object of an add-on installation (the asking one
 /// too: compare [`LiveObject::owner`](common::plan::snapshot::LiveObject::owner) first) names that one.
 pub(super) fn other_owner(
     labels: &BTreeMap<String, String>,

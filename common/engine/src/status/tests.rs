@@ -33,7 +33,7 @@ fn inventory(items: &[(&str, ObjectState, &str, &str)]) -> Inventory {
 
 use ObjectState::{Owned, Planned};
 
-/// `old` goes, `kept` is updated, `new` and `foreign` are created.
+/// `old` is deleted, `kept` is updated, `new` and `foreign` are created.
 fn plan() -> InstallationPlan {
     InstallationPlan {
         verb: Verb::Upgrade,
@@ -182,7 +182,7 @@ fn a_failed_operation_forgets_nothing() {
 }
 
 #[test]
-fn without_waiting_nobody_says_ready() {
+fn without_waiting_the_status_is_not_ready() {
     let status = ended(&recorded(true), &Ending::Done { waited: false });
     assert_eq!(status.phase, Some(Phase::Installed));
     assert_eq!(condition_of(&status, "Ready"), "Unknown NotWaited");

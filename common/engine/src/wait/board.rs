@@ -19,13 +19,13 @@ use super::super::watch::Seen;
 
 /// How long an object is waited for before the cause is searched.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long what was found then is good for.
+/// How long a found cause is valid.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// A [`Board`] that several futures of one task write on.
 pub(super) struct Shared<'a> {
     board: Mutex<Board<'a>>,
-    /// Something is missing that has to be read.
+    /// A fact is missing that has to be read.
     pub(super) lacking: Notify,
     /// As `lacking`, for the endpoints.
     pub(super) calling: Notify,
@@ -51,7 +51,7 @@ impl<'a> Shared<'a> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in what was seen; true = nothing is pending any more.
+    /// Takes in an observation; true = none is pending.
     pub(super) fn see(&self, seen: Seen, now: Timestamp) -> bool {
         let mut board = self.lock();
         let is_over = board.see(seen, now);
@@ -70,17 +70,17 @@ impl<'a> Shared<'a> {
 pub(super) struct Board<'a> {
     pub(super) entries: BTreeMap<&'a ObjectKey, Entry>,
     pub(super) facts: Facts,
-    /// Why nothing is seen at the moment.
+    /// Why nothing can be observed at the moment.
     pub(super) lost: Option<String>,
     events: &'a (dyn Fn(Event) + Send + Sync),
 }
 
 pub(super) struct Entry {
-    /// As it was told, with the blocker's words.
+    /// As it was reported, with the blocker's message.
     pub(super) readiness: Readiness,
-    /// The words without the blocker's.
+    /// The message without the blocker's.
     message: String,
-    /// The object as it was seen last; `None` = never, or it was created again since.
+    /// The object as it was last seen; `None` = never, or it was created again since.
     pub(super) object: Option<Value>,
     is_there: bool,
     /// Its end is known although it was not observed.
@@ -117,7 +117,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Takes in what was seen; true = nothing is pending any more.
+    /// Takes in an observation; true = none is pending.
     pub(super) fn see(&mut self, seen: Seen, now: Timestamp) -> bool {
         self.lost = None;
         match seen {
@@ -147,7 +147,7 @@ impl<'a> Board<'a> {
         self.is_over()
     }
 
-    /// Judges again what time or new facts may have changed; true = nothing is pending any more.
+    /// Judges again what time or new facts may have changed; true = none is pending.
     pub(super) fn judge_again(&mut self, now: Timestamp) -> bool {
         let pending: Vec<&ObjectKey> = self
             .entries
@@ -167,7 +167,7 @@ impl<'a> Board<'a> {
         self.is_over()
     }
 
-    /// What the verdicts on the objects lack.
+    /// The facts that the verdicts on the objects lack.
     pub(super) fn lacks(&self) -> BTreeSet<Need> {
         let there = self.entries.values().filter(|entry| entry.is_there);
         there
@@ -184,7 +184,7 @@ impl<'a> Board<'a> {
         objects.flat_map(called_namespaces).collect()
     }
 
-    /// The object that has waited longest without a search for the cause, where it is time to search.
+    /// The object that has waited longest without a search for the cause, if one is due.
     pub(super) fn due(&self) -> Option<(ObjectKey, Value)> {
         let due = self.entries.iter().filter(|(_, entry)| {
             entry.told && !entry.is_settled() && entry.pending_since.elapsed() >= PATIENCE
@@ -194,7 +194,7 @@ impl<'a> Board<'a> {
         Some(((*key).clone(), entry.shown()))
     }
 
-    /// A Job that is not there and was never seen: its time to live may have been shorter than the way to us.
+    /// A Job that does not exist and was never seen: its time to live may have ended before the first observation.
     pub(super) fn unseen_job(&self) -> Option<ObjectKey> {
         let mut unseen = self.entries.iter().filter(|(key, entry)| {
             let is_job = key.group == "batch" && key.kind == "Job";
@@ -245,7 +245,7 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// `last`: how it was at its end, where that was seen.
+    /// `last`: the object at its end, where that was seen.
     fn gone(&mut self, key: &'a ObjectKey, last: Option<Value>) {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
@@ -259,7 +259,7 @@ impl<'a> Board<'a> {
         };
         entry.is_there = false;
         entry.object = last.or_else(|| entry.object.take());
-        // What was settled by its end stays so when it is still gone in the next list.
+        // A result by its end stays while it is missing in the next list.
         if !(entry.told && entry.is_settled() && readiness.status == Status::Current) {
             self.judge(key, readiness);
         }
@@ -269,7 +269,7 @@ impl<'a> Board<'a> {
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
-        // What failed stays failed: its end was told.
+        // What failed stays failed: its end was reported.
         if entry.told && entry.readiness.status == Status::Failed {
             return;
         }
@@ -313,13 +313,13 @@ impl Entry {
             .is_none_or(|looked| looked.elapsed() >= LOOK_AGAIN)
     }
 
-    /// The object, `Null` where it is not there.
+    /// The object, `Null` where it does not exist.
     pub(super) fn shown(&self) -> Value {
         let object = self.object.as_ref().filter(|_| self.is_there);
         object.cloned().unwrap_or(Value::Null)
     }
 
-    /// How it is, without why.
+    /// Its readiness, without the cause.
     pub(super) fn message(&self) -> &str {
         &self.message
     }

@@ -32,7 +32,7 @@ fn deployment(name: &str, ready: u32) -> Value {
     })
 }
 
-/// What was told, as `NAME STATUS`.
+/// The reported changes, as `NAME STATUS`.
 #[derive(Default)]
 struct Told(Mutex<Vec<String>>);
 
@@ -50,7 +50,7 @@ impl Told {
 }
 
 #[test]
-fn a_board_tells_only_changes_and_ends_when_nothing_is_pending() {
+fn a_board_reports_only_changes_and_ends_when_nothing_is_pending() {
     let told = Told::default();
     let events = |event| told.take(event);
     let (a, b) = (key("Deployment", "a"), key("Deployment", "b"));
@@ -116,7 +116,7 @@ fn a_blocker_stands_behind_the_words_until_it_is_over() {
 }
 
 #[test]
-fn a_verdict_that_lacks_a_fact_is_not_told_before_it_is_known() {
+fn a_verdict_that_lacks_a_fact_is_not_reported_before_it_is_known() {
     let told = Told::default();
     let events = |event| told.take(event);
     let a = key("Widget", "a");
@@ -136,7 +136,7 @@ fn a_verdict_that_lacks_a_fact_is_not_told_before_it_is_known() {
 }
 
 #[test]
-fn a_job_that_goes_by_its_time_to_live_is_not_missed() {
+fn a_job_that_its_time_to_live_deletes_is_not_missed() {
     let job = |status: Value| {
         json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"},
             "spec": {"ttlSecondsAfterFinished": 0}, "status": status})
@@ -191,7 +191,7 @@ fn status(code: u16) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": "no", "code": code})
 }
 
-/// Runs a wait for one Deployment against these answers; what is pending, what was told, and what was asked for (`list`,
+/// Runs a wait for one Deployment against these responses; returns what is pending, what was reported, and the requests (`list`,
 /// `watch VERSION`).
 async fn run(
     replies: Vec<Reply>,
@@ -212,7 +212,7 @@ async fn run(
     (pending, told.lines(), asked.collect())
 }
 
-/// Whatever ends a watch, the next one goes on where it stopped; a place that the server forgot is listed again.
+/// However a watch ends, the next one continues from there; after an expired resourceVersion it lists again.
 #[tokio::test]
 async fn a_wait_survives_its_watches() {
     let unready = || list("5", json!([deployment("a", 0)]));
@@ -223,7 +223,7 @@ async fn a_wait_survives_its_watches() {
             vec![unready(), event("MODIFIED", deployment("a", 0)), ready()],
             vec!["list", "watch 5", "watch 7"],
         ),
-        // Cut.
+        // Interrupted.
         (
             vec![unready(), None, ready()],
             vec!["list", "watch 5", "watch 5"],
@@ -238,7 +238,7 @@ async fn a_wait_survives_its_watches() {
             ],
             vec!["list", "watch 5", "watch 5", "watch 5"],
         ),
-        // Too old, as an answer and as an event.
+        // Too old, as a response and as an event.
         (
             vec![unready(), Some((410, &[], status(410))), unready(), ready()],
             vec!["list", "watch 5", "list", "watch 5"],
@@ -251,7 +251,7 @@ async fn a_wait_survives_its_watches() {
             ],
             vec!["list", "watch 5", "list"],
         ),
-        // Deleted and made again.
+        // Deleted and created again.
         (
             vec![
                 unready(),

@@ -21,12 +21,12 @@ pub(super) fn printf(_: &mut Context, arguments: Arguments<'_>) -> FunctionResul
 }
 
 struct Printer<'a> {
-    /// What is left of the format.
+    /// The rest of the format.
     rest: &'a str,
     arguments: &'a [Value],
     /// The argument of the next verb.
     next: usize,
-    /// Whether an index like `[2]` was met: then unused arguments are not reported.
+    /// Whether an index like `[2]` has occurred: then unused arguments are not reported.
     reordered: bool,
     /// Whether the index of this verb exists.
     good_index: bool,

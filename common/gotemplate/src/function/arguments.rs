@@ -83,7 +83,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Argument `index`, a dict; an empty one for nil ([`Arguments::value`] tells them apart).
+    /// Argument `index`, a dict; an empty one for nil ([`Arguments::value`] distinguishes them).
     pub fn dict(self, index: usize) -> Result<Dict, FunctionError> {
         match self.value(index) {
             Value::Dict(dict) => Ok(dict.clone()),

@@ -56,11 +56,11 @@ pub enum Kind {
     Text,
     /// `$`, `$name`
     Variable,
-    /// A word with a meaning of its own.
+    /// A keyword.
     Keyword(Keyword),
 }
 
-/// Words with a meaning of their own.
+/// The keywords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keyword {
     Block,

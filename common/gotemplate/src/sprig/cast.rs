@@ -77,7 +77,7 @@ pub(super) fn octal(text: &str) -> i64 {
     i64::from_str_radix(text, 8).unwrap_or(0)
 }
 
-/// Cuts `.9` off `1.9`; other text stays.
+/// Removes `.9` from `1.9`; other text stays.
 fn whole_part(text: &str) -> &str {
     let Some((whole, fraction)) = text.split_once('.') else {
         return text;

@@ -1,4 +1,4 @@
-//! Types and kinds in Go's words.
+//! Types and kinds by Go's names.
 
 use crate::function::Function;
 use crate::value::Type::{Any, Text};

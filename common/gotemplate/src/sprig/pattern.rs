@@ -11,7 +11,7 @@ pub(super) enum Refusal {
 
 /// Times that an atom may be repeated.
 const MAX_REPEAT: usize = 1000;
-/// Characters that must be escaped to stand for themselves.
+/// Characters that must be escaped to be literal.
 const META: &str = r"\.+*?()|[]{}^$&~#-";
 
 /// The same expression: literal braces and brackets are escaped, and `\Q…\E` is expanded. Expressions that only regex-lite
@@ -99,7 +99,7 @@ fn escape<'a>(text: &'a str, out: &mut String) -> Result<&'a str, Refusal> {
     Ok(text.get(c.len_utf8()..).unwrap_or_default())
 }
 
-/// Writes a class; returns the rest. A bracket at its start stands for itself.
+/// Writes a class; returns the rest. A bracket at its start is literal.
 fn class<'a>(text: &'a str, out: &mut String) -> Result<&'a str, Refusal> {
     out.push('[');
     let mut rest = text;

@@ -93,7 +93,7 @@ fn find_all(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
     Ok(Value::texts(found))
 }
 
-/// `$1`, `${1}` and `${name}` stand for what a group matched.
+/// `$1`, `${1}` and `${name}` are replaced by what a group matched.
 fn replace_all(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
     let template = args.text(2)?;
     replaced(ctx, args, |groups, out| expand(template, groups, out))
@@ -120,7 +120,7 @@ fn replaced(
     Ok(Value::text(out))
 }
 
-/// Go's `Regexp.Expand`: the longest name of letters, digits and `_`; a `$` before anything else stands for itself.
+/// Go's `Regexp.Expand`: the longest name of letters, digits and `_`; a `$` before anything else is literal.
 fn expand(template: &str, groups: &Captures<'_>, out: &mut String) {
     let mut rest = template;
     while let Some((before, behind)) = rest.split_once('$') {

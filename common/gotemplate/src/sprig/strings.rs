@@ -11,7 +11,7 @@ pub(super) const STRINGS: &[Function<'static>] = &[
     Function::new("trim", &[Text], &|_, args| {
         Ok(Value::text(args.text(0)?.trim()))
     }),
-    // The first argument holds the characters to cut off.
+    // The first argument contains the characters to trim.
     Function::new("trimAll", &[Text, Text], &|_, args| {
         let cutset = args.text(0)?;
         let trimmed = args.text(1)?.trim_matches(|c| cutset.contains(c));

@@ -50,9 +50,7 @@ pub enum Problem {
         why: String,
     },
     /// Not in the cache, and no server may be asked.
-    #[error(
-        "{what} is not in the cache, and --offline asks no server; run this once without --offline"
-    )]
+    #[error("{what} is not in the cache, and no server may be asked")]
     Offline {
         /// The ref and path.
         what: String,

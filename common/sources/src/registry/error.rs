@@ -52,7 +52,7 @@ pub enum RegistryError {
         why: String,
     },
     /// Wrong or missing credentials.
-    #[error("{location}: the registry refuses {who}{detail}\n  accept: {accept}")]
+    #[error("{location}: the registry refuses {who}{detail}")]
     Unauthorized {
         /// What was asked for.
         location: String,
@@ -60,11 +60,11 @@ pub enum RegistryError {
         who: String,
         /// What the registry says.
         detail: String,
-        /// The way out.
+        /// What the user can do: `docker login HOST`, `correct what the Secret holds for HOST`.
         accept: String,
     },
     /// No such repository, tag or digest.
-    #[error("{location} was not found{detail}\n  look:   skopeo list-tags docker://{repository}")]
+    #[error("{location} was not found{detail}")]
     NotFound {
         /// What was asked for.
         location: String,
@@ -141,9 +141,7 @@ pub enum RegistryError {
         why: &'static str,
     },
     /// Not in the cache.
-    #[error(
-        "{location} is not in the cache, and --offline asks no server; run this once without --offline"
-    )]
+    #[error("{location} is not in the cache, and no server may be asked")]
     Offline {
         /// What was asked for.
         location: String,

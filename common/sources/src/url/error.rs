@@ -90,9 +90,7 @@ pub enum UrlError {
         source: HttpError,
     },
     /// Not in the cache, and no server may be asked.
-    #[error(
-        "{location} is not in the cache, and --offline asks no server; run this once without --offline"
-    )]
+    #[error("{location} is not in the cache, and no server may be asked")]
     Offline {
         /// URL.
         location: String,

@@ -50,7 +50,7 @@ pub async fn get(kind: Kind, url: &Url, access: &Access<'_>) -> Result<Document,
                 status: "304 Not Modified".to_owned(),
             })
         }
-        Ok(Err(Failure::Store(error))) => Err(told(error, location, &options)),
+        Ok(Err(Failure::Store(error))) => Err(store_error(error, location, &options)),
         Ok(Err(Failure::Http(source))) => Err(UrlError::Http { location, source }),
         Ok(Err(Failure::Short { size, read })) => Err(UrlError::Store {
             location,
@@ -137,7 +137,7 @@ fn store(
         source,
     })?;
     let built = build(kind, url.host_str().unwrap_or_default(), options, http);
-    built.map_err(|error| told(error, shown(url), options))
+    built.map_err(|error| store_error(error, shown(url), options))
 }
 
 fn build(
@@ -174,7 +174,7 @@ fn build(
 
 /// Our own error where there is one for the cause, else the innermost message of the client: the outer ones repeat the URL,
 /// which may hold a signature.
-fn told(error: object_store::Error, location: String, options: &Options) -> UrlError {
+fn store_error(error: object_store::Error, location: String, options: &Options) -> UrlError {
     let status = match &error {
         object_store::Error::NotFound { .. } => {
             let status = "404 Not Found".to_owned();

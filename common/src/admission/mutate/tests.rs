@@ -93,7 +93,7 @@ fn a_new_version_takes_its_own_defaults_and_leaves_the_users() {
         second["spec"]["values"],
         json!({"spec": {"replicas": 5}, "image": {"registry": "new.example"}})
     );
-    // Set once: the other version's namespace does not move it.
+    // Set once: the other version's namespace does not change it.
     assert_eq!(second["spec"]["targetNamespace"], "shop");
     assert_eq!(patch.0.len(), 3, "{patch}");
     assert_eq!(defaults(&second, None, &facts), Patch::default());
@@ -121,7 +121,7 @@ fn what_is_no_object_gets_no_patch() {
 #[test]
 fn target_namespaces() {
     let facts = with_values();
-    // addonRef, target namespace that is given, what it becomes
+    // addonRef, given target namespace, result
     for (reference, given, expected) in [
         (
             json!({"name": "web", "version": "1.0.0"}),

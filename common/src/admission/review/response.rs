@@ -50,7 +50,7 @@ struct Status {
 }
 
 impl Response {
-    /// Allowed as it is.
+    /// Allowed without changes.
     #[must_use]
     pub fn allowed(uid: &str) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Response {
         Ok(response)
     }
 
-    /// Denied because the answer could not be found; the message names no value.
+    /// Denied because there is no verdict; the message names no value.
     #[must_use]
     pub fn failed(uid: &str, code: u16, reason: &'static str, message: &str) -> Self {
         let mut response = Self::allowed(uid);
@@ -95,7 +95,7 @@ impl Response {
         response
     }
 
-    /// The answer to `request` that `verdict` is.
+    /// The response to `request` with `verdict`.
     #[must_use]
     pub fn judged(request: &Request<'_>, verdict: &Verdict) -> Self {
         let mut response = Self::allowed(&request.uid);
@@ -135,7 +135,7 @@ impl Response {
 }
 
 /// The status of a denial, without details: where a 422 lists causes, kubectl prints them in place of the message, and
-/// the reader does not learn who denied it.
+/// the user does not see which webhook denied it.
 fn status(denial: Denial) -> Status {
     Status {
         status: "Failure",
@@ -162,7 +162,7 @@ fn warnings(all: &[String]) -> Vec<String> {
     kept
 }
 
-/// Names in messages come from the request: no control characters reach a terminal or a log.
+/// Names in messages come from the request: control characters must not reach a terminal or a log.
 fn printable(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })

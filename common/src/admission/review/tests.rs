@@ -1,4 +1,4 @@
-//! The wire: what the API server demands of an answer.
+//! The wire format that the API server requires of an answer.
 
 use json_patch::{AddOperation, Patch, PatchOperation};
 use serde_json::{Value, json};

@@ -26,7 +26,7 @@ pub fn is_copy(catalogue: &AddonCatalogue) -> bool {
     derived_from(catalogue).is_some()
 }
 
-/// The mark of a copy that the loop made.
+/// The mark of a copy by the loop.
 fn derived_from(catalogue: &AddonCatalogue) -> Option<&str> {
     let labels = catalogue.metadata.labels.as_ref()?;
     labels.get(LABEL_DERIVED_FROM).map(String::as_str)
@@ -43,7 +43,7 @@ fn versions(catalogue: &AddonCatalogue) -> impl Iterator<Item = (String, &str, &
     })
 }
 
-/// Only the core group and the loop write catalogues of class Core, in either direction and to the end.
+/// Only the core group and the loop write catalogues of class Core, and change the class in either direction.
 #[must_use]
 pub fn class_core(
     new: Option<&AddonCatalogue>,
@@ -85,7 +85,7 @@ pub fn derived_mark(
     ))
 }
 
-/// Every version can be read; an entry without one has an id or a hash (semantics 2).
+/// Every version can be read; an entry without a version has an id or a hash (semantics 2).
 #[must_use]
 pub fn unreadable_versions(catalogue: &AddonCatalogue) -> Vec<Problem> {
     versions(catalogue)
@@ -107,7 +107,7 @@ pub fn unreadable_versions(catalogue: &AddonCatalogue) -> Vec<Problem> {
         .collect()
 }
 
-/// Every constraint can be read in its own language (semantics 3).
+/// Every constraint is valid in its own syntax (semantics 3).
 #[must_use]
 pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -144,7 +144,7 @@ pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<Problem> {
     problems
 }
 
-/// `support: Core` stands only in catalogues of class Core (semantics 2).
+/// `support: Core` is allowed only in catalogues of class Core (semantics 2).
 #[must_use]
 pub fn support_core(catalogue: &AddonCatalogue) -> Vec<Problem> {
     if catalogue.spec.class == CatalogueClass::Core {
@@ -158,7 +158,7 @@ pub fn support_core(catalogue: &AddonCatalogue) -> Vec<Problem> {
                 "support-core",
                 format!("spec.addons[{i}].support"),
                 format!(
-                    "{} says Core in a catalogue of class Custom; say Optional or Customer",
+                    "{} is Core in a catalogue of class Custom; use Optional or Customer",
                     addon.name
                 ),
             )
@@ -166,11 +166,11 @@ pub fn support_core(catalogue: &AddonCatalogue) -> Vec<Problem> {
         .collect()
 }
 
-/// A name that a Core catalogue holds is in no Custom one, in any version (semantics 2).
+/// A name of a Core catalogue is not used in a Custom one, in any version (semantics 2).
 #[must_use]
 pub fn core_names(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem> {
     let class = catalogue.spec.class;
-    // A Core catalogue collides with custom sources, a custom one with Core sources, wherever it is itself.
+    // A Core catalogue collides with custom sources, a custom one with Core sources, in whatever namespace it is.
     let mut taken: HashMap<&str, &str> = HashMap::new();
     for other in facts.sources() {
         if other.spec.class != class && !duplicates::is_same(other, catalogue) {
@@ -238,7 +238,7 @@ pub fn one_source(catalogue: &AddonCatalogue) -> Vec<Problem> {
 }
 
 /// kops prunes every object of a kind where no label selector narrows it: a warning, for kops
-/// reads these entries, and our own pruning goes by the inventory.
+/// reads these entries, while our own pruning follows the inventory.
 #[must_use]
 pub fn prune_without_selector(catalogue: &AddonCatalogue) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -270,10 +270,10 @@ pub fn outside_system_namespace(catalogue: &AddonCatalogue, settings: &Settings)
     })
 }
 
-/// An entry that a core installation refers to cannot go; of other installations it is said (semantics 18).
+/// An entry that a core installation refers to cannot be removed; for other installations there is a warning (semantics 18).
 ///
-/// `new` is what stays of `old`, `None` where the catalogue goes. A reference that another catalogue still meets
-/// loses nothing.
+/// `new` is the rest of `old`, `None` where the catalogue is deleted. A reference that another catalogue still meets
+/// is not affected.
 pub fn entries_in_use(
     new: Option<&AddonCatalogue>,
     old: &AddonCatalogue,
@@ -310,7 +310,7 @@ pub fn entries_in_use(
     }
 }
 
-/// What `installation` refers to, where `old` met it and nothing does any more.
+/// The reference of `installation`, if `old` met it and nothing does any more.
 fn lost_entry(
     installation: &AddonInstallation,
     new: Option<&AddonCatalogue>,

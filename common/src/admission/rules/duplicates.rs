@@ -29,7 +29,7 @@ fn version_key(version: &str) -> VersionKey {
     }
 }
 
-/// Where an entry stands.
+/// The place of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place<'a> {
     catalogue: Option<&'a str>,
@@ -115,8 +115,8 @@ pub fn inside(catalogue: &AddonCatalogue) -> Vec<Problem> {
 
 /// Duplicates of entries in other source catalogues.
 ///
-/// Of two catalogues that were made at once the older, then the one with the smaller name, wins (semantics 2): the
-/// winner may go on with a duplicate that it had before (`old`), the loser may not.
+/// Of two catalogues that were created at once the older, then the one with the smaller name, wins (semantics 2): the
+/// winner may keep a duplicate that it had before (`old`), the loser may not.
 #[must_use]
 pub fn across(
     catalogue: &AddonCatalogue,
@@ -151,7 +151,7 @@ pub fn across(
         .collect()
 }
 
-/// Whether `a` is older than `b`, or as old and first by name.
+/// Whether `a` is older than `b`, or equally old and first by name.
 fn wins(a: &AddonCatalogue, b: &AddonCatalogue) -> bool {
     let age = |catalogue: &AddonCatalogue| {
         let created = catalogue.metadata.creation_timestamp.as_ref();

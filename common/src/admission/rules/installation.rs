@@ -15,7 +15,7 @@ use crate::catalogue::Entry;
 use crate::values::form;
 use crate::values::layers::Layers;
 
-/// A core installation is not deleted unless it was released, or its namespace or cluster goes (semantics 14).
+/// A core installation is not deleted unless it was released, or its namespace or cluster is deleted (semantics 14).
 ///
 /// Reads the old object only: the request has no name when many are deleted at once.
 #[must_use]
@@ -35,7 +35,7 @@ pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
     ))
 }
 
-/// How a core add-on stops to be one (semantics 14).
+/// How a core add-on becomes deletable (semantics 14).
 fn release_first(core: &Marks) -> String {
     format!(
         "a member of the core group releases it first: \
@@ -45,26 +45,26 @@ fn release_first(core: &Marks) -> String {
     )
 }
 
-/// What stays behind when a record is deleted that no reconciler looks after (semantics 15).
+/// The warning that objects stay when a record is deleted that no reconciler watches (semantics 15).
 #[must_use]
 pub fn orphans(old: &Marks) -> Option<String> {
-    let looked_after = old.has_finalizer(FINALIZER_UNINSTALL);
-    (old.leaves_objects && !looked_after).then(|| {
+    let is_watched = old.has_finalizer(FINALIZER_UNINSTALL);
+    (old.leaves_objects && !is_watched).then(|| {
         let (namespace, name) = (old.namespace(), old.name());
         format!(
-            "only the record of {name} goes, its objects stay (label {LABEL_OWNER}={}); \
-             to remove both: kubectl addons uninstall {name}",
+            "only the record of {name} is deleted, its objects stay (label {LABEL_OWNER}={}); \
+             uninstalling {name} deletes both",
             owner_hash(namespace, name)
         )
     })
 }
 
-/// Whether a core installation may go.
+/// Whether a core installation may be deleted.
 fn is_released(marks: &Marks, facts: &Facts) -> bool {
     marks.annotation(ANNOTATION_RELEASED).is_some() || facts.is_unguarded(marks.namespace())
 }
 
-/// Only the core group and the loop set coreAddon, and it is never taken back (semantics 8).
+/// Only the core group and the loop set coreAddon, and it never becomes false again (semantics 8).
 #[must_use]
 pub fn core_flag(
     new: &Marks,
@@ -91,7 +91,7 @@ pub fn core_flag(
     }
 }
 
-/// An installation's name is known before it is made: labels and field managers depend on it (semantics 4, 5).
+/// An installation's name is known before it is created: labels and field managers depend on it (semantics 4, 5).
 #[must_use]
 pub fn generate_name(new: &Marks) -> Option<Problem> {
     let generated = new.metadata.generate_name.as_deref();
@@ -114,7 +114,7 @@ pub fn guard_finalizer(
 ) -> Option<Problem> {
     let removed =
         old.has_finalizer(FINALIZER_CORE_GUARD) && !new.has_finalizer(FINALIZER_CORE_GUARD);
-    // Being in a namespace that goes is not enough here: the finalizer holds there too, the cluster must go.
+    // A namespace that is being deleted is not enough: the finalizer holds there too, unless the cluster is deleted.
     let free = old.annotation(ANNOTATION_RELEASED).is_some()
         || facts
             .namespaces
@@ -155,7 +155,7 @@ pub fn release_mark(
     })
 }
 
-/// A core installation gets no owner: whoever deletes that would delete it (webhook.md 6).
+/// A core installation gets no owner: deleting the owner would delete it (webhook.md 6).
 #[must_use]
 pub fn owner_references(
     new: &Marks,
@@ -178,7 +178,7 @@ pub fn owner_references(
     })
 }
 
-/// The add-on and the target namespace stay (semantics 7).
+/// The add-on and the target namespace never change (semantics 7).
 #[must_use]
 pub fn immutable(new: &AddonInstallation, old: &AddonInstallation) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -204,7 +204,7 @@ pub fn immutable(new: &AddonInstallation, old: &AddonInstallation) -> Vec<Proble
     problems
 }
 
-/// The target namespace can be the name of one.
+/// The target namespace is a valid name.
 #[must_use]
 pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Option<Problem> {
     let name = match (&new.spec.target_namespace, entry) {
@@ -223,7 +223,7 @@ pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Optio
     })
 }
 
-/// Values have the types of the form, required ones are there where no Secret can hold them, with `formOnly` there are no
+/// Values have the types of the form, required ones are set where no Secret can hold them, with `formOnly` there are no
 /// others, and plain manifests take none (semantics 10). Paths are named, values never.
 #[must_use]
 pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
@@ -264,8 +264,8 @@ pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
         .collect()
 }
 
-/// The same of what Secrets of `spec.valuesFrom` say, once they are read: types, `formOnly`, and required ones that are nowhere.
-/// The webhook reads no Secret, so that only the plugin and the loop can say it.
+/// The same for values from Secrets of `spec.valuesFrom`, once they are read: types, `formOnly`, and required values.
+/// The webhook reads no Secret, so only the plugin and the loop can check it.
 #[must_use]
 pub fn secret_values(layers: &Layers, entry: &Entry) -> Vec<Problem> {
     let template = &entry.version.template;

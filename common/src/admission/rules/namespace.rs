@@ -58,7 +58,7 @@ pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
     ))
 }
 
-/// The guarded label is not taken away while it is true: without it a deletion would not be judged.
+/// The guarded label is not removed while it is true: without it a deletion would not be judged.
 #[must_use]
 pub fn guarded_label(
     new: &Marks,

@@ -1,4 +1,4 @@
-//! What an installation refers to, and whether that is there and fits (semantics 4, 18).
+//! The add-on that an installation refers to: whether it exists and fits (semantics 4, 18).
 
 use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Settings};
@@ -12,13 +12,13 @@ use addons_versions::tolerant;
 /// Versions that a denial lists.
 const MAX_LISTED: usize = 5;
 
-/// The entries that `reference` of an installation in `namespace` means, and the chosen one among them.
+/// The entries that `reference` of an installation in `namespace` matches, and the chosen one among them.
 ///
 /// `None` for an index or a directory: the webhook never fetches a source. Fit is judged for local installations
 /// only; of a remote cluster the version is unknown here.
 ///
 /// # Errors
-/// The [`Problem`] of a catalogue, add-on or version that is not there, or that does not fit this cluster.
+/// The [`Problem`] of a catalogue, add-on or version that does not exist, or that does not fit this cluster.
 pub fn resolve(
     reference: &AddonRef,
     namespace: &str,
@@ -74,7 +74,7 @@ pub fn is_met_by(reference: &AddonRef, catalogue: &AddonCatalogue) -> bool {
         .any(|version| is_asked_for(reference, version))
 }
 
-/// Whether `reference` of an installation in `namespace` can mean `catalogue`.
+/// Whether `reference` of an installation in `namespace` can refer to `catalogue`.
 #[must_use]
 pub fn can_mean(
     reference: &AddonRef,
@@ -104,7 +104,7 @@ fn is_asked_for(reference: &AddonRef, version: &AddonVersion) -> bool {
     same_version && same_id
 }
 
-/// The catalogues that are meant: one by name, or all that the namespace can use.
+/// The catalogues of a reference: one by name, or all that the namespace can use.
 fn catalogues<'a>(
     reference: &AddonRef,
     namespace: &'a str,
@@ -114,7 +114,7 @@ fn catalogues<'a>(
     let Some(name) = reference.catalogue.as_deref() else {
         return Ok(all);
     };
-    // The one beside the installation comes first.
+    // The one in the installation's namespace comes first.
     let named = all
         .iter()
         .find(|catalogue| catalogue.metadata.name.as_deref() == Some(name));
@@ -124,10 +124,8 @@ fn catalogues<'a>(
     let names = all
         .iter()
         .filter_map(|catalogue| catalogue.metadata.name.as_deref());
-    let hint = match nearest(name, names) {
-        Some(near) => format!("; did you mean {near}?"),
-        None => "; look: kubectl addons catalogue list".to_owned(),
-    };
+    let hint = nearest(name, names).map(|near| format!("; did you mean {near}?"));
+    let hint = hint.unwrap_or_default();
     Err(Problem::invalid(
         "unknown-catalogue",
         "spec.addonRef.catalogue",
@@ -179,10 +177,8 @@ fn unknown_addon(reference: &AddonRef, catalogues: &[&AddonCatalogue], facts: &F
     let near = nearest(&reference.name, names.iter().map(|(name, _)| *name));
     let hint = near
         .and_then(|near| names.iter().find(|(name, _)| *name == near))
-        .map_or_else(
-            || "; look: kubectl addons search".to_owned(),
-            |(name, at)| format!("; did you mean {name} (catalogue {at})?"),
-        );
+        .map(|(name, at)| format!("; did you mean {name} (catalogue {at})?"))
+        .unwrap_or_default();
     Problem::invalid(
         "unknown-addon",
         "spec.addonRef.name",
@@ -233,7 +229,7 @@ fn unknown_version(reference: &AddonRef, entries: &Catalogue) -> Problem {
     )
 }
 
-/// A version as people call it: its version, else its id.
+/// A version for people: its version, else its id.
 #[must_use]
 pub fn spelling(version: &AddonVersion) -> String {
     match (version.version.as_str(), version.id.as_str()) {
@@ -274,11 +270,7 @@ fn does_not_fit(reference: &AddonRef, selection: &Selection) -> Problem {
     Problem::invalid(
         "does-not-fit",
         "spec.addonRef",
-        format!(
-            "{what} {verb} ({}{more}); look: kubectl addons show {}",
-            reasons.join(", "),
-            reference.name
-        ),
+        format!("{what} {verb} ({}{more})", reasons.join(", ")),
     )
 }
 

@@ -1,9 +1,9 @@
-//! The private registry that a catalogue or an installation names: what rendering would refuse is refused when it is written.
+//! The private registry of a catalogue or an installation: what rendering would refuse is refused when it is written.
 
 use crate::admission::verdict::Problem;
 use crate::render::registry::Registry;
 
-/// Text that names no registry.
+/// Text that is not a registry.
 #[must_use]
 pub fn unreadable(registry: Option<&str>) -> Option<Problem> {
     let error = registry?.parse::<Registry>().err()?;

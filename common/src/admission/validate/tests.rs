@@ -68,7 +68,7 @@ fn deletion_of_core_is_denied_by_the_old_object_alone() {
         assert_eq!(verdict.denial().is_some(), denied, "{groups:?}");
         assert_eq!(verdict.lifted.is_empty(), denied);
     }
-    // What cannot be read is held too.
+    // An object that cannot be read is guarded, too.
     for old in [
         json!(null),
         json!({"metadata": 7}),
@@ -165,7 +165,7 @@ fn values_are_judged_by_the_form_and_never_quoted() {
 #[test]
 fn references_and_values_are_judged_only_when_semantics_4_says() {
     let facts = known();
-    // The reference leads nowhere any more, as after the catalogue went.
+    // The reference cannot be resolved any more, as after the deletion of the catalogue.
     let lost = |metadata: Value, more: Value| {
         let mut object = installation_json("kubectl-addons", "lost", json!({"name": "lost"}), more);
         for (key, value) in metadata.as_object().unwrap() {
@@ -223,7 +223,7 @@ fn guards_hold_for_what_is_going_and_for_what_cannot_be_read() {
         .denial()
         .is_none()
     );
-    // The same object of a schema that we do not know: held, and otherwise free to go.
+    // The same object of an unknown schema: guarded, and otherwise deletable.
     for object in [&mut old, &mut new] {
         object["spec"]["reconcile"] = json!("Sometimes");
     }
@@ -277,7 +277,7 @@ fn all_problems_of_a_catalogue_stand_in_one_denial() {
         "{}",
         denial.message
     );
-    // Metadata of a wrong one can be changed, and it can go.
+    // Metadata of an invalid object can be changed, and it can be deleted.
     let verdict = judged("AddonCatalogue", "UPDATE", &[], &new, &new, &facts);
     assert_eq!(verdict, Verdict::default());
     let mut going = new.clone();

@@ -9,7 +9,7 @@ use crate::api::catalogue::{AddonVersion, Constraints, PruneSpec, Source, UrlSou
 use addons_versions::range::Range;
 use addons_versions::{VersionError, tolerant};
 
-/// Where kops keeps its record, and where objects go that name no namespace.
+/// The namespace of kops' record, and of objects that name none.
 pub(super) const DEFAULT_NAMESPACE: &str = "kube-system";
 /// Longest name behind the slash of an annotation key.
 const MAX_NAME: usize = 63;
@@ -33,7 +33,7 @@ pub enum EntryProblem {
         /// As written.
         name: String,
     },
-    /// No manifest.
+    /// No manifest is given.
     #[error("it has no manifest: set a URL, or a path relative to the index")]
     NoManifest,
     /// The version cannot be read.
@@ -99,7 +99,7 @@ pub(super) fn read(
     Ok((name, version))
 }
 
-/// The name part of an annotation key; kops would install first and fail then.
+/// The name part of an annotation key; kops would install first and then fail.
 fn check_name(name: &str) -> Result<(), EntryProblem> {
     if name.is_empty() {
         return Err(EntryProblem::NoName);
@@ -116,7 +116,7 @@ fn check_name(name: &str) -> Result<(), EntryProblem> {
     }
 }
 
-/// A text; an empty one is as good as none.
+/// A text; an empty one counts as missing.
 fn text(map: &Map<String, Value>, field: &'static str) -> Result<Option<String>, EntryProblem> {
     match map.get(field) {
         None => Ok(None),

@@ -1,12 +1,12 @@
-//! Where the manifest of an entry lies.
+//! The location of an entry's manifest.
 
 use url::Url;
 
-/// A manifest that leads nowhere.
+/// A manifest that cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("manifest {manifest:?} cannot be found beside {base:?}")]
 pub struct LocationError {
-    /// Where the index lies.
+    /// The location of the index.
     pub base: String,
     /// As written.
     pub manifest: String,
@@ -17,12 +17,12 @@ pub struct LocationError {
 
 /// Resolves `manifest` against the location of its index, as Go's `url.ResolveReference` does for kops.
 ///
-/// A manifest with a scheme stands for itself. `base` is a URL of any scheme, or a file path, which gives a file path.
+/// A manifest with a scheme is absolute. `base` is a URL of any scheme, or a file path, which gives a file path.
 ///
 /// # Errors
 /// [`LocationError`]: `base` has a scheme and is not a URL, or the manifest is not a reference.
 pub fn resolve_manifest(base: &str, manifest: &str) -> Result<String, LocationError> {
-    // The second is a plain manifest, which is its own index (see `parse`).
+    // A plain manifest is its own index (see `parse`).
     if has_scheme(manifest) || manifest == base {
         return Ok(manifest.to_owned());
     }

@@ -65,7 +65,7 @@ fn fields(map: Map<String, Value>, path: &str, warnings: &mut Vec<String>) -> Ma
             Value::Bool(_) if name == NEEDS_PKI => value,
             value => normal_value(value, &at, warnings),
         };
-        // Where both spellings stand, the right one counts.
+        // Where both spellings occur, the correct one counts.
         if name == key || !normal.contains_key(name) {
             normal.insert(name.to_owned(), value);
         }
@@ -87,7 +87,7 @@ fn normal_value(value: Value, path: &str, warnings: &mut Vec<String>) -> Value {
     }
 }
 
-/// The field that `key` means; keys of a selector are labels and mean themselves.
+/// The field of `key`; keys of a selector are labels and stay unchanged.
 fn field_name<'a>(key: &'a str, path: &str) -> &'a str {
     let parent = path.rsplit('.').next().unwrap_or(path);
     if parent.eq_ignore_ascii_case("selector") {

@@ -1,4 +1,4 @@
-//! What kops does with an index, row by row, and what it leaves open.
+//! The behaviour of kops with an index, row by row, and what it leaves open.
 
 use super::*;
 
@@ -191,7 +191,7 @@ fn table_t6_the_first_document_decides() {
     assert_eq!(channel.name, "example");
     assert_eq!(channel.spec.addons.len(), 1);
     assert_eq!(channel.spec.addons[0].name, "example.addons.k8s.io");
-    // What follows is not even looked at.
+    // Later documents are not even read.
     assert_eq!(read(&format!("{index}---\nnot: [valid")).name, "example");
 
     let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\nkind: Deployment\n";

@@ -8,7 +8,7 @@ use addons_versions::RangeError;
 use addons_versions::constraint::Constraint;
 use addons_versions::range::Range;
 
-/// Why `constraints` leave the cluster out; `None` where everything fits (semantics 3).
+/// Why `constraints` exclude the cluster; `None` where everything fits (semantics 3).
 ///
 /// Every range that is written must match; a missing or empty one, and an unknown version, match. The cluster's
 /// pre-release is dropped. A range that cannot be read fits nowhere, whatever the cluster.

@@ -9,7 +9,7 @@ use addons_versions::tolerant;
 pub(super) enum Rank {
     /// Without a version.
     Unversioned,
-    /// With one that cannot be read: replaces none that can.
+    /// With one that cannot be read: it replaces no readable one.
     Unreadable,
     /// With a version.
     Versioned(Version),

@@ -166,7 +166,7 @@ fn by_the_channels_rules_the_later_entry_wins_where_id_or_hash_differ() {
             "2.0.0/a: the later entry with id b wins",
         ],
     );
-    // Hand-written indexes without id and hash: the first one, for ever.
+    // Hand-written indexes without id and hash: the first one, always.
     let rows = [("1.1.0", "", "", ""), ("1.4.0", "", "", "")];
     check(
         &rows,

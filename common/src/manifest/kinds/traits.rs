@@ -1,23 +1,23 @@
-//! What is known of kinds by their names alone: one table, and the groups that Kubernetes brings itself.
+//! Properties of kinds that follow from their names: one table, and the groups that Kubernetes itself defines.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::manifest::key::ObjectKey;
 
-/// What is known of a kind.
+/// Properties of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindTraits {
     /// Which of its objects an operation waits for until they are ready.
     pub waited: Waited,
-    /// Whether `list` reads its objects to tell how an installation is. `status` reads every object of an installation.
+    /// Whether `list` reads its objects to judge the health of an installation. `status` reads every object of an installation.
     ///
-    /// What is waited for is told as well, with two exceptions that keep `list` at one LIST a kind: webhook configurations,
-    /// whose readiness needs the EndpointSlices of every namespace that they call (their Deployments tell the same), and
+    /// Kinds that are waited for count, with two exceptions that keep `list` at one LIST a kind: webhook configurations,
+    /// whose readiness needs the EndpointSlices of every namespace that they call (their Deployments show the same), and
     /// custom resources, whose kinds are unbounded in number.
     pub tells_health: bool,
-    /// The kept kind that it is, where deleting an object deletes data or other objects with it: then objects are pruned only
-    /// by explicit flag and never recreated (semantics 7).
+    /// Its kept kind, where deleting an object deletes data or other objects with it: then objects are pruned only
+    /// when the user names the kind, and never recreated (semantics 7).
     pub kept: Option<KeptKind>,
     /// Whether its objects have no `metadata.generation` while a controller writes their status: their resourceVersion
     /// changes although no one edited them.
@@ -35,7 +35,7 @@ pub enum Waited {
     LoadBalancers,
 }
 
-/// Kinds whose objects take data or other objects with them: deleted only when asked for by kind (semantics 7).
+/// Kinds whose deletion deletes data or other objects: deleted only when the user names the kind (semantics 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum KeptKind {
     /// Every object in it would be deleted.
@@ -51,7 +51,7 @@ pub enum KeptKind {
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const EXTENSIONS: &str = "apiextensions.k8s.io";
 
-/// One row a kind: group, kind, waited for, tells health, kept, status moves the resourceVersion. A built-in kind without
+/// One row a kind: group, kind, waited for, counts for health, kept, status changes the resourceVersion. A built-in kind without
 /// a row has the [`PLAIN`] traits, any other kind the [`CUSTOM`] ones.
 type Row = (
     &'static str,
@@ -82,7 +82,7 @@ const TABLE: [Row; 17] = {
         ("", "PersistentVolumeClaim", Always, true, Some(PersistentVolumeClaim), true),
         // A volume is Available until someone claims it.
         ("", "PersistentVolume", Never, false, Some(PersistentVolume), true),
-        // An autoscaler needs metrics, which may come with an add-on that is installed later.
+        // An autoscaler needs metrics, whose add-on may be installed later.
         ("autoscaling", "HorizontalPodAutoscaler", Never, false, None, true),
         (EXTENSIONS, "CustomResourceDefinition", Always, true, Some(CustomResourceDefinition), false),
         ("apiregistration.k8s.io", "APIService", Always, true, None, true),
@@ -91,7 +91,7 @@ const TABLE: [Row; 17] = {
     ]
 };
 
-/// Of built-in kinds without a row: ready once they exist.
+/// Properties of built-in kinds without a row: ready once they exist.
 const PLAIN: KindTraits = KindTraits {
     waited: Waited::Never,
     tells_health: false,
@@ -99,14 +99,14 @@ const PLAIN: KindTraits = KindTraits {
     status_moves_version: false,
 };
 
-/// Of custom resources: their controllers report readiness in conditions, so they are waited for.
+/// Properties of custom resources: their controllers report readiness in conditions, so they are waited for.
 const CUSTOM: KindTraits = KindTraits {
     waited: Waited::Always,
     ..PLAIN
 };
 
 impl KindTraits {
-    /// The traits of a kind.
+    /// The properties of a kind.
     #[must_use]
     pub fn of(group: &str, kind: &str) -> Self {
         let mut rows = TABLE.iter();
@@ -122,7 +122,7 @@ impl KindTraits {
         }
     }
 
-    /// The traits of the kind of an object.
+    /// The properties of the kind of an object.
     #[must_use]
     pub fn of_key(key: &ObjectKey) -> Self {
         Self::of(&key.group, &key.kind)
@@ -145,7 +145,7 @@ impl Waited {
 }
 
 impl KeptKind {
-    /// The kept kind of an object; `None` where it is deleted without being asked for.
+    /// The kept kind of an object; `None` where its kind is not kept.
     #[must_use]
     pub fn of(key: &ObjectKey) -> Option<Self> {
         KindTraits::of_key(key).kept
@@ -162,7 +162,7 @@ impl KeptKind {
     }
 }
 
-/// API groups that Kubernetes itself serves. Many CRDs live in groups ending in `k8s.io` as well, so the suffix tells nothing.
+/// API groups that Kubernetes itself serves. Many CRDs are in groups ending in `k8s.io` as well, so the suffix does not decide.
 const BUILT_IN_GROUPS: [&str; 24] = [
     "",
     "admissionregistration.k8s.io",
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// One letter a trait: Waited, tells Health, Kept, Status moves the version.
+    /// One letter for each: Waited, Health, Kept, Status changes the version.
     #[test]
     fn traits_of_kinds() {
         for (group, kind, expected) in [
@@ -266,7 +266,7 @@ mod tests {
 
     /// [`KindTraits::tells_health`] names the exceptions.
     #[test]
-    fn what_is_waited_for_tells_health() {
+    fn kinds_that_are_waited_for_count_for_health() {
         for (group, kind, waited, tells, ..) in TABLE {
             let excepted = group == ADMISSION;
             assert_eq!(

@@ -28,7 +28,7 @@ pub enum ManifestError {
         /// The limit.
         limit: usize,
     },
-    /// No YAML.
+    /// Not YAML.
     #[error("{place}: cannot be read as YAML")]
     Yaml {
         /// Where.
@@ -38,7 +38,7 @@ pub enum ManifestError {
         problem: YamlProblem,
     },
     /// A document or list item that is not a map.
-    #[error("{place}: {found} stands where a Kubernetes object is expected")]
+    #[error("{place}: {found} where a Kubernetes object is expected")]
     NotAnObject {
         /// Where.
         place: Place,
@@ -60,9 +60,9 @@ pub enum ManifestError {
         place: Place,
         /// The field.
         field: String,
-        /// What stands there.
+        /// The actual type.
         found: &'static str,
-        /// What is expected.
+        /// The expected type.
         expected: &'static str,
     },
     /// A name that cannot be part of a URL.
@@ -77,7 +77,7 @@ pub enum ManifestError {
         /// The name.
         value: String,
     },
-    /// A name that the server would make up.
+    /// A name that the server would generate.
     #[error(
         "{place}: the {kind} has generateName: it would be a new object each time; give it a metadata.name"
     )]

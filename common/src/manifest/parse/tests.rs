@@ -86,7 +86,7 @@ fn errors_name_field_and_place() {
     for (text, message) in [
         (
             "\n- a\n",
-            "m.yaml:2: a list stands where a Kubernetes object is expected",
+            "m.yaml:2: a list where a Kubernetes object is expected",
         ),
         ("kind: X\n", "m.yaml:1: the object has no apiVersion"),
         (
@@ -127,7 +127,7 @@ fn errors_name_field_and_place() {
         ),
         (
             "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: X\n  metadata: {name: a}\n- text\n",
-            "m.yaml:7: text stands where a Kubernetes object is expected",
+            "m.yaml:7: text where a Kubernetes object is expected",
         ),
     ] {
         assert_eq!(error(text), message, "{text}");

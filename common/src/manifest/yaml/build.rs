@@ -44,7 +44,7 @@ struct Frame<'t> {
 }
 
 enum Content<'t> {
-    /// The elements, and whether they stand behind dashes.
+    /// The elements, and whether they follow dashes.
     List(Vec<Value>, bool),
     Map(OpenMap<'t>),
 }
@@ -247,7 +247,7 @@ impl<'t, 'o> Builder<'t, 'o> {
         Ok(())
     }
 
-    /// Puts a finished value where it belongs.
+    /// Adds a finished value to its parent.
     fn put(&mut self, value: Value, line: usize) -> Result<(), YamlError> {
         let strict = self.options.duplicate_keys == DuplicateKeys::Error;
         match self.frames.last_mut().map(|frame| &mut frame.content) {
@@ -275,7 +275,7 @@ impl<'t, 'o> Builder<'t, 'o> {
         }
     }
 
-    /// What is to be done with the place of every node that is not a key.
+    /// How the place of a node that is not a key is used.
     fn begin_value(&mut self, span: &Span) -> Result<(), YamlError> {
         if self.has_tab_after_dash
             && let Some(Content::List(_, true)) = self.frames.last().map(|frame| &frame.content)
@@ -318,7 +318,7 @@ impl<'t, 'o> Builder<'t, 'o> {
         }
     }
 
-    /// Spellings that our parser (YAML 1.2) takes and the original (YAML 1.1) does not.
+    /// Spellings that our parser (YAML 1.2) accepts and the original (YAML 1.1) does not.
     fn check_spelling(&self, style: ScalarStyle, span: &Span) -> Result<(), YamlError> {
         let problem = match style {
             ScalarStyle::DoubleQuoted if !self.is_json => {

@@ -1,8 +1,8 @@
-//! What can be wrong with YAML, and where.
+//! Errors of YAML, and their places.
 
 use super::{MAX_BYTES, MAX_COPIED, MAX_DEPTH, MAX_NODES};
 
-/// A mistake in a stream; no variant repeats a value, for it could be a secret.
+/// A mistake in a stream; no variant repeats a value, because it could be a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct YamlError {
@@ -25,7 +25,7 @@ impl YamlError {
 }
 
 impl YamlError {
-    /// Whether a key is there more than once, which [`super::DuplicateKeys::LastWins`] takes, and no whole object would be
+    /// Whether a key is repeated, which [`super::DuplicateKeys::LastWins`] accepts, and no whole object would be
     /// lost by that: `kind` twice at the margin is a missing `---` (kops' ingress-citrix has one).
     #[must_use]
     pub fn is_overridden(&self) -> bool {
@@ -43,7 +43,7 @@ impl YamlError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum YamlProblem {
-    /// The parser's words.
+    /// The parser's message.
     #[error("{0}")]
     Syntax(String),
     /// Text behind `---`.
@@ -90,7 +90,7 @@ pub enum YamlProblem {
         /// Its column.
         first_column: usize,
     },
-    /// A merge key with something else than maps.
+    /// A merge key whose value is not a map or a list of maps.
     #[error("a merge key << takes a map or a list of maps")]
     Merge,
     /// A list or map as a key: mostly a template that was not rendered.
@@ -109,7 +109,7 @@ pub enum YamlProblem {
     #[error("!!binary has to be base64 of UTF-8 text: put other bytes into binaryData")]
     Binary,
     /// An alias inside of its own anchor.
-    #[error("this alias stands inside of the anchor that it names")]
+    #[error("this alias is inside the anchor that it names")]
     RecursiveAlias,
     /// The input is too long.
     #[error("more than {} MiB of YAML", MAX_BYTES >> 20)]

@@ -1,5 +1,5 @@
-//! Quoted text over several lines: Kubernetes' loader lets the lines after the first begin anywhere, our parser wants
-//! them indented deeper than the map around them. Old CustomResourceDefinitions are full of it:
+//! Quoted text over several lines: Kubernetes' loader allows the lines after the first to begin anywhere, our parser requires
+//! them to be indented deeper than the map around them. Old CustomResourceDefinitions have many such texts:
 //!
 //! ```yaml
 //! properties:
@@ -7,19 +7,19 @@
 //!   internal value.'
 //! ```
 //!
-//! Blanks at the beginning of such a line mean nothing, so some are put in and the section is read again.
+//! Blanks at the beginning of such a line are not part of the text, so some are inserted and the section is read again.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use granit_parser::Marker;
 
-/// Blanks that are put in: more than any map is indented by.
+/// Blanks that are inserted: more than any map is indented by.
 const BLANKS: usize = 256;
-/// Most lines of a section that blanks are put into.
+/// Most lines of a section that blanks are inserted into.
 const MAX_LINES: usize = 16_384;
 
-/// The text of a section, and the lines that blanks were put into.
+/// The text of a section, and the lines that blanks were inserted into.
 pub(super) struct Indented<'a> {
     text: Cow<'a, str>,
     /// In the section, from 1.
@@ -38,7 +38,7 @@ impl<'a> Indented<'a> {
         &self.text
     }
 
-    /// Column of a place in the text as it was, from 1.
+    /// Column of a place in the original text, from 1.
     pub(super) fn column(&self, at: &Marker) -> usize {
         let added = if !self.lines.is_empty() && self.lines.contains(&at.line()) {
             BLANKS
@@ -48,7 +48,7 @@ impl<'a> Indented<'a> {
         at.col().saturating_sub(added) + 1
     }
 
-    /// Indents the line of a quoted text that the parser refused, and the next ones as far as the text surely goes on:
+    /// Indents the line of a quoted text that the parser refused, and the next ones that certainly belong to it:
     /// up to the first line with a quote in it. False where that would not help.
     pub(super) fn indent(&mut self, at: &Marker) -> bool {
         let Some((before, _)) = at

@@ -15,7 +15,7 @@ pub(super) struct OpenMap<'t> {
     pub(super) key: Option<Key<'t>>,
     /// Every key that was written out, in order; only where duplicates are errors.
     keys: Vec<(Cow<'t, str>, Position)>,
-    /// Keys that came in by a merge key and were not overridden.
+    /// Keys that were added by a merge key and not overridden.
     merged: BTreeSet<String>,
 }
 
@@ -46,7 +46,7 @@ impl<'t> OpenMap<'t> {
             return Ok(());
         }
         let repeated = self.map.insert(key.clone().into_owned(), value).is_some();
-        // A key after a merge key overrides what was merged: that is what merge keys are for.
+        // A key after a merge key overrides the merged value: that is the purpose of merge keys.
         if repeated && !self.merged.remove(key.as_ref()) {
             let first = self.first(&key);
             let problem = YamlProblem::DuplicateKey {
@@ -95,7 +95,7 @@ impl<'t> OpenMap<'t> {
         Ok(())
     }
 
-    /// Where a key was written first: asked only for an error.
+    /// The place where a key was first written: needed only for an error.
     fn first(&self, key: &str) -> Position {
         self.keys
             .iter()

@@ -19,7 +19,7 @@ pub(super) enum ScalarTag {
     Text,
 }
 
-/// What a scalar means.
+/// The value of a scalar.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Scalar<'a> {
     Null,
@@ -82,7 +82,7 @@ impl<'a> Scalar<'a> {
     }
 }
 
-/// The key that a value of an alias makes.
+/// The key that the value of an alias gives.
 pub(super) fn key_of(value: &Value) -> Result<String, YamlProblem> {
     match value {
         Value::Null => Err(YamlProblem::KeyNull),
@@ -98,7 +98,7 @@ pub(super) fn key_of(value: &Value) -> Result<String, YamlProblem> {
 
 /// A scalar without quotes and tag.
 fn plain(text: Cow<'_, str>) -> Scalar<'_> {
-    // The first byte tells nearly always that this is text.
+    // The first byte nearly always shows that this is text.
     match text.as_bytes().first() {
         None => Scalar::Null,
         Some(b'0'..=b'9' | b'+' | b'-' | b'.') => numeric(text),
@@ -131,7 +131,7 @@ fn numeric(text: Cow<'_, str>) -> Scalar<'_> {
         "-.inf" | "-.Inf" | "-.INF" => return Scalar::Float(f64::NEG_INFINITY, text),
         _ => {}
     }
-    // Underscores are dropped wherever they stand, but not where the number begins with a point.
+    // Underscores are dropped wherever they occur, but not where the number begins with a point.
     let digits = if !text.starts_with('.') && text.contains('_') {
         Cow::Owned(text.replace('_', ""))
     } else {
@@ -163,7 +163,7 @@ fn integer(text: &str) -> Option<Number> {
         [b'0', _, ..] => (8, digits.get(1..)?),
         _ => (10, digits),
     };
-    // Rust would take a second sign.
+    // Rust would accept a second sign.
     if !digits.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return None;
     }
@@ -220,7 +220,7 @@ fn number(float: f64) -> Option<Number> {
 }
 
 /// Go's `strconv.FormatFloat(f, 'g', -1, 64)`: with an exponent below 1e-4 and from 1e6 on. The original rounds to
-/// 32 bits first, without a word.
+/// 32 bits first, silently.
 fn float_key(float: f64) -> Result<String, YamlProblem> {
     if !float.is_finite() {
         return Err(YamlProblem::NotFinite);

@@ -15,12 +15,12 @@ pub(super) struct Section<'a> {
     pub(super) line: usize,
 }
 
-/// Most bytes that are read again: some seconds at worst, and enough for hundreds of texts in the longest of CRDs.
+/// Most bytes that are read again: a few seconds at worst, and enough for hundreds of texts in the longest of CRDs.
 const MAX_REREAD: usize = 256 << 20;
-/// What reading a section again costs besides its length.
+/// The cost of reading a section again, besides its length.
 const REREAD_COST: usize = 4096;
 
-/// What a stream has used up.
+/// The consumption of a stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Budget {
     pub(super) nodes: usize,
@@ -55,7 +55,7 @@ pub(super) fn read(
     }
 }
 
-/// Why a section cannot be read as it is.
+/// Why a section cannot be read unchanged.
 pub(super) enum Failure {
     Mistake(YamlError),
     /// A line of a quoted text that only our parser wants to be indented.

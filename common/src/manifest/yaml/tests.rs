@@ -144,7 +144,7 @@ fn what_is_read_is_bounded() {
     assert_eq!(error(long).problem, YamlProblem::TooManyCopies);
 }
 
-/// go-yaml and libyaml take it, and controller-gen wrote it: `addon-manager/release-1.30/volumesnapshots` of the corpus.
+/// go-yaml and libyaml accept it, and controller-gen wrote it: `addon-manager/release-1.30/volumesnapshots` of the corpus.
 #[test]
 fn quoted_text_needs_no_indentation() {
     let text = "a:\n  b: 'one\n  two\n\n  it''s\nfour'\n  c: \"x\n  y\\\n  z \\\" w\"\n  d: 1\n";

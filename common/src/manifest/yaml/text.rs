@@ -32,19 +32,19 @@ pub(super) fn text_of<'a>(section: &Section<'a>) -> Result<&'a str, YamlError> {
     Ok(text)
 }
 
-/// Line and column, from 1, behind the last character of a text.
+/// Line and column, from 1, after the last character of a text.
 fn end_of(text: &str) -> (usize, usize) {
     let line = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let last = text.rsplit('\n').next().unwrap_or_default();
     (line, last.chars().count() + 1)
 }
 
-/// [`is_control`] of ASCII, asked of every byte of a manifest.
+/// [`is_control`] for ASCII, called for every byte of a manifest.
 fn is_ascii_control(byte: u8) -> bool {
     byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r') || byte == 0x7f
 }
 
-/// Characters that YAML 1.1 does not let into a stream.
+/// Characters that YAML 1.1 does not allow in a stream.
 fn is_control(c: char) -> bool {
     match c {
         '\t' | '\n' | '\r' | '\u{85}' => false,

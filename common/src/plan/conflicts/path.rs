@@ -27,7 +27,7 @@ pub fn get<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
     Some(value)
 }
 
-/// Takes out the value at a path; whether it was there.
+/// Removes the value at a path; returns whether it existed.
 pub fn remove(object: &mut Value, field: &str) -> bool {
     let Some(mut places) = places(object, field) else {
         return false;
@@ -56,10 +56,10 @@ pub fn remove(object: &mut Value, field: &str) -> bool {
     }
 }
 
-/// Takes out the values at several paths, those below another one before it.
+/// Removes the values at several paths, those below another one first.
 ///
 /// # Errors
-/// The first path that nothing stands at.
+/// The first path without a value.
 pub fn remove_all<'f>(
     object: &mut Value,
     fields: impl IntoIterator<Item = &'f str>,
@@ -72,7 +72,7 @@ pub fn remove_all<'f>(
     }
 }
 
-/// The parts of `text` between separators that stand neither in brackets nor in quotes.
+/// The parts of `text` between separators that are neither in brackets nor in quotes.
 #[must_use]
 pub fn split(text: &str, separator: char) -> Vec<&str> {
     let (mut parts, mut begin) = (Vec::new(), 0);
@@ -153,7 +153,7 @@ fn selector(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Which item of a list is meant. A key that ours leaves out (a default of the schema, `protocol`) fits as well, where no
+/// Which item of a list is meant. A key that our item leaves out (a default of the schema, `protocol`) fits as well, where no
 /// item has it.
 fn position(items: &[Value], selector: &str) -> Option<usize> {
     if let Ok(index) = selector.parse() {

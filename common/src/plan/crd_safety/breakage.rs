@@ -1,4 +1,4 @@
-//! What the change of a definition does to the live objects: counted, named, and refused unless accepted.
+//! The effect of a changed definition on the live objects: counted, named, and refused unless accepted.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,17 +6,18 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Change, Comparison};
+use super::{Change, Comparison, Impossible};
+use crate::api::names::InstallationName;
 use crate::manifest::key::ObjectKey;
 use crate::plan::{InstallationPlan, Verb};
 use crate::values::mask::Mask;
 
 /// Objects that are named one by one.
 const NAMED: usize = 5;
-/// Harmless changes of one definition that are told one by one.
-const TOLD: usize = 3;
+/// Harmless changes of one definition that are listed one by one.
+const LISTED: usize = 3;
 
-/// What the change of one definition does to the live objects of its kind.
+/// The effect of a changed definition on the live objects of its kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Breakage {
@@ -24,19 +25,19 @@ pub struct Breakage {
     pub definition: ObjectKey,
     /// Kind of its objects.
     pub kind: String,
-    /// What the API server will refuse, with the way out: no flag accepts it.
-    pub impossible: Vec<String>,
-    /// Every change that breaks live objects, or may break those that were not read, in words.
+    /// What the API server will refuse, whatever the user accepts.
+    pub impossible: Vec<Impossible>,
+    /// Every change that breaks live objects, or may break those that were not read, as sentences.
     pub changes: Vec<String>,
     /// Objects that lose data.
     pub loses: Hurt,
     /// Objects that become invalid and lose nothing.
     pub invalid: Hurt,
-    /// Why live objects could not be read, where they could not: then it is not known what breaks.
+    /// Why live objects could not be read, if so: then it is not known what breaks.
     pub unseen: Option<String>,
 }
 
-/// Objects that are hurt.
+/// Affected objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hurt {
@@ -49,27 +50,25 @@ pub struct Hurt {
 /// Why a plan is not executed. Exit 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BreakageError {
-    /// The API server will refuse it: no flag helps.
-    #[error("the {operation} cannot be done: {reasons}\n  look:   {look}")]
+    /// The API server will refuse it.
+    #[error("the {} of {} cannot be done: {}", noun(*verb), installation.name, joined(reasons))]
     Impossible {
-        /// `upgrade of cert-manager`.
-        operation: String,
-        /// Definition and reason, a line each.
-        reasons: String,
-        /// The command that looks.
-        look: String,
+        /// The installation.
+        installation: InstallationName,
+        /// What was to be done with it.
+        verb: Verb,
+        /// Definitions and what the API server refuses to change in them.
+        reasons: Vec<(ObjectKey, Impossible)>,
     },
-    /// Live objects would break.
-    #[error("the {operation} would {harm}\n  look:   {look}\n  accept: {accept}")]
+    /// Live objects would break, which the user did not accept.
+    #[error("the {} of {} would {harm}", noun(*verb), installation.name)]
     Breaks {
-        /// `upgrade of cert-manager`.
-        operation: String,
+        /// The installation.
+        installation: InstallationName,
+        /// What was to be done with it.
+        verb: Verb,
         /// `lose data in 3 Certificates (default/web, default/api, shop/web)`.
         harm: String,
-        /// The command that looks.
-        look: String,
-        /// The command that accepts.
-        accept: String,
     },
 }
 
@@ -117,12 +116,12 @@ impl Scan {
         }
     }
 
-    /// There are more objects than were read: what they break by is not known.
+    /// There are more objects than were read: it is not known whether those break.
     pub fn there_are_more(&mut self) {
         self.more = true;
     }
 
-    /// The breakage where there is one, and warnings for all else. `unseen`: why objects could not be read.
+    /// The breakage, if there is one, and warnings for all else. `unseen`: why objects could not be read.
     #[must_use]
     pub fn finish(self, unseen: Option<String>) -> (Option<Breakage>, Vec<String>) {
         let definition = &self.comparison.definition;
@@ -141,9 +140,9 @@ impl Scan {
                 count => changes.push(format!("{change}, {}", self.counted(change, *count))),
             }
         }
-        let mut warnings = told(definition, harmless);
+        let mut warnings = first_lines(definition, harmless);
         let unjudged = self.comparison.unjudged.iter();
-        warnings.extend(told(
+        warnings.extend(first_lines(
             definition,
             unjudged
                 .map(|words| format!("{definition}: {words}"))
@@ -173,10 +172,11 @@ impl Breakage {
         !self.impossible.is_empty() || !self.changes.is_empty() || self.unseen.is_some()
     }
 
-    /// What to know before agreeing, a line each.
+    /// The changes that the user has to know, a line each.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let changes = self.impossible.iter().chain(&self.changes).cloned();
+        let impossible = self.impossible.iter().map(ToString::to_string);
+        let changes = impossible.chain(self.changes.iter().cloned());
         let unseen = self.unseen.iter();
         let unseen = unseen.map(|why| format!("whether live objects break cannot be seen: {why}"));
         changes
@@ -188,7 +188,8 @@ impl Breakage {
     /// The same with what comes from Secrets hidden.
     #[must_use]
     pub fn masked(mut self, mask: &Mask) -> Self {
-        let texts = self.impossible.iter_mut().chain(&mut self.changes);
+        let impossible = self.impossible.iter_mut().flat_map(Impossible::texts);
+        let texts = impossible.chain(&mut self.changes);
         for text in texts.chain(&mut self.unseen) {
             *text = mask.text(text);
         }
@@ -235,29 +236,21 @@ impl fmt::Display for Hurt {
 
 impl InstallationPlan {
     /// Whether the plan may be executed as far as definitions and their objects are concerned; `accepted` is
-    /// `--allow-crd-breakage`.
+    /// the user's choice to break live objects.
     ///
     /// # Errors
-    /// [`BreakageError`], with the commands that look and accept.
+    /// [`BreakageError`].
     pub fn check_breakages(&self, accepted: bool) -> Result<(), BreakageError> {
-        let name = &self.installation;
-        let (noun, verb) = match self.verb {
-            Verb::Install => ("installation", "install"),
-            Verb::Upgrade => ("upgrade", "upgrade"),
-            Verb::Uninstall => ("uninstallation", "uninstall"),
-        };
-        let operation = format!("{noun} of {}", name.name);
-        let look = format!("kubectl addons diff {} -n {}", name.name, name.namespace);
-        let impossible = self.breakages.iter().flat_map(|breakage| {
-            let reasons = breakage.impossible.iter();
-            reasons.map(|reason| format!("{}: {reason}", breakage.definition))
+        let reasons = self.breakages.iter().flat_map(|breakage| {
+            let reasons = breakage.impossible.iter().cloned();
+            reasons.map(|reason| (breakage.definition.clone(), reason))
         });
-        let impossible: Vec<String> = impossible.collect();
-        if !impossible.is_empty() {
+        let reasons: Vec<_> = reasons.collect();
+        if !reasons.is_empty() {
             return Err(BreakageError::Impossible {
-                operation,
-                reasons: impossible.join("; "),
-                look,
+                installation: self.installation.clone(),
+                verb: self.verb,
+                reasons,
             });
         }
         let harm: Vec<String> = self.breakages.iter().flat_map(Breakage::harm).collect();
@@ -265,21 +258,31 @@ impl InstallationPlan {
             return Ok(());
         }
         Err(BreakageError::Breaks {
-            operation,
+            installation: self.installation.clone(),
+            verb: self.verb,
             harm: harm.join(" and "),
-            look,
-            accept: format!(
-                "kubectl addons {verb} {} -n {} --allow-crd-breakage",
-                name.name, name.namespace
-            ),
         })
     }
 }
 
-/// The first few, and how many more there are.
-fn told(definition: &ObjectKey, mut lines: Vec<String>) -> Vec<String> {
-    let more = lines.len().saturating_sub(TOLD);
-    lines.truncate(TOLD);
+fn noun(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Install => "installation",
+        Verb::Upgrade => "upgrade",
+        Verb::Uninstall => "uninstallation",
+    }
+}
+
+fn joined(reasons: &[(ObjectKey, Impossible)]) -> String {
+    let reasons = reasons.iter();
+    let reasons = reasons.map(|(definition, reason)| format!("{definition}: {reason}"));
+    reasons.collect::<Vec<_>>().join("; ")
+}
+
+/// The first few lines, and how many more there are.
+fn first_lines(definition: &ObjectKey, mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(LISTED);
+    lines.truncate(LISTED);
     if more > 0 {
         let changes = if more == 1 { "change" } else { "changes" };
         lines.push(format!("{definition}: and {more} more such {changes}"));

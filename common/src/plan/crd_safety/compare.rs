@@ -9,11 +9,11 @@ use super::object::{Path, Segment};
 use super::rule::{self, Rule};
 use crate::plan::summary::brief;
 
-/// Schemas are not nested deeper: the API server's own limit is far below.
+/// The API server's own limit for nested schemas is far below.
 const DEEPEST: usize = 100;
-/// What every object has, whatever its schema says.
+/// Fields of every object, whatever its schema says.
 const IMPLICIT: [&str; 3] = ["apiVersion", "kind", "metadata"];
-/// Of a rule that is told.
+/// Longest rule that a message repeats.
 pub(super) const LONGEST_RULE: usize = 120;
 
 /// What was found, by place.
@@ -23,18 +23,18 @@ pub(super) struct Found {
     pub(super) unjudged: Vec<(Path, String)>,
 }
 
-/// Compares the schemas of whole objects. Without a live one everything was allowed.
+/// Compares the schemas of whole objects. Without a live schema everything was allowed.
 pub(super) fn compare(live: Option<&Value>, wanted: &Value) -> Found {
     let mut found = Found::default();
     found.node(live, wanted, &Path::default(), 0);
     found
 }
 
-/// What a schema says of fields that it does not name.
+/// How a schema treats fields that it does not name.
 enum Others<'a> {
     /// They are dropped.
     Dropped,
-    /// They may be anything.
+    /// They may have any value.
     Anything,
     /// They have to fit.
     Fit(&'a Value),
@@ -113,7 +113,7 @@ impl Found {
         let values = path.with(Segment::Values);
         match (old_others, new_others) {
             (Others::Dropped, _) | (_, Others::Anything) => {}
-            // Only objects have fields: a schema of a text drops nothing.
+            // Only objects have fields: a schema for text drops nothing.
             (_, Others::Dropped) if text(wanted, "type") == Some("object") => {
                 let named = new.keys().map(|name| (*name).to_owned());
                 let implicit = IMPLICIT.iter().filter(|_| is_whole);
@@ -127,7 +127,7 @@ impl Found {
         }
         let was_required: Vec<&str> = live.into_iter().flat_map(required).collect();
         for name in required(wanted).filter(|name| !was_required.contains(name)) {
-            // What has a default is filled in when the object is read.
+            // A missing field with a default is filled in when the object is read.
             let has_default = new
                 .get(name)
                 .is_some_and(|schema| schema.get("default").is_some());

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// One step from a value to what is in it.
+/// One step from a value to a value inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Segment {
     /// A named field.
@@ -32,12 +32,12 @@ impl Path {
         self.with(Segment::Field(name.to_owned()))
     }
 
-    /// Whether it is, or is in, a field of the root.
+    /// Whether it is a field of the root, or inside it.
     pub(super) fn is_under(&self, name: &str) -> bool {
         matches!(self.0.first(), Some(Segment::Field(first)) if first == name)
     }
 
-    /// What the field is in, and its name; `None` for the root, and for items and values.
+    /// The parent of the field, and its name; `None` for the root, and for items and values.
     pub(super) fn parent(&self) -> Option<(Self, &str)> {
         match self.0.split_last() {
             Some((Segment::Field(name), rest)) => Some((Self(rest.to_vec()), name)),
@@ -45,7 +45,7 @@ impl Path {
         }
     }
 
-    /// Whether one of the values at this place is such a one; a missing value is none.
+    /// Whether one of the values at this place fits; a missing value does not.
     pub(super) fn any(&self, object: &Value, is: &dyn Fn(&Value) -> bool) -> bool {
         any(object, &self.0, is)
     }

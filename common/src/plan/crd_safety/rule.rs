@@ -1,4 +1,4 @@
-//! What one keyword of a schema asks of a value, and whether an older one asked for it already.
+//! The demands of one keyword of a schema on a value, and whether an older schema made them already.
 
 use std::fmt;
 
@@ -51,7 +51,7 @@ enum Size {
     Fields,
 }
 
-/// Every rule of one schema, without those of what is in the value.
+/// Every rule of one schema, without those of nested schemas.
 pub(super) fn of(schema: &Value) -> Vec<Rule> {
     let flag = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(true);
     let number = |name: &str| schema.get(name).and_then(Value::as_f64);
@@ -117,7 +117,7 @@ pub(super) fn of(schema: &Value) -> Vec<Rule> {
         unique.map(Demand::Unique),
     );
     for word in ["allOf", "anyOf", "oneOf"] {
-        // Of int-or-string, anyOf only repeats what it is.
+        // In an int-or-string, anyOf only repeats the types.
         let schemas = list(word).filter(|_| !(is_either && word == "anyOf"));
         add(
             &[word],
@@ -132,7 +132,7 @@ pub(super) fn of(schema: &Value) -> Vec<Rule> {
     rules
 }
 
-/// Some keywords of a schema. What null may be is one of them: without it null is allowed.
+/// Some keywords of a schema, with `nullable`: without it null is allowed.
 fn only(schema: &Value, keywords: &[&str]) -> Value {
     let mut fields = Map::new();
     for keyword in keywords {
@@ -145,7 +145,7 @@ fn only(schema: &Value, keywords: &[&str]) -> Value {
     Value::Object(fields)
 }
 
-/// Formats that the API server checks; it passes over any other.
+/// Formats that the API server checks; it ignores any other.
 fn is_checked(format: &str) -> bool {
     matches!(
         format,
@@ -179,17 +179,17 @@ fn is_checked(format: &str) -> bool {
 }
 
 impl Rule {
-    /// Whether a value that obeys this rule obeys `other`, too.
+    /// Whether a value that fits this rule also fits `other`.
     pub(super) fn implies(&self, other: &Self) -> bool {
         self.demand.implies(&other.demand)
     }
 
-    /// Whether a value obeys; what [`Rule::is_judged`] denies is obeyed.
+    /// Whether a value fits; a rule that [`Rule::is_judged`] excludes always does.
     pub(super) fn holds(&self, value: &Value) -> bool {
         check::fits(&self.schema, value)
     }
 
-    /// Whether [`Rule::holds`] can tell.
+    /// Whether [`Rule::holds`] can judge it.
     pub(super) fn is_judged(&self) -> bool {
         match &self.demand {
             Demand::Format(format) => matches!(format.as_str(), "int32" | "int64"),
@@ -198,7 +198,7 @@ impl Rule {
         }
     }
 
-    /// Whether it says of which type a value is.
+    /// Whether it demands a type.
     pub(super) fn is_of_type(&self) -> bool {
         matches!(self.demand, Demand::Type { .. })
     }

@@ -29,7 +29,7 @@ fn object(properties: Value) -> Value {
     json!({"type": "object", "properties": properties})
 }
 
-/// Old and new schema of `spec`, a spec that breaks with the words, and one that does not.
+/// Old and new schema of `spec`, a spec that breaks with the message, and one that does not.
 #[test]
 fn changes_and_the_objects_they_break() {
     let field = |schema: Value| object(json!({"a": schema}));
@@ -41,21 +41,21 @@ fn changes_and_the_objects_they_break() {
             object(json!({})),
             json!({"a": "x"}),
             json!({"b": "x"}),
-            "field spec.a goes away, 1 live object sets it",
+            "field spec.a is removed, 1 live object sets it",
         ),
         (
             field(json!({"type": "array", "items": object(json!({"host": text}))})),
             field(json!({"type": "array", "items": object(json!({}))})),
             json!({"a": [{}, {"host": "x"}]}),
             json!({"a": [{}]}),
-            "field spec.a[*].host goes away, 1 live object sets it",
+            "field spec.a[*].host is removed, 1 live object sets it",
         ),
         (
             field(json!({"type": "object", "additionalProperties": object(json!({"x": text}))})),
             field(json!({"type": "object", "additionalProperties": object(json!({}))})),
             json!({"a": {"k": {"x": "1"}}}),
             json!({"a": {"k": {}}}),
-            "field spec.a[*].x goes away, 1 live object sets it",
+            "field spec.a[*].x is removed, 1 live object sets it",
         ),
         // Required.
         (
@@ -225,7 +225,7 @@ fn harmless_changes_are_none() {
 }
 
 #[test]
-fn a_status_is_written_anew_and_rules_of_cel_are_only_told() {
+fn changes_of_a_status_are_ignored_and_rules_of_cel_are_warnings() {
     let with_status = |status: Value| {
         let mut crd = one(json!({"type": "object"}));
         let version = &mut crd["spec"]["versions"][0];
@@ -257,13 +257,15 @@ fn what_the_api_server_never_changes() {
     let comparison = Comparison::of(&live, &cluster);
     assert!(
         comparison.impossible[0]
+            .to_string()
             .starts_with("spec.scope cannot change from Namespaced to Cluster; ")
     );
     let next = definition(json!([version("v2", true, json!({"type": "object"}))]));
     let comparison = Comparison::of(&live, &next);
     assert!(
         comparison.impossible[0]
-            .starts_with("version v1 goes away and objects may still be stored in it")
+            .to_string()
+            .starts_with("version v1 is removed and objects may still be stored in it")
     );
     assert!(comparison.unjudged.is_empty(), "said once");
 }
@@ -281,7 +283,7 @@ fn versions_are_compared_with_what_they_become() {
     let changes: Vec<String> = comparison.changes.iter().map(ToString::to_string).collect();
     assert_eq!(
         changes,
-        ["field spec.a goes away"],
+        ["field spec.a is removed"],
         "stored as v2, it is dropped"
     );
     assert_eq!(comparison.versions_to_read(), ["v1"]);
@@ -293,19 +295,19 @@ fn versions_are_compared_with_what_they_become() {
     wanted["spec"]["versions"] = json!([v1, v2]);
     assert_eq!(
         Comparison::of(&live, &wanted).unjudged,
-        ["version v1 is not served any more: who uses it has to change first"]
+        ["version v1 is not served any more: its users have to change first"]
     );
 }
 
-/// What was read is fine; what was not read is not known to be.
+/// Objects that were read are fine; others may break.
 #[test]
-fn what_nobody_has_read_may_break() {
+fn objects_that_were_not_read_may_break() {
     let old = object(json!({"a": {"type": "string"}, "b": {"type": "integer"}}));
     let new = object(json!({"b": {"type": "integer", "format": "int32", "maximum": 9}}));
     let scan = || Scan::new(Comparison::of(&one(old.clone()), &one(new.clone())));
     let fine = [till("fine", json!({"b": 9}))];
     let changes = [
-        "field spec.a goes away",
+        "field spec.a is removed",
         "field spec.b may be 9 at most",
         "field spec.b has to be of format int32",
     ];
@@ -357,7 +359,7 @@ fn the_refusal_counts_every_object_once() {
     assert_eq!(
         breakage.lines(),
         [
-            "CustomResourceDefinition tills.shop.example: field spec.a goes away, 6 live objects set it",
+            "CustomResourceDefinition tills.shop.example: field spec.a is removed, 6 live objects set it",
             "CustomResourceDefinition tills.shop.example: field spec.b may have 1 character at most, 7 live objects do not fit",
         ]
     );

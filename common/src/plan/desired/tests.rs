@@ -111,9 +111,7 @@ fn namespaces_and_marks() {
     }
     assert_eq!(
         desired.warnings,
-        [
-            "m.yaml:3: Namespace other stands in no namespace: metadata.namespace kube-system is left out"
-        ]
+        ["m.yaml:3: Namespace other is cluster-scoped: metadata.namespace kube-system is left out"]
     );
     assert_eq!(
         desired.namespaces(),
@@ -186,13 +184,13 @@ fn every_problem_at_once() {
         till_crd(),
     ]);
     let expected = [
-        "m.yaml:3: shop/ConfigMap a stands already at m.yaml:1, with other content; take one of them out",
+        "m.yaml:3: shop/ConfigMap a is already at m.yaml:1, with other content; remove one of them",
         "m.yaml:4: Ingress old: the cluster does not serve Ingress in extensions/v1beta1; \
          choose a version of the add-on that fits this Kubernetes version",
         "m.yaml:5: Deployment old: the cluster does not serve Deployment in apps/v1beta2; it is served as apps/v1",
         "m.yaml:6: Till front: the cluster does not serve Till in shop.example/v1beta1; it is served as shop.example/v1",
         "m.yaml:7: Issuer ca: the cluster does not serve Issuer in cert-manager.io/v1; its CustomResourceDefinition is \
-         neither in the cluster nor in the manifest: install the add-on that brings it first",
+         neither in the cluster nor in the manifest: install the add-on that defines it first",
         "m.yaml:8: TokenReview who: a TokenReview is a question to the API server and cannot be installed; \
          take it out of the manifest",
         "m.yaml:9: an object needs apiVersion, kind and metadata.name",

@@ -1,6 +1,6 @@
-//! What existing manifests say about order, in the words of four tools.
+//! Annotations of four tools that existing manifests use for order.
 //!
-//! | annotation | tool | what it does with a malformed value, and so do we |
+//! | annotation | tool | what the tool does with a malformed value, and we as well |
 //! |---|---|---|
 //! | `argocd.argoproj.io/sync-wave`, `argocd.argoproj.io/hook` | Argo CD | takes 0, or no hook: a warning |
 //! | `helm.sh/hook`, `helm.sh/hook-weight` | Helm | takes 0: a warning |
@@ -26,16 +26,16 @@ pub struct AnnotationError {
     pub annotation: String,
     /// Its value.
     pub value: String,
-    /// What is wrong, and what may stand there.
+    /// What is wrong, and which values are valid.
     pub problem: String,
 }
 
-/// What is to be said about the annotations of one object.
+/// The problems of one object's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remarks {
-    /// What has to be put right.
+    /// Errors.
     pub errors: Vec<AnnotationError>,
-    /// What is read otherwise than its author may think.
+    /// Warnings: the value has another effect than its author may expect.
     pub warnings: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ impl Wishes {
     }
 }
 
-/// Everything that is to be said about the annotations of an object.
+/// The problems of an object's annotations.
 #[must_use]
 pub fn remarks(key: &ObjectKey, object: &Value) -> Remarks {
     read(key, object)

@@ -1,5 +1,5 @@
-//! Who answers before who is called: Service and workloads before webhook configurations, APIServices, and the objects
-//! that a conversion webhook converts; what makes their certificates before them.
+//! Backends before what calls them: Service and workloads before webhook configurations, APIServices, and the objects
+//! that a conversion webhook converts. The sources of their certificates come before them.
 
 use std::collections::BTreeMap;
 
@@ -62,8 +62,8 @@ pub(super) fn backends(weak: &mut Weak<'_, '_>) {
 
 /// Objects with a backend, the nodes that need it, and its Services.
 ///
-/// A definition does not wait for its conversion webhook: the backend is started with the definitions there, and nothing is
-/// converted before an object of the kind is written. So the objects wait.
+/// A definition does not wait for its conversion webhook: the backend starts when the definitions exist, and nothing is
+/// converted before an object of the kind is written. So only the objects wait.
 fn called<'a>(weak: &Weak<'_, 'a>) -> Vec<(Item<'a>, Vec<NodeId>, Vec<Name<'a>>)> {
     let draft = &weak.draft;
     let mut called = Vec::new();
@@ -121,8 +121,8 @@ fn pods<'a>(weak: &Weak<'_, 'a>) -> BTreeMap<Name<'a>, Vec<NodeId>> {
     services.collect()
 }
 
-/// What cert-manager makes a webhook's certificate of: issuer → Certificate → its Secret's issuer or workload. Without these
-/// edges a configuration that judges everything would be put before what feeds it.
+/// The sources of a webhook's certificate with cert-manager: issuer → Certificate → its Secret's issuer or workload. Without these
+/// edges a configuration that matches everything would come before its own certificate.
 fn certificates(weak: &mut Weak<'_, '_>) {
     let certificates: Vec<_> = weak.draft.of_kind(CERT_MANAGER, "Certificate").collect();
     let mut made: BTreeMap<Name<'_>, NodeId> = BTreeMap::new();

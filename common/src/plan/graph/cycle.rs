@@ -9,7 +9,7 @@ use super::{Edge, Graph, Node, NodeId, Reason};
 /// Objects that wait for each other: one shortest cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// What goes first, and why the next one waits for it; the last is waited for by the first.
+    /// Objects, and why the next one waits for each; the first waits for the last.
     pub steps: Vec<(Node, Reason)>,
 }
 
@@ -45,7 +45,7 @@ impl Cycle {
 }
 
 impl Cycle {
-    /// What may be changed: the first kind of order in the cycle that is written in a manifest, and the objects around it.
+    /// What may be changed: the first order of the cycle that comes from a manifest, and the objects around it.
     fn way_out(&self) -> Option<String> {
         let mut reasons = self.steps.iter().map(|(_, reason)| *reason);
         let (reason, written) = reasons.find_map(|reason| Some((reason, reason.written()?)))?;

@@ -1,4 +1,4 @@
-//! A graph in the making: nodes in their order, found by key, kind and namespace, and the edges so far.
+//! A graph while it is built: nodes in their order, found by key, kind and namespace, and the edges so far.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -120,7 +120,7 @@ impl<'a> Draft<'a> {
         self.items.iter().copied().enumerate()
     }
 
-    /// The parts in an order that does not depend on how they were given.
+    /// The parts in an order that does not depend on their order in the command.
     pub fn parts_by_name(&self) -> Vec<usize> {
         let mut parts: Vec<usize> = (0..self.parts.len()).collect();
         parts.sort_by_key(|part| self.parts.get(*part).map(|part| part.name));
@@ -133,7 +133,7 @@ impl<'a> Draft<'a> {
         self.items.len() + self.gates.len() - 1
     }
 
-    /// A new edge; nothing waits for itself.
+    /// Adds an edge, except from a node to itself.
     pub fn edge(&mut self, from: NodeId, to: NodeId, until: Until, reason: Reason) {
         if from != to {
             self.edges.push(Edge {
@@ -145,7 +145,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Every one of `from` before every one of `to`, over a gate where that saves edges. No node stands on both sides.
+    /// Puts every one of `from` before every one of `to`, over a gate where that saves edges. No node is on both sides.
     pub fn connect(
         &mut self,
         from: &[NodeId],
@@ -183,7 +183,7 @@ impl<'a> Draft<'a> {
 
     /// The graph.
     pub fn finish(mut self) -> Result<Graph, Cycle> {
-        self.settle();
+        self.sort_edges();
         let objects = self.items.iter().map(|item| Node::Object {
             part: item.part,
             key: item.key.clone(),
@@ -200,9 +200,9 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Sorts the edges. Where one says no more than another between the same nodes, it goes: `Ready` includes `Applied`,
+    /// Sorts the edges, and removes those that another one between the same nodes implies: `Ready` includes `Applied`,
     /// but not `Served`, which holds also where readiness is not waited for.
-    pub fn settle(&mut self) {
+    pub fn sort_edges(&mut self) {
         self.edges.sort();
         let strong: HashSet<(NodeId, NodeId)> = self
             .edges

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::cycle::topological;
 use super::{Edge, Graph, Node, NodeId};
 
-/// Up to so many nodes, an edge is left out where the others say the same: it costs nodes × edges.
+/// Up to this many nodes, edges that follow from others are left out: that costs nodes × edges.
 const REDUCED: usize = 2000;
 
 /// The graph in Graphviz' DOT: a cluster an add-on, gates as diamonds, edges labelled with their reason. `names` are those
@@ -101,7 +101,7 @@ fn quote_mermaid(text: &str) -> String {
     quoted
 }
 
-/// The edges that are drawn: one between two nodes, and none that a longer way says too.
+/// The edges to draw: one between two nodes, and none that a longer path implies.
 fn shown(graph: &Graph) -> Vec<&Edge> {
     let mut edges: Vec<&Edge> = graph.edges.iter().collect();
     edges.dedup_by_key(|edge| (edge.from, edge.to));
@@ -118,7 +118,7 @@ fn shown(graph: &Graph) -> Vec<&Edge> {
     let place = |node: NodeId| place.get(node).copied().unwrap_or_default();
     let mut redundant: HashSet<(NodeId, NodeId)> = HashSet::new();
     for node in 0..graph.nodes.len() {
-        // The nearest first: what they lead to needs no edge of its own.
+        // The nearest first: what is reached through them needs no edge of its own.
         let mut next: Vec<NodeId> = graph.leads_to(node).iter().map(|edge| edge.to).collect();
         next.sort_by_key(|node| place(*node));
         next.dedup();

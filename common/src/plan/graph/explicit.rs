@@ -6,7 +6,7 @@ use super::annotations::Wishes;
 use super::draft::Draft;
 use super::{NodeId, Reason, Until};
 
-/// Named → object. One that is not of this command is not waited for: it is there already, or it is not ours to bring.
+/// Named → object. An object that is not part of the command is not waited for: it exists already, or is not ours to create.
 pub(super) fn depends_on(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
     for (id, wishes) in wishes {
         for key in &wishes.after {
@@ -43,7 +43,7 @@ pub(super) fn change_rules(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wish
             true => format!("what comes before change group {group} of {name} is ready"),
             false => format!("change group {group} of {name} is ready"),
         };
-        // Who is a member itself goes around the gate, which it would wait for on both sides.
+        // A member that waits for its own group avoids the gate, which it would wait for on both sides.
         let (inside, outside): (Vec<NodeId>, Vec<NodeId>) =
             holders.iter().partition(|id| members.contains(id));
         let members: Vec<NodeId> = members.iter().copied().collect();

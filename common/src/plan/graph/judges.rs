@@ -1,4 +1,4 @@
-//! Who is asked before what it is asked about: webhook configurations before the objects that their rules match, APIServices
+//! Admission before the objects that it concerns: webhook configurations before the objects that their rules match, APIServices
 //! before the objects of their group.
 
 use serde_json::Value;
@@ -37,8 +37,8 @@ pub(super) fn api_services(weak: &mut Weak<'_, '_>) {
     }
 }
 
-/// Webhook configuration → objects that it judges. A validating webhook that may be ignored gives no order: without it the object
-/// is accepted all the same; a mutating one would not have mutated it.
+/// Webhook configuration → objects that it matches. A validating webhook with failure policy Ignore gives no order: without it the
+/// object is accepted as well; a mutating one would not have mutated it.
 pub(super) fn judges(weak: &mut Weak<'_, '_>) {
     for kind in [
         "MutatingWebhookConfiguration",
@@ -84,7 +84,7 @@ struct Rule<'a> {
     scope: &'a str,
 }
 
-/// What a rule is asked about.
+/// What a rule is compared with.
 struct Request<'a> {
     group: &'a str,
     version: &'a str,
@@ -123,12 +123,12 @@ impl<'a> Webhook<'a> {
         }
     }
 
-    /// Whether an object, or the pods that it runs, come before this webhook.
+    /// Whether an object, or its pods, come before this webhook.
     ///
-    /// Definitions and namespaces never wait for a judge, nor do the accounts, roles and settings of
+    /// Definitions and namespaces never wait for a webhook, nor do the accounts, roles and settings of
     /// the configuration's own add-on: its backend may read them without naming them, and would never be ready. Its
-    /// workloads wait only where the selectors leave no doubt, for the same reason. What Kubernetes itself runs on in
-    /// kube-system waits for no judge either: that one runs on it. (In kops' many-addons, the load balancer's webhook judges
+    /// workloads wait only where the selectors match beyond doubt, for the same reason. Objects of Kubernetes itself in
+    /// kube-system wait for no webhook either: its backend needs them. (In kops' many-addons, the load balancer's webhook matches
     /// every Service: the cluster's DNS would wait for a controller that asks it for addresses.)
     fn judges(&self, item: &Item<'a>, configuration: &Item<'_>, draft: &Draft<'a>) -> bool {
         let own = item.part == configuration.part;
@@ -177,7 +177,7 @@ impl<'a> Webhook<'a> {
         })
     }
 
-    /// Whether the namespace of an object is selected: its name is known, of its labels those that the set itself gives it.
+    /// Whether the namespace of an object is selected: its name is known, and the labels that the set itself gives it.
     fn in_namespace(&self, namespace: Option<&str>, draft: &Draft<'a>) -> Verdict {
         let Some(name) = namespace else {
             return Verdict::Yes;

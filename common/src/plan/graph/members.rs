@@ -1,5 +1,5 @@
-//! What has to be there before anything of it can be: a definition before the objects of its kind, a namespace before
-//! its members.
+//! Containers before their members: a definition before the objects of its kind, a namespace before
+//! its objects.
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use super::template::workloads;
 use super::weak::Weak;
 use super::{NodeId, Reason, Until};
 
-/// Policy → workloads of its namespace: a pod that is older than its policy was never judged by it.
+/// Policy → workloads of its namespace: a pod that is older than its policy was never checked by it.
 pub(super) fn policies(weak: &mut Weak<'_, '_>) {
     let kinds = [
         ("", "ResourceQuota"),

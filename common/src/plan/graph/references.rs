@@ -1,4 +1,4 @@
-//! What an object names has to be there before it: else pods wait for a mount, and what selects by a class is not seen.
+//! References: what an object names comes before it. Otherwise pods wait for a mount, and objects of an unknown class are ignored.
 
 use serde_json::Value;
 
@@ -153,7 +153,7 @@ fn of_template<'a>(template: &Template<'a>, named: &mut Vec<Named<'a>>) {
     }
 }
 
-/// What a HorizontalPodAutoscaler scales; never another one, for they could scale each other.
+/// The scale target of a HorizontalPodAutoscaler; never another autoscaler, for they could scale each other.
 fn scale_target(draft: &Draft<'_>, item: &Item<'_>) -> Option<NodeId> {
     let autoscaler = ("autoscaling", "HorizontalPodAutoscaler");
     if (item.key.group.as_str(), item.key.kind.as_str()) != autoscaler {

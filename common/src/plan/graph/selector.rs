@@ -9,13 +9,13 @@ use super::template::{list, text};
 pub(super) enum Label<'a> {
     /// It has this value.
     Value(&'a str),
-    /// It is not there.
+    /// It is missing.
     Missing,
-    /// Nobody knows.
+    /// It is not known.
     Unknown,
 }
 
-/// Whether a selector selects.
+/// The result of a selector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     /// It does not.
@@ -40,7 +40,7 @@ struct Requirement<'a> {
 }
 
 impl<'a> Selector<'a> {
-    /// Of a field that may be missing.
+    /// From a field that may be missing.
     pub fn new(selector: Option<&'a Value>) -> Self {
         let Some(selector) = selector else {
             return Self::default();

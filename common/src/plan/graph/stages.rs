@@ -60,10 +60,10 @@ pub(super) fn stages(draft: &mut Draft<'_>, wishes: &BTreeMap<NodeId, Wishes>) {
     }
 }
 
-/// The place of every object. One without a place comes along with the first that needs it: Argo CD does so with namespaces
+/// The place of every object. One without a place comes with the first object that needs it: Argo CD does so with namespaces
 /// and definitions, and what a hook names would else wait for the hook.
 fn places(draft: &mut Draft<'_>, said: &BTreeMap<NodeId, Stage>) -> Vec<Option<Place>> {
-    draft.settle();
+    draft.sort_edges();
     let count = draft.count();
     let mut places: Vec<Option<Place>> = (0..count)
         .map(|id| match said.get(&id) {

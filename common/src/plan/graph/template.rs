@@ -17,7 +17,7 @@ pub(super) struct Template<'a> {
 }
 
 impl<'a> Template<'a> {
-    /// Of an object; `None` where it runs no pods.
+    /// The pods of an object; `None` where it runs none.
     pub fn of(item: &Item<'a>) -> Option<Self> {
         let holder = match (item.key.group.as_str(), item.key.kind.as_str()) {
             ("", "Pod") => item.object,

@@ -95,7 +95,7 @@ fn annotated(kind: &str, name: &str, annotations: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn what_goes_before_another_add_on_is_told_with_its_reasons() {
+fn parts_before_another_are_listed_with_reasons() {
     let definition = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: tills.shop.example}, \
          spec: {group: shop.example, names: {kind: Till, plural: tills}, versions: [{name: v1, served: true}]}}";
     let till = format!(

@@ -1,11 +1,11 @@
-//! Orders that give way: what works better in this order, and is dropped where it would close a cycle.
+//! Soft edges: they improve the order, and are dropped where they would close a cycle.
 
 use std::collections::HashSet;
 
 use super::draft::Draft;
 use super::{NodeId, Reason, Until};
 
-/// A draft whose firm edges are all there. Every edge added here leaves it without a new cycle.
+/// A draft with all its hard edges. Every edge added here leaves it without a new cycle.
 #[derive(Debug)]
 pub(super) struct Weak<'d, 'a> {
     /// The graph so far.
@@ -21,7 +21,7 @@ struct Neighbours {
 }
 
 impl<'d, 'a> Weak<'d, 'a> {
-    /// Over the firm edges.
+    /// Over the hard edges.
     pub fn new(draft: &'d mut Draft<'a>) -> Self {
         Self {
             draft,

@@ -16,7 +16,7 @@ use ObjectState::{Owned, Planned, Preexisting, Retained};
 mod applying;
 mod pruning;
 
-/// Everything that a plan is made of, for one installation `kubectl-addons/till` that goes to `shop`.
+/// The inputs of a plan, for one installation `kubectl-addons/till` with target namespace `shop`.
 struct World {
     name: InstallationName,
     desired: Desired,

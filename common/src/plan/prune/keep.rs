@@ -1,4 +1,4 @@
-//! Marks on live objects that say that they may not be deleted, ours and those of other tools.
+//! Marks on live objects that forbid their deletion, ours and those of other tools.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ const MARKS: [(&str, &str); 6] = [
     ("cli-utils.sigs.k8s.io/on-remove", "keep"),
     ("kapp.k14s.io/delete-strategy", "orphan"),
 ];
-/// Argo CD's annotation, whose value is a list, and what keeps an object in it. Who wants to be asked first is not asked here:
-/// what `confirm` holds stays, too.
+/// Argo CD's annotation, whose value is a list, and the items that keep an object. `confirm` asks the user first, which is not
+/// possible here: it keeps the object, too.
 const ARGO: &str = "argocd.argoproj.io/sync-options";
 const ARGO_OPTIONS: [&str; 4] = [
     "Prune=false",

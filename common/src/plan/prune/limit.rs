@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// From how many objects on a set is protected against being pruned mostly or wholly.
+/// Sets of at least this many objects are protected against being pruned mostly or wholly.
 const PROTECTED_FROM: usize = 10;
 
 /// A share of the installed objects, in percent: more of them are pruned only when accepted.
@@ -12,7 +12,7 @@ const PROTECTED_FROM: usize = 10;
 pub struct PruneLimit(u8);
 
 impl PruneLimit {
-    /// Everything may go.
+    /// Everything may be pruned.
     pub const ALL: Self = Self(100);
 
     /// A share; `None` beyond 100 %.

@@ -1,4 +1,4 @@
-//! Why add-ons cannot be installed together with what is there, and the way out of it.
+//! Why add-ons cannot be installed beside the installed ones.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub enum Problem {
         /// What is wrong.
         problem: String,
     },
-    /// Nothing that is there, or comes with the command, is what is required.
+    /// Neither an installed add-on nor one of the command meets the requirement.
     Unmet {
         /// The add-on that requires, and its version.
         addon: String,
@@ -34,7 +34,7 @@ pub enum Problem {
         requires: String,
         /// In which versions, as written.
         constraint: Option<String>,
-        /// Versions that are there and do not match; empty: the add-on is missing.
+        /// Installed versions, and those of the command, that do not match; empty: the add-on is missing.
         there: Vec<String>,
         /// The newest version of the catalogues that matches.
         fitting: Option<String>,
@@ -95,7 +95,7 @@ impl fmt::Display for Problem {
                 requires,
                 constraint,
                 there,
-                fitting,
+                ..
             } => {
                 write!(f, "{addon} requires {requires}")?;
                 if let Some(constraint) = constraint {
@@ -109,24 +109,9 @@ impl fmt::Display for Problem {
                         version => version,
                     });
                     let there: Vec<&str> = there.collect();
-                    write!(f, ", and {} is there", there.join(", "))?;
+                    write!(f, ", found {}", there.join(", "))?;
                 }
-                let verb = if there.is_empty() {
-                    "install"
-                } else {
-                    "upgrade"
-                };
-                write!(f, "\n  look:   kubectl addons show {requires}\n  accept: ")?;
-                match fitting {
-                    Some(fitting) => write!(
-                        f,
-                        "kubectl addons {verb} {requires}@{fitting}, or name it in the same command"
-                    ),
-                    None => write!(
-                        f,
-                        "none: no catalogue has a version of {requires} that fits"
-                    ),
-                }
+                Ok(())
             }
             Self::Cycle { names } => {
                 f.write_str("these add-ons require each other: ")?;
@@ -134,7 +119,10 @@ impl fmt::Display for Problem {
                     write!(f, "{name} → ")?;
                 }
                 let first = names.first().map_or("", String::as_str);
-                write!(f, "{first}; take one of the requires out of the catalogue")
+                write!(
+                    f,
+                    "{first}; remove one of these requirements from the catalogue"
+                )
             }
         }
     }

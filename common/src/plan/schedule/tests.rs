@@ -84,7 +84,7 @@ fn without_waiting_applied_is_enough_but_for_definitions() {
 }
 
 #[test]
-fn nobody_watches_for_what_needs_no_request() {
+fn nothing_is_watched_without_a_request() {
     let names = "abc";
     let graph = graph(names, &[('a', Until::Ready, 'b'), ('b', Until::Ready, 'c')]);
     let mut schedule = Schedule::new(&graph, 1, true, |node| node == 1);

@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 use crate::nearest::nearest;
 pub(in crate::plan) use scalar::compile;
 
-/// How deep objects are judged: the YAML reader stops before that.
+/// How deep objects are judged; the YAML reader stops earlier.
 const DEEPEST: usize = 128;
-/// How many values are judged in one object, again for every alternative; what is behind is left to the API server.
+/// How many values are judged in one object, again for every alternative; the rest is left to the API server.
 const MOST_VALUES: usize = 500_000;
-/// How many findings one object can have: a wrong list of thousands says the same thousands of times.
+/// How many findings one object can have: a wrong list of thousands repeats the same finding.
 const MOST: usize = 100;
 
 /// Fields of an object of the cluster that every definition has.
@@ -30,7 +30,7 @@ pub(super) enum Finding {
         /// What is wrong with it.
         message: String,
     },
-    /// It would take it; the user should know.
+    /// The API server would accept it; the user should know.
     Note(String),
 }
 
@@ -48,9 +48,9 @@ pub(super) struct Check<'a> {
 /// Where a schema stands.
 #[derive(Clone, Copy)]
 struct Level<'a> {
-    /// What is judged by.
+    /// The schemas to judge by.
     schema: &'a Value,
-    /// The structural schema of the same field, which alone knows defaults; inside `anyOf` and the like it is another one.
+    /// The structural schema of the same field, which alone has defaults; inside `anyOf` and the like it is another one.
     base: &'a Value,
     /// Whether `schema` is the structural one.
     structural: bool,
@@ -69,7 +69,7 @@ pub(super) fn has_rules(schema: &Value) -> bool {
     }
 }
 
-/// Whether a value fits a schema, as far as can be told here.
+/// Whether a value fits a schema, as far as it can be judged here.
 pub(in crate::plan) fn fits(schema: &Value, value: &Value) -> bool {
     let level = Level {
         schema,
@@ -81,7 +81,7 @@ pub(in crate::plan) fn fits(schema: &Value, value: &Value) -> bool {
 }
 
 impl<'a> Check<'a> {
-    /// What the schema of a definition says of an object; apiVersion, kind and metadata are the API server's own.
+    /// Judges an object by the schema of its definition; apiVersion, kind and metadata are left to the API server.
     pub(super) fn root(schema: &'a Value, object: &'a Value) -> Vec<Finding> {
         let mut check = Self::default();
         let level = Level {
@@ -172,7 +172,7 @@ impl<'a> Check<'a> {
                 let additional = base.get("additionalProperties");
                 property(base, name).or(additional).unwrap_or(sub)
             };
-            // Dropped, or replaced by its default, before anybody judges it.
+            // Dropped, or replaced by its default, before it is judged.
             if value.is_null() && !is(base_sub, "nullable") {
                 continue;
             }
@@ -272,7 +272,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Whether a value fits; nothing of it is told.
+    /// Whether a value fits; its findings are dropped.
     fn fits(&mut self, level: Level<'a>, value: &'a Value) -> bool {
         let told = std::mem::take(&mut self.findings);
         self.value(level, value);

@@ -275,7 +275,7 @@ fn what_a_schema_says() {
 }
 
 #[test]
-fn unknown_fields_are_told_and_stop_nothing() {
+fn unknown_fields_are_only_warnings() {
     let schema = json!({"type": "object", "properties": {"replicas": {"type": "integer"},
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}});
     let (problems, notes) = judge(schema, json!({"replica": 1, "free": {"x": {"y": 1}}}));
@@ -303,7 +303,7 @@ fn what_is_not_judged_here_is_said() {
     );
 }
 
-/// Another add-on of the command may bring the definition, and every problem is told, with its place.
+/// Another add-on of the command may contain the definition, and every problem is reported, with its place.
 #[test]
 fn across_manifests_and_all_at_once() {
     let schema = json!({"type": "object", "required": ["spec"], "properties": {"spec": {"type": "object",

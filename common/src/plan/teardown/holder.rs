@@ -1,7 +1,7 @@
-//! Who holds an object that is being deleted: the likely controller behind a finalizer, and whether it still runs.
+//! What holds an object that is being deleted: the likely controller behind a finalizer, and whether it still runs.
 //!
-//! The evidence, best first: the field manager that wrote the finalizer, what stands behind the slash of its name, the labels
-//! of its domain. It is evidence and no proof, so the words say "likely", and nothing is ever taken off by ourselves.
+//! The evidence, best first: the field manager that wrote the finalizer, the part of its name after the slash, the labels
+//! of its domain. It is evidence, not proof, so messages say "likely", and we never remove a finalizer ourselves.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::api::names::CLIENT;
 
-/// Words that tell nothing about whose a finalizer or a manager is.
+/// Words that do not identify a finalizer or a manager.
 const ANYBODYS: [&str; 12] = [
     "manager",
     "controller",
@@ -24,9 +24,9 @@ const ANYBODYS: [&str; 12] = [
     "x-k8s",
     "go-http-client",
 ];
-/// Shorter words are in others by accident.
+/// Shorter words are part of others by accident.
 const SHORTEST: usize = 4;
-/// Labels that name what a workload is of.
+/// Labels that name the application of a workload.
 const NAMES: [&str; 5] = [
     "app.kubernetes.io/name",
     "app.kubernetes.io/part-of",
@@ -42,12 +42,12 @@ pub struct Workload {
     namespace: String,
     name: String,
     is_ready: bool,
-    /// What it is called anywhere.
+    /// Its names.
     words: Vec<String>,
 }
 
 impl Workload {
-    /// Of a Deployment, StatefulSet or DaemonSet; `None` without a name.
+    /// From a Deployment, StatefulSet or DaemonSet; `None` without a name.
     #[must_use]
     pub fn of(kind: &'static str, object: &Value) -> Option<Self> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
@@ -108,8 +108,8 @@ struct Clue {
     weight: u32,
 }
 
-/// `held by finalizer certificates.example/cleanup, set by cert-controller; Deployment shop/cert-controller, which likely takes
-/// it off, has no ready pods: …`. `object` is the live object, with its managedFields.
+/// `held by finalizer certificates.example/cleanup, set by cert-controller; Deployment shop/cert-controller, which likely removes
+/// it, has no ready pods: …`. `object` is the live object, with its managedFields.
 #[must_use]
 pub fn words(object: &Value, finalizers: &[String], workloads: &[Workload]) -> String {
     let held = finalizers.iter().map(|finalizer| {
@@ -128,12 +128,12 @@ fn way_out(owner: Option<&Workload>) -> String {
         Some(owner) if owner.is_ready => {
             let kind = owner.kind.to_lowercase();
             format!(
-                "{owner}, which likely takes it off, runs; why it does not: kubectl logs -n {} {kind}/{}",
+                "{owner}, which likely removes it, is running; see why it does not: kubectl logs -n {} {kind}/{}",
                 owner.namespace, owner.name
             )
         }
         Some(owner) => format!(
-            "{owner}, which likely takes it off, has no ready pods: start it, then run this again"
+            "{owner}, which likely removes it, has no ready pods: start it, then run this again"
         ),
         None => "nothing in the cluster looks like its controller: install that again; only if nothing is left to clean up, \
                  take the finalizer off with kubectl edit"
@@ -170,13 +170,13 @@ fn likely<'a>(
 
 fn clues(finalizer: &str, manager: Option<&str>) -> Vec<Clue> {
     let (domain, path) = finalizer.split_once('/').unwrap_or((finalizer, ""));
-    // Of a domain, all but the last label can be a name: cert-manager.io, finalizers.longhorn.io.
+    // Every label of a domain but the last can be a name: cert-manager.io, finalizers.longhorn.io.
     let labels = domain
         .rsplit_once('.')
         .map_or("", |(labels, _)| labels)
         .split('.');
     let manager = manager.filter(|manager| {
-        // Who wrote it by hand, or applied it with the manifest, does not take it off.
+        // A manager that wrote it by hand, or applied it with the manifest, does not remove it.
         !manager.starts_with("kubectl") && !manager.starts_with(CLIENT)
     });
     let words = manager.map(|word| (word, 4));
@@ -232,12 +232,12 @@ mod tests {
             (
                 "certificates.example/cleanup",
                 "cert-controller",
-                "set by cert-controller; Deployment shop/cert-controller, which likely takes it off, has no ready pods: start it",
+                "set by cert-controller; Deployment shop/cert-controller, which likely removes it, has no ready pods: start it",
             ),
             (
                 "longhorn.io",
                 "Go-http-client",
-                "Deployment storage/driver, which likely takes it off, runs; why it does not: kubectl logs -n storage deployment/driver",
+                "Deployment storage/driver, which likely removes it, is running; see why it does not: kubectl logs -n storage deployment/driver",
             ),
             (
                 "postgres-operator.example.com/finalizer",

@@ -1,4 +1,4 @@
-//! What keeps pods.
+//! Blockers of pods.
 
 use serde_json::json;
 

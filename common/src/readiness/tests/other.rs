@@ -119,8 +119,8 @@ fn with(conditions: &[(&str, &str)]) -> Value {
     json!({"status": {"conditions": conditions}})
 }
 
-/// What kops says of other objects, where an object that is not healthy waits. Its rows on Deployments stand in
-/// `workload`; a row that kstatus judges otherwise says so.
+/// Verdicts of kops on other objects, where an object that is not healthy waits. Its rows on Deployments are in
+/// `workload`; a row that kstatus judges differently says so.
 #[test]
 fn conditions_that_kops_judges() {
     let gateway = "gateway.networking.k8s.io/Gateway";
@@ -236,7 +236,7 @@ fn conditions_that_others_judge() {
             Current,
             "ready",
         ),
-        // A budget that allows nothing is kept, not broken.
+        // A budget that allows no disruption is working, not broken.
         (
             pdb,
             json!({"status": {"observedGeneration": 2, "conditions": [c("DisruptionAllowed", "False", "R", "")]}}),

@@ -126,7 +126,7 @@ fn jobs_that_go_by_themselves() {
             json!({"spec": {"ttlSecondsAfterFinished": ttl}, "status": status}),
         )
     };
-    let not_there = "it is not there";
+    let not_there = "it does not exist";
     let by_itself = "gone after its ttlSecondsAfterFinished";
     for (last, is_final, status, message) in [
         (job(json!(0), ended("Complete")), true, Current, "completed"),
@@ -174,7 +174,7 @@ fn jobs_that_go_by_themselves() {
 }
 
 #[test]
-fn jobs_that_nobody_saw() {
+fn jobs_that_were_never_observed() {
     let event = |component: &str, reason: &str, time: &str| json!({"reason": reason, "message": "m", "source": {"component": component}, "lastTimestamp": time});
     let of =
         |events: &[Value]| ended_by_events(events).map(|verdict| (verdict.status, verdict.message));
@@ -192,7 +192,7 @@ fn jobs_that_nobody_saw() {
     assert_eq!(of(&[started.clone(), completed.clone()]), done);
     let failure = Some((Failed, "failed: BackoffLimitExceeded, m".to_owned()));
     assert_eq!(of(&[failed, completed.clone(), other]), failure);
-    // Begun again since.
+    // Started again since.
     let again = event("job-controller", "SuccessfulCreate", "2026-01-01T00:01:00Z");
     assert_eq!(of(&[completed, again]), None);
 }

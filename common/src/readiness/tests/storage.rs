@@ -39,7 +39,7 @@ fn class(name: &str, mode: &str, made: &str, annotation: &str) -> Value {
     })
 }
 
-/// Such a claim is bound only when a pod uses it: nothing is wrong with it before.
+/// Such a claim is bound only when a pod uses it, which is not a problem.
 #[test]
 fn a_claim_waits_for_its_first_consumer_where_its_class_says_so() {
     const DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";

@@ -19,7 +19,7 @@ fn calls(service: &str, bundle: &str) -> Value {
 
 /// A webhook without an endpoint blocks whatever it judges.
 #[test]
-fn somebody_has_to_answer() {
+fn a_webhook_needs_an_endpoint() {
     let ready = json!([{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}]);
     let unready = json!([{"addresses": ["10.0.0.1"], "conditions": {"ready": false}}]);
     let untold = json!([{"addresses": ["10.0.0.1"]}]);
@@ -70,7 +70,7 @@ fn somebody_has_to_answer() {
             };
             check_in(&kind, json!({"webhooks": webhooks}), &ctx, status, &message);
         }
-        // Who may not read endpoints waits for the certificate only.
+        // Without the right to read endpoints only the certificate is waited for.
         check(
             &kind,
             json!({"webhooks": [calls("b", "x")]}),

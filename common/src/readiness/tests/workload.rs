@@ -94,7 +94,7 @@ fn deployments() {
     check(kind, json!({"spec": {}}), InProgress, "0/1 ready");
 }
 
-/// What kops says of these Deployments, with the counts that kops does not look at.
+/// Verdicts of kops on these Deployments, with the counts that kops ignores.
 #[test]
 fn deployments_that_kops_judges() {
     let kind = "apps/Deployment";
@@ -119,14 +119,14 @@ fn deployments_that_kops_judges() {
         InProgress,
         "1/1 ready, R",
     );
-    // kops: healthy. kstatus wins: what is not known to be available is waited for.
+    // kops: healthy. kstatus wins: unknown availability is waited for.
     check(
         kind,
         with(&[("Available", "Unknown")]),
         InProgress,
         "waiting: R",
     );
-    // kops: healthy, kstatus: in progress. Ours (semantics 17): the next pod cannot be made either, and nothing else would say so.
+    // kops: healthy, kstatus: in progress. Ours (semantics 17): the next pod cannot be created either, and nothing else would show it.
     check(kind, with(&[("ReplicaFailure", "True")]), Failed, "R");
     check(
         kind,

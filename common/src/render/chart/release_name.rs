@@ -1,26 +1,26 @@
-//! The name of a chart's release: names of objects are made of it, so it never changes.
+//! The name of a chart's release: names of objects contain it, so it never changes.
 
 use crate::api::names::{hex_prefix, is_object_name};
 
-/// Longest name that helm takes: charts append to it, and many names end at 63.
+/// Longest name that helm accepts: charts append to it, and many names end at 63.
 pub const MAX_LENGTH: usize = 53;
-/// Digits of the hash that stands for the rest of a longer name (KKP cuts the same way).
+/// Digits of the hash that replaces the rest of a longer name (KKP cuts the same way).
 const HASH: usize = 9;
 
 /// A name that helm would refuse.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "template.helm.releaseName {name:?} is no name of a release: {MAX_LENGTH} lower-case letters, digits, - and . at the most"
+    "template.helm.releaseName {name:?} is not a valid release name: at most {MAX_LENGTH} lower-case letters, digits, - and ."
 )]
 pub struct ReleaseNameError {
-    /// As the catalogue says.
+    /// As the catalogue has it.
     pub name: String,
 }
 
 /// The name that the catalogue sets, else that of the installation, cut where it is too long.
 ///
 /// # Errors
-/// A name of the catalogue that helm would refuse: to cut it would give another name than the one that was asked for.
+/// A name of the catalogue that helm would refuse: a cut name would differ from the requested one.
 pub fn release_name(set: Option<&str>, installation: &str) -> Result<String, ReleaseNameError> {
     match set {
         Some(name) if name.len() <= MAX_LENGTH && is_object_name(name) => Ok(name.to_owned()),

@@ -60,7 +60,7 @@ fn what_is_no_chart_says_what_it_lacks() {
         ),
         (
             &[("Chart.yaml", "name: ../web\nversion: 1.0.0\n")],
-            "Chart.yaml: \"../web\" is no name: it names a folder",
+            "Chart.yaml: \"../web\" is not a valid name: it is a path",
         ),
         (
             &[("Chart.yaml", "name: [web\n")],
@@ -68,7 +68,7 @@ fn what_is_no_chart_says_what_it_lacks() {
         ),
         (
             &[("Chart.yaml", "- name\n")],
-            "Chart.yaml: it is no map, as in `name: value`",
+            "Chart.yaml: it is not a map, as in `name: value`",
         ),
         (
             &[("Chart.yaml", "name: lib\nversion: 1.0.0\ntype: library\n")],
@@ -79,7 +79,7 @@ fn what_is_no_chart_says_what_it_lacks() {
                 ("Chart.yaml", "name: web\nversion: 1.0.0\n"),
                 ("values.yaml", "a\n"),
             ],
-            "values.yaml: it is no map, as in `name: value`",
+            "values.yaml: it is not a map, as in `name: value`",
         ),
     ] {
         let error = Chart::read(&package(files)).unwrap_err();
@@ -138,7 +138,7 @@ fn dependencies_are_found_or_refused() {
             "Chart.lock",
             Err("only its author's helm knows"),
         ),
-        ("ftp://a.example", "Chart.lock", Err("is no repository")),
+        ("ftp://a.example", "Chart.lock", Err("is not a repository")),
         ("", "Chart.lock", Err("it has no repository")),
         ("", "charts/db-1.0.0.tgz", Ok("")),
         ("", "charts/db-ha-1.0.0.tgz", Err("it has no repository")),

@@ -1,18 +1,18 @@
-//! What kubeadm wrote down of the cluster that it made: ConfigMap `kubeadm-config`, key `ClusterConfiguration`.
+//! Facts from the configuration that kubeadm stored: ConfigMap `kubeadm-config`, key `ClusterConfiguration`.
 
 use serde_json::Value;
 
 use super::Facts;
 
-/// Of kube-apiserver and kube-controller-manager, where nobody set another one.
+/// Defaults of kube-apiserver and kube-controller-manager.
 const NODE_PORTS: &str = "30000-32767";
 const MASK_SIZE_V4: u8 = 24;
 const MASK_SIZE_V6: u8 = 64;
 
-/// Fills in what the configuration tells.
+/// Fills in the facts of the configuration.
 ///
-/// Defaults of the control plane's flags are facts only where kubeadm really started it, which shows in `networking`: KKP
-/// leaves a `kubeadm-config` for the kubelets of control planes that it runs elsewhere.
+/// Defaults of the control plane's flags are facts only where kubeadm really started it, which `networking` shows: KKP
+/// creates a `kubeadm-config` for the kubelets of control planes that it runs elsewhere.
 pub(super) fn fill(facts: &mut Facts, configuration: &Value) {
     let text = |pointer| {
         let text = configuration.pointer(pointer).and_then(Value::as_str);

@@ -6,7 +6,7 @@ use super::{Facts, kubeadm, plugin, provider};
 use crate::values;
 use addons_versions::kubernetes;
 
-/// The objects that tell something, as the API serves them; what is not there, or may not be read, is empty.
+/// The objects that contain facts, as the API serves them; what does not exist, or may not be read, is empty.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// `gitVersion` of the server.
@@ -28,14 +28,14 @@ pub struct Observed {
 }
 
 impl Facts {
-    /// What objects tell, in this order where several tell the same:
+    /// The facts from these objects; where several have the same fact, in this order:
     ///
     /// | fact | from |
     /// |---|---|
     /// | version | `/version`, without pre-release and build, as constraints read it |
     /// | name | kubeadm's `clusterName` |
     /// | provider | scheme of the nodes' `spec.providerID` |
-    /// | network plugin | its DaemonSet and the tag of that's image |
+    /// | network plugin | its DaemonSet and the tag of its image |
     /// | endpoint | kubeadm's `controlPlaneEndpoint` |
     /// | DNS domain | kubeadm's `networking.dnsDomain`, the zone of CoreDNS' plugin `kubernetes` |
     /// | DNS address | `clusterIP` of Service `kube-dns`, else of the one that carries the label `k8s-app` of one |

@@ -71,7 +71,7 @@ pub(super) fn of(daemon_sets: &[Value]) -> NetworkPlugin {
     }
 }
 
-/// Whether a DaemonSet is there.
+/// Whether a DaemonSet exists.
 pub(super) fn has(daemon_sets: &[Value], namespace: &str, name: &str) -> bool {
     daemon_sets
         .iter()
@@ -99,7 +99,7 @@ fn images(object: &Value) -> impl Iterator<Item = &str> {
     containers.filter_map(|container| container.get("image")?.as_str())
 }
 
-/// Repository and tag of an image; a digest behind the tag says nothing of the version.
+/// Repository and tag of an image; a digest after the tag is not a version.
 fn tagged(image: &str) -> Option<(&str, &str)> {
     let image = image.split_once('@').map_or(image, |(image, _)| image);
     let (repository, tag) = image.rsplit_once(':')?;
@@ -178,7 +178,7 @@ mod tests {
             "",
             "",
         );
-        // Somebody's own.
+        // An unknown plugin.
         check(&[daemon_set("shop", "cilium", &["cilium:v1"])], "", "");
         let untagged = ["registry.local:5000/calico/node"];
         check(

@@ -1,4 +1,4 @@
-//! Which cloud the nodes are of.
+//! The cloud provider of the nodes.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 const NAMES: [(&str, &str); 3] = [("gce", "gcp"), ("hcloud", "hetzner"), ("hrobot", "hetzner")];
 
 /// The provider of a page of nodes: KKP's name, else the scheme of their `spec.providerID`. Of several (a cluster may have
-/// nodes elsewhere) the first by name, so that it does not depend on how many there are of each.
+/// nodes elsewhere) the first by name, so that it does not depend on their numbers.
 pub(super) fn of(nodes: &[Value]) -> String {
     let schemes = nodes.iter().filter_map(|node| {
         let id = node.pointer("/spec/providerID")?.as_str()?;

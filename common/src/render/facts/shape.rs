@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// KKP's TemplateData without anything in it. A pointer that is not set is null, a list and a map are empty.
+/// KKP's TemplateData without content. An unset pointer is null, a list and a map are empty.
 pub(super) fn zero() -> Value {
     json!({
         "SeedName": "",

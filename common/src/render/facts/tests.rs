@@ -6,7 +6,7 @@ fn config_map(key: &str, text: &str) -> Value {
     json!({"data": {key: text}})
 }
 
-/// A cluster as kubeadm makes it.
+/// A cluster that kubeadm created.
 fn kubeadm() -> Observed {
     Observed {
         git_version: "v1.36.3-rc.1+build".to_owned(),
@@ -42,7 +42,7 @@ fn bare(facts: &Facts) -> Value {
 }
 
 #[test]
-fn a_cluster_of_kubeadm_tells_nearly_everything() {
+fn kubeadm_has_nearly_every_fact() {
     let facts = Facts::of(&kubeadm());
     check(
         &bare(&facts),
@@ -138,7 +138,7 @@ fn nothing_known_is_the_zero_value_of_every_field() {
         assert_eq!(facts.unknown().len(), 13);
         let document = bare(&facts);
         assert_eq!(document, shape::zero());
-        // Null is a pointer that is not set, and nothing else.
+        // Null is an unset pointer, and nothing else.
         let pointers = [
             "/Cluster/Network/StrictArp",
             "/Cluster/CSI/SsSegmentedIscsiNetwork",

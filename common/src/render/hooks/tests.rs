@@ -28,7 +28,7 @@ fn manifest(kind: &str, hook: &str, policy: &str) -> Manifest {
     Manifest { object, place }
 }
 
-/// The object that is left, and the warnings.
+/// The remaining object, and the warnings.
 fn one(kind: &str, hook: &str, policy: &str, occasion: Occasion) -> (Option<Value>, String) {
     let kept = of_occasion(vec![manifest(kind, hook, policy)], occasion);
     let mut left = kept.manifests.into_iter().map(|manifest| manifest.object);
@@ -38,10 +38,10 @@ fn one(kind: &str, hook: &str, policy: &str, occasion: Occasion) -> (Option<Valu
 #[test]
 fn hooks_of_other_occasions_are_left_out() {
     let none = "";
-    let leaving = "chart:3: Job x is left out: it is a hook of pre-delete, which only template.helm.mode: release runs";
-    let mixed = "chart:3: Job x is left out: it is a hook of post-delete, which only template.helm.mode: release runs";
+    let leaving = "chart:3: Job x is left out: it is a hook of pre-delete, which only runs with template.helm.mode: release";
+    let mixed = "chart:3: Job x is left out: it is a hook of post-delete, which only runs with template.helm.mode: release";
     let unknown =
-        "chart:3: Job x is left out: \"pre-isntall\" is no hook of Helm, which leaves it out, too";
+        "chart:3: Job x is left out: \"pre-isntall\" is not a hook of Helm, which ignores it, too";
     for (hook, install, upgrade, warning) in [
         ("", true, true, none),
         ("crd-install", true, true, none),
@@ -73,7 +73,7 @@ fn what_is_no_hook_is_not_touched() {
     }
 }
 
-/// The order is made of the first phase that the annotation names.
+/// The order follows from the first phase that the annotation names.
 #[test]
 fn the_phase_is_that_of_the_occasion() {
     for (hook, occasion, expected) in [
@@ -97,7 +97,7 @@ fn the_phase_is_that_of_the_occasion() {
             Occasion::Upgrade,
             "post-upgrade",
         ),
-        // The same text each time, so that an upgrade that changes nothing changes nothing.
+        // The same text each time, so that an upgrade without changes changes nothing.
         (
             "pre-install,pre-upgrade",
             Occasion::Install,
@@ -179,9 +179,9 @@ fn what_the_chart_says_itself_stays() {
     assert_eq!(object["spec"]["ttlSecondsAfterFinished"], 5);
 }
 
-/// Its pods carry its digest: a change anywhere in it is one of a field that cannot change.
+/// Its pods carry its digest, so any change in it is one of a field that cannot change.
 #[test]
-fn a_job_that_changed_is_made_anew() {
+fn a_changed_job_is_recreated() {
     let hook = |label: &str| {
         let mut manifest = manifest("Job", "pre-upgrade", "");
         manifest.object["metadata"]["labels"] = json!({"helm.sh/chart": label});

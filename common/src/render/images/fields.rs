@@ -10,7 +10,7 @@ struct Fields {
     paths: &'static [&'static [&'static str]],
 }
 
-/// Each row from the API reference of its project. A field that holds only a registry or only a tag is none.
+/// Each row from the API reference of its project, without fields that hold only a registry or only a tag.
 const FIELDS: &[Fields] = &[
     // prometheus-operator, Documentation/api-reference/api.md; baseImage until 0.60
     Fields {

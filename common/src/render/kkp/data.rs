@@ -49,14 +49,14 @@ pub(super) fn read(json: &Json) -> Result<Value, FieldError> {
     Ok(root)
 }
 
-/// An object of the document, and the dict that it became.
+/// An object of the document, and its dict.
 struct Object<'a> {
     field: Field<'a>,
     dict: Dict,
 }
 
 impl<'a> Object<'a> {
-    /// `field`, which became `value`, if it is an object.
+    /// `field`, as `value`, if it is an object.
     fn new(field: Field<'a>, value: Option<Value>) -> Option<Self> {
         match value? {
             Value::Dict(dict) => Some(Self { field, dict }),

@@ -21,7 +21,7 @@ pub(super) struct Field<'a> {
     pub path: String,
 }
 
-/// What null is where Go has a list or a map.
+/// The value of null where Go has a list or a map.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Null {
     /// An empty list or map, as templates see it.

@@ -51,7 +51,7 @@ pub(super) static HASHED: Shape = Shape {
     ],
 };
 
-/// What the set of features has as values.
+/// The values in the set of features.
 pub(super) static NOTHING: Shape = Shape {
     type_name: "struct {}",
     fields: &[],

@@ -1,4 +1,4 @@
-//! What is ours follows the catalogue, what was edited is the user's (semantics 10).
+//! Defaulted values follow the catalogue, edited ones are the user's (semantics 10).
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What values hold that no field of a form stands for (semantics 10, `formOnly`).
+//! Values without a field in the form (semantics 10, `formOnly`).
 
 use serde_json::{Map, Value};
 
@@ -11,8 +11,8 @@ use crate::values::path::Path;
 /// Most unknown paths for which the nearest field is looked up: an edit distance to every field costs time.
 const MAX_HINTS: usize = 20;
 
-/// The outermost paths of `values` at which the form has no field, and where it has fields below, what is not a map: that would
-/// take away what the catalogue says beside them.
+/// The outermost paths of `values` at which the form has no field, and values that are not a map where it has fields below: such a
+/// value would remove what the catalogue sets beside them.
 #[must_use]
 pub fn unknown(form: &[FormField], values: &Map<String, Value>) -> Vec<Violation> {
     let parsed = form.iter().filter_map(|field| {
@@ -29,7 +29,7 @@ pub fn unknown(form: &[FormField], values: &Map<String, Value>) -> Vec<Violation
 }
 
 struct Search<'a> {
-    /// Paths, and as the form spells them.
+    /// Paths, and their spelling in the form.
     fields: Vec<(Path, &'a str)>,
     at: Vec<String>,
     found: Vec<Violation>,
@@ -47,7 +47,7 @@ impl Search<'_> {
     fn value(&mut self, value: &Value) {
         let is_field = |path: &Path| self.at.starts_with(path.keys());
         let is_above = |path: &Path| path.keys().starts_with(&self.at);
-        // What stands below a field is judged with the field: its value is not a map.
+        // A value below a field is judged with the field: a field's value is not a map.
         if self.fields.iter().any(|(path, _)| is_field(path)) {
             return;
         }
@@ -132,7 +132,7 @@ mod tests {
                 json!({"spec": {"replicas": 1, "host": "a"}, "host.name": "b"}),
                 vec![],
             ),
-            // A wrong type is told where types are judged.
+            // A wrong type is reported where types are judged.
             (json!({"spec": {"replicas": {"nested": 1}}}), vec![]),
             (
                 json!({"spec": {"replica": 1}}),

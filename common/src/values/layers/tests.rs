@@ -1,4 +1,4 @@
-//! What layers come to, and what is told of them.
+//! Merged layers, and the origin of each value.
 
 use serde_json::json;
 
@@ -72,7 +72,7 @@ fn helm_gets_the_nulls_and_not_the_defaults_of_the_chart() {
 }
 
 #[test]
-fn every_leaf_tells_where_it_comes_from() {
+fn every_leaf_has_its_origin() {
     let told: Vec<String> = example()
         .explain()
         .into_iter()

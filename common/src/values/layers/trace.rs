@@ -1,4 +1,4 @@
-//! Layers merged as [`super::merge`] does it, with a note at each leaf of the layers that had a say.
+//! Layers merged as in [`super::merge`], with the layers that set each leaf.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,20 +6,20 @@ use serde_json::{Map, Value};
 
 use crate::values::path::Path;
 
-/// What the layers come to; they are known by their index.
+/// The merged layers; each is known by its index.
 #[derive(Debug, Default)]
 pub(super) struct Trace(Branch);
 
-/// A leaf, and the layers that had a say at its path.
+/// A leaf, and the layers that set a value at its path.
 #[derive(Debug)]
 pub(super) struct Traced {
-    /// Where.
+    /// Its path.
     pub(super) path: Path,
     /// `None`: deleted.
     pub(super) value: Option<Value>,
-    /// The layer that counts.
+    /// The layer whose value counts.
     pub(super) by: usize,
-    /// The ones that it overrides.
+    /// The layers that it overrides.
     pub(super) over: BTreeSet<usize>,
 }
 
@@ -46,7 +46,7 @@ struct Branch {
 }
 
 impl Trace {
-    /// Merges maps in their order; the first is taken as it is, its nulls too.
+    /// Merges maps in their order; the first is taken unchanged, with its nulls.
     pub(super) fn of<'a>(layers: impl Iterator<Item = &'a Value>) -> Self {
         let mut root = Branch::default();
         for (by, layer) in layers.enumerate() {
@@ -64,7 +64,7 @@ impl Trace {
         leaves
     }
 
-    /// The merged values, each leaf as `show` makes it of its value and of the layer that it comes from.
+    /// The merged values; `show` makes each leaf from its value and layer.
     pub(super) fn rebuilt(&self, show: &dyn Fn(&Value, usize) -> Value) -> Value {
         self.0.rebuilt(show)
     }
@@ -117,7 +117,7 @@ impl Branch {
 }
 
 impl Node {
-    /// `above`: whom the map that this stands in overrides.
+    /// `above`: the layers that the parent map overrides.
     fn merged(old: Option<Self>, above: &BTreeSet<usize>, value: &Value, by: usize) -> Self {
         match (old, value) {
             (Some(Self::Branch(mut branch)), Value::Object(fields)) => {
@@ -135,14 +135,14 @@ impl Node {
                     branch.add(fields, by);
                     return Self::Branch(branch);
                 }
-                // A null takes away; the first layer has nothing under it.
+                // A null deletes; below the first layer there is nothing.
                 let value = (!value.is_null() || by == 0).then(|| value.clone());
                 Self::Leaf(Leaf { value, by, over })
             }
         }
     }
 
-    /// Everybody who had a say here or below.
+    /// Every layer that sets a value here or below.
     fn layers(&self) -> BTreeSet<usize> {
         match self {
             Self::Leaf(leaf) => leaf.over.iter().copied().chain([leaf.by]).collect(),

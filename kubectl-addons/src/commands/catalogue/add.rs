@@ -65,7 +65,7 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalog
         for warning in &one.warnings {
             output::warn(warning);
         }
-        let mut object = settle(session, args, one)?;
+        let mut object = resolve(session, args, one)?;
         contain(&mut object, &session.ctx().access()).await?;
         if objects
             .iter()
@@ -82,7 +82,7 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalog
 }
 
 /// Gives the object its name and namespace.
-fn settle(session: &Session, args: &CatalogueAdd, located: Located) -> Result<AddonCatalogue> {
+fn resolve(session: &Session, args: &CatalogueAdd, located: Located) -> Result<AddonCatalogue> {
     let Located {
         mut object,
         location,

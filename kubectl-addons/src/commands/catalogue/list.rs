@@ -10,6 +10,7 @@ use crate::cli::reading::CatalogueList;
 use crate::exit::Exit;
 use crate::output::{self, Items, age::age, table::Table};
 use crate::session::Session;
+use crate::words::hint;
 
 /// One catalogue.
 #[derive(Debug, Serialize)]
@@ -39,7 +40,8 @@ pub async fn run(session: &Session, args: &CatalogueList) -> Result<Exit> {
         Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
         Format::Name => output::names(super::show::KIND, rows.iter().map(|row| row.name.as_str())),
         Format::Table | Format::Wide if rows.is_empty() => {
-            output::note("no catalogues; add one: kubectl addons catalogue add FILE");
+            let add = hint::below(&hint::fix("kubectl addons catalogue add FILE"));
+            output::note(&format!("no catalogues{add}"));
         }
         Format::Table | Format::Wide => output::data(&table(&rows).render()),
     }

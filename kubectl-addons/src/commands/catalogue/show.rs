@@ -9,6 +9,7 @@ use crate::cli::reading::{CatalogueShow, CatalogueView};
 use crate::exit::Exit;
 use crate::output::{self, Items, table::Table};
 use crate::session::Session;
+use crate::words::hint;
 
 /// As `kubectl get -o name` writes it.
 pub const KIND: &str = "addoncatalogue.kubectl-addons.dev";
@@ -49,7 +50,8 @@ pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
         )?,
         Format::Name => output::names("addon", catalogue.names().into_iter()),
         Format::Table | Format::Wide if catalogue.entries.is_empty() => {
-            output::note("no entries; add a catalogue: kubectl addons catalogue add FILE");
+            let add = hint::below(&hint::fix("kubectl addons catalogue add FILE"));
+            output::note(&format!("no entries{add}"));
         }
         Format::Table | Format::Wide => output::data(&table(&catalogue, true).render()),
     }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::output::age::age;
+use crate::words::hint;
 
 use super::Compared;
 
@@ -43,7 +44,10 @@ pub(super) fn render(
             let _ = writeln!(text, "    recreated: {why}");
         }
         if let Some(error) = &diff.error {
-            let _ = writeln!(text, "    {error}");
+            let way_out = diff
+                .remedy
+                .map(|remedy| hint::below(&hint::of_object(remedy, &diff.key, item.installation)));
+            let _ = writeln!(text, "    {error}{}", way_out.unwrap_or_default());
         }
         for field in &diff.fields {
             let _ = writeln!(text, "    {}", line(field, wide, now));
@@ -61,7 +65,7 @@ pub(super) fn render(
     if let Some(HelmRelease { name, namespace }) = item.helm_release {
         let _ = writeln!(
             text,
-            "  helm      Release {namespace}/{name} is not compared; see what it is made of: kubectl addons render {}",
+            "  helm      Release {namespace}/{name} is not compared; look: kubectl addons render {}",
             item.addon
         );
     }
@@ -77,7 +81,7 @@ pub(super) fn render(
         count => {
             let _ = writeln!(
                 text,
-                "  not judged by the API server yet, as namespaces or definitions come with the plan: {count}"
+                "  not judged by the API server yet, as the plan creates their namespaces or definitions: {count}"
             );
         }
     }

@@ -56,7 +56,7 @@ async fn answers() -> Result<()> {
 }
 
 #[tokio::test]
-async fn nobody_listens() -> Result<()> {
+async fn a_server_that_does_not_listen() -> Result<()> {
     let port = std::net::TcpListener::bind("127.0.0.1:0")?
         .local_addr()?
         .port();

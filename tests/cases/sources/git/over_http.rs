@@ -212,7 +212,10 @@ async fn requests() -> Result<()> {
                 &remote,
                 At::Branch("main"),
                 "b",
-                &["b of branch main is not in the cache", "--offline"],
+                &[
+                    "b of branch main is not in the cache",
+                    "no server may be asked",
+                ],
             )
             .await?;
         client

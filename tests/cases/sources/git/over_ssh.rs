@@ -153,7 +153,7 @@ async fn refused_without_a_connection(client: &Client, server: &Sshd, remote: &s
 }
 
 #[tokio::test]
-async fn nobody_listens() -> Result<()> {
+async fn a_server_that_does_not_listen() -> Result<()> {
     let folder = Folder::new("addons-keys-")?;
     let (key, _) = ssh_key(folder.path(), "mine")?;
     let port = std::net::TcpListener::bind("127.0.0.1:0")?

@@ -71,7 +71,7 @@ async fn a_password() -> Result<()> {
         (
             "no host",
             Some(right("")?),
-            "accept: kubectl annotate secret pull",
+            "it has no annotation kubectl-addons.dev/allowed-hosts",
             0,
         ),
         (

@@ -34,7 +34,7 @@ async fn what_an_image_holds() -> Result<()> {
         (
             "team/app:2",
             "/m",
-            "team/app:2 was not found: manifest unknown\n  look:   skopeo list-tags",
+            "team/app:2 was not found: manifest unknown",
         ),
         ("team/app", "/m", "team/app:latest was not found"),
         ("team/none:1", "/m", "team/none:1 was not found"),

@@ -63,7 +63,7 @@ async fn requests_of_a_warm_cache() -> Result<()> {
         (
             ":2",
             "/m",
-            "is not in the cache, and --offline asks no server",
+            "is not in the cache, and no server may be asked",
         ),
         (":1", "/m/a.yaml", "is not in the cache"),
     ] {

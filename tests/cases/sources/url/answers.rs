@@ -134,7 +134,7 @@ async fn half_an_answer_is_not_kept() -> Result<()> {
 }
 
 #[tokio::test]
-async fn nobody_listens() -> Result<()> {
+async fn a_server_that_does_not_listen() -> Result<()> {
     let gone = Server::start(None, |_| Answer::ok(""))?.url("/a.yaml");
     let refusal = Reader::new()?.refusal(&gone).await?;
     ensure!(

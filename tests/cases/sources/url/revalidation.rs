@@ -84,9 +84,7 @@ async fn offline_only_the_cache_is_asked() -> Result<()> {
     );
     tally.ran();
     let refusal = reader.refusal(&unknown).await?;
-    let expected = format!(
-        "{unknown} is not in the cache, and --offline asks no server; run this once without --offline"
-    );
+    let expected = format!("{unknown} is not in the cache, and no server may be asked");
     ensure!(refusal == expected, "{refusal}");
     ensure!(server.requests().len() == 1);
     tally.ran();

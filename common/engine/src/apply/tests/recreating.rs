@@ -1,6 +1,7 @@
 //! Objects that are recreated.
 
 use super::*;
+use common::plan::changes::Remedy;
 
 fn allowed(kind: &str) -> Step {
     let mut step = super::step(kind, Action::Update);
@@ -80,7 +81,7 @@ async fn not_where_it_is_not_allowed_or_not_ours_or_could_not_be_made() {
         (
             allowed("ConfigMap"),
             vec![immutable(), answer(200, live("others"))],
-            "has no longer the label of this installation",
+            "no longer has the label of this installation",
             "PATCH GET",
         ),
         (
@@ -98,18 +99,18 @@ async fn not_where_it_is_not_allowed_or_not_ours_or_could_not_be_made() {
 }
 
 #[tokio::test]
-async fn the_way_out_is_named() {
-    let mut step = super::step("Deployment", Action::Update);
-    step.object = Arc::new(json!({"metadata": {"annotations":
-        {"kubectl-addons.dev/installation": "kubectl-addons/shop"}}}));
-    let (result, _) = apply(&step, vec![immutable()]).await;
-    assert_eq!(
-        result.unwrap_err().to_string(),
-        "web/Deployment a: cannot be changed\n    \
-         spec.selector: field is immutable\n    \
-         look:   kubectl addons diff shop -n kubectl-addons\n    \
-         accept: kubectl addons upgrade shop -n kubectl-addons --recreate Deployment/a"
-    );
+async fn what_cannot_change_can_be_recreated_unless_it_holds_data() {
+    for (kind, remedy) in [
+        ("Deployment", Remedy::Recreate),
+        ("PersistentVolumeClaim", Remedy::ByHand),
+    ] {
+        let (result, _) = apply(&super::step(kind, Action::Update), vec![immutable()]).await;
+        let error = result.unwrap_err();
+        let message =
+            format!("web/{kind} a: cannot be changed\n    spec.selector: field is immutable");
+        assert!(error.to_string().starts_with(&message), "{error}");
+        assert_eq!(error.remedy(), Some(remedy));
+    }
 }
 
 /// The next run creates what was deleted.

@@ -1,7 +1,8 @@
-//! Fields that others hold, and entries of managedFields that stand in the way.
+//! Fields that others hold, and entries of managedFields that prevent an apply.
 
 use super::*;
 use common::api::installation::Conflicts;
+use common::plan::changes::Remedy;
 use common::plan::conflicts::{Conflict, FieldRule};
 
 /// A Deployment that wants two replicas and the image web:2.
@@ -55,6 +56,7 @@ fn theirs() -> Reply {
 
 struct Ran {
     result: Result<Answer, String>,
+    remedy: Option<Remedy>,
     asked: Vec<String>,
     bodies: Vec<serde_json::Value>,
     settled: Vec<String>,
@@ -74,6 +76,7 @@ async fn run(step: &Step, replies: Vec<Reply>) -> Ran {
     Ran {
         settled: settled.collect(),
         warnings: outcome.warnings.len(),
+        remedy: outcome.result.as_ref().err().and_then(EngineError::remedy),
         result: outcome.result.map_err(|error| error.to_string()),
         bodies: (0..lines.len()).map(|index| asked.body(index)).collect(),
         asked: lines
@@ -176,7 +179,7 @@ async fn what_is_left_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_field_manager_time_both_values_and_the_ways_out() {
+async fn a_refusal_names_field_manager_time_both_values_and_a_remedy() {
     let ran = run(
         &deployment(Conflicts::Fail),
         vec![conflict(&[IMAGE]), theirs()],
@@ -186,10 +189,9 @@ async fn a_refusal_names_field_manager_time_both_values_and_the_ways_out() {
     assert_eq!(
         ran.result.unwrap_err(),
         "web/Deployment a: a field belongs to another manager\n    \
-         spec.containers[name=\"main\"].image: \"web:9\", kubectl-set since 2026-11-21T12:34:56Z; wanted \"web:2\"\n    \
-         look:   kubectl addons diff shop -n kubectl-addons\n    \
-         accept: kubectl addons upgrade shop -n kubectl-addons --conflicts take    (or yield, which leaves them)"
+         spec.containers[name=\"main\"].image: \"web:9\", kubectl-set since 2026-11-21T12:34:56Z; wanted \"web:2\""
     );
+    assert_eq!(ran.remedy, Some(Remedy::TakeOrYield));
 }
 
 /// Semantics 12: replicas under a HorizontalPodAutoscaler always yield; the plan says whether there is one.
@@ -264,7 +266,7 @@ async fn an_entry_of_a_version_that_is_gone_is_moved_and_the_apply_tried_again()
     let ran = run(&deployment(Conflicts::Take), replies).await;
     assert!(ran.result.is_ok(), "{:?}", ran.result);
     assert_eq!(ran.bodies[2][0]["value"][0]["apiVersion"], "apps/v1");
-    // Nothing of it is there: the server's words.
+    // No entry has that version: the server's message stays.
     let ran = run(
         &deployment(Conflicts::Take),
         vec![gone(), managed(json!([]))],
@@ -274,7 +276,7 @@ async fn an_entry_of_a_version_that_is_gone_is_moved_and_the_apply_tried_again()
 }
 
 #[tokio::test]
-async fn no_conflict_tells_of_a_secret() {
+async fn a_conflict_shows_no_value_of_a_secret() {
     let mut step = super::step("Secret", Action::Refresh);
     step.policy.conflicts = Conflicts::Fail;
     let fields = [

@@ -53,7 +53,7 @@ fn fields_their_values_and_their_owners() {
     );
 }
 
-/// Lists whose items have no name: told apart by other keys, else by place; sets by value.
+/// Lists whose items have no name: identified by other keys, else by place; sets by value.
 #[test]
 fn items_without_a_name() {
     let live = json!({

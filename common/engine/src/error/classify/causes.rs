@@ -5,7 +5,7 @@ use kube::core::response::StatusCause;
 
 use super::super::FieldCause;
 
-/// Words of a refusal to change a field that no longer say `immutable`.
+/// Messages that refuse the change of a field without the word `immutable`.
 const NEVER_CHANGES: &[&str] = &[
     "immutable",
     // RoleBinding, ClusterRoleBinding.

@@ -1,4 +1,4 @@
-//! Rules for where a version comes from: what no source can read, told before anybody tries.
+//! Rules for sources: what no source can read is reported before it is fetched.
 
 use super::versions;
 use crate::admission::verdict::Problem;
@@ -20,7 +20,7 @@ pub fn unreadable_sources(catalogue: &AddonCatalogue) -> Vec<Problem> {
 /// The wrong fields, and what is wrong with them.
 fn wrong(source: &Source) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
-    // Of a source that is not of one kind the schema says so.
+    // The schema reports sources with no kind or with several.
     let Ok(kind) = source.kind() else {
         return wrong;
     };
@@ -53,7 +53,7 @@ fn wrong(source: &Source) -> Vec<(&'static str, String)> {
     wrong
 }
 
-/// Why a location cannot be used; one without a scheme is a path, or a host as ssh writes it.
+/// Why a location cannot be used; one without a scheme is a path, or a host in the form of ssh.
 fn location(text: &str, schemes: &[&str]) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     if !schemes.contains(&scheme.to_ascii_lowercase().as_str()) {
@@ -62,7 +62,7 @@ fn location(text: &str, schemes: &[&str]) -> Option<String> {
     }
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let (user, _) = authority.rsplit_once('@')?;
-    // Of ssh the user is part of the address.
+    // With ssh the user is part of the address.
     let is_secret = user.contains(':') || !scheme.eq_ignore_ascii_case("ssh");
     is_secret.then(|| {
         "a URL holds no credentials: put them into a Secret, and name that in auth.secretRef"

@@ -1,13 +1,13 @@
 //! Rules for how a version is rendered: method, source, values and form go together (semantics 9, 10).
 //!
-//! The schema says some of it as well; `catalogue validate` and clusters with older definitions have only these.
+//! The schema has some of these rules as well; `catalogue validate` and clusters with older definitions have only these.
 
 use super::versions;
 use crate::admission::verdict::Problem;
 use crate::api::catalogue::{AddonCatalogue, Method};
 use crate::values::form;
 
-/// A chart comes from where charts are kept, and what is told to helm goes with method helm only.
+/// A chart comes from a source of charts, and settings for helm are allowed with method helm only.
 #[must_use]
 pub fn mismatched_method(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let mut problems = Vec::new();

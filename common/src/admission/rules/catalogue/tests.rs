@@ -121,7 +121,7 @@ fn support_core_only_in_class_core() {
     assert_eq!(
         texts(&support_core(&catalogue("c", addons.clone()))),
         [
-            "spec.addons[0].support: a says Core in a catalogue of class Custom; say Optional or Customer"
+            "spec.addons[0].support: a is Core in a catalogue of class Custom; use Optional or Customer"
         ]
     );
     assert_eq!(support_core(&core_catalogue("c", addons)), []);
@@ -144,7 +144,7 @@ fn a_core_name_is_in_no_custom_catalogue() {
     let mut elsewhere = custom.clone();
     elsewhere.metadata.namespace = Some("team".into());
     assert_eq!(core_names(&elsewhere, &facts(vec![core.clone()])).len(), 1);
-    // Two Core catalogues may share a name, and an object is not compared with what it was.
+    // Two Core catalogues may share a name, and an object is not compared with its old self.
     let other = core_catalogue("other", json!([addon("coredns", &["2"])]));
     assert_eq!(core_names(&core, &facts(vec![other])), []);
     let was_custom = catalogue("core", json!([addon("coredns", &["1"])]));
@@ -210,7 +210,7 @@ fn kops_pruning_without_a_selector_is_a_warning() {
 }
 
 #[test]
-fn an_entry_in_use_by_core_cannot_go_and_others_are_told() {
+fn an_entry_in_use_by_core_is_kept_and_others_are_warnings() {
     let old = catalogue(
         "platform",
         json!([addon("coredns", &["1.0.0", "1.1.0"]), addon("web", &["2"])]),
@@ -277,7 +277,7 @@ fn an_entry_in_use_by_core_cannot_go_and_others_are_told() {
             "{:?} {verdict:?}",
             who.spec.addon_ref
         );
-        // In a namespace that goes nothing is held.
+        // In a namespace that is being deleted nothing is held.
         let going = NamespaceFacts {
             terminating: true,
             ..NamespaceFacts::default()

@@ -1,4 +1,4 @@
-//! Semantics 2, and the words of the transcript.
+//! Semantics 2, and the messages.
 
 use serde_json::{Value, json};
 
@@ -113,7 +113,7 @@ fn across_source_catalogues_both_places_are_named() {
 }
 
 #[test]
-fn of_two_made_at_once_the_older_goes_on_and_the_younger_does_not() {
+fn of_two_created_at_once_only_the_older_may_keep_its_duplicate() {
     let one = json!([addon("a", &["1.0.0"])]);
     let older = created("z", 1, one.clone());
     let younger = created("b", 2, one.clone());
@@ -131,7 +131,7 @@ fn of_two_made_at_once_the_older_goes_on_and_the_younger_does_not() {
     let twins = facts(vec![older.clone(), twin.clone()]);
     assert_eq!(across(&change(&twin), Some(&twin), &twins), []);
     assert_eq!(across(&change(&older), Some(&older), &twins).len(), 1);
-    // The older may keep a duplicate, but not make one.
+    // The older may keep a duplicate, but not create one.
     let mut before = older.clone();
     before.spec.addons.clear();
     assert_eq!(across(&change(&before), Some(&before), &both).len(), 1);

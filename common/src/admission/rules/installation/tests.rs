@@ -45,7 +45,7 @@ fn guarded() -> Value {
 }
 
 #[test]
-fn core_is_not_deleted_unless_released_or_its_namespace_or_cluster_goes() {
+fn core_is_not_deleted_unless_released_or_with_its_namespace_or_cluster() {
     for (old, facts, denied) in [
         (marks(true, json!({})), facts(vec![]), true),
         (marks(false, json!({})), facts(vec![]), false),
@@ -118,7 +118,7 @@ fn the_guard_finalizer_stays_until_released() {
         (&gone, &user, facts(vec![]), requester(&[]), false),
         (&gone, &held, facts(vec![]), core(), false),
         (&gone, &free, facts(vec![]), requester(&[]), false),
-        // A mark that comes with the removal does not count.
+        // A mark that is set together with the removal does not count.
         (
             &marks(true, released()),
             &held,
@@ -221,7 +221,7 @@ fn names_are_fixed_and_add_on_and_target_stay() {
 }
 
 #[test]
-fn who_deletes_a_record_is_told_what_stays() {
+fn deleting_a_record_warns_about_objects_that_stay() {
     let read = |spec: Value, status: Value, finalizers: Value| {
         let object = json!({
             "metadata": {"name": "web", "namespace": "n", "finalizers": finalizers},
@@ -278,7 +278,7 @@ fn values_fit_the_form_and_with_form_only_nothing_else() {
     for (form_only, values, from, expected) in [
         (true, json!({"spec": {"host": "h", "replicas": 2}}), &none, vec![]),
         (false, json!({"spec": {"host": "h"}, "other": "s3cret"}), &none, vec![]),
-        // What the catalogue says is the admin's, as long as the user does not say it.
+        // The catalogue's values are the admin's, unless the user sets them.
         (
             true,
             json!({"spec": {"host": "h", "mode": "slow"}, "image": {"registry": "s3cret"}}),
@@ -319,7 +319,7 @@ fn values_fit_the_form_and_with_form_only_nothing_else() {
     }
 }
 
-/// What was filled in by default is not the user's: it is judged neither by `formOnly` nor where the catalogue changed since.
+/// Values that were filled in by default are not the user's: neither `formOnly` nor a later change of the catalogue judges them.
 #[test]
 fn what_was_filled_in_counts_as_the_catalogues() {
     let entry = entry(true);
@@ -346,7 +346,7 @@ fn what_was_filled_in_counts_as_the_catalogues() {
         .text()
         .map(|text| [(ANNOTATION_DEFAULTED.to_owned(), text)].into());
     assert_eq!(super::values(&object, &entry), []);
-    // A leaf that was edited since is the user's again.
+    // A leaf that was edited since then is the user's again.
     object.spec.values.as_mut().unwrap()["image"]["registry"] = json!("other");
     assert_eq!(super::values(&object, &entry).len(), 1);
 }

@@ -30,7 +30,7 @@ pub(super) fn group(value: &str, key: &ObjectKey, object: &Value) -> Result<Stri
     }
 }
 
-/// A rule; `None` for one that is about deleting, which has no place in the order of what is applied.
+/// A rule; `None` for one about deletion, which does not concern the order of applies.
 pub(super) fn rule(
     value: &str,
     key: &ObjectKey,
@@ -87,7 +87,7 @@ fn filled(value: &str, key: &ObjectKey, object: &Value) -> Result<String, String
         };
         if with.is_empty() {
             return Err(format!(
-                "has the placeholder {{{name}}}, and the object has no such thing: write the name out"
+                "has the placeholder {{{name}}}, which the object does not have: write the name out"
             ));
         }
         filled.push_str(before);

@@ -17,7 +17,7 @@ pub(in crate::plan::graph) struct Stage {
     pub phase: Phase,
     /// The wave, or the weight of a hook.
     pub wave: i64,
-    /// Who said so.
+    /// The tool of the annotation.
     pub tool: Tool,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn read(annotations: &Map<String, Value>, warnings: &mut Vec<String>)
             _ => None,
         })
     });
-    // Helm 2 called definitions crd-install: they were no hooks, and Argo CD says so too.
+    // Helm 2 called definitions crd-install: they were not hooks, and Argo CD ignores them, too.
     let hooks = text(annotations, HELM_HOOK).filter(|hooks| *hooks != "crd-install");
     let helm = hooks.filter(|_| argo.is_none()).and_then(|hooks| {
         phase(HELM_HOOK, hooks, warnings, |hook| match hook {
@@ -74,8 +74,8 @@ pub(super) fn read(annotations: &Map<String, Value>, warnings: &mut Vec<String>)
     })
 }
 
-/// The first phase of a list of hooks: an object is applied once. Hooks of other occasions than installing and upgrading
-/// (tests, deletion, rollback, failure) say nothing about the order.
+/// The first phase of a list of hooks: an object is applied once. Hooks of other occasions than install and upgrade
+/// (tests, deletion, rollback, failure) do not affect the order.
 fn phase(
     annotation: &str,
     hooks: &str,

@@ -63,7 +63,7 @@ fn what_the_tool_refuses_is_refused() {
         (
             "kapp.k14s.io/change-group",
             "{crd-kind}",
-            "has the placeholder {crd-kind}, and the object has no such thing",
+            "has the placeholder {crd-kind}, which the object does not have",
         ),
         (
             "kapp.k14s.io/change-rule",

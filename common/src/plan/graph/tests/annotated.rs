@@ -27,7 +27,7 @@ fn waves_follow_each_other_and_what_is_needed_comes_along() {
             "Namespace ns -> ns/Job after: namespace Applied",
             "Namespace ns -> ns/Job first: namespace Applied",
             "Namespace ns -> ns/Job last: namespace Applied",
-            // The namespace is needed in wave -1 and comes along.
+            // The namespace is needed in wave -1 and comes with it.
             "Namespace ns -> ns/Job plain: sync-wave Ready",
             "ns/Job first -> ns/Job plain: sync-wave Ready",
             "ns/Job last -> ns/Job after: sync-wave Ready",

@@ -1,4 +1,4 @@
-//! Orders that give way.
+//! Orders that are dropped where they would close a cycle.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn policies_go_before_the_pods_of_their_namespace() {
 }
 
 #[test]
-fn who_answers_goes_before_who_is_called_and_that_before_what_is_judged() {
+fn backends_come_before_webhooks_and_these_before_what_they_match() {
     let custom = "---\n{apiVersion: e.test/v1, kind: Till, metadata: {name: t, namespace: ns}}\n";
     let backend = [
         "ns/Deployment w -> ValidatingWebhookConfiguration c: backend Ready",
@@ -135,7 +135,7 @@ fn an_annotation_beats_a_weak_order() {
 }
 
 #[test]
-fn an_api_service_goes_before_the_objects_of_its_group() {
+fn an_api_service_comes_before_the_objects_of_its_group() {
     check(
         &format!(
             "{DEPLOYMENT}---
@@ -184,7 +184,7 @@ spec:
 }
 
 #[test]
-fn what_feeds_the_certificate_of_a_judge_of_everything_goes_before_it() {
+fn the_source_of_a_certificate_comes_before_the_webhook_that_needs_it() {
     let certificate = "
 ---
 apiVersion: cert-manager.io/v1

@@ -39,13 +39,13 @@ fn decisions() {
         ("ConfigMap", Some((Planned, "")), Some((None, "u1", 1)), true, Err(foreign)),
         ("ConfigMap", Some((Preexisting, SAME)), Some((None, "u1", 1)), true, Ok((Some(Restore), Preexisting, Preexisting))),
         ("ConfigMap", Some((Preexisting, SAME)), Some((US, "u1", 1)), true, Ok((None, Preexisting, Preexisting))),
-        // Left behind by an operation that was cut off.
+        // Left by an operation that was interrupted.
         ("ConfigMap", None, Some((US, "u1", 1)), true, Ok((Some(Update), Owned, Owned))),
         ("ConfigMap", Some((Planned, "")), Some((US, "u1", 1)), true, Ok((Some(Update), Owned, Owned))),
         ("ConfigMap", Some((Planned, "")), None, true, Ok((Some(Create), Planned, Owned))),
         // Wanted again.
         ("PersistentVolumeClaim", Some((Retained, SAME)), Some((US, "u1", 1)), true, Ok((None, Owned, Owned))),
-        // Nobody can tell whether a Secret changed.
+        // It is not known whether a Secret changed.
         ("Secret", Some((Owned, "")), Some((US, "u1", 1)), true, Ok((Some(Refresh), Owned, Owned))),
         ("Secret", Some((Owned, "")), Some((US, "u1", 2)), false, Ok((None, Owned, Owned))),
         ("Secret", None, Some((US, "u1", 1)), true, Ok((Some(Refresh), Owned, Owned))),
@@ -102,7 +102,7 @@ fn decisions() {
     }
 }
 
-/// A Job with a time to live ran and went: it neither runs again, nor does anybody wait for it.
+/// A Job with a time to live ran and was deleted: it does not run again, and is not waited for.
 #[test]
 fn a_job_that_went_at_its_end_is_no_missing_object() {
     let job = |ttl: Value, image: &str| {
@@ -359,7 +359,7 @@ fn what_holds_a_value_of_a_secret_is_treated_as_one() {
         let item = &plan.exact.objects[&key(kind, name)];
         assert_eq!(item.object.digest.is_empty(), is_empty, "{name}");
     }
-    // Where nothing is due the Job, which is gone, has run; without an edit the rest stays.
+    // Where nothing is due, the missing Job has run; without an edit the rest stays.
     world =
         world
             .record(key("ConfigMap", "x"), Owned, "")

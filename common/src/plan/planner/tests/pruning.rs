@@ -1,4 +1,4 @@
-//! What becomes of recorded objects that are not wanted.
+//! Recorded objects that are not wanted.
 
 use super::*;
 
@@ -161,12 +161,12 @@ fn kinds_that_are_not_served() {
         plan.warnings,
         [
             "PodSecurityPolicy x is forgotten: the cluster does not serve PodSecurityPolicy any more",
-            "Till front cannot be reached: the cluster serves nothing of group shop.example; if it is there, it stays",
+            "Till front cannot be reached: the cluster serves nothing of group shop.example; if it exists, it stays",
         ]
     );
     assert_eq!(plan.exact.objects.keys().collect::<Vec<_>>(), [&till()]);
 
-    // Its definition was ours and is gone, so it is gone, too.
+    // Its definition was ours and is gone, so the object is gone, too.
     let crd = key("CustomResourceDefinition", "tills.shop.example");
     let plan = world.record(crd, Owned, "d").plan();
     assert_eq!(plan.exact.objects.len(), 0);
@@ -207,15 +207,18 @@ fn empty_and_mostly_pruning_sets() {
             assert_eq!(
                 plan.unwrap_err().to_string(),
                 format!(
-                    "{} of {there} objects would be pruned, and {wanted} are wanted\n  \
-                     look:   kubectl addons diff till -n kubectl-addons\n  \
-                     accept: kubectl addons upgrade till -n kubectl-addons --allow-prune {}%",
-                    there - wanted,
-                    (100 * (there - wanted)).div_ceil(there)
+                    "{} of {there} objects would be pruned, and {wanted} are wanted",
+                    there - wanted
                 )
             );
-            let needed = u8::try_from((100 * (there - wanted)).div_ceil(there)).unwrap();
-            world.wanted.allow_prune = PruneLimit::new(needed).unwrap();
+            let share = u8::try_from((100 * (there - wanted)).div_ceil(there)).unwrap();
+            let share = PruneLimit::new(share).unwrap();
+            let error = world.plan_for(None).unwrap_err();
+            assert!(
+                matches!(error, PlanError::MostlyPruned { needed, .. } if needed == share),
+                "{error:?}"
+            );
+            world.wanted.allow_prune = share;
             assert_eq!(world.plan().prune[0].len(), there - wanted);
         } else {
             assert_eq!(
@@ -264,8 +267,8 @@ fn moved_to_another_group() {
     );
 }
 
-/// What is ours beyond doubt stays where a mark or a controller that is not ours keeps it, and stays ours: once the reason is
-/// gone it goes.
+/// An object that is certainly ours stays while a foreign mark or controller keeps it, and stays recorded: later
+/// it is deleted.
 #[test]
 fn marks_and_controllers_keep_objects() {
     use crate::plan::snapshot::Controller;
@@ -286,7 +289,7 @@ fn marks_and_controllers_keep_objects() {
             Some(controller("elsewhere")),
             Some("its controller is Till front"),
         ),
-        // Its controller is an object of this very add-on.
+        // Its controller is an object of the same add-on.
         (None, Some(controller("u1")), None),
     ];
     for uninstall in [None, Some(false)] {

@@ -15,7 +15,7 @@ const PATTERN_SHOWN: usize = 120;
 /// How many values of an enum are listed.
 const LISTED: usize = 8;
 
-/// What the type should have been; `None` where it is right or not said.
+/// The expected type; `None` where the type is right or not restricted.
 pub(super) fn wrong_type(schema: &Value, value: &Value) -> Option<&'static str> {
     let expected = if super::is(schema, "x-kubernetes-int-or-string") {
         "an integer or a string"
@@ -42,7 +42,7 @@ pub(super) fn wrong_type(schema: &Value, value: &Value) -> Option<&'static str> 
     (!holds).then_some(expected)
 }
 
-/// What a value is, for people.
+/// The type of a value, for people.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -157,7 +157,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Go's syntax is not quite this one: what does not compile here is left to the API server.
+/// The syntax differs slightly from Go's: a pattern that does not compile here is left to the API server.
 pub(in crate::plan) fn compile(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(pattern)
         .size_limit(PATTERN_LIMIT)

@@ -21,7 +21,7 @@ const INVALID: &str = "FieldValueInvalid";
 const FORBIDDEN: &str = "FieldValueForbidden";
 const STATEFUL_SET: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
-/// Answers of kube-apiserver 1.36.3 to changes of live objects, observed.
+/// Responses of kube-apiserver 1.36.3 to changes of live objects, observed.
 #[test]
 fn fields_that_never_change() {
     let fixed = "field is immutable";

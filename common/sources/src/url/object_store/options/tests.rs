@@ -75,7 +75,7 @@ fn the_environment_is_taken_by_name() {
 }
 
 #[test]
-fn an_error_tells_no_secret() {
+fn an_error_shows_no_secret() {
     let options = Options::read(
         Kind::S3,
         values(&[("AWS_SECRET_ACCESS_KEY", "hunter22"), ("AWS_REGION", "eu")]),
@@ -91,7 +91,7 @@ fn an_error_tells_no_secret() {
 
 /// What the cache knows of a container is not what another account has there.
 #[test]
-fn stores_are_told_apart() {
+fn stores_are_distinguished() {
     let seen = |kind, name, value| {
         Options::read(kind, values(&[(name, value)]), "me".to_owned()).seen_by()
     };

@@ -1,0 +1,71 @@
+//! The way out for one object that the server refuses to change.
+
+use common::api::names::InstallationName;
+use common::manifest::key::ObjectKey;
+use common::plan::changes::Remedy;
+
+use super::command;
+
+/// The lines for an object of an installation.
+pub fn of_object(remedy: Remedy, key: &ObjectKey, installation: &InstallationName) -> Vec<String> {
+    let upgrade = command("upgrade", installation);
+    let accept = match remedy {
+        Remedy::Upgrade => upgrade,
+        Remedy::TakeOrYield => {
+            format!("{upgrade} --conflicts take    (or yield, which leaves them)")
+        }
+        Remedy::Annotation => {
+            "give the live field the wanted value, or change the annotation".to_owned()
+        }
+        Remedy::Recreate => format!("{upgrade} --recreate {}/{}", key.kind, key.name),
+        Remedy::ByHand => {
+            "take the change out of the manifest, or delete and create the object by hand"
+                .to_owned()
+        }
+    };
+    vec![
+        format!("look:   {}", command("diff", installation)),
+        format!("accept: {accept}"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_remedy_has_a_way_out() {
+        let installation = InstallationName {
+            namespace: "shop".to_owned(),
+            name: "till".to_owned(),
+        };
+        let key = ObjectKey {
+            kind: "Deployment".to_owned(),
+            name: "web".to_owned(),
+            ..ObjectKey::default()
+        };
+        let upgrade = "accept: kubectl addons upgrade till -n shop";
+        for (remedy, accept) in [
+            (Remedy::Upgrade, upgrade.to_owned()),
+            (
+                Remedy::TakeOrYield,
+                format!("{upgrade} --conflicts take    (or yield, which leaves them)"),
+            ),
+            (
+                Remedy::Annotation,
+                "accept: give the live field the wanted value, or change the annotation".to_owned(),
+            ),
+            (
+                Remedy::Recreate,
+                format!("{upgrade} --recreate Deployment/web"),
+            ),
+            (
+                Remedy::ByHand,
+                "accept: take the change out of the manifest, or delete and create the object by hand".to_owned(),
+            ),
+        ] {
+            let look = "look:   kubectl addons diff till -n shop".to_owned();
+            assert_eq!(of_object(remedy, &key, &installation), [look, accept]);
+        }
+    }
+}

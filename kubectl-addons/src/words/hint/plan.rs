@@ -1,0 +1,179 @@
+//! The way out where a plan is refused as a whole.
+
+use common::plan::Verb;
+use common::plan::crd_safety::{BreakageError, Impossible};
+use common::plan::planner::PlanError;
+use common::plan::requires::{Problem, RequiresError};
+
+use super::{command, look};
+
+/// For a plan that could not be made.
+pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
+    match error {
+        PlanError::MostlyPruned {
+            installation,
+            needed,
+            ..
+        } => vec![
+            format!("look:   {}", command("diff", installation)),
+            format!(
+                "accept: {} --allow-prune {needed}",
+                command("upgrade", installation)
+            ),
+        ],
+        PlanError::Refused { .. } | PlanError::TooLarge(_) => Vec::new(),
+    }
+}
+
+/// For definitions that break live objects.
+pub(super) fn of_breakage(error: &BreakageError) -> Vec<String> {
+    match error {
+        BreakageError::Impossible {
+            installation,
+            reasons,
+            ..
+        } => {
+            let mut lines = look(&command("diff", installation));
+            let is_fixed = |reason: &Impossible| matches!(reason, Impossible::Fixed { .. });
+            if reasons.iter().any(|(_, reason)| is_fixed(reason)) {
+                lines.push(format!(
+                    "fix:    {} --delete-crds, which also deletes their objects",
+                    command("uninstall", installation)
+                ));
+            }
+            lines
+        }
+        BreakageError::Breaks {
+            installation, verb, ..
+        } => vec![
+            format!("look:   {}", command("diff", installation)),
+            format!(
+                "accept: {} --allow-crd-breakage",
+                command(typed(*verb), installation)
+            ),
+        ],
+    }
+}
+
+fn typed(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Install => "install",
+        Verb::Upgrade => "upgrade",
+        Verb::Uninstall => "uninstall",
+    }
+}
+
+/// For add-ons that require others: two lines for each requirement that is not met.
+pub(super) fn of_requires(error: &RequiresError) -> Vec<String> {
+    let mut lines = Vec::new();
+    for problem in &error.problems {
+        let Problem::Unmet {
+            requires,
+            there,
+            fitting,
+            ..
+        } = problem
+        else {
+            continue;
+        };
+        lines.push(format!("look:   kubectl addons show {requires}"));
+        let verb = if there.is_empty() {
+            "install"
+        } else {
+            "upgrade"
+        };
+        lines.push(match fitting {
+            Some(fitting) => format!(
+                "accept: kubectl addons {verb} {requires}@{fitting}, or name it in the same command"
+            ),
+            None => format!("accept: none: no catalogue has a version of {requires} that fits"),
+        });
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::names::InstallationName;
+    use common::manifest::key::ObjectKey;
+    use common::plan::prune::limit::PruneLimit;
+
+    use super::*;
+
+    fn till() -> InstallationName {
+        InstallationName {
+            namespace: "shop".to_owned(),
+            name: "till".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_protection_is_accepted_by_a_command_for_the_same_installation() {
+        let pruned = PlanError::MostlyPruned {
+            installation: till(),
+            needed: PruneLimit::new(75).unwrap(),
+            prune: 9,
+            there: 12,
+            wanted: 3,
+        };
+        let look = "look:   kubectl addons diff till -n shop";
+        let accept = "accept: kubectl addons upgrade till -n shop --allow-prune 75%";
+        assert_eq!(of_plan(&pruned), [look, accept]);
+        let breaks = BreakageError::Breaks {
+            installation: till(),
+            verb: Verb::Upgrade,
+            harm: "lose data in 1 Till (shop/a)".to_owned(),
+        };
+        let accept = "accept: kubectl addons upgrade till -n shop --allow-crd-breakage";
+        assert_eq!(of_breakage(&breaks), [look, accept]);
+        let impossible = |reason| BreakageError::Impossible {
+            installation: till(),
+            verb: Verb::Upgrade,
+            reasons: vec![(ObjectKey::default(), reason)],
+        };
+        let fixed = Impossible::Fixed {
+            field: "spec.scope".to_owned(),
+            old: "Namespaced".to_owned(),
+            new: "Cluster".to_owned(),
+        };
+        assert_eq!(of_breakage(&impossible(fixed)).len(), 2);
+        let stored = Impossible::Stored {
+            version: "v1".to_owned(),
+        };
+        assert_eq!(of_breakage(&impossible(stored)), [look]);
+    }
+
+    #[test]
+    fn a_requirement_names_the_version_that_meets_it() {
+        for (there, fitting, accept) in [
+            (
+                &[][..],
+                Some("1.2.0"),
+                "accept: kubectl addons install base@1.2.0, or name it in the same command",
+            ),
+            (
+                &["2.0.0"][..],
+                Some("1.2.0"),
+                "accept: kubectl addons upgrade base@1.2.0, or name it in the same command",
+            ),
+            (
+                &[][..],
+                None,
+                "accept: none: no catalogue has a version of base that fits",
+            ),
+        ] {
+            let unmet = Problem::Unmet {
+                addon: "top 1".to_owned(),
+                requires: "base".to_owned(),
+                constraint: None,
+                there: there.iter().map(|version| (*version).to_owned()).collect(),
+                fitting: fitting.map(str::to_owned),
+            };
+            let error = RequiresError {
+                problems: vec![unmet],
+            };
+            let look = "look:   kubectl addons show base";
+            assert_eq!(of_requires(&error), [look, accept]);
+        }
+    }
+}

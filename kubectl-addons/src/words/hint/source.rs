@@ -1,0 +1,149 @@
+//! The way out where a source cannot be read, or helm cannot be run.
+
+use addons_helm::{BinaryError, HelmError};
+use addons_sources::SourceError;
+use addons_sources::chart::ChartError;
+use addons_sources::credentials::CredentialsError;
+use addons_sources::git::Problem as GitProblem;
+use addons_sources::image::ImageError;
+use addons_sources::location::CatalogueError;
+use addons_sources::registry::RegistryError;
+use addons_sources::registry::chart::ChartError as RegistryChartError;
+use addons_sources::url::UrlError;
+use common::api::names::ANNOTATION_ALLOWED_HOSTS;
+
+use super::{fix, look};
+
+pub(super) fn of_source(error: &SourceError) -> Vec<String> {
+    match error {
+        SourceError::Url(error) | SourceError::Chart(ChartError::Fetch(error)) => of_url(error),
+        SourceError::Git(error) => match &error.problem {
+            GitProblem::Offline { .. } => online(),
+            GitProblem::Credentials(error) => of_credentials(error),
+            _ => Vec::new(),
+        },
+        SourceError::Image(ImageError::Registry(error))
+        | SourceError::RegistryChart(RegistryChartError::Registry(error)) => of_registry(error),
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn of_catalogue(error: &CatalogueError) -> Vec<String> {
+    match error {
+        CatalogueError::Url(error) => of_url(error),
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn of_url(error: &UrlError) -> Vec<String> {
+    match error {
+        UrlError::Offline { .. } => online(),
+        UrlError::Secret { source, .. } => of_credentials(source),
+        _ => Vec::new(),
+    }
+}
+
+fn of_registry(error: &RegistryError) -> Vec<String> {
+    match error {
+        RegistryError::Offline { .. } => online(),
+        RegistryError::Unauthorized { accept, .. } => fix(accept),
+        RegistryError::NotFound { repository, .. } => {
+            look(&format!("skopeo list-tags docker://{repository}"))
+        }
+        RegistryError::Credentials(error) => of_credentials(error),
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn of_credentials(error: &CredentialsError) -> Vec<String> {
+    match error {
+        CredentialsError::Host {
+            secret_name,
+            namespace,
+            host,
+            ..
+        } => vec![
+            format!(
+                "look:   kubectl get secret {secret_name} -n {namespace} -o jsonpath='{{.metadata.annotations}}'"
+            ),
+            format!(
+                "accept: kubectl annotate secret {secret_name} -n {namespace} --overwrite {ANNOTATION_ALLOWED_HOSTS}={host}"
+            ),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn of_helm(error: &HelmError) -> Vec<String> {
+    match error {
+        HelmError::Offline { .. } => fix("run this once without --offline, or commit charts/"),
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn of_binary(error: &BinaryError) -> Vec<String> {
+    match error {
+        BinaryError::Missing | BinaryError::TooOld { .. } => {
+            let mut lines = look("https://helm.sh/docs/intro/install");
+            lines.extend(fix("--helm-bin FILE, or KUBECTL_ADDONS_HELM=FILE"));
+            lines
+        }
+        BinaryError::NoFile { .. } | BinaryError::NotHelm { .. } => {
+            fix("--helm-bin FILE, or KUBECTL_ADDONS_HELM=FILE")
+        }
+    }
+}
+
+fn online() -> Vec<String> {
+    fix("run this once without --offline")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_for_other_hosts_is_looked_at_and_annotated() {
+        let error = UrlError::Secret {
+            location: "https://a.example/x.yaml".to_owned(),
+            source: Box::new(CredentialsError::Host {
+                secret: "addons/token".to_owned(),
+                secret_name: "token".to_owned(),
+                namespace: "addons".to_owned(),
+                host: "a.example".to_owned(),
+                why: "it has no annotation".to_owned(),
+            }),
+        };
+        assert_eq!(
+            of_source(&error.into()),
+            [
+                "look:   kubectl get secret token -n addons -o jsonpath='{.metadata.annotations}'",
+                "accept: kubectl annotate secret token -n addons --overwrite kubectl-addons.dev/allowed-hosts=a.example",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_in_the_cache_needs_one_run_with_servers() {
+        let location = || "https://a.example/x".to_owned();
+        let what = location();
+        let git = addons_sources::git::GitError {
+            remote: location(),
+            problem: GitProblem::Offline { what },
+        };
+        for error in [
+            SourceError::Url(UrlError::Offline {
+                location: location(),
+            }),
+            SourceError::Git(git),
+            SourceError::Image(ImageError::Registry(RegistryError::Offline {
+                location: location(),
+            })),
+        ] {
+            assert_eq!(
+                of_source(&error),
+                ["fix:    run this once without --offline"]
+            );
+        }
+    }
+}
