@@ -50,6 +50,8 @@ pub struct Facts {
 pub struct NamespaceFacts {
     /// Label `kubectl-addons.dev/cluster=local` (semantics 6).
     pub local: bool,
+    /// Label `kubectl-addons.dev/kubeconfig-secret`: it stands for another cluster (semantics 6).
+    pub remote: bool,
     /// Annotation `kubectl-addons.dev/cluster-deleting` (semantics 14).
     pub cluster_deleting: bool,
     /// It has a deletionTimestamp.
@@ -112,6 +114,12 @@ impl Facts {
     pub fn is_local(&self, namespace: &str) -> bool {
         namespace == self.settings.system_namespace
             || self.namespaces.get(namespace).is_some_and(|ns| ns.local)
+    }
+
+    /// Whether `namespace` stands for a cluster, this one or another (semantics 6).
+    #[must_use]
+    pub fn stands_for_cluster(&self, namespace: &str) -> bool {
+        self.is_local(namespace) || self.namespaces.get(namespace).is_some_and(|ns| ns.remote)
     }
 
     /// Whether nothing in `namespace` is guarded any more: it or its cluster is being deleted (semantics 14).

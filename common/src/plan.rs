@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`desired`], [`schema`] | the wanted objects; whether they fit definitions that are only planned |
 //! | [`choices`] | what the caller decided about how plans are made |
+//! | [`claims`] | what other installations use |
 //! | [`inventory`], [`snapshot`] | what is recorded and what is there, as values |
 //! | [`facts`] | what a plan was made with, to tell later whether it still holds |
 //! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
@@ -19,6 +20,7 @@
 pub mod brought;
 pub mod changes;
 pub mod choices;
+pub mod claims;
 pub mod conflicts;
 pub mod crd_safety;
 mod decide;

@@ -116,7 +116,7 @@ pub struct Global {
     /// User of the kubeconfig
     #[arg(long, global = true)]
     pub user: Option<String>,
-    /// Namespace of the installations; default: where the origin of the add-on puts them
+    /// Namespace of the installations; default: the system namespace, and those with the label of this cluster
     #[arg(short = 'n', long, global = true)]
     pub namespace: Option<String>,
     /// User to impersonate

@@ -16,6 +16,7 @@ mod ordering;
 mod plans;
 mod safety;
 mod scale;
+mod trust;
 mod upgrades;
 #[path = "values/on_cluster.rs"]
 mod values;

@@ -22,6 +22,8 @@ pub struct Plugin {
     home: Folder,
     path: OsString,
     variables: Vec<(String, String)>,
+    /// What every command of the plugin is given besides its own arguments.
+    flags: Vec<String>,
 }
 
 /// What a program said and took.
@@ -87,6 +89,7 @@ impl Plugin {
             home,
             path,
             variables: Vec::new(),
+            flags: Vec::new(),
         })
     }
 
@@ -105,6 +108,22 @@ impl Plugin {
         self
     }
 
+    /// Makes a namespace the system namespace of everything that the plugin runs from now on: tests that share a cluster do not
+    /// meet each other's catalogues and installations.
+    #[must_use]
+    pub fn system_namespace(mut self, name: &str) -> Self {
+        self.flags = vec![format!("--system-namespace={name}")];
+        self
+    }
+
+    /// The arguments with the flags that every command is given.
+    fn with_flags<'a>(&'a self, args: &[&'a str]) -> Vec<&'a str> {
+        let flags = self.flags.iter().map(String::as_str);
+        let is_given = args.iter().any(|arg| arg.starts_with("--system-namespace"));
+        let flags = flags.filter(|_| !is_given);
+        args.iter().copied().chain(flags).collect()
+    }
+
     /// The private home folder; files for `-f` may lie in it.
     #[must_use]
     pub fn home(&self) -> &Path {
@@ -116,7 +135,7 @@ impl Plugin {
     /// # Errors
     /// Where it cannot be started. That it fails is in [`Output::code`].
     pub async fn run(&self, args: &[&str]) -> Result<Output> {
-        self.program(&self.binary, args).await
+        self.program(&self.binary, &self.with_flags(args)).await
     }
 
     /// Runs `kubectl-addons ARGS` with something on its stdin, 64 KiB at most.
@@ -124,7 +143,8 @@ impl Plugin {
     /// # Errors
     /// As [`Plugin::run`].
     pub async fn run_with_input(&self, args: &[&str], input: &str) -> Result<Output> {
-        self.program_with_input(&self.binary, args, input).await
+        self.program_with_input(&self.binary, &self.with_flags(args), input)
+            .await
     }
 
     /// Runs `kubectl ARGS`.
@@ -161,7 +181,7 @@ impl Plugin {
         let mut command = guard::command(&self.binary);
         self.environment(&mut command);
         command
-            .args(args)
+            .args(self.with_flags(args))
             .stdout(fs::File::create(self.home().join("stdout"))?)
             .stderr(fs::File::create(self.home().join("stderr"))?);
         Ok(guard::spawn(&mut command, b"")?)
@@ -199,7 +219,7 @@ impl Plugin {
     /// The plugin with these arguments, for a shell.
     fn command_line(&self, args: &[&str]) -> String {
         let program = self.binary.to_string_lossy();
-        let words = std::iter::once(&*program).chain(args.iter().copied());
+        let words = std::iter::once(&*program).chain(self.with_flags(args));
         let quoted = words.map(|word| format!("'{}'", word.replace('\'', r"'\''")));
         let quoted: Vec<String> = quoted.collect();
         format!("exec {}", quoted.join(" "))

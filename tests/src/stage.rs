@@ -31,7 +31,7 @@ impl Stage {
         let namespace = cluster.namespace(what).await?;
         // An administrator of their own: requests are counted by user, while other tests run.
         let user = cluster.user(&namespace, &["system:masters"])?;
-        let plugin = Plugin::new(cluster, &user.kubeconfig)?;
+        let plugin = Plugin::new(cluster, &user.kubeconfig)?.system_namespace(&namespace);
         Ok(Self {
             cluster,
             plugin,

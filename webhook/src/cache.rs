@@ -11,7 +11,9 @@ use std::time::Duration;
 use common::admission::{Facts, NamespaceFacts, Settings};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonRef};
-use common::api::names::{ANNOTATION_CLUSTER_DELETING, LABEL_CLUSTER};
+use common::api::names::{
+    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET,
+};
 use common::catalogue::select::ClusterFacts;
 use futures::stream::{self, Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::Namespace;
@@ -318,7 +320,11 @@ fn marks(namespace: &PartialObjectMeta<Namespace>) -> Option<NamespaceFacts> {
             .labels
             .as_ref()
             .and_then(|labels| labels.get(LABEL_CLUSTER))
-            .is_some_and(|cluster| cluster == "local"),
+            .is_some_and(|cluster| cluster == CLUSTER_LOCAL),
+        remote: metadata
+            .labels
+            .as_ref()
+            .is_some_and(|labels| labels.contains_key(LABEL_KUBECONFIG_SECRET)),
         cluster_deleting: metadata
             .annotations
             .as_ref()

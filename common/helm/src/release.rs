@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use common::api::names::LABEL_OWNER;
 use common::render::chart::overrides;
 use common::render::package::Package;
 use kube::Config;
@@ -51,6 +52,8 @@ pub struct Wanted<'a> {
     pub values: &'a Value,
     /// Text out of Secrets: in no error.
     pub secrets: &'a [String],
+    /// Hash of the installation, which becomes a label of helm's records: it proves whose release it is.
+    pub owner: &'a str,
     /// Whether a missing namespace is made.
     pub create_namespace: bool,
     /// Whether helm waits until everything is ready.
@@ -141,6 +144,7 @@ impl<'a> Release<'a> {
             // Else values of the last release would stay where none are given.
             "--reset-values".into(),
             flag("values", "-"),
+            flag("labels", format!("{LABEL_OWNER}={}", wanted.owner)),
         ];
         if wanted.create_namespace {
             args.push("--create-namespace".into());

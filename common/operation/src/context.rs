@@ -10,7 +10,7 @@ use addons_engine::{Cluster, EngineError, catalogues, identity, secret, template
 use addons_helm::Helm;
 use addons_sources::cache::Cache;
 use addons_sources::credentials::Credentials;
-use addons_sources::{Access, location, url};
+use addons_sources::{Access, Reach, location, url};
 use addons_versions::kubernetes;
 use common::api::catalogue::AddonCatalogue;
 use common::catalogue::Catalogue;
@@ -72,7 +72,7 @@ pub struct Context {
     cluster: OnceCell<Cluster>,
     events: Events,
     catalogues: OnceCell<Vec<AddonCatalogue>>,
-    indexes: Mutex<BTreeMap<String, Arc<Catalogue>>>,
+    indexes: Mutex<BTreeMap<(String, Reach), Arc<Catalogue>>>,
     credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
     template_facts: OnceCell<Facts>,
     overlays: Mutex<BTreeMap<String, Overlays>>,
@@ -151,7 +151,7 @@ impl Context {
         Access {
             cache: &self.fetched,
             offline: self.settings.offline,
-            ambient: true,
+            reach: Reach::Own,
             credentials: None,
         }
     }
@@ -239,7 +239,7 @@ impl Context {
     /// The source cannot be read; there is no catalogue of that name.
     pub async fn catalogue(&self, offer: &Offer) -> Result<Arc<Catalogue>, OperationError> {
         let name = match offer {
-            Offer::Index(location) => return self.index(location).await,
+            Offer::Index(location) => return self.index(location, Reach::Own).await,
             Offer::Catalogues => {
                 return Ok(Arc::new(Catalogue::of_objects(self.catalogues().await?)));
             }
@@ -254,22 +254,31 @@ impl Context {
         Ok(Arc::new(Catalogue::of_objects(&named)))
     }
 
-    /// The entries of a kops index or of a catalogue file, fetched once.
+    /// The entries of a kops index or of a catalogue file, fetched once. `reach`: by who named it.
     ///
     /// # Errors
     /// It cannot be fetched or read.
-    pub async fn index(&self, location: &str) -> Result<Arc<Catalogue>, OperationError> {
+    pub async fn index(
+        &self,
+        location: &str,
+        reach: Reach,
+    ) -> Result<Arc<Catalogue>, OperationError> {
         let location = url::absolute(location)?;
         let mut indexes = self.indexes.lock().await;
-        if let Some(catalogue) = indexes.get(&location) {
+        let known = indexes.get(&(location.clone(), reach));
+        if let Some(catalogue) = known {
             return Ok(Arc::clone(catalogue));
         }
-        let (catalogue, warnings) = location::entries(&location, &self.access()).await?;
+        let access = Access {
+            reach,
+            ..self.access()
+        };
+        let (catalogue, warnings) = location::entries(&location, &access).await?;
         for warning in warnings {
             self.find(Finding::Index(warning));
         }
         let catalogue = Arc::new(catalogue);
-        indexes.insert(location, Arc::clone(&catalogue));
+        indexes.insert((location, reach), Arc::clone(&catalogue));
         Ok(catalogue)
     }
 

@@ -8,6 +8,7 @@ use addons_sources::credentials::CredentialsError;
 use addons_sources::location::CatalogueError;
 use addons_sources::url::UrlError;
 use addons_versions::VersionError;
+use common::admission::rules::cluster::no_cluster;
 use common::api::names::InstallationName;
 use common::manifest::digest::HashMismatch;
 use common::manifest::parse::ManifestError;
@@ -88,17 +89,13 @@ pub enum OperationError {
         /// Where.
         namespaces: Vec<String>,
     },
-    /// A namespace for a record that does not belong to this cluster (semantics 6).
-    #[error(
-        "namespace {asked} does not belong to this cluster; installations of {addon} live in {own}"
-    )]
+    /// A namespace for a record that does not stand for this cluster (semantics 6).
+    #[error("namespace {}", no_cluster(asked, system))]
     NotLocal {
         /// As asked.
         asked: String,
-        /// The add-on.
-        addon: String,
-        /// Where its installations live.
-        own: String,
+        /// The system namespace.
+        system: String,
     },
     /// A record that was created from a directory.
     #[error("{installation} comes from directory {directory}, which has no catalogue entries")]
@@ -169,6 +166,21 @@ pub enum OperationError {
     /// What add-ons require of each other.
     #[error(transparent)]
     Requires(#[from] RequiresError),
+    /// A Helm release that the installation did not create.
+    #[error(
+        "Helm release {namespace}/{release} is not of {installation}: {}; nothing was changed",
+        if *.other { "another installation created it" } else { "it was not installed by this tool" }
+    )]
+    ForeignRelease {
+        /// The installation.
+        installation: InstallationName,
+        /// Namespace of the release.
+        namespace: String,
+        /// Its name.
+        release: String,
+        /// Whether another installation created it.
+        other: bool,
+    },
     /// The mode of a helm release changed.
     #[error(transparent)]
     Mode(#[from] ModeError),

@@ -83,6 +83,8 @@ pub enum Finding {
         /// The newest that fits.
         newest: String,
     },
+    /// Installations of a namespace besides the system namespace are worked on (semantics 6).
+    OtherNamespace(String),
     /// An installation is left alone because of `spec.suspend`.
     Suspended(InstallationName),
     /// An add-on of an index has no version that fits.

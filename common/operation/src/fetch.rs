@@ -1,15 +1,15 @@
 //! From resolved installations to the packages of those that are due: with the credentials that an entry names, and verified.
 
 use common::api::catalogue::{Auth, Source};
+use common::catalogue::Origin;
 use common::catalogue::due::Due;
-use common::catalogue::{Entry, Origin};
 use common::manifest::digest;
 use common::plan::choices::Choices;
 use common::render::package::Package;
 use futures::StreamExt as _;
 use futures::stream;
 
-use addons_sources::Access;
+use addons_sources::{Access, Reach};
 
 use crate::context::Context;
 use crate::error::{OperationError, within};
@@ -124,14 +124,14 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
     }
     let credentials = match auth(&source) {
         Some(auth) => {
-            let namespace = secrets_namespace(ctx, entry);
+            let namespace = secrets_namespace(ctx, resolved);
             let read = ctx.credentials(namespace, &auth.secret_ref.name).await;
             Some(within(read, name)?)
         }
         None => None,
     };
     let access = Access {
-        ambient: is_of_this_machine(&entry.origin),
+        reach: reach(ctx, resolved),
         credentials: credentials.as_deref(),
         ..ctx.access()
     };
@@ -167,17 +167,32 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
     })
 }
 
-/// Whether the user of this machine wrote the reference to the source, or chose it with their credentials. References in a cluster
-/// (semantics 16) or on a web server must not reach the files and accounts of the machine that reads them.
-fn is_of_this_machine(origin: &Origin) -> bool {
-    match origin {
-        Origin::Catalogue { .. } => false,
+/// What a source may ask of this machine. What stands in a cluster (semantics 16) or on a web server is not to reach for the files
+/// and accounts of whoever reads it; what a record outside the system namespace names reaches even less (semantics 6), unless the
+/// user typed the index.
+fn reach(ctx: &Context, resolved: &Resolved) -> Reach {
+    match &*resolved.entry.origin {
+        Origin::Catalogue { .. } => Reach::Cluster,
         Origin::Index { location } => {
-            let scheme = location.split_once("://").map(|(scheme, _)| scheme);
-            !scheme.is_some_and(|scheme| {
-                scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
-            })
+            let of_system = resolved.name.namespace == ctx.settings().system_namespace;
+            if !of_system && !resolved.is_typed {
+                return Reach::Tenant;
+            }
+            of_location(location)
         }
+    }
+}
+
+/// Of an index that is the user's own: it wrote, or chose with credentials of theirs, what lies beside it.
+fn of_location(location: &str) -> Reach {
+    let scheme = location.split_once("://").map(|(scheme, _)| scheme);
+    let is_of_web = scheme.is_some_and(|scheme| {
+        scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
+    });
+    if is_of_web {
+        Reach::Cluster
+    } else {
+        Reach::Own
     }
 }
 
@@ -194,11 +209,13 @@ fn auth(source: &Source) -> Option<&Auth> {
     source.kind().ok()?.auth()
 }
 
-/// Secrets are in the namespace of their catalogue; those of an index, which has none, in the system namespace (semantics 16).
-fn secrets_namespace<'a>(ctx: &'a Context, entry: &'a Entry) -> &'a str {
-    match &*entry.origin {
+/// Secrets lie beside their catalogue. An index has no namespace: its Secrets are those of whoever named it, beside the record, or
+/// in the system namespace where the user typed it (semantics 16).
+fn secrets_namespace<'a>(ctx: &'a Context, resolved: &'a Resolved) -> &'a str {
+    match &*resolved.entry.origin {
         Origin::Catalogue { namespace, .. } => namespace,
-        Origin::Index { .. } => &ctx.settings().system_namespace,
+        Origin::Index { .. } if resolved.is_typed => &ctx.settings().system_namespace,
+        Origin::Index { .. } => &resolved.name.namespace,
     }
 }
 
@@ -208,23 +225,13 @@ mod tests {
 
     #[test]
     fn only_what_is_the_users_own_reaches_this_machine() {
-        let index = |location: &str| Origin::Index {
-            location: location.to_owned(),
-        };
-        for (origin, expected) in [
-            (index("file:///home/me/index.yaml"), true),
-            (index("s3://bucket/index.yaml"), true),
-            (index("https://example.com/index.yaml"), false),
-            (index("HTTP://example.com/index.yaml"), false),
-            (
-                Origin::Catalogue {
-                    namespace: "kubectl-addons".to_owned(),
-                    name: "platform".to_owned(),
-                },
-                false,
-            ),
+        for (location, expected) in [
+            ("file:///home/me/index.yaml", Reach::Own),
+            ("s3://bucket/index.yaml", Reach::Own),
+            ("https://example.com/index.yaml", Reach::Cluster),
+            ("HTTP://example.com/index.yaml", Reach::Cluster),
         ] {
-            assert_eq!(is_of_this_machine(&origin), expected, "{origin}");
+            assert_eq!(of_location(location), expected, "{location}");
         }
     }
 }

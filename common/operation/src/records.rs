@@ -1,13 +1,12 @@
 //! The records of this cluster: all installations, read once.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use addons_engine::{EngineError, record};
+use addons_engine::{EngineError, local, record};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
-use common::manifest::key::ObjectKey;
 use common::nearest::nearest;
-use common::plan::inventory::Inventory;
+use common::plan::claims::Claims;
 
 use crate::context::Context;
 use crate::error::OperationError;
@@ -19,6 +18,11 @@ pub struct Records {
     pub all: Vec<AddonInstallation>,
     /// Whether our definitions are missing: then there are no records.
     pub uninitialised: bool,
+    /// The system namespace.
+    pub system: String,
+    /// The namespaces that stand for this cluster, as far as it matters: the system namespace, and those with the label, where
+    /// records are in others or another one was asked for (semantics 6).
+    pub local: BTreeSet<String>,
 }
 
 impl Records {
@@ -27,17 +31,44 @@ impl Records {
     /// # Errors
     /// The server cannot be reached, or refuses.
     pub async fn read(ctx: &Context) -> Result<Self, OperationError> {
-        match record::list(ctx.cluster().await?, None).await {
-            Ok(all) => Ok(Self {
-                all,
-                uninitialised: false,
-            }),
-            Err(EngineError::NotInitialised) => Ok(Self {
-                all: Vec::new(),
-                uninitialised: true,
-            }),
-            Err(error) => Err(error.into()),
+        let cluster = ctx.cluster().await?;
+        let (all, uninitialised) = match record::list(cluster, None).await {
+            Ok(all) => (all, false),
+            Err(EngineError::NotInitialised) => (Vec::new(), true),
+            Err(error) => return Err(error.into()),
+        };
+        let system = &ctx.settings().system_namespace;
+        let mut local = BTreeSet::from([system.clone()]);
+        match &ctx.settings().namespace {
+            Some(asked) if asked == system => {}
+            Some(asked) => {
+                if local::is_local(cluster, asked).await? {
+                    local.insert(asked.clone());
+                }
+            }
+            None if all.iter().all(|record| is_within(record, system)) => {}
+            None => local.extend(local::namespaces(cluster).await?),
         }
+        Ok(Self {
+            all,
+            uninitialised,
+            system: system.clone(),
+            local,
+        })
+    }
+
+    /// Refuses a namespace that does not stand for this cluster (semantics 6).
+    ///
+    /// # Errors
+    /// [`OperationError::NotLocal`].
+    pub fn check_local(&self, namespace: &str) -> Result<(), OperationError> {
+        if self.local.contains(namespace) {
+            return Ok(());
+        }
+        Err(OperationError::NotLocal {
+            asked: namespace.to_owned(),
+            system: self.system.clone(),
+        })
     }
 
     /// The record of this namespace and name.
@@ -46,33 +77,38 @@ impl Records {
         self.all.iter().find(|record| &name_of(record) == name)
     }
 
-    /// The records of a namespace; all of them where none is given.
+    /// The records of a namespace; where none is given, those of this cluster: others are never touched by the way.
     pub fn within<'a>(
         &'a self,
         namespace: Option<&'a str>,
     ) -> impl Iterator<Item = &'a AddonInstallation> {
-        self.all
-            .iter()
-            .filter(move |record| is_within(record, namespace))
+        self.all.iter().filter(move |record| match namespace {
+            Some(namespace) => is_within(record, namespace),
+            None => {
+                let at = record.metadata.namespace.as_deref().unwrap_or_default();
+                self.local.contains(at)
+            }
+        })
     }
 
-    /// The record with a name that the user gave, in one namespace or in any.
+    /// The record that the user means by a name, in one namespace or in those of this cluster.
     ///
     /// # Errors
     /// [`OperationError::UnknownInstallation`]; [`OperationError::Ambiguous`] where no namespace was given.
     pub fn find<'a>(
         &'a self,
         name: &str,
-        namespace: Option<&str>,
+        namespace: Option<&'a str>,
     ) -> Result<&'a AddonInstallation, OperationError> {
-        let is_meant = |record: &&AddonInstallation| {
-            record.metadata.name.as_deref() == Some(name) && is_within(record, namespace)
-        };
-        let found: Vec<&AddonInstallation> = self.all.iter().filter(is_meant).collect();
+        let is_meant = |record: &&AddonInstallation| record.metadata.name.as_deref() == Some(name);
+        let found: Vec<&AddonInstallation> = self.within(namespace).filter(is_meant).collect();
         match found.as_slice() {
             [one] => Ok(one),
             [] => {
-                let names = self.all.iter();
+                if let (None, Some(elsewhere)) = (namespace, self.all.iter().find(is_meant)) {
+                    self.check_local(&name_of(elsewhere).namespace)?;
+                }
+                let names = self.within(namespace);
                 let names = names.filter_map(|record| record.metadata.name.as_deref());
                 Err(OperationError::UnknownInstallation {
                     name: name.to_owned(),
@@ -89,30 +125,21 @@ impl Records {
         }
     }
 
-    /// Which other installation has recorded each object: an object has one owner (semantics 5).
-    pub(crate) fn claims(
-        &self,
-        except: &InstallationName,
-    ) -> BTreeMap<ObjectKey, InstallationName> {
-        let mut claims = BTreeMap::new();
+    /// What the other installations use; all of `except` are planned by the same command and are not others.
+    pub(crate) fn claims(&self, except: &[InstallationName]) -> Claims {
+        let mut claims = Claims::default();
         for record in &self.all {
             let name = name_of(record);
-            if &name == except {
-                continue;
-            }
-            if let Some(status) = &record.status {
-                let keys = Inventory::from_groups(&status.inventory)
-                    .objects
-                    .into_keys();
-                claims.extend(keys.map(|key| (key, name.clone())));
+            if !except.contains(&name) {
+                claims.add(&name, record);
             }
         }
         claims
     }
 }
 
-fn is_within(record: &AddonInstallation, namespace: Option<&str>) -> bool {
-    namespace.is_none_or(|namespace| record.metadata.namespace.as_deref() == Some(namespace))
+fn is_within(record: &AddonInstallation, namespace: &str) -> bool {
+    record.metadata.namespace.as_deref() == Some(namespace)
 }
 
 /// Namespace and name of a record.

@@ -1,9 +1,11 @@
 //! Releases that helm itself installs and removes (`template.helm.mode: release`), as work that the engine does under the lock
 //! of the record.
 
+use addons_engine::release::{ReleaseOwner, owner};
 use addons_helm::release::{Release, Status, Wanted};
 use addons_helm::{Helm, HelmError};
 use common::api::installation::{AddonInstallationStatus, HelmRelease};
+use common::api::names::{InstallationName, owner_hash};
 use common::plan::Verb;
 use futures::future::BoxFuture;
 use kube::Config;
@@ -23,6 +25,8 @@ pub(crate) struct ReleaseWork {
     helm: Helm,
     config: Config,
     release: HelmRelease,
+    /// What marks the release as that of the installation.
+    owner: String,
     /// The chart; none where the release is removed.
     chart: Option<CompleteChart>,
     run: Run,
@@ -44,11 +48,15 @@ impl ReleaseWork {
         if chart.is_none() && planned.plan.verb != Verb::Uninstall {
             return Ok(None);
         }
+        let installation = &planned.plan.installation;
+        // Time went by since the plan was made: the user read it.
+        check_owner(ctx, installation, release).await?;
         Ok(Some(Self {
             events: ctx.events(),
             helm: ctx.helm().await?.clone(),
             config: config(ctx).await?.clone(),
             release: release.clone(),
+            owner: owner_hash(&installation.namespace, &installation.name),
             chart,
             run: run.clone(),
             interruption: interruption.clone(),
@@ -83,12 +91,36 @@ impl ReleaseWork {
             package: &chart.package,
             values: &chart.values,
             secrets: &chart.secrets,
+            owner: &self.owner,
             create_namespace: false,
             wait: self.run.wait,
             timeout,
         };
         release.upgrade(&wanted).await
     }
+}
+
+/// Refuses a release that the installation did not create. Its records prove that it did: a status can be written by whoever may
+/// write installations.
+pub(crate) async fn check_owner(
+    ctx: &Context,
+    installation: &InstallationName,
+    release: &HelmRelease,
+) -> Result<(), OperationError> {
+    let HelmRelease { name, namespace } = release;
+    let ours = owner_hash(&installation.namespace, &installation.name);
+    let other = match owner(ctx.cluster().await?, namespace, name).await? {
+        ReleaseOwner::Nobody => return Ok(()),
+        ReleaseOwner::Installation(owner) if owner == ours => return Ok(()),
+        ReleaseOwner::Installation(_) => true,
+        ReleaseOwner::Foreign => false,
+    };
+    Err(OperationError::ForeignRelease {
+        installation: installation.clone(),
+        namespace: namespace.clone(),
+        release: name.clone(),
+        other,
+    })
 }
 
 /// The connection settings for helm.

@@ -150,6 +150,7 @@ async fn again(
     let existing = resolver.records.get(&name).cloned();
     let mut resolved = Resolved::new(name, existing, entry.clone(), rules);
     resolved.is_asked_for = true;
+    resolved.is_typed = true;
     let (wanted, recorded) = (&mut resolved.wanted, &then.wanted);
     wanted.spec = recorded.spec.clone();
     let labels = &recorded.labels;

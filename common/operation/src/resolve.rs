@@ -1,8 +1,9 @@
 //! From an intent to the wanted installations: entries chosen, records completed and judged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use addons_sources::Reach;
 use common::admission::Facts;
 use common::api::installation::AddonInstallation;
 use common::api::names::{self, InstallationName};
@@ -84,6 +85,12 @@ impl<'a> Resolver<'a> {
         };
         let records_and_catalogues = try_join(Records::read(ctx), catalogues);
         let (version, (records, ())) = try_join(ctx.version(), records_and_catalogues).await?;
+        if let Some(asked) = &ctx.settings().namespace {
+            records.check_local(asked)?;
+            if *asked != records.system {
+                ctx.find(Finding::OtherNamespace(asked.clone()));
+            }
+        }
         let facts = verdict::facts(ctx, &records, version, asks_catalogues).await?;
         Ok(Self {
             ctx,
@@ -184,6 +191,14 @@ impl<'a> Resolver<'a> {
         if targets.is_empty() {
             records.extend(self.records.within(namespace).map(|record| (record, None)));
         }
+        let namespaces: BTreeSet<String> = records
+            .iter()
+            .map(|(record, _)| name_of(record).namespace)
+            .filter(|at| *at != self.records.system)
+            .collect();
+        for at in namespaces {
+            self.ctx.find(Finding::OtherNamespace(at));
+        }
         for (record, version) in records {
             let name = name_of(record);
             if record.spec.suspend {
@@ -213,14 +228,18 @@ impl<'a> Resolver<'a> {
         let rules = self.ctx.settings().rules;
         let (entry, selection) = choose(&catalogue, &request, &self.facts.cluster, rules)?;
         self.warn(&entry, &selection.warnings);
-        let own_name = || names::installation_name(&entry.addon);
+        let name = match &new.name {
+            Some(name) => name.clone(),
+            None => self.own_name(&catalogue, &entry, new.target_namespace.as_deref()),
+        };
         let name = InstallationName {
-            namespace: self.namespace_of(&entry)?,
-            name: new.name.clone().unwrap_or_else(own_name),
+            namespace: self.namespace().to_owned(),
+            name,
         };
         let existing = self.records.get(&name).cloned();
         let mut resolved = Resolved::new(name, existing, entry, selection.rules);
         resolved.is_asked_for = new.addon.version.is_some();
+        resolved.is_typed = matches!(self.offer, Offer::Index(_));
         let spec = &mut resolved.wanted.spec;
         if let Some(namespace) = &new.target_namespace {
             spec.target_namespace = Some(namespace.clone());
@@ -257,6 +276,7 @@ impl<'a> Resolver<'a> {
         let existing = Some(record.clone());
         let mut resolved = Resolved::new(name_of(record), existing, entry, selection.rules);
         resolved.is_asked_for = version.is_some();
+        resolved.is_typed = matches!(self.offer, Offer::Index(_));
         self.complete(resolved, edits, answers).await
     }
 
@@ -281,27 +301,48 @@ impl<'a> Resolver<'a> {
         Ok(resolved)
     }
 
-    /// The namespace and name of an entry's record (semantics 5): beside the system's catalogues, or in the namespace of a kops entry.
-    fn namespace_of(&self, entry: &Entry) -> Result<String, OperationError> {
+    /// Where new records live (semantics 5): in the system namespace, whatever they come from, or in the local namespace that was
+    /// asked for.
+    fn namespace(&self) -> &str {
         let settings = self.ctx.settings();
-        let own = match &*entry.origin {
-            Origin::Catalogue { .. } => settings.system_namespace.clone(),
-            Origin::Index { .. } => entry
-                .version
-                .default_namespace
-                .clone()
-                .unwrap_or_else(|| "kube-system".to_owned()),
+        let asked = settings.namespace.as_deref();
+        asked.unwrap_or(&settings.system_namespace)
+    }
+
+    /// The name of an installation that was given none: that of the add-on. kops tells entries of one name apart by their
+    /// namespaces: the second of them gets a hash of its own (semantics 5).
+    fn own_name(&self, catalogue: &Catalogue, entry: &Entry, target: Option<&str>) -> String {
+        let name = names::installation_name(&entry.addon);
+        let target = target.or(entry.version.default_namespace.as_deref());
+        let (Origin::Index { location }, Some(target)) = (&*entry.origin, target) else {
+            return name;
         };
-        match &settings.namespace {
-            Some(asked) if *asked != own && !self.facts.is_local(asked) => {
-                Err(OperationError::NotLocal {
-                    asked: asked.clone(),
-                    addon: entry.addon.clone(),
-                    own,
-                })
-            }
-            Some(asked) => Ok(asked.clone()),
-            None => Ok(own),
+        let taken = self.records.get(&InstallationName {
+            namespace: self.namespace().to_owned(),
+            name: name.clone(),
+        });
+        let Some(spec) = taken.map(|record| &record.spec) else {
+            return name;
+        };
+        let mut others = catalogue
+            .entries
+            .iter()
+            .filter(|other| other.addon == entry.addon);
+        let is_the_only_one =
+            others.all(|other| other.version.default_namespace == entry.version.default_namespace);
+        let is_same = spec
+            .addon_ref
+            .index
+            .as_deref()
+            .is_none_or(|index| index == location && is_the_only_one)
+            || spec
+                .target_namespace
+                .as_deref()
+                .is_none_or(|at| at == target);
+        if is_same {
+            name
+        } else {
+            names::second_name(&name, target)
         }
     }
 
@@ -335,7 +376,11 @@ pub(crate) async fn catalogue_of(
 ) -> Result<Arc<Catalogue>, OperationError> {
     let reference = &record.spec.addon_ref;
     match (&reference.index, &reference.directory) {
-        (Some(index), _) => ctx.index(index).await,
+        (Some(index), _) => {
+            let of_system = name_of(record).namespace == ctx.settings().system_namespace;
+            let reach = if of_system { Reach::Own } else { Reach::Tenant };
+            ctx.index(index, reach).await
+        }
         (None, Some(directory)) => Err(OperationError::OfDirectory {
             installation: name_of(record),
             directory: directory.clone(),

@@ -31,6 +31,8 @@ pub struct Resolved {
     pub rules: Rules,
     /// Whether this version was named: then a downgrade is an error; otherwise it is ignored.
     pub is_asked_for: bool,
+    /// Whether the caller named the index that the entry is from; otherwise the record did.
+    pub is_typed: bool,
 }
 
 impl Resolved {
@@ -61,6 +63,7 @@ impl Resolved {
             entry,
             rules,
             is_asked_for: false,
+            is_typed: false,
         }
     }
 

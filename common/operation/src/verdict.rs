@@ -6,7 +6,7 @@ use addons_engine::identity;
 use common::admission::marks::Marks;
 use common::admission::rules;
 use common::admission::verdict::Verdict;
-use common::admission::{Facts, Requester, Settings, mutate, validate};
+use common::admission::{Facts, NamespaceFacts, Requester, Settings, mutate, validate};
 use common::api::catalogue::FormField;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
@@ -72,12 +72,24 @@ pub async fn facts(
         catalogues: catalogues.iter().cloned().map(Arc::new).collect(),
         installations: installations.collect(),
         cluster,
+        namespaces: records
+            .local
+            .iter()
+            .map(|name| (name.clone(), local()))
+            .collect(),
         settings: Settings {
             system_namespace: ctx.settings().system_namespace.clone(),
             ..Settings::default()
         },
         ..Facts::default()
     })
+}
+
+fn local() -> NamespaceFacts {
+    NamespaceFacts {
+        local: true,
+        ..NamespaceFacts::default()
+    }
 }
 
 /// Fills in what is missing and judges the result.

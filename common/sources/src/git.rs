@@ -97,7 +97,7 @@ async fn read(source: &GitSource, access: &Access<'_>) -> Result<Fetched, Proble
     if access.offline && !matches!(task.remote.way, Way::Local(_)) {
         return task.offline();
     }
-    let (wire, waiting) = Wire::new(!access.ambient);
+    let (wire, waiting) = Wire::new(access.reach);
     let ended =
         tokio::time::timeout(TIME, tokio::task::spawn_blocking(move || task.run(&wire))).await;
     drop(waiting);

@@ -12,7 +12,7 @@
 pub mod bound;
 mod client;
 mod error;
-mod guard;
+pub mod guard;
 mod policy;
 pub mod retry;
 

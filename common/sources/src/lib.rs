@@ -34,10 +34,22 @@ pub struct Access<'a> {
     pub cache: &'a Cache,
     /// Use only the cache; no server is asked.
     pub offline: bool,
-    /// Whether files, credentials and settings of this machine may be used: not for catalogues in a cluster (semantics 16).
-    pub ambient: bool,
+    /// How far the source may reach into the machine that reads it.
+    pub reach: Reach,
     /// The credentials from the source's Secret.
     pub credentials: Option<&'a Credentials>,
+}
+
+/// How far a source may reach into the machine that reads it, by who named it (semantics 6 and 16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// The user of this machine: it may use their files, credentials and settings.
+    Own,
+    /// A catalogue in the cluster, or on a web server: it may not, and link-local addresses, where clouds serve the credentials
+    /// of a machine, are refused.
+    Cluster,
+    /// An installation outside the system namespace: nor may it ask this machine itself.
+    Tenant,
 }
 
 /// What a source holds.

@@ -1,6 +1,7 @@
 //! The rules: one function a rule, one module an object kind.
 
 pub mod catalogue;
+pub mod cluster;
 pub mod duplicates;
 pub mod installation;
 pub mod namespace;

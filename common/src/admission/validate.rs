@@ -180,6 +180,7 @@ fn guards(new: &Marks, old: Option<&Marks>, requester: &Requester, facts: &Facts
 /// Reference, fit and values.
 fn content(new: &AddonInstallation, facts: &Facts, verdict: &mut Verdict) {
     let namespace = new.metadata.namespace.as_deref().unwrap_or_default();
+    verdict.problem(rules::cluster::stands_for_none(namespace, facts));
     let entry = match reference::resolve(&new.spec.addon_ref, namespace, facts) {
         Ok(selection) => selection.and_then(|selection| {
             verdict.warnings.extend(selection.warnings);

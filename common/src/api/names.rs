@@ -23,6 +23,10 @@ pub const ANNOTATION_INSTALLATION: &str = "kubectl-addons.dev/installation";
 pub const LABEL_DERIVED_FROM: &str = "kubectl-addons.dev/derived-from";
 /// `local` on a namespace: its installations are of this cluster (semantics 6).
 pub const LABEL_CLUSTER: &str = "kubectl-addons.dev/cluster";
+/// Value of [`LABEL_CLUSTER`] on a namespace whose installations are of this cluster.
+pub const CLUSTER_LOCAL: &str = "local";
+/// Label of a namespace: the Secret in it with the kubeconfig of the cluster that it stands for (semantics 6).
+pub const LABEL_KUBECONFIG_SECRET: &str = "kubectl-addons.dev/kubeconfig-secret";
 /// On a namespace with core installations: its deletion is denied (semantics 14).
 pub const LABEL_HOLDS_CORE: &str = "kubectl-addons.dev/holds-core";
 /// On an installation: JSON object, pointer into `spec.values` → digest of what was defaulted there (semantics 10).
@@ -132,6 +136,13 @@ pub fn installation_name(addon: &str) -> String {
     } else {
         format!("{clean}-{hash}")
     }
+}
+
+/// Name of an installation whose own name is taken by an entry of the same name for another namespace: with 8 hex digits of the
+/// hash of its namespace (semantics 5).
+#[must_use]
+pub fn second_name(name: &str, namespace: &str) -> String {
+    format!("{name}-{}", hex_prefix(namespace.as_bytes(), 8))
 }
 
 /// Whether `name` can be the name of a Kubernetes object (RFC 1123 subdomain, 253 characters at most).

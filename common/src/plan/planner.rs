@@ -1,9 +1,10 @@
 //! Makes the [`InstallationPlan`]: what is wanted, what is recorded and what is there, and nothing else, decide it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use super::claims::Claims;
 use super::conflicts::{Policy, REPLICAS, path};
 use super::decide::{Decision, Judge};
 use super::desired::Desired;
@@ -37,8 +38,8 @@ pub struct PlanInput<'a> {
     pub snapshot: &'a Snapshot,
     /// What the cluster serves.
     pub kinds: &'a KindTable,
-    /// What other installations of this cluster have recorded: an object has one owner (semantics 5).
-    pub claims: &'a BTreeMap<ObjectKey, InstallationName>,
+    /// What other installations of this cluster use.
+    pub claims: &'a Claims,
     /// Kinds whose objects are deleted although they hold data, because the user named them.
     pub delete_kinds: &'a BTreeSet<KeptKind>,
 }
@@ -190,9 +191,10 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
     let desired = wanted.desired;
     let judge = Judge {
         owner: &owner,
-        claims: input.claims,
+        claims: &input.claims.objects,
         due: wanted.due,
         restores: wanted.due || wanted.reconcile == Reconcile::Ensure,
+        conflicts: wanted.conflicts,
     };
     let mut plan = empty(input);
     plan.warnings.clone_from(&desired.warnings);

@@ -78,6 +78,7 @@ pub(super) fn prune(
             },
         }
     }
+    pruning.keep_inhabited(input.inventory);
     pruning
 }
 
@@ -189,8 +190,13 @@ impl Pruning {
             // Of a kind that is not kept only what was created once is retained (semantics 12).
             None => item.object.state == ObjectState::Retained,
         };
-        let needed_by = if let Some(other) = input.claims.get(key) {
+        let needed_by = if let Some(other) = input.claims.objects.get(key) {
             Some(format!("{other} wants it, too"))
+        } else if let Some(other) = input.claims.needs(key, input.kinds) {
+            Some(match key.kind.as_str() {
+                "Namespace" => format!("{other} is installed into it"),
+                _ => format!("{other} has objects of its kind"),
+            })
         } else if key.kind == "Namespace" && occupied.contains(key.name.as_str()) {
             Some("objects that stay are in it".to_owned())
         } else {
@@ -210,6 +216,28 @@ impl Pruning {
                 uid: live.uid.clone(),
             });
         }
+    }
+
+    /// What is kept in a namespace would be deleted with it: then that stays, too.
+    fn keep_inhabited(&mut self, inventory: &Inventory) {
+        let (retained, warnings) = (&mut self.retained, &mut self.warnings);
+        self.deletions.retain(|deletion| {
+            let key = &deletion.target.key;
+            if KeptKind::of(key) != Some(KeptKind::Namespace) {
+                return true;
+            }
+            let mut kept = retained.iter();
+            let inside = kept.find(|(kept, _)| kept.namespace.as_ref() == Some(&key.name));
+            let Some((inside, _)) = inside else {
+                return true;
+            };
+            warnings.push(format!("{key} is retained: {inside} stays in it"));
+            let mut item = inventory.objects.get(key).cloned().unwrap_or_default();
+            item.object.state = ObjectState::Retained;
+            item.object.uid.clone_from(&deletion.uid);
+            retained.insert(key.clone(), item);
+            false
+        });
     }
 
     /// What stays in the inventory.

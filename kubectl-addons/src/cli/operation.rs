@@ -114,7 +114,7 @@ pub struct ChannelApply {
 /// Where entries come from, and which rules choose.
 #[derive(Args, Debug, Default)]
 pub struct Source {
-    /// Take the add-ons from this kops index instead of the catalogues: a file, file:// or http(s):// URL
+    /// Take the add-ons from this kops index or catalogue file instead of the catalogues: a file, file:// or http(s):// URL
     #[arg(long, value_name = "INDEX")]
     pub channel: Option<String>,
     /// Take the add-ons from this AddonCatalogue only

@@ -8,6 +8,9 @@ use super::hint;
 /// A line for people.
 pub fn text(finding: &Finding) -> String {
     match finding {
+        Finding::OtherNamespace(namespace) => format!(
+            "installations of namespace {namespace}: whoever may write them there has your rights now"
+        ),
         Finding::Suspended(installation) => format!("{} is suspended", installation.name),
         Finding::DoesNotFit { addon } => format!("{addon}  does not fit this cluster"),
         Finding::Index(warning)

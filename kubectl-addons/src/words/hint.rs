@@ -9,7 +9,7 @@ use addons_operation::OperationError;
 use addons_operation::choose::ChooseError;
 use addons_operation::release::ModeError;
 use addons_operation::values_from::ValuesFromError;
-use common::api::names::InstallationName;
+use common::api::names::{CLUSTER_LOCAL, InstallationName, LABEL_CLUSTER};
 use common::plan::file::FileError;
 use common::values::ValuesError;
 
@@ -51,7 +51,10 @@ fn of_operation(error: &OperationError) -> Vec<String> {
     match error.root() {
         OperationError::UnknownCatalogue { .. } => look("kubectl addons catalogue list --core"),
         OperationError::UnknownInstallation { near: None, .. } => look("kubectl addons list"),
-        OperationError::NotLocal { .. } => fix("leave --namespace out"),
+        OperationError::NotLocal { asked, .. } => vec![
+            format!("look:   kubectl get namespaces -l {LABEL_CLUSTER}={CLUSTER_LOCAL}"),
+            format!("accept: kubectl label namespace {asked} {LABEL_CLUSTER}={CLUSTER_LOCAL}"),
+        ],
         OperationError::Ambiguous { .. } => fix("add --namespace NAMESPACE"),
         OperationError::Downgrade { addon, .. } => vec![
             format!("look:   kubectl addons show {addon}"),
@@ -109,6 +112,13 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             ]
         }
         OperationError::Mode(error) => of_mode(error),
+        OperationError::ForeignRelease {
+            namespace, release, ..
+        } => vec![
+            format!("look:   helm history {release} -n {namespace}"),
+            "fix:    choose another name: --name NAME, or template.helm.releaseName of the catalogue"
+                .to_owned(),
+        ],
         OperationError::Moved(moved) => {
             let addons = moved.addons.join(" ");
             vec![

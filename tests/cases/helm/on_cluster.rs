@@ -110,6 +110,7 @@ fn wanted<'a>(package: &'a Package, values: &'a Value) -> Wanted<'a> {
         package,
         values,
         secrets: &[],
+        owner: "0123456789abcdef",
         create_namespace: false,
         wait: true,
         timeout: TIMEOUT,

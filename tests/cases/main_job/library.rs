@@ -27,7 +27,7 @@ async fn an_example_of_sixty_lines_installs() -> Result<()> {
     ensure!(said.contains("set: 1 objects"), "{said}");
     ensure!(said.contains("1 created, 0 changed"), "{said}");
     stage
-        .run(&format!("status set -n {}", stage.namespace))
+        .run("status set --system-namespace kubectl-addons")
         .await?
         .done()?;
 

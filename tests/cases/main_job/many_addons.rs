@@ -66,7 +66,7 @@ fn copy(from: &Path, to: &Path, tally: &mut Tally) -> Result<Vec<String>> {
 async fn owned(stage: &Stage, addons: &[String]) -> Result<Vec<String>> {
     let owners: Vec<_> = addons
         .iter()
-        .map(|addon| owner_hash("kube-system", addon))
+        .map(|addon| owner_hash(&stage.namespace, addon))
         .collect();
     let label = format!("kubectl-addons.dev/owner in ({})", owners.join(","));
     let kinds = "configmaps,serviceaccounts,services,deployments,daemonsets,poddisruptionbudgets,roles,rolebindings,clusterroles,\

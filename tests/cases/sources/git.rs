@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use addons_sources::cache::Cache;
 use addons_sources::credentials::{Credentials, CredentialsError};
 use addons_sources::git::{self, GitError};
-use addons_sources::{Access, Fetched};
+use addons_sources::{Access, Fetched, Reach};
 use addons_tests::guard::Folder;
 use anyhow::{Result, ensure};
 use common::api::catalogue::{GitRef, GitSource};
@@ -59,7 +59,11 @@ impl Client {
         let access = Access {
             cache: &self.cache,
             offline: self.offline,
-            ambient: self.ambient,
+            reach: if self.ambient {
+                Reach::Own
+            } else {
+                Reach::Cluster
+            },
             credentials: self.credentials.as_ref(),
         };
         git::fetch(&source, &access).await

@@ -13,7 +13,7 @@ use std::io::Write as _;
 use addons_sources::cache::Cache;
 use addons_sources::credentials::Credentials;
 use addons_sources::image::{ImageError, fetch};
-use addons_sources::{Access, Fetched};
+use addons_sources::{Access, Fetched, Reach};
 pub use addons_tests::servers::registry::tar;
 use addons_tests::servers::registry::{Layer, PASSWORD, Registry, USER};
 use anyhow::Result;
@@ -64,7 +64,11 @@ impl Reader {
         Access {
             cache: &self.cache,
             offline: self.offline,
-            ambient: self.ambient,
+            reach: if self.ambient {
+                Reach::Own
+            } else {
+                Reach::Cluster
+            },
             credentials: self.credentials.as_ref(),
         }
     }

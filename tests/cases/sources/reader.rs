@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use addons_sources::Access;
 use addons_sources::cache::Cache;
 use addons_sources::credentials::Credentials;
 use addons_sources::url::{self, Document};
+use addons_sources::{Access, Reach};
 use addons_tests::guard::Folder;
 use anyhow::{Context as _, Result, ensure};
 use common::api::names::ANNOTATION_ALLOWED_HOSTS;
@@ -53,7 +53,11 @@ impl Reader {
         let access = Access {
             cache: &self.cache,
             offline: self.offline,
-            ambient: self.ambient,
+            reach: if self.ambient {
+                Reach::Own
+            } else {
+                Reach::Cluster
+            },
             credentials: self.credentials.as_ref(),
         };
         Ok(url::fetch(location, &access).await?)

@@ -35,7 +35,7 @@ impl Rig {
         let proxy = Proxy::start(stage.cluster)?;
         let user = stage.cluster.user(&stage.namespace, &["system:masters"])?;
         let kubeconfig = proxy.client(CLIENT, &user)?;
-        let through = Plugin::new(stage.cluster, &kubeconfig)?;
+        let through = Plugin::new(stage.cluster, &kubeconfig)?.system_namespace(&stage.namespace);
         let rig = Self {
             stage,
             proxy,

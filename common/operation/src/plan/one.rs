@@ -52,13 +52,20 @@ pub(super) async fn one(
         namespace: target_namespace.to_owned(),
     });
     release::check_mode(&resolved.name.name, status, helm_release.as_ref())?;
+    if let Some(release) = helm_release.as_ref().filter(|_| rendered.is_due) {
+        release::check_owner(resolver.ctx, &resolved.name, release).await?;
+    }
     let desired = Desired::new(rendered.manifests, &context);
     let desired = desired.map_err(|error| OperationError::from(error).masked(&mask))?;
     let mut reads = planner::reads(&desired, &inventory);
     reads.namespaces.insert(target_namespace.to_owned());
     let snapshot = snapshot::read(cluster, &served, &reads).await?;
-    let mut claims = resolver.records.claims(&resolved.name);
-    claims.extend(neighbours.claims.clone());
+    let mut claims = resolver
+        .records
+        .claims(std::slice::from_ref(&resolved.name));
+    for (key, name) in &neighbours.claims {
+        claims.add_objects(name, [key.clone()]);
+    }
     let spec = &resolved.wanted.spec;
     let to = Installed {
         manifest_hash: rendered.manifest_hash,

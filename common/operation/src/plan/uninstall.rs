@@ -1,9 +1,10 @@
 //! The plan of an uninstallation.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use addons_engine::{definitions, snapshot};
 use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
 use common::plan::choices::Choices;
 use common::plan::desired::Desired;
 use common::plan::facts::{RecordFacts, WantedRecord};
@@ -47,8 +48,9 @@ pub async fn plan_uninstall(
     }
     let records = requirements::teardown(records, all)?;
     let mut installations = Vec::new();
+    let together: Vec<InstallationName> = records.iter().map(name_of).collect();
     for record in &records {
-        let mut planned = one(resolver, record.clone(), removal).await?;
+        let mut planned = one(resolver, record.clone(), removal, &together).await?;
         planned.plan.requires = requirements::required_of(record, &records);
         installations.push(planned);
     }
@@ -63,6 +65,7 @@ async fn one(
     resolver: &Resolver<'_>,
     record: AddonInstallation,
     removal: &Removal,
+    together: &[InstallationName],
 ) -> Result<Planned, OperationError> {
     let cluster = resolver.ctx.cluster().await?;
     let name = name_of(&record);
@@ -83,12 +86,15 @@ async fn one(
         inventory: &inventory,
         snapshot: &snapshot,
         kinds: &kinds,
-        claims: &BTreeMap::new(),
+        claims: &resolver.records.claims(together),
         delete_kinds: &removal.delete,
     })?;
     plan.helm_release = release::recorded(&status)
         .filter(|_| !removal.keep)
         .cloned();
+    if let Some(release) = &plan.helm_release {
+        release::check_owner(resolver.ctx, &name, release).await?;
+    }
     definitions::check(cluster, &mut plan).await?;
     plan.wanted = WantedRecord::of(&record);
     plan.record = Some(RecordFacts::of(&record));

@@ -64,7 +64,7 @@ impl Connection {
         credentials: Option<&Credentials>,
         known: Option<Advertisement>,
     ) -> Result<Self, Problem> {
-        let http = Client::new(credentials, wire.guarded, true);
+        let http = Client::new(credentials, wire.reach, true);
         Ok(Self {
             http: http.map_err(|source| Problem::Http { source })?,
             account: credentials.and_then(account),

@@ -6,6 +6,7 @@ use gix::bstr::{BString, ByteSlice as _};
 use gix::url::Scheme;
 
 use super::Problem;
+use crate::Reach;
 use crate::credentials::{Credentials, Proof};
 use crate::{Access, host};
 
@@ -89,16 +90,16 @@ impl Remote {
     /// Checks the access before anything is sent.
     ///
     /// # Errors
-    /// A remote on this machine without `ambient`; credentials of another type, for another host, or without TLS.
+    /// A remote on this machine that is out of reach; credentials of another type, for another host, or without TLS.
     pub fn check(&self, access: &Access<'_>) -> Result<(), Problem> {
         let wrong = |why| Problem::Remote { why };
         let host = match &self.way {
-            Way::Local(_) if !access.ambient => {
+            Way::Local(_) if access.reach != Reach::Own => {
                 return Err(wrong(
                     "a catalogue in the cluster cannot name files of this machine; use https:// or ssh://",
                 ));
             }
-            Way::Ssh(_) if !access.ambient && access.credentials.is_none() => {
+            Way::Ssh(_) if access.reach != Reach::Own && access.credentials.is_none() => {
                 return Err(wrong(
                     "ssh needs a Secret of type kubernetes.io/ssh-auth with ssh-privatekey and known_hosts as auth.secretRef",
                 ));

@@ -18,6 +18,7 @@ use super::Problem;
 use super::remote::Ssh;
 use super::wire::Wire;
 use crate::credentials::{Credentials, Proof};
+use crate::http::guard;
 
 /// Seconds until a host has answered.
 const CONNECT_TIMEOUT: u8 = 10;
@@ -48,6 +49,7 @@ pub fn connect(
     if let Some(port) = ssh.port {
         command.arg("-p").arg(port.to_string());
     }
+    command.args(judged(wire, ssh)?);
     if credentials.is_some() {
         // Without the agent, the settings and the home folder of this machine.
         command.env_clear();
@@ -120,6 +122,32 @@ impl Session {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         judge(&String::from_utf8_lossy(&said), with_credentials)
     }
+}
+
+/// Judges the host by its addresses, and makes ssh connect to one that was judged; it knows the host by its name all the same.
+fn judged(wire: &Wire, ssh: &Ssh) -> Result<Vec<String>, Problem> {
+    let stopped = |_| Problem::Timeout;
+    let found = wire
+        .run(guard::address_of(&ssh.host, wire.reach))
+        .map_err(stopped)?;
+    let found = found.map_err(|refused| Problem::Http {
+        source: refused.into(),
+    })?;
+    let Some(address) = found else {
+        return Ok(Vec::new());
+    };
+    let alias = match ssh.port {
+        Some(port) if port != 22 => format!("[{}]:{port}", ssh.host),
+        _ => ssh.host.clone(),
+    };
+    let options = [
+        format!("HostName={address}"),
+        format!("HostKeyAlias={alias}"),
+    ];
+    Ok(options
+        .into_iter()
+        .flat_map(|option| ["-o".to_owned(), option])
+        .collect())
 }
 
 /// Options of ssh.

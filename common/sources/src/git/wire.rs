@@ -11,14 +11,15 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::Problem;
+use crate::Reach;
 
 /// The transfer of one fetch.
 #[derive(Debug)]
 pub struct Wire {
     /// Set when the caller no longer waits; gix checks it between objects.
     pub stopped: AtomicBool,
-    /// Whether addresses of this machine's own services are refused.
-    pub guarded: bool,
+    /// Which addresses are refused.
+    pub reach: Reach,
     runtime: Handle,
     alive: watch::Receiver<()>,
     left: AtomicU64,
@@ -34,11 +35,11 @@ pub struct Waiting {
 
 impl Wire {
     /// A transfer on this runtime, which may receive nothing until [`Wire::allow`].
-    pub fn new(guarded: bool) -> (std::sync::Arc<Self>, Waiting) {
+    pub fn new(reach: Reach) -> (std::sync::Arc<Self>, Waiting) {
         let (sender, alive) = watch::channel(());
         let wire = std::sync::Arc::new(Self {
             stopped: AtomicBool::new(false),
-            guarded,
+            reach,
             runtime: Handle::current(),
             alive,
             left: AtomicU64::new(0),

@@ -13,6 +13,7 @@ use super::error::HttpError;
 use super::guard::{self, Guarded, Refused};
 use super::policy::{REDIRECTS, Redirects};
 use super::retry::{LONGEST_PAUSE, Tries, is_passing, wanted_pause};
+use crate::Reach;
 use crate::credentials::Credentials;
 use crate::url::shown;
 
@@ -25,7 +26,7 @@ static CLIENTS: Mutex<Vec<(Key, Client)>> = Mutex::new(Vec::new());
 #[derive(Clone, PartialEq, Eq)]
 struct Key {
     ca: Option<Vec<u8>>,
-    guarded: bool,
+    reach: Reach,
     gzip: bool,
 }
 
@@ -34,7 +35,7 @@ struct Key {
 pub struct Http {
     /// Follows no redirect by itself.
     pub client: Client,
-    guarded: bool,
+    reach: Reach,
 }
 
 /// Headers for one location only, wherever redirects lead: a server that answers "unchanged" must mean what the cache holds.
@@ -60,25 +61,25 @@ pub struct Received {
 }
 
 impl Http {
-    /// Trusts the authorities of the Secret and no others, or without any those of the machine. With `guarded`, addresses of
-    /// this machine's own services are refused. With `gzip`, compressed answers are asked for and unpacked.
+    /// Trusts the authorities of the Secret and no others, or without any those of the machine; refuses the addresses that are out
+    /// of `reach`. With `gzip`, compressed answers are asked for and unpacked.
     ///
     /// # Errors
     /// Authorities that cannot be read.
     pub fn new(
         credentials: Option<&Credentials>,
-        guarded: bool,
+        reach: Reach,
         gzip: bool,
     ) -> Result<Self, HttpError> {
         let key = Key {
             ca: credentials.and_then(|credentials| credentials.ca.clone()),
-            guarded,
+            reach,
             gzip,
         };
         let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, client)) = clients.iter().find(|(other, _)| *other == key) {
             let client = client.clone();
-            return Ok(Self { client, guarded });
+            return Ok(Self { client, reach });
         }
         let secret = credentials.map(|credentials| &*credentials.secret);
         let client = build(&key, secret.unwrap_or_default())?;
@@ -86,19 +87,15 @@ impl Http {
             clients.remove(0);
         }
         clients.push((key, client.clone()));
-        Ok(Self { client, guarded })
+        Ok(Self { client, reach })
     }
 
-    /// Judges a URL that names an address.
+    /// Judges a URL by its addresses.
     ///
     /// # Errors
-    /// An address that a catalogue in a cluster may not name.
-    pub fn check(&self, url: &Url) -> Result<(), Refused> {
-        if self.guarded {
-            guard::check(url)
-        } else {
-            Ok(())
-        }
+    /// An address that is out of reach.
+    pub async fn check(&self, url: &Url) -> Result<(), Refused> {
+        guard::check(url, self.reach).await
     }
 
     /// Sends a request and follows redirects. No connection, 429 and 5xx are tried again; every other status is an answer.
@@ -177,7 +174,7 @@ impl Http {
     ) -> Result<Response, HttpError> {
         let mut at = request.url().clone();
         for _ in 0..=REDIRECTS {
-            self.check(&at)?;
+            self.check(&at).await?;
             let mut next = Request::new(request.method().clone(), at.clone());
             *next.headers_mut() = request.headers().clone();
             let body = request.body().and_then(Body::as_bytes);
@@ -206,8 +203,8 @@ fn build(key: &Key, secret: &str) -> Result<Client, HttpError> {
         .redirect(Policy::none())
         .gzip(key.gzip)
         .user_agent(concat!("kubectl-addons/", env!("CARGO_PKG_VERSION")));
-    if key.guarded {
-        builder = builder.dns_resolver(Guarded);
+    if key.reach != Reach::Own {
+        builder = builder.dns_resolver(Guarded(key.reach));
     }
     if let Some(pem) = &key.ca {
         let certificates = Certificate::from_pem_bundle(pem).unwrap_or_default();

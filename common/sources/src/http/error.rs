@@ -15,8 +15,10 @@ pub enum HttpError {
         /// `NAMESPACE/NAME`.
         secret: String,
     },
-    /// An address that a catalogue in a cluster may not name.
-    #[error("{0}, which a catalogue in the cluster may not name; put it on a web server")]
+    /// An address that is out of the reach of whoever named it.
+    #[error(
+        "{0}, which a catalogue or an installation in the cluster may not name; put it on a web server"
+    )]
     Address(#[from] Refused),
     /// A redirect that is not followed.
     #[error(
@@ -61,7 +63,7 @@ pub enum HttpError {
 impl From<reqwest::Error> for HttpError {
     fn from(error: reqwest::Error) -> Self {
         if let Some(refused) = cause::<Refused>(&error) {
-            return Self::Address(*refused);
+            return Self::Address(refused.clone());
         }
         let error = error.without_url();
         match cause::<rustls::Error>(&error) {

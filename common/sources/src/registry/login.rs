@@ -10,6 +10,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use serde::Deserialize;
 use url::Url;
 
+use crate::Reach;
 use crate::credentials::{Credentials, Proof};
 use crate::http::{Http, HttpError, Received, Redirects, bound};
 use crate::{Access, host};
@@ -72,7 +73,7 @@ impl<'a> Login<'a> {
         let safe = !plain || host::is_loopback(host::without_port(&host));
         let identity = match access.credentials {
             Some(credentials) => Some(of_secret(credentials, reference, !plain)?),
-            None if access.ambient && safe => None,
+            None if access.reach == Reach::Own && safe => None,
             None => Some(Identity::Anonymous),
         };
         Ok(Self {

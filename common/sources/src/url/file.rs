@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::{Access, Document, UrlError, limit};
+use crate::Reach;
 use crate::http::bound::TooLarge;
 
 /// Reads a file. A catalogue in a cluster cannot ask for that: its author is not the user of this machine (semantics 16).
@@ -13,7 +14,7 @@ pub fn read(
     written: &str,
     access: &Access<'_>,
 ) -> Result<Document, UrlError> {
-    if !access.ambient {
+    if access.reach != Reach::Own {
         let location = written.to_owned();
         return Err(UrlError::Local { location });
     }

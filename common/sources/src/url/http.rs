@@ -71,7 +71,7 @@ async fn receive(
     access: &Access<'_>,
 ) -> Result<Received, HttpError> {
     // An archive is compressed already, and some servers take that for the encoding of the answer.
-    let http = Http::new(access.credentials, !access.ambient, !is_archive(url.path()))?;
+    let http = Http::new(access.credentials, access.reach, !is_archive(url.path()))?;
     let mut request = http.client.get(url);
     if let Some((user, password)) = basic {
         request = request.basic_auth(user, Some(password));

@@ -131,7 +131,7 @@ fn store(
     access: &Access<'_>,
     options: &Options,
 ) -> Result<Box<dyn ObjectStore>, UrlError> {
-    let http = Http::new(access.credentials, !access.ambient, false);
+    let http = Http::new(access.credentials, access.reach, false);
     let http = http.map_err(|source| UrlError::Http {
         location: shown(url),
         source,
@@ -197,7 +197,7 @@ fn store_error(error: object_store::Error, location: String, options: &Options) 
         innermost = source;
     }
     if let Some(refused) = innermost.downcast_ref::<Refused>() {
-        let source = HttpError::Address(*refused);
+        let source = HttpError::Address(refused.clone());
         return UrlError::Http { location, source };
     }
     let why = options.without_secrets(&innermost.to_string());

@@ -24,7 +24,7 @@ struct World {
     snapshot: Snapshot,
     kinds: KindTable,
     mask: Mask,
-    claims: BTreeMap<ObjectKey, InstallationName>,
+    claims: Claims,
     delete_kinds: BTreeSet<KeptKind>,
     coming: BTreeSet<String>,
     wanted: Options,
@@ -76,7 +76,7 @@ fn world() -> World {
         },
         kinds,
         mask: Mask::default(),
-        claims: BTreeMap::new(),
+        claims: Claims::default(),
         delete_kinds: BTreeSet::new(),
         coming: BTreeSet::new(),
         wanted: Options {
@@ -135,6 +135,7 @@ impl World {
                 digest: digest.to_owned(),
                 generation,
                 resource_version: None,
+                yielded: Vec::new(),
             },
         };
         self.inventory.objects.insert(key, item);

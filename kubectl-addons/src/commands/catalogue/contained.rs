@@ -95,6 +95,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use addons_sources::Reach;
     use addons_sources::cache::Cache;
 
     /// What `catalogue add` says of a catalogue with one version.
@@ -107,7 +108,7 @@ mod tests {
         let access = Access {
             cache: &Cache::new(None),
             offline: false,
-            ambient: true,
+            reach: Reach::Own,
             credentials: None,
         };
         let refused = contain(&mut object, &access).await.err();

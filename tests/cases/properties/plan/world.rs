@@ -9,6 +9,7 @@ use common::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY, LABEL_OWNER, owner
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::{KindInfo, KindTable};
 use common::manifest::{Manifest, Place};
+use common::plan::claims::Claims;
 use common::plan::desired::{Desired, DesiredContext};
 use common::plan::inventory::{Answer, Inventory};
 use common::plan::planner::{Goal, PlanError, PlanInput, Wanted, plan};
@@ -256,7 +257,7 @@ impl Cluster {
             inventory: &self.record,
             snapshot: &snapshot,
             kinds: &kinds(),
-            claims: &BTreeMap::new(),
+            claims: &Claims::default(),
             delete_kinds: &BTreeSet::new(),
         })
     }
@@ -274,7 +275,7 @@ impl Cluster {
             left -= 1;
             let answer = self.apply(step);
             let key = &step.target.key;
-            record.applied(key, &plan.exact.objects[key], &answer);
+            record.applied(key, &plan.exact.objects[key], &answer, Vec::new());
         }
         for deletion in plan.prune.iter().flatten() {
             if left == 0 {

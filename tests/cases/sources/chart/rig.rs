@@ -6,7 +6,7 @@ use std::fs;
 use addons_sources::cache::Cache;
 use addons_sources::chart::{ChartError, fetch};
 use addons_sources::credentials::Credentials;
-use addons_sources::{Access, Fetched};
+use addons_sources::{Access, Fetched, Reach};
 use addons_tests::guard::Folder;
 use addons_tests::servers::charts::Charts;
 use addons_tests::servers::charts::shelf::Shelf;
@@ -71,7 +71,7 @@ impl Rig {
         let access = Access {
             cache: &self.cache,
             offline: self.offline,
-            ambient: true,
+            reach: Reach::Own,
             credentials,
         };
         fetch(&source, &access).await

@@ -120,7 +120,7 @@ async fn not_to_the_services_of_the_machine() -> Result<()> {
     ] {
         let refusal = reader.refusal(url).await?;
         ensure!(
-            refusal.contains("a link-local address, which a catalogue in the cluster may not name"),
+            refusal.contains("a link-local address, which a catalogue or an installation in the cluster may not name"),
             "{refusal}"
         );
         tally.ran();

@@ -10,6 +10,7 @@ use url::Url;
 
 use super::profile;
 use crate::Access;
+use crate::Reach;
 use crate::credentials::{CredentialsError, Proof};
 use crate::url::{UrlError, shown};
 
@@ -144,7 +145,7 @@ impl Options {
                 of_secret(kind, options).map_err(|why| setting(format!("{identity}: {why}")))?;
                 (options.clone(), identity)
             }
-            None if access.ambient => {
+            None if access.reach == Reach::Own => {
                 let variable = |name: &str| std::env::var(name).ok();
                 let values = of_machine(kind, &variable).map_err(setting)?;
                 (values, "this machine".to_owned())

@@ -44,7 +44,7 @@ struct Service {
 
 impl Service {
     /// Judges a request; its errors are of a kind that is not tried again.
-    fn check(&self, request: &HttpRequest) -> Result<(), HttpError> {
+    async fn check(&self, request: &HttpRequest) -> Result<(), HttpError> {
         let uri = request.uri();
         if uri.scheme_str() != Some("https") && !self.allow_http {
             let scheme = uri.scheme_str().unwrap_or_default().to_owned();
@@ -52,7 +52,7 @@ impl Service {
         }
         match Url::parse(&uri.to_string()) {
             Ok(url) => {
-                let checked = self.http.check(&url);
+                let checked = self.http.check(&url).await;
                 checked.map_err(|refused| HttpError::new(HttpErrorKind::Unknown, refused))
             }
             Err(_) => Ok(()),
@@ -70,7 +70,7 @@ impl HttpService for Service {
         Self: 'future,
     {
         Box::pin(async move {
-            self.check(&request)?;
+            self.check(&request).await?;
             self.http.client.call(request).await
         })
     }

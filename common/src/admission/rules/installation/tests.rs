@@ -28,9 +28,9 @@ fn marks(core: bool, metadata: Value) -> Marks {
 fn namespace(terminating: bool, cluster_deleting: bool) -> Facts {
     let mut facts = facts(vec![]);
     let marks = NamespaceFacts {
-        local: false,
         cluster_deleting,
         terminating,
+        ..NamespaceFacts::default()
     };
     facts.namespaces.insert(SYSTEM_NAMESPACE.to_owned(), marks);
     facts

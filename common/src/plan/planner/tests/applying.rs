@@ -1,5 +1,7 @@
 //! What is applied, refused and waited for.
 
+use std::collections::BTreeMap;
+
 use super::*;
 
 /// One wanted object: every way in which it can be recorded and live.
@@ -199,7 +201,10 @@ fn every_refusal_at_once() {
         namespace: "kubectl-addons".to_owned(),
         name: "scale".to_owned(),
     };
-    world.claims.insert(key("ConfigMap", "claimed"), other);
+    world
+        .claims
+        .objects
+        .insert(key("ConfigMap", "claimed"), other);
     assert_eq!(
         world.error(),
         "shop/ConfigMap claimed belongs to the installation kubectl-addons/scale; remove it there, or take it out of \

@@ -106,7 +106,7 @@ fn kept_kinds_go_when_named_and_not_needed() {
     }
     world = world.live(key("PersistentVolumeClaim", "data"), Some("us"), "u1", 1);
     world.snapshot.namespaces.insert("full".to_owned());
-    world.claims.insert(
+    world.claims.objects.insert(
         key("Namespace", "shared"),
         InstallationName {
             namespace: "kubectl-addons".to_owned(),
@@ -315,5 +315,62 @@ fn marks_and_controllers_keep_objects() {
             assert_eq!(plan.retained.as_slice(), std::slice::from_ref(&key));
             assert_eq!(plan.exact.objects[&key].object.state, Owned);
         }
+    }
+}
+
+/// (what else there is, what becomes of the namespace `house` and of the definition of Things, and why).
+#[test]
+fn what_others_live_in_stays() {
+    let other = || InstallationName {
+        namespace: "kubectl-addons".to_owned(),
+        name: "scale".to_owned(),
+    };
+    let house = || key("Namespace", "house");
+    let inside = |kind: &str| ObjectKey {
+        namespace: Some("house".to_owned()),
+        ..key(kind, "inside")
+    };
+    let base = || {
+        let mut world = world()
+            .record(house(), Owned, "d")
+            .live(house(), Some("us"), "u1", 1);
+        world.delete_kinds.insert(KeptKind::Namespace);
+        world
+    };
+    for uninstall in [None, Some(false)] {
+        let ends = |world: World, expected: &[&str]| {
+            let plan = world.plan_for(uninstall).unwrap();
+            assert_eq!(plan.warnings, expected, "{uninstall:?}");
+            let is_kept = plan.retained.contains(&house());
+            assert_eq!(is_kept, !expected.is_empty(), "{uninstall:?}");
+            assert_eq!(pruned(&plan).is_empty(), is_kept, "{uninstall:?}");
+        };
+        ends(base(), &[]);
+        let mut world = base();
+        world.claims.namespaces.insert("house".to_owned(), other());
+        ends(
+            world,
+            &["Namespace house is retained: kubectl-addons/scale is installed into it"],
+        );
+        let mut world = base();
+        world.claims.add_objects(&other(), [inside("ConfigMap")]);
+        ends(
+            world,
+            &["Namespace house is retained: kubectl-addons/scale is installed into it"],
+        );
+        // A claim that is kept would be deleted with its namespace.
+        let mut world = base()
+            .record(inside("PersistentVolumeClaim"), Owned, "d")
+            .live(inside("PersistentVolumeClaim"), Some("us"), "u1", 1);
+        for (i, live) in world.snapshot.live.values_mut().enumerate() {
+            live.uid = format!("u{i}");
+        }
+        for (key, item) in &mut world.inventory.objects {
+            item.object.uid.clone_from(&world.snapshot.live[key].uid);
+        }
+        ends(
+            world,
+            &["Namespace house is retained: house/PersistentVolumeClaim inside stays in it"],
+        );
     }
 }

@@ -1,0 +1,7 @@
+//! Nobody loses data, leaks a Secret or gains rights through this tool. Each test says what it did on the real API server.
+
+mod claims;
+mod drift;
+mod releases;
+mod rights;
+mod secrets;
