@@ -209,6 +209,7 @@ mod tests {
                 .map(|cause| Failure {
                     key: ObjectKey::default(),
                     message: String::new(),
+                    recorded: String::new(),
                     cause: *cause,
                 })
                 .collect(),

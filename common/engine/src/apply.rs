@@ -169,6 +169,7 @@ impl Applier {
         Err(EngineError::Conflict {
             key: Box::new(step.target.key.clone()),
             message: "other clients keep changing it; run the command again".to_owned(),
+            recorded: None,
             remedy: None,
         })
     }

@@ -57,8 +57,10 @@ pub enum EngineError {
     Conflict {
         /// The object.
         key: Box<ObjectKey>,
-        /// Who owns it.
+        /// Who owns it, with the values of the fields, for the terminal of the caller.
         message: String,
+        /// The same without values, which may come from Secrets; `None` where the message has none.
+        recorded: Option<String>,
         /// What the user can do about it.
         remedy: Option<Remedy>,
     },
@@ -223,6 +225,17 @@ impl EngineError {
             Self::FieldConflict { causes, .. } | Self::Immutable { causes, .. } => fields(causes),
             Self::Unreachable { source, .. } => format!("{self}: {source}"),
             other => other.to_string(),
+        }
+    }
+
+    /// The error for the record of the installation, which others read: no value of a field is in it.
+    pub(super) fn recorded(&self) -> String {
+        match self {
+            Self::Conflict {
+                recorded: Some(recorded),
+                ..
+            } => recorded.clone(),
+            other => other.words(),
         }
     }
 

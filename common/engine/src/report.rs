@@ -71,6 +71,12 @@ pub enum Settlement {
 }
 
 impl Settled {
+    /// Whether the other manager keeps the field by the policy of the installation: it is drift. What an autoscaler sets is not.
+    #[must_use]
+    pub fn is_yielded(&self) -> bool {
+        matches!(self.settlement, Settlement::Left { autoscaler: None })
+    }
+
     /// Whether the other manager keeps the field.
     #[must_use]
     pub fn is_left(&self) -> bool {
@@ -86,6 +92,9 @@ pub struct Failure {
     pub key: ObjectKey,
     /// The server's message, or the reason of its readiness.
     pub message: String,
+    /// The same for the record of the installation, without values of fields.
+    #[serde(skip)]
+    pub recorded: String,
     /// The category of the failure.
     pub cause: Cause,
 }
@@ -108,6 +117,7 @@ impl Failure {
         Self {
             key,
             message: error.words(),
+            recorded: error.recorded(),
             cause: match error {
                 EngineError::Denied { .. } => Cause::Denied,
                 EngineError::Conflict { .. } => Cause::Conflict,
@@ -120,6 +130,7 @@ impl Failure {
     pub(super) fn of_readiness(key: ObjectKey, readiness: Readiness) -> Self {
         Self {
             key,
+            recorded: readiness.message.clone(),
             message: readiness.message,
             cause: Cause::Other,
         }

@@ -21,6 +21,7 @@ pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
         EngineError::FieldConflict { causes, .. } => EngineError::Conflict {
             key: Box::new(key.clone()),
             message: lines(&causes),
+            recorded: None,
             remedy: Some(of_conflict(step)),
         },
         EngineError::Immutable { causes, .. } => unchangeable(step, &causes),
@@ -29,6 +30,7 @@ pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
         } => EngineError::Conflict {
             key: Box::new(key.clone()),
             message,
+            recorded: None,
             remedy: None,
         },
         EngineError::Api { code, message, .. } if is_secret => EngineError::Api {

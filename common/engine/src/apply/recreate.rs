@@ -38,6 +38,7 @@ pub(super) async fn recreate(
     let conflict = |message: &str| EngineError::Conflict {
         key: Box::new(key.clone()),
         message: message.to_owned(),
+        recorded: None,
         remedy: None,
     };
     if let Some(kind) = KeptKind::of(key) {

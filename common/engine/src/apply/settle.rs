@@ -122,6 +122,7 @@ fn without(step: &Step, settled: &[Settled]) -> Result<Value, EngineError> {
             message: format!(
                 "{field} is held by {manager} and cannot be left out by itself; take it, or remove it from the manifest"
             ),
+            recorded: None,
             remedy: Some(of_conflict(step)),
         });
     }
@@ -163,6 +164,7 @@ fn refusal(step: &Step, refused: &[(Conflict, bool)]) -> EngineError {
         [_] => "a field belongs to another manager".to_owned(),
         many => format!("{} fields belong to other managers", many.len()),
     };
+    let mut recorded = message.clone();
     for (conflict, by_manifest) in refused {
         let since = conflict.time.as_ref();
         let since = since
@@ -174,14 +176,21 @@ fn refusal(step: &Step, refused: &[(Conflict, bool)]) -> EngineError {
             "\n    {}: {live}, {}{since}; wanted {ours}",
             conflict.field, conflict.manager
         ));
+        recorded.push_str(&format!(
+            "\n    {}: {}{since}",
+            conflict.field, conflict.manager
+        ));
         if *by_manifest {
-            message.push_str(" (the manifest's annotation kubectl-addons.dev/conflicts says Fail)");
+            let annotation = " (the manifest's annotation kubectl-addons.dev/conflicts says Fail)";
+            message.push_str(annotation);
+            recorded.push_str(annotation);
         }
     }
     let all_by_manifest = refused.iter().all(|(_, by_manifest)| *by_manifest);
     EngineError::Conflict {
         key: Box::new(step.target.key.clone()),
         message,
+        recorded: Some(recorded),
         remedy: Some(if all_by_manifest {
             Remedy::Annotation
         } else {

@@ -38,6 +38,7 @@ impl Operation<'_> {
                 report,
                 Failure {
                     key,
+                    recorded: message.clone(),
                     message,
                     cause,
                 },

@@ -12,6 +12,7 @@ use common::manifest::key::ObjectKey;
 use common::plan::inventory::Inventory;
 use common::plan::{Action, Target, Verb};
 use common::readiness::{Readiness, Status};
+use common::values::mask::Mask;
 
 use super::super::begin::{Begun, begin};
 use super::super::cluster::Cluster;
@@ -282,7 +283,7 @@ impl Operation<'_> {
         report: &Report,
     ) -> Result<(), EngineError> {
         let plan = self.task.plan;
-        let ending = ending(report, self.options);
+        let ending = ending(report, self.options, &plan.mask);
         let generation = lock.record.metadata.generation;
         let now = self.cluster.now();
         lock.write(self.cluster, |status| {
@@ -358,18 +359,19 @@ pub(super) fn report_failures(
     }
 }
 
-/// How the operation ended, for the record.
-fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
+/// How the operation ended, for the record. Others may read that: what comes from Secrets is hidden in the messages, and never in
+/// names.
+fn ending(report: &Report, options: &ExecuteOptions, mask: &Mask) -> Ending {
     let failed = |reason, key: &ObjectKey, message: &str| Ending::Failed {
         reason,
-        message: format!("{key}: {message}"),
+        message: format!("{key}: {}", mask.text(message)),
     };
     match (
         report.failed.first(),
         report.not_ready.first(),
         report.skipped.first(),
     ) {
-        (Some(failure), _, _) => failed("Failed", &failure.key, &failure.message),
+        (Some(failure), _, _) => failed("Failed", &failure.key, &failure.recorded),
         (_, Some((key, readiness)), _) => failed("TimedOut", key, &readiness.message),
         (_, _, Some((key, why))) => failed("Skipped", key, why),
         (None, None, None) => Ending::Done {
