@@ -33,6 +33,9 @@ pub struct ObjectHealth {
     pub blocker: Option<Blocker>,
     /// Whether it was edited since our last apply.
     pub edited: bool,
+    /// Fields that were left to other managers: the object is not as the add-on wants it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub yielded: Vec<String>,
 }
 
 /// Objects of one installation whose blockers are searched; three requests each.
@@ -228,18 +231,18 @@ fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> O
             }),
             blocker: None,
             edited: false,
+            yielded: Vec::new(),
         };
     };
-    let recorded = inventory
-        .objects
-        .get(key)
-        .and_then(|item| item.object.generation);
+    let item = inventory.objects.get(key).map(|item| &item.object);
+    let recorded = item.and_then(|item| item.generation);
     let generation = live["metadata"]["generation"].as_i64();
     ObjectHealth {
         key: key.clone(),
         readiness: seen.facts.judge(live, seen.now),
         blocker: None,
         edited: recorded.is_some() && generation.is_some() && recorded != generation,
+        yielded: item.map(|item| item.yielded.clone()).unwrap_or_default(),
     }
 }
 

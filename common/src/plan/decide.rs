@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::Action;
 use super::desired::DesiredObject;
 use super::inventory::Item;
 use super::planner::RefusalReason;
 use super::snapshot::LiveObject;
-use crate::api::installation::{InventoryObject, ObjectState};
+use super::{Action, recreate};
+use crate::api::installation::{Conflicts, InventoryObject, ObjectState};
 use crate::api::names::InstallationName;
 use crate::manifest::key::ObjectKey;
 
@@ -22,6 +22,8 @@ pub(super) struct Judge<'a> {
     pub(super) due: bool,
     /// Whether edits are reverted.
     pub(super) restores: bool,
+    /// What happens to fields that others hold.
+    pub(super) conflicts: Conflicts,
 }
 
 /// The decision about one wanted object.
@@ -170,7 +172,7 @@ impl Judge<'_> {
             Some(Action::Refresh)
         } else if item.object.digest != wanted.digest {
             Some(Action::Update)
-        } else if edited && self.restores {
+        } else if edited && self.restores || self.takes_back(wanted, item) {
             Some(Action::Restore)
         } else {
             None
@@ -182,6 +184,13 @@ impl Judge<'_> {
             }
             None => quiet(before),
         }
+    }
+
+    /// Whether fields that were left to other managers are wanted again: by who takes them now, or at each repair. Otherwise the
+    /// object counts as unchanged (semantics 12).
+    fn takes_back(&self, wanted: &DesiredObject, item: &Item) -> bool {
+        !item.object.yielded.is_empty()
+            && (self.due || recreate::policy(wanted, self.conflicts, item).takes_all())
     }
 
     fn recreated(&self, wanted: &DesiredObject, item: &Item, live: &LiveObject) -> Decision {
@@ -249,6 +258,7 @@ fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {
             digest: wanted.digest.clone(),
             generation: None,
             resource_version: None,
+            yielded: Vec::new(),
         },
     };
     Decision {

@@ -150,7 +150,14 @@ impl Inventory {
     /// inventory: it holds version and digest, and the state that a success leads to. 200 to a planned create, or with another
     /// uid than the plan saw, means that another client was faster: the object is preexisting and will never be deleted
     /// (semantics 13).
-    pub fn applied(&mut self, key: &ObjectKey, exact: &Item, answer: &Answer) {
+    /// `yielded`: fields that were left to other managers.
+    pub fn applied(
+        &mut self,
+        key: &ObjectKey,
+        exact: &Item,
+        answer: &Answer,
+        yielded: Vec<String>,
+    ) {
         let expected = self.objects.get(key).is_some_and(|item| {
             item.object.state != ObjectState::Planned && item.object.uid == answer.uid
         });
@@ -169,6 +176,7 @@ impl Inventory {
                 .generation
                 .is_none()
                 .then(|| answer.resource_version.clone()),
+            yielded,
         };
         let item = Item {
             version: exact.version.clone(),
@@ -263,7 +271,7 @@ mod tests {
                 generation: Some(4),
                 resource_version: "77".to_owned(),
             };
-            inventory.applied(&key("web"), &exact, &answer);
+            inventory.applied(&key("web"), &exact, &answer, Vec::new());
             let object = &inventory.objects[&key("web")].object;
             assert_eq!(object.state, expected, "{recorded:?} {success:?} {created}");
             assert_eq!(
@@ -278,7 +286,7 @@ mod tests {
                 created: false,
                 ..answer
             };
-            inventory.applied(&key("web"), &exact, &late);
+            inventory.applied(&key("web"), &exact, &late, Vec::new());
             let object = &inventory.objects[&key("web")].object;
             assert_eq!((object.state, &*object.uid), (Preexisting, "u2"));
         }

@@ -147,6 +147,17 @@ fn tree(record: &AddonInstallation, word: &str, objects: &[ObjectHealth]) -> Str
     for object in &edited {
         let _ = writeln!(text, "edited since our last apply: {}", object.key);
     }
+    for object in objects {
+        for field in &object.yielded {
+            let _ = writeln!(text, "left to another manager: {}  {field}", object.key);
+        }
+    }
+    if objects.iter().any(|object| !object.yielded.is_empty()) {
+        let _ = writeln!(
+            text,
+            "take back: kubectl addons upgrade {name} --conflicts take"
+        );
+    }
     let gone = objects.iter().any(|object| object.readiness.is_none());
     if !edited.is_empty() || gone {
         let _ = writeln!(text, "restore: kubectl addons upgrade {name} --repair");

@@ -150,7 +150,13 @@ impl<'a> Scheduler<'a> {
             }
         };
         if let Some(exact) = part.task.plan.exact.objects.get(key) {
-            part.applied.recorded.applied(key, exact, &answer);
+            let yielded = outcome
+                .settled
+                .iter()
+                .filter(|settled| settled.is_yielded());
+            let yielded = yielded.map(|settled| settled.conflict.field.clone());
+            let recorded = &mut part.applied.recorded;
+            recorded.applied(key, exact, &answer, yielded.collect());
         }
         let report = &mut part.applied.report;
         for settled in outcome.settled {

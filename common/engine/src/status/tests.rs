@@ -77,7 +77,12 @@ fn recorded(pruned: bool) -> Inventory {
             generation: None,
             resource_version: "9".into(),
         };
-        recorded.applied(&key(name), &plan.exact.objects[&key(name)], &answer);
+        recorded.applied(
+            &key(name),
+            &plan.exact.objects[&key(name)],
+            &answer,
+            Vec::new(),
+        );
     }
     if pruned {
         recorded.remove(&key("old"));

@@ -41,6 +41,9 @@ pub struct InventoryObject {
     /// metadata.resourceVersion after our apply, only where the kind has no generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<String>,
+    /// Fields of the applied manifest that were left to other managers (conflicts: Yield): the live object differs there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub yielded: Vec<String>,
 }
 
 /// What we know of an object in the inventory (semantics 13).

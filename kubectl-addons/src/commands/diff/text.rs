@@ -36,7 +36,8 @@ pub(super) fn render(
             Change::Changed => '~',
             Change::Recreated => '±',
             Change::Refused => '!',
-            Change::Unchanged => continue,
+            Change::Unchanged if object.diff.yielded.is_empty() => continue,
+            Change::Unchanged => '=',
         };
         let diff = object.diff;
         let _ = writeln!(text, "{mark} {}", diff.key);
@@ -51,6 +52,9 @@ pub(super) fn render(
         }
         for field in &diff.fields {
             let _ = writeln!(text, "    {}", line(field, wide, now));
+        }
+        for field in &diff.yielded {
+            let _ = writeln!(text, "    {}   (yielded)", line(field, wide, now));
         }
     }
     for deletion in &item.pruned {
