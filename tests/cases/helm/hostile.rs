@@ -98,8 +98,8 @@ async fn helm_is_found_or_missed() -> Result<()> {
             "is helm v3.13.9; charts need 3.14 or later, or 4",
         ),
         ("echo v2.17.0+ga690bad", "is helm v2.17.0+ga690bad"),
-        ("echo something else", "does not tell its version"),
-        ("exit 1", "does not tell its version"),
+        ("echo something else", "does not print its version"),
+        ("exit 1", "does not print its version"),
     ] {
         let fake = rig.script(text)?;
         let error = Helm::find(Some(&fake.program), None).await;
