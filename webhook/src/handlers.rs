@@ -244,7 +244,11 @@ fn judge(
             Response::patched(&request.uid, &patch).map(|response| (response, Verdict::default()))
         }
         Task::Validate => {
-            let verdict = validate::validate(request, facts);
+            let mut verdict = validate::validate(request, facts);
+            if let Some(name) = &verdict.orphaning {
+                let fix = format!("to delete both: kubectl addons uninstall {name}");
+                verdict.warnings.push(fix);
+            }
             Ok((Response::judged(request, &verdict), verdict))
         }
     }

@@ -142,7 +142,9 @@ pub fn installation_deletion(old: &Marks, requester: &Requester, facts: &Facts) 
     verdict.problem(rules::installation::deletion(old, facts));
     verdict.lift(requester);
     if verdict.problems.is_empty() {
-        verdict.warnings.extend(rules::installation::orphans(old));
+        let warning = rules::installation::orphans(old);
+        verdict.orphaning = warning.as_ref().map(|_| old.name().to_owned());
+        verdict.warnings.extend(warning);
     }
     verdict
 }

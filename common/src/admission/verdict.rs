@@ -78,6 +78,8 @@ pub struct Verdict {
     pub warnings: Vec<String>,
     /// Problems that break-glass lifted, for the audit log.
     pub lifted: Vec<Problem>,
+    /// The installation whose objects stay although its record is deleted; a warning says so.
+    pub orphaning: Option<String>,
 }
 
 /// All problems in one answer.

@@ -52,8 +52,7 @@ pub fn orphans(old: &Marks) -> Option<String> {
     (old.leaves_objects && !is_watched).then(|| {
         let (namespace, name) = (old.namespace(), old.name());
         format!(
-            "only the record of {name} is deleted, its objects stay (label {LABEL_OWNER}={}); \
-             uninstalling {name} deletes both",
+            "only the record of {name} is deleted, its objects stay (label {LABEL_OWNER}={})",
             owner_hash(namespace, name)
         )
     })
