@@ -112,6 +112,9 @@ pub struct InstallationPlan {
     /// Wanted objects that are as they should be: no request at all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchanged: Vec<ObjectKey>,
+    /// Fields that an earlier apply left to other managers, of objects that stay as they are: drift.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub yielded: Vec<Yielded>,
     /// Objects to watch until they are ready, changed or not, sorted by key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wait_for: Vec<Target>,
@@ -167,6 +170,7 @@ impl InstallationPlan {
             release: Vec::new(),
             retained: Vec::new(),
             unchanged: Vec::new(),
+            yielded: Vec::new(),
             wait_for: Vec::new(),
             warnings: Vec::new(),
             breakages: Vec::new(),
@@ -249,6 +253,16 @@ impl Target {
             kind: self.key.kind.clone(),
         }
     }
+}
+
+/// Fields of one object that other managers hold, because the policy was to yield.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Yielded {
+    /// The object.
+    pub key: ObjectKey,
+    /// Their paths.
+    pub fields: Vec<String>,
 }
 
 /// One object to delete, with the precondition of its uid.

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use common::api::installation::Conflicts;
 use common::api::names;
-use common::plan::changes::{FieldChange, ObjectDiff, hide};
-use common::plan::conflicts::{REPLICAS, path};
+use common::plan::changes::{ObjectDiff, hide};
+use common::plan::conflicts::path;
 use common::plan::order::defined_kind;
 use common::plan::{Action, InstallationPlan, Step};
 
@@ -94,7 +94,7 @@ async fn diff_step(
     let (live, answer) = if step.action == Action::Create {
         // The snapshot did not have it; the response shows whether another client created it meanwhile.
         let answer = dry_run.await;
-        let there = answer.as_ref().is_ok_and(|(answer, _)| !answer.created);
+        let there = answer.as_ref().is_ok_and(|answer| !answer.created);
         let live = if there {
             live(cluster, step).await?
         } else {
@@ -110,19 +110,15 @@ async fn diff_step(
         action: step.action,
         created: live.is_none(),
         fields: Vec::new(),
-        yielded: Vec::new(),
         recreated: None,
         error: None,
         remedy: None,
         unjudged: None,
     };
     match (live, answer) {
-        (Some(live), Ok((wanted, yielded))) => {
+        (Some(live), Ok(wanted)) => {
             let is_secret = key.is_secret();
             change.fields = fields::compare(&live, &wanted.object, manager, is_secret);
-            let differing = fields::compare(&live, &step.object, manager, is_secret);
-            let is_yielded = |field: &FieldChange| yielded.contains(&field.path);
-            change.yielded = differing.into_iter().filter(is_yielded).collect();
         }
         (_, Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. }))) => {
             return Err(error);
@@ -147,13 +143,12 @@ async fn diff_step(
     Ok(change)
 }
 
-/// The result of a step on the API server. Fields that others hold and may keep are left out, as the apply does; with those that
-/// are left by the policy and not because of an autoscaler.
+/// The result of a step on the API server. Fields that others hold and may keep are left out, as the apply does.
 async fn dry_run(
     cluster: &Cluster,
     step: &Step,
     manager: &str,
-) -> Result<(Answer<Value>, Vec<String>), EngineError> {
+) -> Result<Answer<Value>, EngineError> {
     let send = async |object: &Arc<Value>, force: bool| {
         let call = apply_object(step, object, manager, JSON)?.query("dryRun", "All");
         let call = if force {
@@ -166,9 +161,8 @@ async fn dry_run(
     let policy = &step.policy;
     let refusal = match send(&step.object, policy.takes_all()).await {
         Err(refusal @ EngineError::FieldConflict { .. }) => refusal,
-        answer => return Ok((answer?, Vec::new())),
+        answer => return answer,
     };
-    let mut yielded = Vec::new();
     let mut object = Value::clone(&step.object);
     if let EngineError::FieldConflict { causes, .. } = &refusal {
         let fields = causes.iter().map(|cause| cause.field.as_str());
@@ -178,14 +172,11 @@ async fn dry_run(
         let fails = fields
             .clone()
             .any(|field| policy.at(field).0 == Conflicts::Fail);
-        let is_scaled = |field: &&str| *field == REPLICAS && policy.autoscaler.is_some();
-        let by_policy = left.clone().filter(|field| !is_scaled(field));
-        yielded.extend(by_policy.map(str::to_owned));
         if fails || path::remove_all(&mut object, left).is_err() {
             return Err(refusal);
         }
     }
-    Ok((send(&Arc::new(object), true).await?, yielded))
+    send(&Arc::new(object), true).await
 }
 
 /// The whole live object; `None` where it does not exist.

@@ -20,9 +20,6 @@ pub struct ObjectDiff {
     /// Changed fields, sorted by path; empty where the server would change nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldChange>,
-    /// Fields that stay as another manager set them (conflicts: Yield): drift, and not counted as changed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub yielded: Vec<FieldChange>,
     /// Why it is deleted and created again: fields that never change, as the plan allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recreated: Option<String>,
@@ -124,7 +121,7 @@ pub fn hide(changes: &mut [ObjectDiff], mask: &Mask) {
         return;
     }
     for change in changes {
-        for field in change.fields.iter_mut().chain(&mut change.yielded) {
+        for field in &mut change.fields {
             let is_hidden =
                 |side: &Option<Value>| side.as_ref().is_some_and(|side| mask.hides(side));
             if is_hidden(&field.old) || is_hidden(&field.new) {
@@ -238,7 +235,6 @@ mod tests {
                 field("data.dsn", json!("app:before@db"), json!("app:hunter2@db")),
                 field("data.a", json!("a"), json!("b")),
             ],
-            yielded: Vec::new(),
             recreated: None,
             error: Some("data.dsn: Invalid value: \"hunter2\"".to_owned()),
             remedy: None,

@@ -186,11 +186,10 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether fields that were left to other managers are wanted again: by who takes them now, or at each repair. Otherwise the
-    /// object counts as unchanged (semantics 12).
+    /// Whether fields that were left to other managers are taken now. Otherwise the object counts as unchanged (semantics 12).
     fn takes_back(&self, wanted: &DesiredObject, item: &Item) -> bool {
         !item.object.yielded.is_empty()
-            && (self.due || recreate::policy(wanted, self.conflicts, item).takes_all())
+            && recreate::policy(wanted, self.conflicts, item).takes_all()
     }
 
     fn recreated(&self, wanted: &DesiredObject, item: &Item, live: &LiveObject) -> Decision {

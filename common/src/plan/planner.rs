@@ -13,7 +13,7 @@ use super::inventory::{Inventory, TooLarge};
 use super::prune::limit::PruneLimit;
 use super::prune::{KeptKind, Pruning, prune};
 use super::snapshot::{Reads, Snapshot};
-use super::{InstallationPlan, Step, Target, Verb, one_a_line, recreate, teardown};
+use super::{InstallationPlan, Step, Target, Verb, Yielded, one_a_line, recreate, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
 use crate::api::names::InstallationName;
 use crate::api::names::owner_hash;
@@ -225,7 +225,15 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
                             ..recreate::policy(object, wanted.conflicts, &before)
                         },
                     }),
-                    None => plan.unchanged.push(key.clone()),
+                    None => {
+                        plan.unchanged.push(key.clone());
+                        if !after.object.yielded.is_empty() {
+                            plan.yielded.push(Yielded {
+                                key: key.clone(),
+                                fields: after.object.yielded.clone(),
+                            });
+                        }
+                    }
                 }
                 union.objects.insert(key.clone(), before);
                 exact.objects.insert(key.clone(), after);

@@ -9,7 +9,7 @@ use common::manifest::key::ObjectKey;
 use common::plan::changes::{Change, Counts, ObjectDiff};
 use common::plan::crd_safety::Breakage;
 use common::plan::prune::limit::PruneLimit;
-use common::plan::{Deletion, InstallationPlan, Verb};
+use common::plan::{Deletion, InstallationPlan, Verb, Yielded};
 use serde::Serialize;
 
 use crate::choices;
@@ -36,6 +36,9 @@ struct Compared<'a> {
     pruned: Vec<&'a Deletion>,
     released: Vec<&'a ObjectKey>,
     retained: &'a [ObjectKey],
+    /// Fields that other managers keep: drift, and not counted as changed.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    yielded: &'a [Yielded],
     /// What helm installs is not compared: helm alone knows what it would change.
     #[serde(skip_serializing_if = "Option::is_none")]
     helm_release: Option<&'a HelmRelease>,
@@ -135,6 +138,7 @@ impl<'a> Compared<'a> {
             pruned: plan.prune.iter().flatten().collect(),
             released: plan.release.iter().map(|target| &target.key).collect(),
             retained: &plan.retained,
+            yielded: &plan.yielded,
             helm_release: plan.helm_release.as_ref(),
             unchanged: &plan.unchanged,
             breakages: &plan.breakages,

@@ -36,8 +36,7 @@ pub(super) fn render(
             Change::Changed => '~',
             Change::Recreated => '±',
             Change::Refused => '!',
-            Change::Unchanged if object.diff.yielded.is_empty() => continue,
-            Change::Unchanged => '=',
+            Change::Unchanged => continue,
         };
         let diff = object.diff;
         let _ = writeln!(text, "{mark} {}", diff.key);
@@ -53,9 +52,14 @@ pub(super) fn render(
         for field in &diff.fields {
             let _ = writeln!(text, "    {}", line(field, wide, now));
         }
-        for field in &diff.yielded {
-            let _ = writeln!(text, "    {}   (yielded)", line(field, wide, now));
-        }
+    }
+    for yielded in item.yielded {
+        let fields = yielded.fields.join(", ");
+        let _ = writeln!(
+            text,
+            "  yielded   {}: {fields} (to take back: --conflicts take)",
+            yielded.key
+        );
     }
     for deletion in &item.pruned {
         let _ = writeln!(text, "- {}", deletion.target.key);
