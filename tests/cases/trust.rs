@@ -1,7 +1,9 @@
 //! Nobody loses data, leaks a Secret or gains rights through this tool. Each test says what it did on the real API server.
 
 mod claims;
+mod discovery;
 mod drift;
+mod interruption;
 mod releases;
 mod rights;
 mod secrets;

@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use tokio::sync::{Mutex, OnceCell, Semaphore};
 
+use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
 
 use super::blockers::Turns;
@@ -167,10 +168,23 @@ impl Cluster {
         &self,
         needed: &BTreeSet<(String, String)>,
     ) -> Result<Arc<KindTable>, EngineError> {
+        self.kinds_in_versions(needed, &[]).await
+    }
+
+    /// The same, where some kinds are needed in certain versions: one that the cache does not have may be new.
+    ///
+    /// # Errors
+    /// As [`Cluster::kinds`].
+    pub async fn kinds_in_versions(
+        &self,
+        needed: &BTreeSet<(String, String)>,
+        versions: &[Gvk],
+    ) -> Result<Arc<KindTable>, EngineError> {
         let complete = |table: &KindTable| {
             needed
                 .iter()
                 .all(|(group, kind)| table.preferred(group, kind).is_some())
+                && versions.iter().all(|gvk| table.get(gvk).is_some())
         };
         // Held during the discovery: callers at the same time share one.
         let mut known = self.kinds.lock().await;

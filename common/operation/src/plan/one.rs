@@ -1,14 +1,17 @@
 //! The plan of one installation: mark its objects, read the live state, plan.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use common::api::installation::{AddonInstallationStatus, HelmRelease, Installed};
+use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
 use common::plan::choices::Choices;
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::facts::{EntryFacts, RecordFacts, WantedRecord};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
+use common::plan::snapshot::{Reads, Snapshot};
 
 use addons_engine::{Cluster, definitions, snapshot};
 
@@ -59,7 +62,8 @@ pub(super) async fn one(
     let desired = desired.map_err(|error| OperationError::from(error).masked(&mask))?;
     let mut reads = planner::reads(&desired, &inventory);
     reads.namespaces.insert(target_namespace.to_owned());
-    let snapshot = snapshot::read(cluster, &served, &reads).await?;
+    let (served, snapshot) = live(cluster, served, &reads).await?;
+    let kinds = served.with(&neighbours.kinds);
     let mut claims = resolver
         .records
         .claims(std::slice::from_ref(&resolved.name));
@@ -110,6 +114,24 @@ pub(super) async fn one(
     })
 }
 
+/// The live objects, and the kinds that they were read by. What the cluster was said to serve and does not was kept too long: it is
+/// asked again, or objects of a version that is gone would be taken for gone.
+pub(super) async fn live(
+    cluster: &Cluster,
+    kinds: Arc<KindTable>,
+    reads: &Reads,
+) -> Result<(Arc<KindTable>, Snapshot), OperationError> {
+    let snapshot = snapshot::read(cluster, &kinds, reads).await?;
+    let mut unserved = snapshot.unserved.iter();
+    if !unserved.any(|(group, kind)| kinds.preferred(group, kind).is_some()) {
+        return Ok((kinds, snapshot));
+    }
+    cluster.forget_kinds().await;
+    let kinds = cluster.kinds(&BTreeSet::new()).await?;
+    let snapshot = snapshot::read(cluster, &kinds, reads).await?;
+    Ok((kinds, snapshot))
+}
+
 /// How the cluster serves the kinds of the wanted and recorded objects. It is not asked again for a kind that another add-on of
 /// this command will define.
 async fn served(
@@ -121,8 +143,14 @@ async fn served(
     let mut needed = needed_kinds(&rendered.manifests);
     let recorded = inventory.objects.keys();
     needed.extend(recorded.map(|key| (key.group.clone(), key.kind.clone())));
-    needed.retain(|(group, kind)| neighbours.kinds.preferred(group, kind).is_none());
-    Ok(cluster.kinds(&needed).await?)
+    let is_defined = |group: &str, kind: &str| neighbours.kinds.preferred(group, kind).is_some();
+    needed.retain(|(group, kind)| !is_defined(group, kind));
+    let wanted = rendered.manifests.iter();
+    let wanted = wanted.filter_map(|manifest| Gvk::of(&manifest.object));
+    let wanted: Vec<Gvk> = wanted
+        .filter(|gvk| !is_defined(&gvk.group, &gvk.kind))
+        .collect();
+    Ok(cluster.kinds_in_versions(&needed, &wanted).await?)
 }
 
 /// What the record says that is installed.

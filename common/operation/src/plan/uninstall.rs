@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use addons_engine::{definitions, snapshot};
+use addons_engine::definitions;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use common::plan::choices::Choices;
@@ -12,6 +12,7 @@ use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput};
 use common::plan::prune::KeptKind;
 
+use super::one::live;
 use super::{Plan, Planned};
 use crate::error::OperationError;
 use crate::records::name_of;
@@ -77,7 +78,7 @@ async fn one(
         .collect();
     let kinds = cluster.kinds(&needed).await?;
     let reads = planner::reads(&Desired::default(), &inventory);
-    let snapshot = snapshot::read(cluster, &kinds, &reads).await?;
+    let (kinds, snapshot) = live(cluster, kinds, &reads).await?;
     let mut plan = planner::plan(&PlanInput {
         installation: &name,
         addon: &record.spec.addon_ref.name,
