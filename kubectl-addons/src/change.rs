@@ -9,6 +9,7 @@ use addons_operation::plan::compare;
 use addons_operation::{Interruption, OperationError, Outcome, Plan};
 use anyhow::Result;
 use common::plan::Verb;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::choices;
 use crate::cli::operation::{Change, DryRun, Run};
@@ -62,23 +63,44 @@ pub async fn execute(session: &Session, plan: Plan, run: &Run, define: bool) -> 
     }
     let plan = Arc::new(plan);
     let interruption = Interruption::default();
-    // Where helm has no part, Ctrl-C ends the program by itself, and the next run continues.
-    let ctrl_c = plan.leaves_to_helm().then(|| {
-        let interruption = interruption.clone();
-        tokio::spawn(async move {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                interruption.interrupt();
-            }
-        })
-    });
+    let listening = tokio::spawn(listen(interruption.clone()));
     session.display.begin(&plan);
     let how = choices::run(run, define);
     let outcomes = execute_plan(session.ctx(), &plan, &how, &interruption).await;
     session.display.end();
-    if let Some(ctrl_c) = ctrl_c {
-        ctrl_c.abort();
+    listening.abort();
+    let outcomes = outcomes.inspect_err(|error| {
+        if matches!(error, OperationError::Interrupted(_)) {
+            for planned in &plan.installations {
+                let again = words::again(&planned.plan);
+                output::note(&format!("continue: kubectl addons {again}"));
+            }
+        }
+    })?;
+    Ok(report(&plan, outcomes, run.wait))
+}
+
+/// The first Ctrl-C or SIGTERM ends the operation: helm may end its work, and the locks are given back. The second ends it at once.
+async fn listen(interruption: Interruption) {
+    stop_asked().await;
+    output::note("interrupted; ending the operation (again: at once)");
+    interruption.interrupt();
+    stop_asked().await;
+    interruption.force();
+}
+
+/// Ctrl-C, or SIGTERM. Where signals cannot be heard, they end the program as the system does it.
+async fn stop_asked() {
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminated) => terminated.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated => {}
     }
-    Ok(report(&plan, outcomes?, run.wait))
 }
 
 fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> Exit {

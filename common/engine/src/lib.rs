@@ -62,5 +62,6 @@ pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
 pub use event::Event;
 pub use execute::execute;
+pub use lock::leave;
 pub use report::{Cause, Failure, Report, Settled, Settlement};
 pub use task::{ExecuteOptions, Outside, Task};

@@ -11,6 +11,7 @@ use kube::ResourceExt as _;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, Operation};
+use common::api::names::InstallationName;
 
 use super::cluster::Cluster;
 use super::error::{EngineError, StaleReason};
@@ -108,6 +109,33 @@ pub(super) async fn reread(
         .await?
         .filter(|found| known.uid().is_none() || found.uid() == known.uid())
         .ok_or_else(|| stale(known, StaleReason::Uninstalled))
+}
+
+/// Gives back a lock that an interrupted operation of `holder` still holds: with a lease of nothing it is free at once. The journal
+/// and the inventory stay, and the next operation continues as after a crash.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn leave(
+    cluster: &Cluster,
+    installation: &InstallationName,
+    holder: &str,
+) -> Result<(), EngineError> {
+    loop {
+        let (namespace, name) = (&installation.namespace, &installation.name);
+        let Some(mut record) = record::get(cluster, namespace, name).await? else {
+            return Ok(());
+        };
+        let operation = record.status.as_mut().and_then(|it| it.operation.as_mut());
+        let Some(operation) = operation.filter(|operation| operation.holder == holder) else {
+            return Ok(());
+        };
+        operation.lease_seconds = 0;
+        match record::put_status(cluster, &mut record).await {
+            Err(error) if error.is_conflict() => {}
+            result => return result,
+        }
+    }
 }
 
 /// The error for a record that changed after the plan was made.

@@ -8,7 +8,7 @@ use addons_engine::{
 use common::api::names::InstallationName;
 use common::plan::Verb;
 use common::plan::graph::Graph;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 
 use crate::context::Context;
 use crate::definitions;
@@ -17,6 +17,9 @@ use crate::event::Event;
 use crate::interruption::Interruption;
 use crate::plan::{Plan, Planned};
 use crate::release::ReleaseWork;
+
+/// Bound for giving back the locks of an interrupted operation.
+const LEAVING: Duration = Duration::from_secs(2);
 
 /// How a plan is executed.
 #[derive(Clone, Debug)]
@@ -63,7 +66,7 @@ type HelmWork = Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + 
 ///
 /// # Errors
 /// Nothing was written except perhaps our definitions: they are missing and may not be installed, or the server refuses. Or it was
-/// interrupted while helm was involved.
+/// interrupted: then its locks are free, and the next run continues.
 pub async fn execute(
     ctx: &Context,
     plan: &Plan,
@@ -102,10 +105,12 @@ pub async fn execute(
         let events = |part, event| ctx.emit(Event::Executing { part, event });
         run_plans(cluster, &tasks, &plan.graph, &options, &events).await
     };
-    let reports = if plan.leaves_to_helm() {
-        interruption.ends(work).await?
-    } else {
-        work.await
+    let reports = match interruption.ends(work).await {
+        Ok(reports) => reports,
+        Err(interrupted) => {
+            leave(ctx, cluster, plan).await;
+            return Err(interrupted.into());
+        }
     };
     let names = plan.installations.iter().zip(reports);
     Ok(names
@@ -114,6 +119,16 @@ pub async fn execute(
             result: report.map_err(OperationError::from),
         })
         .collect())
+}
+
+/// Gives back the locks of an operation that was interrupted, so that the next client need not wait until they expire. A lock that
+/// cannot be given back in time expires.
+async fn leave(ctx: &Context, cluster: &Cluster, plan: &Plan) {
+    let holder = &ctx.settings().holder;
+    let leaving = plan.installations.iter().map(async |planned| {
+        let _ = addons_engine::leave(cluster, &planned.plan.installation, holder).await;
+    });
+    let _ = tokio::time::timeout(LEAVING, join_all(leaving)).await;
 }
 
 /// Creates what the first record needs: our definitions, and the namespaces of the records.

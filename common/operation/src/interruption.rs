@@ -1,5 +1,5 @@
-//! Ends an operation early. A running helm first marks its release as failed; the next run continues in
-//! either case.
+//! Ends an operation early. A running helm first marks its release as failed, and the locks are given back: the next run
+//! continues at once.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -8,19 +8,26 @@ use tokio::sync::{Notify, OwnedRwLockReadGuard, RwLock};
 
 /// The operation was ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("interrupted: the same command continues where this ended")]
+#[error("interrupted: what was begun is recorded, and the lock is free")]
 pub struct Interrupted;
 
 /// Interrupts the work of a command. Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct Interruption {
     asked: Arc<Notify>,
+    forced: Arc<Notify>,
     helm: Arc<RwLock<()>>,
 }
 
 impl Interruption {
     /// Interrupts the work as soon as no helm runs; no other helm begins. Helm gets the Ctrl-C too, and has a bounded time to end.
     pub fn interrupt(&self) {
+        self.asked.notify_one();
+    }
+
+    /// Ends the work now: helm is killed, and what it left is recovered by the next run.
+    pub fn force(&self) {
+        self.forced.notify_one();
         self.asked.notify_one();
     }
 
@@ -43,7 +50,10 @@ impl Interruption {
 
     async fn ended(&self) {
         self.asked.notified().await;
-        drop(self.helm.write().await);
+        tokio::select! {
+            () = self.forced.notified() => {}
+            helm = self.helm.write() => drop(helm),
+        }
     }
 }
 
@@ -65,6 +75,16 @@ mod tests {
         let mut next = std::pin::pin!(interruption.helm_runs());
         assert!(poll!(&mut next).is_pending(), "no other helm begins");
         drop(helm);
+        assert_eq!(work.await, Err(Interrupted));
+    }
+
+    #[tokio::test]
+    async fn who_insists_does_not_wait_for_helm() {
+        let interruption = Interruption::default();
+        let _helm = interruption.helm_runs().await;
+        interruption.interrupt();
+        interruption.force();
+        let work = interruption.ends(std::future::pending::<()>());
         assert_eq!(work.await, Err(Interrupted));
     }
 }

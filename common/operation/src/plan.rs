@@ -93,13 +93,6 @@ impl Plan {
         self.installations.is_empty()
     }
 
-    /// Whether helm itself installs or removes a release of it.
-    #[must_use]
-    pub fn leaves_to_helm(&self) -> bool {
-        let mut installations = self.installations.iter();
-        installations.any(|planned| planned.plan.helm_release.is_some())
-    }
-
     /// Refuses definitions that break live objects, unless that was accepted; nothing was written.
     ///
     /// # Errors

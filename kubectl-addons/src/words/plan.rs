@@ -294,7 +294,8 @@ fn title(plan: &InstallationPlan) -> String {
     }
 }
 
-fn again(plan: &InstallationPlan) -> String {
+/// The verb, name and namespace that continue an operation.
+pub fn again(plan: &InstallationPlan) -> String {
     let verb = match plan.verb {
         Verb::Install | Verb::Upgrade => "upgrade",
         Verb::Uninstall => "uninstall",
