@@ -3,6 +3,7 @@
 mod claims;
 mod discovery;
 mod drift;
+mod hashes;
 mod interruption;
 mod releases;
 mod rights;

@@ -10,7 +10,7 @@ use addons_sources::url::UrlError;
 use addons_versions::VersionError;
 use common::admission::rules::cluster::no_cluster;
 use common::api::names::InstallationName;
-use common::manifest::digest::HashMismatch;
+use common::manifest::digest::HashError;
 use common::manifest::parse::ManifestError;
 use common::plan::crd_safety::BreakageError;
 use common::plan::desired::DesiredError;
@@ -226,9 +226,9 @@ pub enum OperationError {
     /// A private registry.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-    /// Content with another hash than its entry says.
+    /// Content with another hash than its entry says, or a hash that verifies nothing.
     #[error(transparent)]
-    Hash(#[from] HashMismatch),
+    Hash(#[from] HashError),
     /// A version.
     #[error(transparent)]
     Version(#[from] VersionError),

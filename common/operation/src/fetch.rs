@@ -3,7 +3,8 @@
 use common::api::catalogue::{Auth, Source};
 use common::catalogue::Origin;
 use common::catalogue::due::Due;
-use common::manifest::digest;
+use common::catalogue::select::Rules;
+use common::manifest::digest::{self, HashError};
 use common::plan::choices::Choices;
 use common::render::package::Package;
 use futures::StreamExt as _;
@@ -37,7 +38,7 @@ pub struct Fetched {
 pub struct Verified {
     /// The content of the source.
     pub fetched: addons_sources::Fetched,
-    /// The entry's hash, or the sha256 of the content where it has none (semantics 11).
+    /// The entry's hash, or the sha256 of the content where it has none that can be verified (semantics 11).
     pub manifest_hash: String,
     /// What the user should know.
     pub warnings: Vec<String>,
@@ -68,7 +69,7 @@ async fn one(
     let inputs = Inputs::read(ctx, resolved).await?;
     let mut due = resolved.due(&inputs, None);
     let mut fetched = None;
-    if due == Due::No && resolved.entry.version.manifest_hash.is_none() {
+    if due == Due::No && resolved.entry.version.verifiable_hash().is_none() {
         let package = package(ctx, resolved).await?;
         due = resolved.due(&inputs, Some(&package.manifest_hash));
         fetched = Some(package);
@@ -144,22 +145,9 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
     let fetched = addons_sources::package(&source, base, &entry.place, &access).await;
     ctx.emit(Event::Ended(work));
     let fetched = within(fetched, name)?;
-    let manifest_hash = match &entry.version.manifest_hash {
-        Some(expected) => {
-            let place = || format!("{}: {}", name(), fetched.location);
-            if within(verify(&fetched.package, expected), place)? == digest::Verified::Unverifiable
-            {
-                warnings.push(format!(
-                    "manifestHash {expected} is neither sha256 nor sha1 and was not verified"
-                ));
-            }
-            expected.clone()
-        }
-        None => match fetched.package.as_file() {
-            Some(file) => digest::sha256_trimmed(&file.bytes),
-            None => fetched.package.digest(),
-        },
-    };
+    let place = || format!("{}: {}", name(), fetched.location);
+    let (manifest_hash, warning) = within(hash(resolved, &fetched.package), place)?;
+    warnings.extend(warning);
     Ok(Verified {
         fetched,
         manifest_hash,
@@ -196,8 +184,35 @@ fn of_location(location: &str) -> Reach {
     }
 }
 
+/// The hash that is recorded, after the content was verified with it; and a warning where it could not be: only an index under
+/// the channels rules may have an md5, and what is due then goes by the content (semantics 11).
+fn hash(resolved: &Resolved, package: &Package) -> Result<(String, Option<String>), HashError> {
+    let is_channels = match resolved.rules {
+        Rules::Channels => true,
+        Rules::Documented => false,
+        Rules::Auto => resolved.entry.version.version.is_empty(),
+    };
+    let takes_md5 = is_channels && matches!(*resolved.entry.origin, Origin::Index { .. });
+    let of_content = || match package.as_file() {
+        Some(file) => digest::sha256_trimmed(&file.bytes),
+        None => package.digest(),
+    };
+    let written = resolved.entry.version.manifest_hash.as_ref();
+    let Some(expected) = written.filter(|hash| !hash.is_empty()) else {
+        return Ok((of_content(), None));
+    };
+    match verify(package, expected) {
+        Ok(_) => Ok((expected.clone(), None)),
+        Err(HashError::Md5 { hash }) if takes_md5 => {
+            let warning = format!("manifestHash {hash} is an md5 and was not verified");
+            Ok((of_content(), Some(warning)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Of a file its bytes, of a folder its listing.
-fn verify(package: &Package, expected: &str) -> Result<digest::Verified, digest::HashMismatch> {
+fn verify(package: &Package, expected: &str) -> Result<digest::Algorithm, HashError> {
     match package.as_file() {
         Some(file) => digest::verify(&file.bytes, expected),
         None => digest::verify(package.listing().as_bytes(), expected),

@@ -4,7 +4,6 @@ use common::api::catalogue::{HelmMode, Method};
 use common::api::names::InstallationName;
 use common::api::names::installation_name;
 use common::catalogue::Entry;
-use common::catalogue::select::Rules;
 use common::manifest::Manifest;
 use common::manifest::parse::Options;
 use common::render::hooks::{self, Occasion};
@@ -157,8 +156,7 @@ pub async fn of_entry(
         namespace: ctx.settings().system_namespace.clone(),
         name: installation_name(&entry.addon),
     };
-    // The rules do not concern content.
-    let resolved = Resolved::new(name, None, entry.clone(), Rules::Auto);
+    let resolved = Resolved::new(name, None, entry.clone(), ctx.settings().rules);
     let inputs = match kubernetes {
         Some(version) => Inputs::given(&resolved, Data::of_version(version)),
         None => Inputs::read(ctx, &resolved).await?,

@@ -121,7 +121,7 @@ impl Resolved {
         Installed {
             version: version.version.clone(),
             id: version.id.clone(),
-            manifest_hash: version.manifest_hash.clone().unwrap_or_default(),
+            manifest_hash: version.verifiable_hash().unwrap_or_default().to_owned(),
             values_hash: inputs.values_hash.clone(),
             template_data_hash: inputs.template_data_hash.clone(),
             rules: Some(self.rules.recorded()),
@@ -131,7 +131,7 @@ impl Resolved {
     }
 
     /// Whether the installation is due. `manifest_hash` is the hash of the fetched manifest, where it was fetched;
-    /// without it, an entry that carries no hash is judged by version and id alone.
+    /// without it, an entry without a hash that can be verified is judged by version and id alone.
     pub(crate) fn due(&self, inputs: &Inputs, manifest_hash: Option<&str>) -> Due {
         let yes = |reason| Due::Yes { reason };
         let Some(existing) = &self.existing else {

@@ -20,6 +20,8 @@ pub struct Located {
     pub warnings: Vec<String>,
     /// The absolute location.
     pub location: String,
+    /// Whether it is a kops index.
+    pub is_index: bool,
 }
 
 /// Why a location holds neither catalogues nor an index.
@@ -95,7 +97,11 @@ pub async fn read(location: &str, access: &Access<'_>) -> Result<Vec<Located>, C
     if !ours {
         let channel = channel::parse(&fetched.bytes, &location)?;
         let object = AddonCatalogue::new(&channel.name, channel.spec);
-        return Ok(vec![located(object, channel.warnings, location)]);
+        let index = located(object, channel.warnings, location);
+        return Ok(vec![Located {
+            is_index: true,
+            ..index
+        }]);
     }
     let mut found = Vec::new();
     for document in documents {
@@ -144,6 +150,7 @@ fn located(mut object: AddonCatalogue, warnings: Vec<String>, location: String) 
         object,
         warnings,
         location,
+        is_index: false,
     }
 }
 

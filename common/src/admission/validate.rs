@@ -55,6 +55,9 @@ pub fn catalogue(
     verdict
         .problems
         .extend(rules::catalogue::unreadable_versions(new));
+    verdict
+        .problems
+        .extend(rules::catalogue::unverifiable_hashes(new));
     verdict.problems.extend(rules::catalogue::one_source(new));
     verdict.problem(rules::registry::unreadable(new.spec.registry.as_deref()));
     verdict

@@ -92,8 +92,8 @@ impl Serialize for DueReason {
 }
 
 /// Judges `entry` against what is installed. `rules` is that of [`super::select::Selection`] (never `Auto`);
-/// `manifest_hash` is the entry's, or computed from its bytes where it has none and they were fetched (without
-/// either, the hash is not compared); `values_hash` is the digest of the merged values.
+/// `manifest_hash` is computed from the bytes of an entry without a hash that can be verified, where they were fetched
+/// (without either, the hash is not compared); `values_hash` is the digest of the merged values.
 #[must_use]
 pub fn due(
     installed: &Installed,
@@ -104,7 +104,8 @@ pub fn due(
 ) -> Due {
     let old = Recorded::of(&installed.version, &installed.id, &installed.manifest_hash);
     let mut new = entry.recorded();
-    new.manifest_hash = new.manifest_hash.or(manifest_hash).or(old.manifest_hash);
+    let verifiable = entry.version.verifiable_hash();
+    new.manifest_hash = verifiable.or(manifest_hash).or(old.manifest_hash);
     let is_due = match rules {
         Rules::Channels => replaces::channels(old, new),
         Rules::Documented | Rules::Auto => {
@@ -194,13 +195,23 @@ mod tests {
         }
     }
 
+    /// `h` and `i` stand for a sha256; other text is no hash.
+    fn hash(short: &str) -> String {
+        match short {
+            "h" => "a".repeat(64),
+            "i" => "b".repeat(64),
+            other => other.to_owned(),
+        }
+    }
+
     type Columns = (&'static str, &'static str, &'static str);
 
     #[track_caller]
     fn check(rules: Rules, old: Columns, new: Columns, computed: Option<&str>, expect: &str) {
-        let installed = installed(old.0, old.1, old.2);
-        let entry = entry(new.0, new.1, new.2);
-        let verdict = match due(&installed, &entry, rules, computed, "values") {
+        let installed = installed(old.0, old.1, &hash(old.2));
+        let entry = entry(new.0, new.1, &hash(new.2));
+        let computed = computed.map(hash);
+        let verdict = match due(&installed, &entry, rules, computed.as_deref(), "values") {
             Due::No => "no".to_owned(),
             Due::Yes { reason } => reason.to_string(),
             Due::Downgrade { from, to } => format!("downgrade {from} → {to}"),
@@ -257,11 +268,26 @@ mod tests {
         check(Rules::Documented, old, ("1.0.0", "a", "h"), Some("i"), "no");
     }
 
+    /// Semantics 11: a text that is no hash says nothing of the content, nor does an md5.
+    #[test]
+    fn a_hash_that_cannot_be_verified_does_not_count() {
+        let md5 = "098f6bcd4621d373cade4e832627b4f6";
+        let old = ("1.0.0", "a", "h");
+        for text in ["latest", md5] {
+            for rules in [Rules::Documented, Rules::Channels] {
+                let new = ("1.0.0", "a", text);
+                check(rules, old, new, None, "no");
+                check(rules, old, new, Some("h"), "no");
+                check(rules, old, new, Some("i"), "manifest changed");
+            }
+        }
+    }
+
     #[test]
     fn other_values_are_due() {
         let verdict = due(
             &installed("1.0.0", "", "h"),
-            &entry("1.0.0", "", "h"),
+            &entry("1.0.0", "", ""),
             Rules::Documented,
             None,
             "other",

@@ -6,29 +6,67 @@ use serde_json::Value;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-/// The kind of a `manifestHash`.
+/// The algorithm of a `manifestHash`, told by its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verified {
-    /// It is their sha256.
+pub enum Algorithm {
+    /// 64 hex digits.
     Sha256,
-    /// It is their sha1 (kops up to 1.21).
+    /// 40 hex digits (kops up to 1.21).
     Sha1,
-    /// It is neither sha256 nor sha1 (opzkit writes md5): an opaque string that proves nothing.
-    Unverifiable,
+    /// 32 hex digits (opzkit writes them). It is not verified: two manifests with one md5 can be made.
+    Md5,
 }
 
-/// The bytes do not have the `manifestHash` of their entry.
+impl Algorithm {
+    /// The algorithm of a hash; `None` where the text is not a hash.
+    #[must_use]
+    pub fn of(hash: &str) -> Option<Self> {
+        let is_hex = hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match hash.len() {
+            64 if is_hex => Some(Self::Sha256),
+            40 if is_hex => Some(Self::Sha1),
+            32 if is_hex => Some(Self::Md5),
+            _ => None,
+        }
+    }
+}
+
+/// Whether content can be verified with a `manifestHash`: it is a sha256 or a sha1.
+#[must_use]
+pub fn is_verifiable(hash: &str) -> bool {
+    matches!(
+        Algorithm::of(hash),
+        Some(Algorithm::Sha256 | Algorithm::Sha1)
+    )
+}
+
+/// Why the bytes do not stand for the `manifestHash` of their entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "manifestHash is {expected}, but the {algorithm} of the manifest is {actual}: it was changed on the way, or the index was not updated with it"
-)]
-pub struct HashMismatch {
-    /// `sha256` or `sha1`.
-    pub algorithm: &'static str,
-    /// The hash of the entry.
-    pub expected: String,
-    /// The hash of the trimmed bytes.
-    pub actual: String,
+pub enum HashError {
+    /// They have another one.
+    #[error(
+        "manifestHash is {expected}, but the {algorithm} of the manifest is {actual}: it was changed on the way, or the index was not updated with it"
+    )]
+    Mismatch {
+        /// `sha256` or `sha1`.
+        algorithm: &'static str,
+        /// The hash of the entry.
+        expected: String,
+        /// The hash of the trimmed bytes.
+        actual: String,
+    },
+    /// It is an md5.
+    #[error("manifestHash {hash} is an md5, which is not verified; use the sha256 of the manifest")]
+    Md5 {
+        /// As written.
+        hash: String,
+    },
+    /// It is not a hash.
+    #[error("manifestHash {hash:?} is neither a sha256 (64 hex digits) nor a sha1 (40 hex digits)")]
+    NotAHash {
+        /// As written.
+        hash: String,
+    },
 }
 
 /// First 20 hex digits of the sha256 of the canonical JSON of a value: keys sorted, no blanks.
@@ -51,23 +89,35 @@ pub fn sha256_canonical(value: &Value) -> String {
 /// sha1, of the bytes without white space around them (kops) or as they are (topfreegames).
 ///
 /// # Errors
-/// [`HashMismatch`] where neither of them has that hash.
-pub fn verify(bytes: &[u8], expected: &str) -> Result<Verified, HashMismatch> {
-    let is_hex = expected.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let (algorithm, hash, verified): (_, fn(&[u8]) -> String, _) = match expected.len() {
-        64 if is_hex => ("sha256", sha256, Verified::Sha256),
-        40 if is_hex => ("sha1", |bytes| hex(&Sha1::digest(bytes)), Verified::Sha1),
-        _ => return Ok(Verified::Unverifiable),
+/// [`HashError`] where neither of them has that hash, or it cannot be verified.
+pub fn verify(bytes: &[u8], expected: &str) -> Result<Algorithm, HashError> {
+    let found = check(expected)?;
+    let (algorithm, hash): (_, fn(&[u8]) -> String) = match found {
+        Algorithm::Sha1 => ("sha1", |bytes| hex(&Sha1::digest(bytes))),
+        Algorithm::Sha256 | Algorithm::Md5 => ("sha256", sha256),
     };
     let actual = hash(trimmed(bytes));
     if actual.eq_ignore_ascii_case(expected) || hash(bytes).eq_ignore_ascii_case(expected) {
-        return Ok(verified);
+        return Ok(found);
     }
-    Err(HashMismatch {
+    Err(HashError::Mismatch {
         algorithm,
         expected: expected.to_owned(),
         actual,
     })
+}
+
+/// The algorithm of a `manifestHash` that content can be verified with.
+///
+/// # Errors
+/// [`HashError::Md5`] and [`HashError::NotAHash`].
+pub fn check(hash: &str) -> Result<Algorithm, HashError> {
+    let owned = || hash.to_owned();
+    match Algorithm::of(hash) {
+        Some(Algorithm::Md5) => Err(HashError::Md5 { hash: owned() }),
+        Some(algorithm) => Ok(algorithm),
+        None => Err(HashError::NotAHash { hash: owned() }),
+    }
 }
 
 /// sha256 of bytes, in hex.
@@ -169,10 +219,10 @@ mod tests {
         for (text, hash) in VECTORS {
             assert_eq!(sha256_trimmed(text.as_bytes()), hash);
             let padded = format!("\n\u{b}\u{a0} {text}\r\n");
-            assert_eq!(verify(padded.as_bytes(), hash), Ok(Verified::Sha256));
+            assert_eq!(verify(padded.as_bytes(), hash), Ok(Algorithm::Sha256));
             assert_eq!(
                 verify(text.as_bytes(), &hash.to_uppercase()),
-                Ok(Verified::Sha256)
+                Ok(Algorithm::Sha256)
             );
         }
     }
@@ -182,18 +232,24 @@ mod tests {
         // printf 'test\n' | sha256sum; printf test | sha1sum
         let raw = "f2ca1bb6c7e907d06dafe4687e579fce76b37e4e93b7605022da52e6ccc26fd2";
         let sha1 = "a94a8fe5ccb19ba61c4c0873d391e987982fbbd3";
-        assert_eq!(verify(b"test\n", raw), Ok(Verified::Sha256));
-        assert_eq!(verify(b"test\n", sha1), Ok(Verified::Sha1));
+        assert_eq!(verify(b"test\n", raw), Ok(Algorithm::Sha256));
+        assert_eq!(verify(b"test\n", sha1), Ok(Algorithm::Sha1));
         let mismatch = verify(b"toast\n", sha1).unwrap_err();
-        assert_eq!(
-            (mismatch.algorithm, mismatch.expected.as_str()),
-            ("sha1", sha1)
+        assert!(
+            matches!(&mismatch, HashError::Mismatch { algorithm: "sha1", expected, .. } if expected == sha1),
+            "{mismatch}"
         );
-        assert_eq!(
-            verify(b"toast", "098f6bcd4621d373cade4e832627b4f6"),
-            Ok(Verified::Unverifiable)
-        );
-        assert_eq!(verify(b"", &"x".repeat(64)), Ok(Verified::Unverifiable));
+    }
+
+    #[test]
+    fn a_text_that_is_no_hash_verifies_nothing() {
+        let md5 = "098f6bcd4621d373cade4e832627b4f6";
+        let hash = md5.to_owned();
+        assert_eq!(verify(b"test", md5), Err(HashError::Md5 { hash }));
+        for hash in ["", "latest", &"x".repeat(64), &"a".repeat(63)] {
+            let hash = hash.to_owned();
+            assert_eq!(verify(b"test", &hash), Err(HashError::NotAHash { hash }));
+        }
     }
 
     #[test]

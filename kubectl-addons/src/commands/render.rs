@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use common::api::catalogue::{AddonVersion, CatalogueClass, Template};
 use common::api::names::InstallationName;
 use common::api::names::installation_name;
-use common::catalogue::select::{Request, Rules};
+use common::catalogue::select::Request;
 use common::catalogue::{Entry, Origin};
 use common::values;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
         namespace: session.global().system_namespace.clone(),
         name,
     };
-    let mut resolved = Resolved::new(name, None, entry, Rules::Auto);
+    let mut resolved = Resolved::new(name, None, entry, session.rules());
     let spec = &mut resolved.wanted.spec;
     spec.target_namespace = args.target_namespace.clone();
     spec.registry = args.values.registry.clone();

@@ -174,7 +174,7 @@ impl Shown {
         let has_hash = selection
             .chosen
             .as_ref()
-            .and_then(|entry| entry.version.manifest_hash.as_ref());
+            .is_some_and(|entry| entry.version.verifiable_hash().is_some());
         Self {
             name: wish.name,
             asked_for: wish.version,
@@ -186,7 +186,7 @@ impl Shown {
             },
             rules: selection.rules,
             entry: selection.chosen.as_ref().map(ShownEntry::new),
-            content: rendered.map(|rendered| Content::new(rendered, has_hash.is_some())),
+            content: rendered.map(|rendered| Content::new(rendered, has_hash)),
             passed_over: selection.rejections.iter().map(PassedOver::new).collect(),
         }
     }
@@ -211,9 +211,7 @@ impl ShownEntry {
 }
 
 impl Content {
-    fn new(rendered: Rendered, has_hash: bool) -> Self {
-        // What is neither a sha256 nor a sha1 proves nothing.
-        let verified = has_hash && matches!(rendered.manifest_hash.len(), 40 | 64);
+    fn new(rendered: Rendered, verified: bool) -> Self {
         let mut images = BTreeSet::new();
         for manifest in &rendered.manifests {
             images.extend(common::render::images::images(&manifest.object));

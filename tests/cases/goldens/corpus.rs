@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use addons_tests::shared;
 use addons_tests::tally::Tally;
 use common::manifest::Manifest;
-use common::manifest::digest::{Verified, verify};
+use common::manifest::digest::{Algorithm, HashError, verify};
 use common::manifest::parse::{ManifestError, Options, Parsed, parse};
 use common::manifest::yaml::DuplicateKeys::{self, Error, LastWins};
 use common::manifest::yaml::{YamlOptions, YamlProblem, documents};
@@ -149,7 +149,10 @@ fn manifests_of_the_indexes_parse_and_have_their_hash() {
             };
             tally.ran();
             let file = file.to_str().unwrap();
-            verified.push(verify(&bytes, &hash).unwrap());
+            verified.push(match verify(&bytes, &hash) {
+                Err(HashError::Md5 { .. }) => Algorithm::Md5,
+                verified => verified.unwrap(),
+            });
             let parsed = parse(&bytes, file, &Options::default()).unwrap();
             assert_eq!(parsed.warnings, <[String; 0]>::default(), "{file}");
             empty += usize::from(parsed.manifests.is_empty());
@@ -162,9 +165,9 @@ fn manifests_of_the_indexes_parse_and_have_their_hash() {
             .filter(|verified| **verified == kind)
             .count()
     };
-    assert_eq!(count(Verified::Sha256), 214 + 2);
-    assert_eq!(count(Verified::Sha1), 4);
-    assert_eq!(count(Verified::Unverifiable), 3);
+    assert_eq!(count(Algorithm::Sha256), 214 + 2);
+    assert_eq!(count(Algorithm::Sha1), 4);
+    assert_eq!(count(Algorithm::Md5), 3);
     // Trap (a) of kops: five add-ons without any object.
     assert_eq!(empty, 5);
     assert!(objects > 1771, "{objects}");

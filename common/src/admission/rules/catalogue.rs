@@ -11,6 +11,7 @@ use crate::admission::{Facts, Requester, Settings};
 use crate::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass, Source, Support};
 use crate::api::installation::AddonInstallation;
 use crate::api::names::LABEL_DERIVED_FROM;
+use crate::manifest::digest;
 use addons_versions::{constraint, range, tolerant};
 
 /// Whether a catalogue is a source: in the system namespace and not derived from others (semantics 1).
@@ -102,6 +103,23 @@ pub fn unreadable_versions(catalogue: &AddonCatalogue) -> Vec<Problem> {
                 "version",
                 format!("{place}.version"),
                 error.to_string(),
+            ))
+        })
+        .collect()
+}
+
+/// Every `manifestHash` can be verified (semantics 11).
+#[must_use]
+pub fn unverifiable_hashes(catalogue: &AddonCatalogue) -> Vec<Problem> {
+    versions(catalogue)
+        .filter_map(|(place, name, version)| {
+            let hash = version.manifest_hash.as_deref();
+            let error = digest::check(hash.filter(|hash| !hash.is_empty())?).err()?;
+            let field = format!("{place}.manifestHash");
+            Some(Problem::invalid(
+                "manifest-hash",
+                field,
+                format!("{name}: {error}"),
             ))
         })
         .collect()

@@ -61,7 +61,10 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalog
         .into());
     }
     let mut objects = Vec::new();
-    for one in found {
+    for mut one in found {
+        for warning in &super::without_md5(session, &mut one) {
+            output::warn(warning);
+        }
         for warning in &one.warnings {
             output::warn(warning);
         }

@@ -31,7 +31,9 @@ pub async fn run(session: &Session, args: &CatalogueValidate) -> Result<Exit> {
                 continue;
             }
         };
-        for one in found {
+        for mut one in found {
+            let md5 = super::without_md5(session, &mut one);
+            one.warnings.extend(md5);
             let mut object = one.object;
             object.metadata.namespace = Some(facts.settings.system_namespace.clone());
             let verdict = validate::catalogue(&object, None, &requester, &facts);

@@ -107,9 +107,8 @@ fn source_line(entry: &ShownEntry, content: Option<&Content>) -> String {
     if let Some(content) = content {
         let hash: String = content.manifest_hash.chars().take(HASH_DIGITS).collect();
         let algorithm = match content.manifest_hash.len() {
-            64 => "sha256:",
             40 => "sha1:",
-            _ => "",
+            _ => "sha256:",
         };
         let verified = if content.verified {
             "verified"

@@ -301,3 +301,29 @@ fn a_catalogue_elsewhere_is_no_source() {
         None
     );
 }
+
+#[test]
+fn a_hash_can_be_verified() {
+    let md5 = "098f6bcd4621d373cade4e832627b4f6";
+    for (hash, expected) in [
+        (json!(null), None),
+        (json!(""), None),
+        (json!("a".repeat(64)), None),
+        (json!("A".repeat(40)), None),
+        (json!("latest"), Some("neither a sha256")),
+        (json!("g".repeat(64)), Some("neither a sha256")),
+        (json!(md5), Some("is an md5, which is not verified")),
+    ] {
+        let problems = unverifiable_hashes(&one(json!({"manifestHash": hash})));
+        let problem = problems.first();
+        assert_eq!(
+            problem.is_some(),
+            expected.is_some(),
+            "{hash}: {problems:?}"
+        );
+        if let (Some(problem), Some(expected)) = (problem, expected) {
+            assert_eq!(problem.field, "spec.addons[0].versions[0].manifestHash");
+            assert!(problem.message.contains(expected), "{problem}");
+        }
+    }
+}
