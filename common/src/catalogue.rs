@@ -2,6 +2,7 @@
 
 pub mod channel;
 pub mod due;
+pub mod mistakes;
 pub mod replaces;
 pub mod select;
 

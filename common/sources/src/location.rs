@@ -3,8 +3,9 @@
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::names;
 use common::catalogue::channel::ChannelError;
-use common::catalogue::{Catalogue, Origin, channel};
-use common::manifest::yaml::{YamlError, YamlOptions, documents};
+use common::catalogue::{Catalogue, Origin, channel, mistakes};
+use common::manifest::yaml::{Document, YamlError, YamlOptions, documents};
+use common::nearest::nearest;
 use serde_json::Value;
 
 use crate::Access;
@@ -42,11 +43,15 @@ pub enum CatalogueError {
         #[source]
         source: YamlError,
     },
-    /// A document of another kind beside a catalogue.
-    #[error("{place}: not an AddonCatalogue; a file holds only catalogues, or one index")]
+    /// A document of another kind.
+    #[error("{place}: {found} is neither an AddonCatalogue nor a kops index{}", meant(*near))]
     Kind {
         /// `LOCATION:LINE`.
         place: String,
+        /// `kind Deployment`, or that there is none.
+        found: String,
+        /// The kind that may have been meant.
+        near: Option<&'static str>,
     },
     /// A catalogue that would not be what the file says.
     #[error("{place}")]
@@ -68,14 +73,11 @@ pub enum DocumentError {
         /// As given.
         found: String,
     },
-    /// A value of the wrong type.
-    #[error("{field}")]
+    /// Values of the wrong type.
+    #[error("{}", mistakes.join("; "))]
     Malformed {
-        /// `spec` or `metadata`.
-        field: &'static str,
-        /// Why.
-        #[source]
-        source: serde_json::Error,
+        /// `spec.addons[0].name must be a string, not a list`.
+        mistakes: Vec<String>,
     },
     /// Fields that would be lost.
     #[error("unknown field {fields}; remove it or correct its name")]
@@ -90,11 +92,29 @@ pub enum DocumentError {
 /// # Errors
 /// [`CatalogueError`]. A field that no AddonCatalogue has is an error: it would be lost.
 pub async fn read(location: &str, access: &Access<'_>) -> Result<Vec<Located>, CatalogueError> {
+    of_location(location, access, false).await
+}
+
+/// As [`read`]; with `takes_manifests` any other document makes the file one add-on, as in kops.
+async fn of_location(
+    location: &str,
+    access: &Access<'_>,
+    takes_manifests: bool,
+) -> Result<Vec<Located>, CatalogueError> {
     let location = url::absolute(location)?;
     let fetched = url::fetch(&location, access).await?;
     let mut documents = documents(&fetched.bytes, &YamlOptions::default()).peekable();
-    let ours = matches!(documents.peek(), Some(Ok(first)) if is_catalogue(&first.value));
-    if !ours {
+    while documents.next_if(is_empty_document).is_some() {}
+    if !matches!(documents.peek(), Some(Ok(first)) if is_catalogue(&first.value)) {
+        let other = match documents.peek() {
+            Some(Ok(first)) if channel::is_index(&first.value) => None,
+            Some(Ok(first)) => Some((first.line, &first.value)),
+            Some(Err(_)) => None,
+            None => Some((1, &Value::Null)),
+        };
+        if let Some((line, document)) = other.filter(|_| !takes_manifests) {
+            return Err(other_kind(format!("{location}:{line}"), document));
+        }
         let channel = channel::parse(&fetched.bytes, &location)?;
         let object = AddonCatalogue::new(&channel.name, channel.spec);
         let index = located(object, channel.warnings, location);
@@ -114,7 +134,7 @@ pub async fn read(location: &str, access: &Access<'_>) -> Result<Vec<Located>, C
             continue;
         }
         if !is_catalogue(&document.value) {
-            return Err(CatalogueError::Kind { place });
+            return Err(other_kind(place, &document.value));
         }
         let object = typed(document.value);
         let object = object.map_err(|source| CatalogueError::Document { place, source })?;
@@ -132,7 +152,7 @@ pub async fn entries(
     access: &Access<'_>,
 ) -> Result<(Catalogue, Vec<String>), CatalogueError> {
     let (mut catalogue, mut warnings) = (Catalogue::default(), Vec::new());
-    for one in read(location, access).await? {
+    for one in of_location(location, access, true).await? {
         let origin = Origin::Index {
             location: one.location,
         };
@@ -160,13 +180,59 @@ fn is_catalogue(document: &Value) -> bool {
         && text("kind") == Some("AddonCatalogue")
 }
 
+/// Whether a document holds nothing but comments.
+fn is_empty_document(document: &Result<Document, YamlError>) -> bool {
+    matches!(document, Ok(document) if document.value.is_null())
+}
+
+fn other_kind(place: String, document: &Value) -> CatalogueError {
+    let text = |field: &str| document.get(field).and_then(Value::as_str);
+    let (kind, version) = (text("kind"), text("apiVersion"));
+    let found = match (kind, version) {
+        (None, _) if document.is_null() => "an empty file".to_owned(),
+        (None, _) => "a document without kind".to_owned(),
+        (Some(kind @ ("Addons" | "AddonCatalogue")), version) => {
+            format!("kind {kind} with apiVersion {}", version.unwrap_or("none"))
+        }
+        (Some(kind), _) => format!("kind {kind}"),
+    };
+    let near = kind.and_then(|kind| {
+        let near = nearest(kind, ["AddonCatalogue", "Addons"])?;
+        ["AddonCatalogue", "Addons"]
+            .into_iter()
+            .find(|it| *it == near)
+    });
+    CatalogueError::Kind { place, found, near }
+}
+
+/// What a document of another kind may have been meant as.
+fn meant(near: Option<&'static str>) -> String {
+    match near {
+        Some("AddonCatalogue") => format!(
+            "; did you mean apiVersion {} and kind AddonCatalogue?",
+            names::API_VERSION
+        ),
+        Some(_) => "; did you mean kind Addons, without apiVersion?".to_owned(),
+        None => String::new(),
+    }
+}
+
 fn typed(document: Value) -> Result<AddonCatalogue, DocumentError> {
     let version = document.get("apiVersion").and_then(Value::as_str);
     if version != Some(names::API_VERSION) {
         let found = version.unwrap_or_default().to_owned();
         return Err(DocumentError::Version { found });
     }
-    let malformed = |field| move |source| DocumentError::Malformed { field, source };
+    let malformed = |field| {
+        let document = &document;
+        move |_| {
+            let mut mistakes = mistakes::mistakes(document);
+            if mistakes.is_empty() {
+                mistakes.push(format!("{field} cannot be read"));
+            }
+            DocumentError::Malformed { mistakes }
+        }
+    };
     let spec = document.get("spec").cloned().unwrap_or_default();
     let read: AddonCatalogueSpec =
         serde_json::from_value(spec.clone()).map_err(malformed("spec"))?;

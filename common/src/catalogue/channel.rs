@@ -115,6 +115,12 @@ pub fn parse(bytes: &[u8], location: &str) -> Result<Channel, ChannelError> {
     Ok(channel)
 }
 
+/// Whether a document is an index: `kind: Addons` without apiVersion.
+#[must_use]
+pub fn is_index(document: &Value) -> bool {
+    document.as_object().is_some_and(normal::is_index)
+}
+
 /// The first document with content; null where there is none. Repeated keys are tolerated, as in kops, and an
 /// unquoted `version: 1.0` is the text `1.0`.
 fn first_document(bytes: &[u8]) -> Result<Value, YamlError> {

@@ -177,6 +177,18 @@ impl Schemas {
     }
 }
 
+/// Why the API server would refuse an object by an openAPIV3Schema: `spec.a must be a string, not a list`.
+#[must_use]
+pub fn problems(schema: &Value, object: &Value) -> Vec<String> {
+    let findings = Check::root(schema, object).into_iter();
+    findings
+        .filter_map(|finding| match finding {
+            Finding::Problem { path, message } => Some(format!("{path} {message}")),
+            Finding::Note(_) => None,
+        })
+        .collect()
+}
+
 /// The versions of a definition.
 pub(super) fn versions(definition: &Value) -> impl Iterator<Item = &Value> {
     let versions = definition.pointer("/spec/versions");

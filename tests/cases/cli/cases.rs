@@ -67,6 +67,10 @@ pub const CASES: &[(&str, &str)] = &[
     ("validate-across", "kubectl-addons catalogue validate index.yaml duplicate.yaml"),
     ("validate-misspelt", "kubectl-addons catalogue validate misspelt.yaml"),
     ("validate-index", "kubectl-addons catalogue validate broken.yaml unclosed.yaml manifests/web-1.yaml"),
+    ("validate-kind", "kubectl-addons catalogue validate kinds/near.yaml kinds/none.yaml kinds/versioned.yaml kinds/elsewhere.yaml"),
+    ("validate-types", "kubectl-addons catalogue validate types.yaml"),
+    ("validate-hashes", "kubectl-addons catalogue validate hashes.yaml"),
+    ("validate-hashes-channels", "kubectl-addons catalogue validate hashes.yaml --rules channels"),
     ("validate-sources", "kubectl-addons catalogue validate sources.yaml"),
 
     // render

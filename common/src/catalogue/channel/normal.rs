@@ -30,7 +30,7 @@ const FIELDS: [&str; 21] = [
 /// The only field that is not a text, a list or a map.
 const NEEDS_PKI: &str = "needsPKI";
 
-/// Whether a document is an index: `kind: Addons` and no apiVersion.
+/// See [`super::is_index`].
 pub(super) fn is_index(root: &Map<String, Value>) -> bool {
     let field = |name: &str| {
         let mut fields = root.iter();

@@ -114,7 +114,13 @@ impl<'a> Check<'a> {
             && let Some(expected) = scalar::wrong_type(schema, value)
         {
             let found = scalar::kind(value);
-            return self.problem(format!("must be {expected}, not {found}"));
+            let is_scalar = value.is_number() || value.is_boolean();
+            let hint = if expected == "a string" && is_scalar {
+                ": put it in quotes"
+            } else {
+                ""
+            };
+            return self.problem(format!("must be {expected}, not {found}{hint}"));
         }
         match value {
             Value::Object(fields) => self.object(level, fields),

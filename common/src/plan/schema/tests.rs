@@ -75,7 +75,7 @@ fn what_a_schema_says() {
         (
             object(json!({"a": {"type": "array", "items": {"type": "string"}}})),
             json!({"a": ["x", 1]}),
-            "spec.a[1] must be a string, not an integer",
+            "spec.a[1] must be a string, not an integer: put it in quotes",
         ),
         (
             object(json!({"a": {"x-kubernetes-int-or-string": true}})),
@@ -197,7 +197,7 @@ fn what_a_schema_says() {
         (
             json!({"type": "object", "additionalProperties": {"type": "string"}}),
             json!({"x.y/z": 1}),
-            r#"spec["x.y/z"] must be a string, not an integer"#,
+            r#"spec["x.y/z"] must be a string, not an integer: put it in quotes"#,
         ),
         // Lists that are sets and maps.
         (

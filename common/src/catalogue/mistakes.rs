@@ -1,0 +1,74 @@
+//! Why a document cannot be read as an AddonCatalogue, with the path of each field: serde knows neither.
+
+use kube::CustomResourceExt as _;
+use serde_json::Value;
+
+use crate::api::catalogue::AddonCatalogue;
+use crate::plan::schema;
+
+/// How many mistakes are named.
+const NAMED: usize = 5;
+
+/// The mistakes of a document, by the schema that the API server would judge it by.
+#[must_use]
+pub fn mistakes(document: &Value) -> Vec<String> {
+    // A definition can always be written as JSON.
+    let definition = serde_json::to_value(AddonCatalogue::crd()).unwrap_or_default();
+    let schema = definition.pointer("/spec/versions/0/schema/openAPIV3Schema");
+    let mut found = schema.map_or_else(Vec::new, |schema| schema::problems(schema, document));
+    let more = found.len().saturating_sub(NAMED);
+    found.truncate(NAMED);
+    if more > 0 {
+        found.push(format!("and {more} more"));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::names;
+
+    #[test]
+    fn every_mistake_has_its_path() {
+        let at = "spec.addons[0].versions[0]";
+        let source = json!({"url": {"manifest": "a"}});
+        for (version, expected) in [
+            (json!({"version": "1", "source": source}), None),
+            (
+                json!({"version": 1.2, "source": source}),
+                Some(format!(
+                    "{at}.version must be a string, not a number: put it in quotes"
+                )),
+            ),
+            (
+                json!({"version": "1", "source": "a"}),
+                Some(format!("{at}.source must be an object, not a string")),
+            ),
+            (
+                json!({"version": "1", "source": source, "template": {"method": "kustomize"}}),
+                Some(format!("{at}.template.method must be one of")),
+            ),
+            (
+                json!({"version": "1"}),
+                Some(format!("{at}.source is required")),
+            ),
+        ] {
+            let found = mistakes(&json!({
+                "apiVersion": names::API_VERSION,
+                "kind": "AddonCatalogue",
+                "metadata": {"name": "c"},
+                "spec": {"addons": [{"name": "a", "versions": [version]}]},
+            }));
+            match expected {
+                Some(expected) => assert!(
+                    matches!(found.as_slice(), [one] if one.starts_with(&expected)),
+                    "{expected}: {found:?}"
+                ),
+                None => assert_eq!(found, Vec::<String>::new()),
+            }
+        }
+    }
+}
