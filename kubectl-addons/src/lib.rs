@@ -12,6 +12,7 @@ pub mod completion;
 pub mod display;
 pub mod exit;
 pub mod output;
+pub mod partial;
 pub mod progress;
 pub mod prompt;
 pub mod session;

@@ -5,6 +5,7 @@ mod discovery;
 mod drift;
 mod hashes;
 mod interruption;
+mod orphans;
 mod releases;
 mod rights;
 mod secrets;

@@ -29,6 +29,7 @@ use common::values::mask::Mask;
 
 use crate::choose::ChooseError;
 use crate::interruption::Interrupted;
+use crate::orphan::Lost;
 use crate::release::ModeError;
 use crate::required_types::NotServed;
 use crate::requirements::Dependents;
@@ -104,6 +105,23 @@ pub enum OperationError {
         installation: InstallationName,
         /// The directory.
         directory: String,
+    },
+    /// An installation whose catalogue, or its entry there, is gone.
+    #[error("{installation}: its {lost}")]
+    Orphaned {
+        /// The installation.
+        installation: InstallationName,
+        /// What is gone.
+        lost: Lost,
+    },
+    /// An installation whose index cannot be read.
+    #[error("{installation}: its index cannot be read")]
+    NoIndex {
+        /// The installation.
+        installation: InstallationName,
+        /// Why.
+        #[source]
+        error: Box<OperationError>,
     },
     /// The Secret that a source names is missing.
     #[error("Secret {namespace}/{name} with the credentials of the source is missing")]

@@ -30,6 +30,7 @@ pub mod inputs;
 pub mod installed;
 pub mod intent;
 pub mod interruption;
+pub mod orphan;
 pub mod plan;
 pub mod records;
 pub mod release;

@@ -18,6 +18,7 @@ use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::event::Finding;
 use crate::intent::{Edits, Intent, NewInstallation, Target};
+use crate::orphan;
 use crate::records::{Records, name_of};
 use crate::requirements::Available;
 use crate::resolved::Resolved;
@@ -375,16 +376,24 @@ pub(crate) async fn catalogue_of(
     record: &AddonInstallation,
 ) -> Result<Arc<Catalogue>, OperationError> {
     let reference = &record.spec.addon_ref;
+    let installation = name_of(record);
     match (&reference.index, &reference.directory) {
         (Some(index), _) => {
-            let of_system = name_of(record).namespace == ctx.settings().system_namespace;
+            let of_system = installation.namespace == ctx.settings().system_namespace;
             let reach = if of_system { Reach::Own } else { Reach::Tenant };
-            ctx.index(index, reach).await
+            let read = ctx.index(index, reach).await.map_err(Box::new);
+            read.map_err(|error| OperationError::NoIndex {
+                installation,
+                error,
+            })
         }
         (None, Some(directory)) => Err(OperationError::OfDirectory {
-            installation: name_of(record),
+            installation,
             directory: directory.clone(),
         }),
-        (None, None) => ctx.catalogue(&Offer::Catalogues).await,
+        (None, None) => match orphan::lost(record, ctx.catalogues().await?) {
+            Some(lost) => Err(OperationError::Orphaned { installation, lost }),
+            None => ctx.catalogue(&Offer::Catalogues).await,
+        },
     }
 }

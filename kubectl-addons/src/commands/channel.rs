@@ -6,7 +6,7 @@ use anyhow::Result;
 use crate::cli::operation::{ChannelApply, Delete, Differences, DryRun};
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::{change, choices, output};
+use crate::{change, choices, output, partial};
 
 /// Installs or upgrades every add-on of an index. Without `--yes` it shows what is due, as kops' tool does.
 ///
@@ -26,12 +26,8 @@ pub async fn apply(session: &Session, args: &ChannelApply) -> Result<Exit> {
             &Differences::default(),
         )
     };
-    let mut plan = resolver.plan(resolution, &choices).await?;
-    let mut worst = Exit::Done;
-    for failed in plan.failed.drain(..) {
-        let error = anyhow::Error::from(failed.error);
-        worst = worst.max(output::failure(&error.context(failed.name)));
-    }
+    let (plan, failed) = partial::plan(&resolver, resolution, &choices, false).await?;
+    let worst = partial::report(failed);
     let mut change = args.change.clone();
     if !yes && change.dry_run == DryRun::None && !plan.is_empty() {
         change.dry_run = DryRun::Client;

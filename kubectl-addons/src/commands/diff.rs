@@ -12,12 +12,12 @@ use common::plan::prune::limit::PruneLimit;
 use common::plan::{Deletion, InstallationPlan, Verb, Yielded};
 use serde::Serialize;
 
-use crate::choices;
 use crate::cli::Format;
 use crate::cli::operation::Diff;
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
+use crate::{choices, partial};
 use addons_operation::plan::compare as ask_server;
 use addons_operation::{Choices, Intent, NewInstallation, Resolver, Target};
 
@@ -85,8 +85,8 @@ async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
         allow_prune: PruneLimit::ALL,
         ..Choices::default()
     };
-    let plan = resolver.plan(resolution.whole()?, &choices).await?;
-    let plan = plan.whole()?;
+    let is_named = !args.addons.is_empty();
+    let (plan, failed) = partial::plan(&resolver, resolution, &choices, is_named).await?;
     let cluster = session.cluster().await?;
     let mut found = Vec::new();
     for planned in &plan.installations {
@@ -115,6 +115,10 @@ async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
         format @ (Format::Json | Format::Yaml) => {
             output::value(&output::Items { items: &items }, format)?;
         }
+    }
+    let left_out = partial::report(failed);
+    if left_out != Exit::Done {
+        return Ok(left_out.max(Exit::Usage));
     }
     let differs = items.iter().any(|item| item.summary.differs());
     Ok(if differs { Exit::Failed } else { Exit::Done })

@@ -1,6 +1,7 @@
 //! `list`: the installations, their versions, whether they are healthy, and newer versions.
 
 use anyhow::Result;
+use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
 use common::catalogue::due::{Due, due};
 use common::catalogue::select::{Request, select};
@@ -14,8 +15,12 @@ use crate::exit::Exit;
 use crate::output::{self, Items, age::age, table::Table};
 use crate::session::Session;
 use crate::words::hint;
-use addons_operation::health;
+use addons_operation::health::{self, ObjectHealth};
+use addons_operation::orphan;
 use addons_operation::{Records, name_of};
+
+/// How many characters of a status a table shows.
+const SHOWN: usize = 60;
 
 /// One installation.
 #[derive(Debug, Serialize)]
@@ -28,7 +33,12 @@ struct Row {
     version: String,
     id: String,
     core: bool,
+    /// Phase and message in one text.
     status: String,
+    /// `Ready`, `Degraded`, `Progressing`, `Failed`, `Pending`, `Uninstalling` or `Orphaned`.
+    phase: String,
+    /// Why; empty where there is nothing to say.
+    message: String,
     /// The newest version that fits and is not installed; absent = none, or the origin was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     newer: Option<String>,
@@ -88,7 +98,8 @@ async fn rows(session: &Session, records: &[AddonInstallation]) -> Result<Vec<Ro
     let cluster = session.cluster().await?;
     let troubles = health::troubles(cluster, records).await?;
     // Indexes are not fetched for a list; `upgrade --dry-run` does.
-    let catalogue = Catalogue::of_objects(session.ctx().catalogues().await?);
+    let catalogues = session.ctx().catalogues().await?;
+    let catalogue = Catalogue::of_objects(catalogues);
     let facts = session.facts(None, None).await?;
     let now = cluster.now();
     let mut rows = Vec::new();
@@ -132,14 +143,14 @@ async fn rows(session: &Session, records: &[AddonInstallation]) -> Result<Vec<Ro
             .creation_timestamp
             .as_ref()
             .map(|time| time.0);
+        let troubles = troubles.get(&health::owner(record));
+        let troubles = troubles.map(Vec::as_slice).unwrap_or_default();
+        let status = status(record, troubles, catalogues);
+        let (phase, message) = status.split_once(": ").unwrap_or((&status, ""));
         rows.push(Row {
-            status: health::word(
-                record,
-                troubles
-                    .get(&health::owner(record))
-                    .map(Vec::as_slice)
-                    .unwrap_or_default(),
-            ),
+            phase: phase.to_owned(),
+            message: message.to_owned(),
+            status,
             addon: reference.name.clone(),
             target_namespace: record.spec.target_namespace.clone().unwrap_or_default(),
             version: installed.version.clone(),
@@ -157,6 +168,29 @@ async fn rows(session: &Session, records: &[AddonInstallation]) -> Result<Vec<Ro
     }
     rows.sort_by(|a, b| (&a.name, &a.namespace).cmp(&(&b.name, &b.namespace)));
     Ok(rows)
+}
+
+/// The health of an installation; where that is good, what is gone of its origin.
+fn status(
+    record: &AddonInstallation,
+    troubles: &[ObjectHealth],
+    catalogues: &[AddonCatalogue],
+) -> String {
+    let word = health::word(record, troubles);
+    match orphan::lost(record, catalogues) {
+        Some(lost) if word == "Ready" => format!("Orphaned: {lost}"),
+        _ => word,
+    }
+}
+
+/// A status in one line of a table; `status` shows it whole.
+fn brief(status: &str) -> String {
+    let line = status.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= SHOWN {
+        return line;
+    }
+    let kept: String = line.chars().take(SHOWN - 1).collect();
+    format!("{}…", kept.trim_end())
 }
 
 fn entry_label(entry: &Entry) -> String {
@@ -198,7 +232,7 @@ fn table(rows: &[Row], wide: bool) -> String {
             name,
             row.target_namespace.clone(),
             version,
-            row.status.clone(),
+            brief(&row.status),
             row.newer.clone().unwrap_or_else(|| "–".to_owned()),
             row.age.clone(),
         ];
@@ -213,4 +247,18 @@ fn table(rows: &[Row], wide: bool) -> String {
         table.row(cells);
     }
     table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_one_short_line_in_a_table() {
+        assert_eq!(brief("Ready"), "Ready");
+        assert_eq!(brief("Failed: a\n  b"), "Failed: a b");
+        let long = brief(&format!("Failed: {}", "é".repeat(80)));
+        assert_eq!(long.chars().count(), SHOWN);
+        assert!(long.ends_with("é…"), "{long}");
+    }
 }

@@ -12,7 +12,7 @@ use crate::cli::plan::{Drawing, Plan, PlanOutput};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::words::plan as words;
-use crate::{change, choices, output};
+use crate::{change, choices, output, partial};
 
 /// Plans, announces, and writes the plan. Exit code 1 where the server refuses an object: then the plan would fail.
 ///
@@ -31,13 +31,13 @@ pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
         allow_downgrade: args.allow_downgrade,
         ..choices::choices(args.accept, args.delete, &args.differences)
     };
-    let plan = resolver.plan(resolution.whole()?, &choices).await?;
-    let plan = plan.whole()?;
+    let is_named = !args.addons.is_empty();
+    let (plan, failed) = partial::plan(&resolver, resolution, &choices, is_named).await?;
     change::up_to_date(&plan);
     plan.check_breakages()?;
     if let PlanOutput::Draw(drawing) = args.output {
         output::data(&drawn(&plan, drawing));
-        return Ok(Exit::Done);
+        return Ok(partial::report(failed));
     }
     let mut text = words::first(&plan);
     let mut exit = Exit::Done;
@@ -67,7 +67,7 @@ pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
             write(&file, path)?;
         }
     }
-    Ok(exit)
+    Ok(exit.max(partial::report(failed)))
 }
 
 fn drawn(plan: &addons_operation::Plan, drawing: Drawing) -> String {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use crate::cli::operation::Upgrade;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::{change, choices, prompt};
+use crate::{change, choices, partial, prompt};
 
 /// Upgrades the named installations, or all.
 ///
@@ -29,6 +29,8 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
         wait_for_types: args.change.wait_for_types(),
         ..choices::choices(args.change.accept, args.delete, &args.differences)
     };
-    let plan = resolver.plan(resolution.whole()?, &choices).await?;
-    change::run(session, plan.whole()?, &args.change).await
+    let is_named = !args.addons.is_empty();
+    let (plan, failed) = partial::plan(&resolver, resolution, &choices, is_named).await?;
+    let exit = change::run(session, plan, &args.change).await?;
+    Ok(exit.max(partial::report(failed)))
 }

@@ -7,6 +7,7 @@ mod source;
 use addons_engine::EngineError;
 use addons_operation::OperationError;
 use addons_operation::choose::ChooseError;
+use addons_operation::orphan::Lost;
 use addons_operation::release::ModeError;
 use addons_operation::values_from::ValuesFromError;
 use common::api::names::{CLUSTER_LOCAL, InstallationName, LABEL_CLUSTER};
@@ -60,6 +61,23 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             format!("look:   kubectl addons show {addon}"),
             "accept: --allow-downgrade".to_owned(),
         ],
+        OperationError::Orphaned { installation, lost } => {
+            let (Lost::Catalogue { catalogue } | Lost::Addon { catalogue, .. }) = lost;
+            vec![
+                format!("fix:    kubectl addons catalogue add FILE --name {catalogue}"),
+                format!("fix:    {}", command("uninstall", installation)),
+            ]
+        }
+        OperationError::NoIndex {
+            installation,
+            error,
+        } => match of_operation(error) {
+            lines if lines.is_empty() => vec![
+                format!("fix:    {} --channel INDEX", command("upgrade", installation)),
+                format!("fix:    {}", command("uninstall", installation)),
+            ],
+            lines => lines,
+        },
         OperationError::NoKubernetesVersion => fix("add --k8s VERSION"),
         OperationError::Choose(error) => of_choice(error),
         OperationError::Engine(error) => of_engine(error),
