@@ -76,7 +76,7 @@ impl Exit {
     fn of_choice(error: &ChooseError) -> Self {
         match error {
             ChooseError::DoesNotFit { .. } => Self::DoesNotFit,
-            ChooseError::Unknown { .. } => Self::Failed,
+            ChooseError::Unknown { .. } | ChooseError::NoSuchVersion { .. } => Self::Failed,
         }
     }
 

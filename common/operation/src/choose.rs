@@ -4,6 +4,11 @@ use common::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection,
 use common::catalogue::{Catalogue, Entry, Origin};
 use common::nearest::nearest;
 
+use addons_versions::tolerant;
+
+/// How many versions an error lists.
+const LISTED: usize = 5;
+
 /// Why there is no entry to install.
 #[derive(Debug, thiserror::Error)]
 pub enum ChooseError {
@@ -16,6 +21,16 @@ pub enum ChooseError {
         near: Option<String>,
         /// Whether there is nothing at all to choose from.
         nothing: bool,
+    },
+    /// The add-on has other versions only.
+    #[error("{name} has no version {version}{}", others(versions))]
+    NoSuchVersion {
+        /// Name of the add-on.
+        name: String,
+        /// As asked.
+        version: String,
+        /// Those that there are, newest first.
+        versions: Vec<String>,
     },
     /// Entries of the name exist, none fits: exit 5.
     #[error("no version of {name} fits this cluster{details}")]
@@ -50,13 +65,50 @@ pub fn choose(
             nothing: catalogue.entries.is_empty(),
         });
     }
+    if let Some(version) = request.version {
+        let of_catalogue = |entry: &&Entry| {
+            request.catalogue.is_none_or(
+                |wanted| matches!(&*entry.origin, Origin::Catalogue { name, .. } if name == wanted),
+            )
+        };
+        let entries = selection.rejections.iter().map(|one| &one.entry);
+        let entries = entries.filter(of_catalogue);
+        let mut versions: Vec<String> = Vec::new();
+        for entry in entries {
+            let found = &entry.version.version;
+            if !found.is_empty() && !versions.contains(found) {
+                versions.push(found.clone());
+            }
+        }
+        if !versions.iter().any(|found| tolerant::same(version, found)) {
+            return Err(ChooseError::NoSuchVersion {
+                name,
+                version: version.to_owned(),
+                versions,
+            });
+        }
+    }
     Err(ChooseError::DoesNotFit {
         details: details(&selection, request),
         name,
     })
 }
 
-fn meant(near: Option<&str>, nothing: bool) -> String {
+/// `; it has 1.1.0, 1.0.0 and 3 more`
+fn others(versions: &[String]) -> String {
+    if versions.is_empty() {
+        return String::new();
+    }
+    let more = match versions.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let shown: Vec<&str> = versions.iter().take(LISTED).map(String::as_str).collect();
+    format!("; it has {}{more}", shown.join(", "))
+}
+
+/// `; did you mean NAME?`
+pub(crate) fn meant(near: Option<&str>, nothing: bool) -> String {
     match near {
         Some(near) => format!("; did you mean {near}?"),
         None if nothing => "; there is no catalogue yet".to_owned(),
@@ -97,4 +149,53 @@ fn details(selection: &Selection, request: &Request<'_>) -> String {
         lines.push(format!("\n  and {more} more"));
     }
     lines.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
+
+    use super::*;
+
+    #[test]
+    fn a_version_that_does_not_exist_is_answered_with_those_that_do() {
+        let said = |versions: &[&str]| {
+            let version = |version: &&str| AddonVersion {
+                version: (*version).to_owned(),
+                ..AddonVersion::default()
+            };
+            let spec = AddonCatalogueSpec {
+                addons: vec![Addon {
+                    name: "hello".to_owned(),
+                    versions: versions.iter().map(version).collect(),
+                    ..Addon::default()
+                }],
+                ..AddonCatalogueSpec::default()
+            };
+            let location = "index.yaml".to_owned();
+            let catalogue = Catalogue::of_spec(&spec, Origin::Index { location });
+            let request = Request {
+                addon: "hello",
+                version: Some("1.2.0"),
+                ..Request::default()
+            };
+            let facts = ClusterFacts::default();
+            let chosen = choose(&catalogue, &request, &facts, Rules::Auto);
+            chosen.map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(said(&["1.0.0", "v1.2"]), Ok(()));
+        for (versions, expected) in [
+            (
+                &["1.0.0", "1.1.0", "1.0.0"][..],
+                "hello has no version 1.2.0; it has 1.1.0, 1.0.0",
+            ),
+            (
+                &["1", "2", "3", "4", "5", "6", "7"][..],
+                "hello has no version 1.2.0; it has 7, 6, 5, 4, 3 and 2 more",
+            ),
+            (&[""][..], "hello has no version 1.2.0"),
+        ] {
+            assert_eq!(said(versions), Err(expected.to_owned()));
+        }
+    }
 }

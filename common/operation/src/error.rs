@@ -27,7 +27,7 @@ use common::render::text::TextError;
 use common::values::ValuesError;
 use common::values::mask::Mask;
 
-use crate::choose::ChooseError;
+use crate::choose::{ChooseError, meant};
 use crate::interruption::Interrupted;
 use crate::orphan::Lost;
 use crate::release::ModeError;
@@ -75,7 +75,7 @@ pub enum OperationError {
         name: String,
     },
     /// No installation has that name.
-    #[error("no installation named {name}")]
+    #[error("no installation named {name}{}", meant(near.as_deref(), false))]
     UnknownInstallation {
         /// As asked.
         name: String,
@@ -132,10 +132,10 @@ pub enum OperationError {
         name: String,
     },
     /// A lower version was asked for and not accepted.
-    #[error("{name} {from} is installed and {to} is lower")]
+    #[error("{} {from} is installed and {to} is lower", installation.name)]
     Downgrade {
         /// The installation.
-        name: String,
+        installation: InstallationName,
         /// The add-on.
         addon: String,
         /// The installed version.

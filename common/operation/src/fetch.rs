@@ -78,7 +78,7 @@ async fn one(
         Due::Downgrade { from, to } if !choices.allow_downgrade => {
             if resolved.is_asked_for {
                 return Err(OperationError::Downgrade {
-                    name: resolved.name.name.clone(),
+                    installation: resolved.name.clone(),
                     addon: resolved.entry.addon.clone(),
                     from: from.clone(),
                     to: to.clone(),

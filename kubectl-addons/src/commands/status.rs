@@ -160,7 +160,11 @@ fn tree(record: &AddonInstallation, word: &str, objects: &[ObjectHealth]) -> Str
     }
     let gone = objects.iter().any(|object| object.readiness.is_none());
     if !edited.is_empty() || gone {
-        let _ = writeln!(text, "restore: kubectl addons upgrade {name} --repair");
+        // Without the version, the newest one would be installed.
+        let version = installed.map(|installed| installed.version.as_str());
+        let version = version.filter(|version| !version.is_empty());
+        let at = version.map_or_else(String::new, |version| format!("@{version}"));
+        let _ = writeln!(text, "restore: kubectl addons upgrade {name}{at} --repair");
     }
     text
 }

@@ -57,9 +57,17 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             format!("accept: kubectl label namespace {asked} {LABEL_CLUSTER}={CLUSTER_LOCAL}"),
         ],
         OperationError::Ambiguous { .. } => fix("add --namespace NAMESPACE"),
-        OperationError::Downgrade { addon, .. } => vec![
+        OperationError::Downgrade {
+            installation,
+            addon,
+            to,
+            ..
+        } => vec![
             format!("look:   kubectl addons show {addon}"),
-            "accept: --allow-downgrade".to_owned(),
+            format!(
+                "accept: kubectl addons upgrade {}@{to} -n {} --allow-downgrade",
+                installation.name, installation.namespace
+            ),
         ],
         OperationError::Orphaned { installation, lost } => {
             let (Lost::Catalogue { catalogue } | Lost::Addon { catalogue, .. }) = lost;
@@ -177,7 +185,9 @@ fn of_choice(error: &ChooseError) -> Vec<String> {
             "fix:    kubectl addons catalogue add FILE".to_owned(),
         ],
         ChooseError::Unknown { .. } => look("kubectl addons search"),
-        ChooseError::DoesNotFit { name, .. } => look(&format!("kubectl addons show {name}")),
+        ChooseError::NoSuchVersion { name, .. } | ChooseError::DoesNotFit { name, .. } => {
+            look(&format!("kubectl addons show {name}"))
+        }
     }
 }
 

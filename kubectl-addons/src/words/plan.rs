@@ -300,8 +300,11 @@ pub fn again(plan: &InstallationPlan) -> String {
         Verb::Install | Verb::Upgrade => "upgrade",
         Verb::Uninstall => "uninstall",
     };
+    let to = plan.to.as_ref().map(|to| to.version.as_str());
+    let version = to.filter(|version| !version.is_empty());
+    let at = version.map_or_else(String::new, |version| format!("@{version}"));
     format!(
-        "{verb} {} -n {}",
+        "{verb} {}{at} -n {}",
         plan.installation.name, plan.installation.namespace
     )
 }
