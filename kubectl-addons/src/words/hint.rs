@@ -32,11 +32,12 @@ pub fn lines(error: &anyhow::Error) -> Vec<String> {
     lines.unwrap_or_default()
 }
 
-/// Lines as they stand below a message, each behind a line break: in the same column under every message.
+/// Lines as they stand below a message, each behind a line break: below the first word of an error, and in the same column under
+/// every other message.
 pub fn below(lines: &[String]) -> String {
     lines
         .iter()
-        .map(|line| format!("\n         {line}"))
+        .map(|line| format!("\n       {line}"))
         .collect()
 }
 
@@ -105,7 +106,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
                 let flags: Vec<String> = fields.map(|field| set(&field.internal_name)).collect();
                 vec![
                     format!("look:   kubectl addons show {}", questions.addon),
-                    format!("accept: {}", flags.join(" ")),
+                    format!("fix:    {}", flags.join(" ")),
                 ]
             }
             None => Vec::new(),
@@ -134,7 +135,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             };
             vec![
                 "look:   kubectl addons list".to_owned(),
-                format!("accept: kubectl addons uninstall {names}, which removes {all}"),
+                format!("fix:    kubectl addons uninstall {names}, which removes {all}"),
             ]
         }
         OperationError::Mode(error) => of_mode(error),
@@ -149,7 +150,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             let addons = moved.addons.join(" ");
             vec![
                 format!("look:   kubectl addons diff {addons}"),
-                format!("accept: kubectl addons plan {addons} -o FILE, and apply that"),
+                format!("fix:    kubectl addons plan {addons} -o FILE, and apply that"),
             ]
         }
         _ => Vec::new(),
@@ -215,10 +216,10 @@ fn of_values(error: &ValuesFromError) -> Vec<String> {
         ),
         ValuesFromError::NoValues { .. } => return Vec::new(),
     };
-    let accept = format!(
-        "accept: optional: true in spec.valuesFrom[{index}].secretKeyRef of the installation"
+    let fix = format!(
+        "fix:    create it, or set spec.valuesFrom[{index}].secretKeyRef.optional of the installation"
     );
-    vec![looks, accept]
+    vec![looks, fix]
 }
 
 fn of_file(error: &FileError) -> Vec<String> {
@@ -244,7 +245,7 @@ fn of_mode(error: &ModeError) -> Vec<String> {
     let (ModeError::OtherRelease { name, .. } | ModeError::OtherMode { name, .. }) = error;
     vec![
         format!("look:   kubectl addons status {name}"),
-        format!("accept: kubectl addons uninstall {name}, then install it again"),
+        format!("fix:    kubectl addons uninstall {name}, then install it again"),
     ]
 }
 
@@ -275,7 +276,7 @@ mod tests {
             lines(&error),
             [
                 "look:   kubectl addons diff web@1.1.0",
-                "accept: kubectl addons plan web@1.1.0 -o FILE, and apply that"
+                "fix:    kubectl addons plan web@1.1.0 -o FILE, and apply that"
             ]
         );
     }

@@ -92,8 +92,8 @@ impl Catalogue {
 }
 
 /// A refusal.
-fn refusal(problem: &str, look: &str, accept: &str) -> String {
-    format!("error: {problem}\nlook:   {look}\naccept: {accept}")
+fn refusal(problem: &str, look: &str, fix: &str) -> String {
+    format!("error: {problem}\nlook:   {look}\nfix:    {fix}")
 }
 
 #[tokio::test]
@@ -118,7 +118,7 @@ async fn missing_and_mismatched_requirements_are_named_with_the_way_out() -> Res
     let nowhere = refusal(
         "%lost 1.0.0 requires nowhere 1.x, which is not installed",
         "kubectl addons show nowhere",
-        "none: no catalogue has a version of nowhere that fits",
+        "add a catalogue with a version of nowhere that fits",
     );
     catalogue.refused("install %lost --yes", &nowhere).await?;
 

@@ -244,7 +244,7 @@ fn the_plugin_understands_every_command_of_its_messages() -> Result<()> {
 fn what_a_message_offers() {
     let source = r#"
         // kubectl addons nothing
-        format!("accept: kubectl addons uninstall {names}, which removes {all}")
+        format!("fix:    kubectl addons uninstall {names}, which removes {all}")
         "run again: kubectl addons {verb} {} -n {}\n  look: kubectl addons list"
         "#;
     let found: Vec<String> = offered(source).into_iter().map(|(_, line)| line).collect();

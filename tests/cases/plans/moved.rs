@@ -44,7 +44,7 @@ impl Upgrade {
         ensure!(
             refused
                 .stderr
-                .contains("accept: kubectl addons plan small@2.0.0"),
+                .contains("fix:    kubectl addons plan small@2.0.0"),
             "{}",
             refused.stderr
         );

@@ -153,7 +153,7 @@ async fn named_where_no_answer_comes(
         for words in [
             "spec.values.spec.host: a value is required (Host)",
             "spec.values.spec.replicas: a value is required (Replicas)",
-            "accept: --set spec.host=VALUE --set spec.replicas=VALUE",
+            "fix:    --set spec.host=VALUE --set spec.replicas=VALUE",
         ] {
             ensure!(text.contains(words), "{words}\n{text}");
         }

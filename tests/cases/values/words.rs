@@ -52,7 +52,7 @@ async fn values_are_refused_in_the_same_words() -> Result<()> {
             let accept = format!("look:   kubectl addons show {addon}\n");
             ensure!(said.stderr.contains(&accept), "{}", said.stderr);
             ensure!(
-                said.stderr.contains("accept: --set spec.host=VALUE"),
+                said.stderr.contains("fix:    --set spec.host=VALUE"),
                 "{}",
                 said.stderr
             );

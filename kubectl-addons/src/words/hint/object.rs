@@ -9,23 +9,23 @@ use super::command;
 /// The lines for an object of an installation.
 pub fn of_object(remedy: Remedy, key: &ObjectKey, installation: &InstallationName) -> Vec<String> {
     let upgrade = command("upgrade", installation);
-    let accept = match remedy {
-        Remedy::Upgrade => upgrade,
+    let way_out = match remedy {
+        Remedy::Upgrade => format!("fix:    {upgrade}"),
         Remedy::TakeOrYield => {
-            format!("{upgrade} --conflicts take    (or yield, which leaves them)")
+            format!("accept: {upgrade} --conflicts take    (or yield, which leaves them)")
         }
         Remedy::Annotation => {
-            "give the live field the wanted value, or change the annotation".to_owned()
+            "fix:    give the live field the wanted value, or change the annotation".to_owned()
         }
-        Remedy::Recreate => format!("{upgrade} --recreate {}/{}", key.kind, key.name),
+        Remedy::Recreate => format!("accept: {upgrade} --recreate {}/{}", key.kind, key.name),
         Remedy::ByHand => {
-            "take the change out of the manifest, or delete and create the object by hand"
+            "fix:    take the change out of the manifest, or delete and create the object by hand"
                 .to_owned()
         }
     };
     vec![
         format!("look:   {}", command("diff", installation)),
-        format!("accept: {accept}"),
+        way_out,
     ]
 }
 
@@ -44,28 +44,28 @@ mod tests {
             name: "web".to_owned(),
             ..ObjectKey::default()
         };
-        let upgrade = "accept: kubectl addons upgrade till -n shop";
-        for (remedy, accept) in [
-            (Remedy::Upgrade, upgrade.to_owned()),
+        let upgrade = "kubectl addons upgrade till -n shop";
+        for (remedy, way_out) in [
+            (Remedy::Upgrade, format!("fix:    {upgrade}")),
             (
                 Remedy::TakeOrYield,
-                format!("{upgrade} --conflicts take    (or yield, which leaves them)"),
+                format!("accept: {upgrade} --conflicts take    (or yield, which leaves them)"),
             ),
             (
                 Remedy::Annotation,
-                "accept: give the live field the wanted value, or change the annotation".to_owned(),
+                "fix:    give the live field the wanted value, or change the annotation".to_owned(),
             ),
             (
                 Remedy::Recreate,
-                format!("{upgrade} --recreate Deployment/web"),
+                format!("accept: {upgrade} --recreate Deployment/web"),
             ),
             (
                 Remedy::ByHand,
-                "accept: take the change out of the manifest, or delete and create the object by hand".to_owned(),
+                "fix:    take the change out of the manifest, or delete and create the object by hand".to_owned(),
             ),
         ] {
             let look = "look:   kubectl addons diff till -n shop".to_owned();
-            assert_eq!(of_object(remedy, &key, &installation), [look, accept]);
+            assert_eq!(of_object(remedy, &key, &installation), [look, way_out]);
         }
     }
 }

@@ -84,9 +84,9 @@ pub(super) fn of_requires(error: &RequiresError) -> Vec<String> {
         };
         lines.push(match fitting {
             Some(fitting) => format!(
-                "accept: kubectl addons {verb} {requires}@{fitting}, or name it in the same command"
+                "fix:    kubectl addons {verb} {requires}@{fitting}, or name it in the same command"
             ),
-            None => format!("accept: none: no catalogue has a version of {requires} that fits"),
+            None => format!("fix:    add a catalogue with a version of {requires} that fits"),
         });
     }
     lines
@@ -145,21 +145,21 @@ mod tests {
 
     #[test]
     fn a_requirement_names_the_version_that_meets_it() {
-        for (there, fitting, accept) in [
+        for (there, fitting, fix) in [
             (
                 &[][..],
                 Some("1.2.0"),
-                "accept: kubectl addons install base@1.2.0, or name it in the same command",
+                "fix:    kubectl addons install base@1.2.0, or name it in the same command",
             ),
             (
                 &["2.0.0"][..],
                 Some("1.2.0"),
-                "accept: kubectl addons upgrade base@1.2.0, or name it in the same command",
+                "fix:    kubectl addons upgrade base@1.2.0, or name it in the same command",
             ),
             (
                 &[][..],
                 None,
-                "accept: none: no catalogue has a version of base that fits",
+                "fix:    add a catalogue with a version of base that fits",
             ),
         ] {
             let unmet = Problem::Unmet {
@@ -173,7 +173,7 @@ mod tests {
                 problems: vec![unmet],
             };
             let look = "look:   kubectl addons show base";
-            assert_eq!(of_requires(&error), [look, accept]);
+            assert_eq!(of_requires(&error), [look, fix]);
         }
     }
 }
