@@ -2,7 +2,6 @@
 
 pub mod channel;
 pub mod due;
-pub mod mistakes;
 pub mod replaces;
 pub mod select;
 
@@ -15,6 +14,7 @@ use self::replaces::Recorded;
 use crate::api::catalogue::{
     AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, Support,
 };
+use crate::manifest::digest::{self, HashError};
 
 /// Where entries come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,26 @@ pub struct Entry {
     pub place: String,
 }
 
+/// Whether content can be verified with the `manifestHash` of a version, where it has one (semantics 11).
+///
+/// # Errors
+/// [`HashError::Md5`] and [`HashError::NotAHash`].
+pub fn check_hash(version: &AddonVersion) -> Result<(), HashError> {
+    let hash = version.manifest_hash.as_deref().unwrap_or_default();
+    if hash.is_empty() {
+        return Ok(());
+    }
+    digest::check(hash).map(drop)
+}
+
 impl Entry {
+    /// The `manifestHash`, where content can be verified with it: a sha256 or a sha1.
+    #[must_use]
+    pub fn verifiable_hash(&self) -> Option<&str> {
+        let hash = self.version.manifest_hash.as_deref();
+        hash.filter(|hash| digest::check(hash).is_ok())
+    }
+
     /// The fields that the rules of replacement compare.
     #[must_use]
     pub fn recorded(&self) -> Recorded<'_> {

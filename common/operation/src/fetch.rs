@@ -69,7 +69,7 @@ async fn one(
     let inputs = Inputs::read(ctx, resolved).await?;
     let mut due = resolved.due(&inputs, None);
     let mut fetched = None;
-    if due == Due::No && resolved.entry.version.verifiable_hash().is_none() {
+    if due == Due::No && resolved.entry.verifiable_hash().is_none() {
         let package = package(ctx, resolved).await?;
         due = resolved.due(&inputs, Some(&package.manifest_hash));
         fetched = Some(package);

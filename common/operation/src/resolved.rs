@@ -121,7 +121,7 @@ impl Resolved {
         Installed {
             version: version.version.clone(),
             id: version.id.clone(),
-            manifest_hash: version.verifiable_hash().unwrap_or_default().to_owned(),
+            manifest_hash: self.entry.verifiable_hash().unwrap_or_default().to_owned(),
             values_hash: inputs.values_hash.clone(),
             template_data_hash: inputs.template_data_hash.clone(),
             rules: Some(self.rules.recorded()),

@@ -3,9 +3,10 @@
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::names;
 use common::catalogue::channel::ChannelError;
-use common::catalogue::{Catalogue, Origin, channel, mistakes};
+use common::catalogue::{Catalogue, Origin, channel};
 use common::manifest::yaml::{Document, YamlError, YamlOptions, documents};
 use common::nearest::nearest;
+use common::plan::schema::mistakes;
 use serde_json::Value;
 
 use crate::Access;

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::conditions::Condition;
-use crate::manifest::digest;
 
 pub use source::{
     Auth, DockerSource, GitRef, GitSource, HelmSource, InlineSource, NotOneKind, SecretRef, Source,
@@ -216,16 +215,6 @@ pub struct Requirement {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
     pub version: Option<String>,
-}
-
-impl AddonVersion {
-    /// The `manifestHash`, where content can be verified with it: a sha256 or a sha1 (semantics 11).
-    #[must_use]
-    pub fn verifiable_hash(&self) -> Option<&str> {
-        self.manifest_hash
-            .as_deref()
-            .filter(|hash| digest::is_verifiable(hash))
-    }
 }
 
 /// kops: what `channels` prunes.

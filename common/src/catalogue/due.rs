@@ -104,7 +104,7 @@ pub fn due(
 ) -> Due {
     let old = Recorded::of(&installed.version, &installed.id, &installed.manifest_hash);
     let mut new = entry.recorded();
-    let verifiable = entry.version.verifiable_hash();
+    let verifiable = entry.verifiable_hash();
     new.manifest_hash = verifiable.or(manifest_hash).or(old.manifest_hash);
     let is_due = match rules {
         Rules::Channels => replaces::channels(old, new),

@@ -31,15 +31,6 @@ impl Algorithm {
     }
 }
 
-/// Whether content can be verified with a `manifestHash`: it is a sha256 or a sha1.
-#[must_use]
-pub fn is_verifiable(hash: &str) -> bool {
-    matches!(
-        Algorithm::of(hash),
-        Some(Algorithm::Sha256 | Algorithm::Sha1)
-    )
-}
-
 /// Why the bytes do not stand for the `manifestHash` of their entry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HashError {

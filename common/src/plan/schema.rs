@@ -12,6 +12,7 @@
 //! dependencies, linear in time, and its `\d`, `\w` and `\s` are ASCII as Go's are.
 
 pub(super) mod check;
+pub mod mistakes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

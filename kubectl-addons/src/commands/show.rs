@@ -174,7 +174,7 @@ impl Shown {
         let has_hash = selection
             .chosen
             .as_ref()
-            .is_some_and(|entry| entry.version.verifiable_hash().is_some());
+            .is_some_and(|entry| entry.verifiable_hash().is_some());
         Self {
             name: wish.name,
             asked_for: wish.version,

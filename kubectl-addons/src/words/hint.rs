@@ -9,7 +9,10 @@ use addons_operation::OperationError;
 use addons_operation::choose::ChooseError;
 use addons_operation::orphan::Lost;
 use addons_operation::release::ModeError;
+use addons_operation::required_types::NotServed;
+use addons_operation::requirements::Dependents;
 use addons_operation::values_from::ValuesFromError;
+use addons_operation::verdict::Refused;
 use common::api::names::{CLUSTER_LOCAL, InstallationName, LABEL_CLUSTER};
 use common::plan::file::FileError;
 use common::values::ValuesError;
@@ -80,13 +83,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::NoIndex {
             installation,
             error,
-        } => match of_operation(error) {
-            lines if lines.is_empty() => vec![
-                format!("fix:    {} --channel INDEX", command("upgrade", installation)),
-                format!("fix:    {}", command("uninstall", installation)),
-            ],
-            lines => lines,
-        },
+        } => of_index(installation, error),
         OperationError::NoKubernetesVersion => fix("add --k8s VERSION"),
         OperationError::Choose(error) => of_choice(error),
         OperationError::Engine(error) => of_engine(error),
@@ -100,44 +97,10 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::Breakage(error) => plan::of_breakage(error),
         OperationError::Requires(error) => plan::of_requires(error),
         OperationError::Values(ValuesError::NoValue { path }) => fix(&set(path)),
-        OperationError::Refused(refused) => match &refused.questions {
-            Some(questions) => {
-                let fields = questions.fields.iter();
-                let flags: Vec<String> = fields.map(|field| set(&field.internal_name)).collect();
-                vec![
-                    format!("look:   kubectl addons show {}", questions.addon),
-                    format!("fix:    {}", flags.join(" ")),
-                ]
-            }
-            None => Vec::new(),
-        },
+        OperationError::Refused(refused) => of_refused(refused),
         OperationError::ValuesFrom(error) => of_values(error),
-        OperationError::NotServed(error) => {
-            let mut groups: Vec<&str> = error.types.iter().map(|it| it.group.as_str()).collect();
-            groups.sort_unstable();
-            groups.dedup();
-            let looks = groups.iter();
-            let mut lines: Vec<String> = looks
-                .map(|group| format!("look:   kubectl api-resources --api-group={group}"))
-                .collect();
-            lines.push(
-                "fix:    install the add-on that defines it, or wait longer: --timeout DURATION"
-                    .to_owned(),
-            );
-            lines
-        }
-        OperationError::Dependents(error) => {
-            let names = error.together.join(" ");
-            let all = if error.together.len() == 2 {
-                "both"
-            } else {
-                "all of them"
-            };
-            vec![
-                "look:   kubectl addons list".to_owned(),
-                format!("fix:    kubectl addons uninstall {names}, which removes {all}"),
-            ]
-        }
+        OperationError::NotServed(error) => of_types(error),
+        OperationError::Dependents(error) => of_dependents(error),
         OperationError::Mode(error) => of_mode(error),
         OperationError::ForeignRelease {
             namespace, release, ..
@@ -155,6 +118,63 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// For an installation whose index cannot be read.
+fn of_index(installation: &InstallationName, error: &OperationError) -> Vec<String> {
+    let lines = of_operation(error);
+    if !lines.is_empty() {
+        return lines;
+    }
+    vec![
+        format!(
+            "fix:    {} --channel INDEX",
+            command("upgrade", installation)
+        ),
+        format!("fix:    {}", command("uninstall", installation)),
+    ]
+}
+
+/// For values that a form requires.
+fn of_refused(refused: &Refused) -> Vec<String> {
+    let Some(questions) = &refused.questions else {
+        return Vec::new();
+    };
+    let fields = questions.fields.iter();
+    let flags: Vec<String> = fields.map(|field| set(&field.internal_name)).collect();
+    vec![
+        format!("look:   kubectl addons show {}", questions.addon),
+        format!("fix:    {}", flags.join(" ")),
+    ]
+}
+
+/// For types that are not served.
+fn of_types(error: &NotServed) -> Vec<String> {
+    let mut groups: Vec<&str> = error.types.iter().map(|it| it.group.as_str()).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    let looks = groups.iter();
+    let mut lines: Vec<String> = looks
+        .map(|group| format!("look:   kubectl api-resources --api-group={group}"))
+        .collect();
+    lines.push(
+        "fix:    install the add-on that defines it, or wait longer: --timeout DURATION".to_owned(),
+    );
+    lines
+}
+
+/// For installations that stay and require one that is removed.
+fn of_dependents(error: &Dependents) -> Vec<String> {
+    let names = error.together.join(" ");
+    let all = if error.together.len() == 2 {
+        "both"
+    } else {
+        "all of them"
+    };
+    vec![
+        "look:   kubectl addons list".to_owned(),
+        format!("fix:    kubectl addons uninstall {names}, which removes {all}"),
+    ]
 }
 
 fn of_engine(error: &EngineError) -> Vec<String> {

@@ -11,7 +11,7 @@ use crate::admission::{Facts, Requester, Settings};
 use crate::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass, Source, Support};
 use crate::api::installation::AddonInstallation;
 use crate::api::names::LABEL_DERIVED_FROM;
-use crate::manifest::digest;
+use crate::catalogue::check_hash;
 use addons_versions::{constraint, range, tolerant};
 
 /// Whether a catalogue is a source: in the system namespace and not derived from others (semantics 1).
@@ -113,13 +113,14 @@ pub fn unreadable_versions(catalogue: &AddonCatalogue) -> Vec<Problem> {
 pub fn unverifiable_hashes(catalogue: &AddonCatalogue) -> Vec<Problem> {
     versions(catalogue)
         .filter_map(|(place, name, version)| {
-            let hash = version.manifest_hash.as_deref();
-            let error = digest::check(hash.filter(|hash| !hash.is_empty())?).err()?;
+            let error = check_hash(version).err()?;
+            let message = error.to_string();
+            let message = message.strip_prefix("manifestHash ").unwrap_or(&message);
             let field = format!("{place}.manifestHash");
             Some(Problem::invalid(
                 "manifest-hash",
                 field,
-                format!("{name}: {error}"),
+                format!("{name}: {message}"),
             ))
         })
         .collect()
