@@ -20,7 +20,7 @@ use crate::completion;
 /// Manages the add-ons of a cluster from versioned catalogues.
 #[derive(Parser, Debug)]
 #[command(name = "kubectl addons", bin_name = "kubectl addons", version, styles = Styles::plain(), max_term_width = 110)]
-#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true)]
 pub struct Cli {
     #[command(flatten)]
     #[expect(missing_docs, reason = "a flattened group has no help text of its own")]
@@ -56,7 +56,7 @@ pub enum Command {
     /// Install the definitions of this tool into the cluster, or update them
     Init(reading::Init),
     /// Add, list, show, remove, view and validate catalogues
-    #[command(subcommand)]
+    #[command(subcommand, alias = "catalog")]
     Catalogue(reading::Catalogue),
     /// List the add-ons that can be installed, and whether they fit
     Search(reading::Search),

@@ -157,6 +157,9 @@ pub struct List {
     /// Show only installations for which a newer version fits
     #[arg(long)]
     pub outdated: bool,
+    /// Show those of all namespaces of this cluster; so it is without --namespace
+    #[arg(short = 'A', long)]
+    pub all_namespaces: bool,
     #[command(flatten)]
     pub output: Output,
 }

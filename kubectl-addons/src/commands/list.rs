@@ -14,6 +14,7 @@ use crate::cli::reading::List;
 use crate::exit::Exit;
 use crate::output::{self, Items, age::age, table::Table};
 use crate::session::Session;
+use crate::usage::Usage;
 use crate::words::hint;
 use addons_operation::health::{self, ObjectHealth};
 use addons_operation::orphan;
@@ -54,6 +55,9 @@ struct Row {
 /// # Errors
 /// The server cannot be reached, or refuses.
 pub async fn run(session: &Session, args: &List) -> Result<Exit> {
+    if args.all_namespaces && session.global().namespace.is_some() {
+        return Err(Usage("--all-namespaces does not go with --namespace".to_owned()).into());
+    }
     let known = Records::read(session.ctx()).await?;
     let namespace = session.global().namespace.as_deref();
     let records: Vec<_> = known
