@@ -158,11 +158,16 @@ async fn dry_run(session: &Session, plan: &Plan, mode: DryRun) -> Result<Exit> {
     for (planned, text) in plan.installations.iter().zip(words::plans(plan)) {
         output::note(text.trim_end());
         if mode == DryRun::Server {
-            for change in compare(session.ctx(), planned).await? {
-                if let Some(error) = change.error {
+            let changes = compare(session.ctx(), planned).await?;
+            for change in &changes {
+                if let Some(error) = &change.error {
                     output::note(&format!("  refused  {}: {error}", change.key));
                     worst = worst.max(Exit::Failed);
                 }
+            }
+            let unchecked = words::unchecked(&changes);
+            if !unchecked.is_empty() {
+                output::note(unchecked.trim_end());
             }
         }
     }

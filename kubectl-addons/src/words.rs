@@ -3,6 +3,7 @@
 pub mod finding;
 pub mod hint;
 pub mod plan;
+mod settled;
 
 use addons_engine::crds::Installed;
 use addons_operation::Work;

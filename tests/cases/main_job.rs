@@ -1,5 +1,6 @@
 //! The main job on a real control plane with the real binary: install, upgrade, prune, uninstall, refusals, waits.
 
+mod announced;
 mod bad_input;
 mod library;
 mod lifecycle;

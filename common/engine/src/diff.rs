@@ -69,17 +69,23 @@ impl<'a> Planned<'a> {
         }
     }
 
-    fn unjudged(&self, step: &Step) -> Option<String> {
+    /// Why the server refused what it will accept later.
+    fn unjudged(&self, step: &Step, error: &EngineError) -> Option<String> {
         let key = &step.target.key;
-        let namespace = key.namespace.as_deref();
-        let kind = (key.group.clone(), key.kind.clone());
-        if namespace.is_some_and(|namespace| self.namespaces.contains(namespace)) {
-            Some("its namespace is created by this plan".to_owned())
-        } else if self.kinds.contains(&kind) {
-            Some("its definition is part of this plan".to_owned())
-        } else {
-            None
+        let is_missing = error.code() == Some(404) && step.action == Action::Create;
+        if let Some(namespace) = &key.namespace
+            && (self.namespaces.contains(namespace.as_str())
+                || is_missing && error.words().contains("namespaces \""))
+        {
+            return Some(format!("namespace {namespace} does not exist yet"));
         }
+        if is_missing {
+            return Some(format!("kind {} is not defined yet", key.kind));
+        }
+        let kind = (key.group.clone(), key.kind.clone());
+        self.kinds
+            .contains(&kind)
+            .then(|| format!("the definition of {} is part of the plan", key.kind))
     }
 }
 
@@ -127,12 +133,9 @@ async fn diff_step(
         (_, Err(error @ EngineError::Immutable { .. })) if step.policy.recreate => {
             change.recreated = Some(error.words());
         }
-        (_, Err(error)) => match planned.unjudged(step) {
+        (_, Err(error)) => match planned.unjudged(step, &error) {
             // Its namespace or definition is part of the same plan, or of an add-on that is installed before.
             unjudged @ Some(_) => change.unjudged = unjudged,
-            None if error.code() == Some(404) && change.created => {
-                change.unjudged = Some("its namespace or definition does not exist yet".to_owned());
-            }
             None => {
                 let error = explain(error, step);
                 change.remedy = error.remedy();

@@ -29,7 +29,7 @@ pub struct ObjectDiff {
     /// What the user can do about the refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
-    /// Why the server could not judge it yet: `its namespace is created by this plan`.
+    /// Why the server could not judge it yet: `namespace shop does not exist yet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unjudged: Option<String>,
 }

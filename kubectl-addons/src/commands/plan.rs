@@ -51,6 +51,7 @@ pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
                 exit = Exit::Failed;
             }
         }
+        text.push_str(&words::unchecked(&found));
         found.sort_by(|one, other| one.key.cmp(&other.key));
         changes.extend(found);
     }

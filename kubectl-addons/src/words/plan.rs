@@ -1,11 +1,12 @@
 //! The words of an operation: what will happen before, what happened after, with the same counts.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use addons_engine::{Report, Settled, Settlement};
+use addons_engine::Report;
 use common::api::installation::Installed;
 use common::manifest::key::ObjectKey;
-use common::plan::conflicts::Conflict;
+use common::plan::changes::ObjectDiff;
 use common::plan::crd_safety::Breakage;
 use common::plan::graph::{Graph, Reason};
 use common::plan::prune::KeptKind;
@@ -13,7 +14,7 @@ use common::plan::{InstallationPlan, Verb, summary};
 
 use jiff::Timestamp;
 
-use crate::output::age::age;
+use super::settled;
 use addons_operation::elapsed::seconds;
 
 use addons_operation::{Plan, Planned};
@@ -58,6 +59,14 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
         "prune"
     };
     each(&mut text, word, pruned, ToString::to_string);
+    if let Some(namespace) = removed_namespace(item) {
+        let why = "created by this installation, if nothing else is in it";
+        line(
+            &mut text,
+            "delete",
+            &format!("Namespace {namespace} ({why})"),
+        );
+    }
     let recreatable = plan.steps.iter().filter(|step| step.policy.recreate);
     let recreatable = recreatable.map(|step| &step.target.key).collect();
     each(&mut text, "recreate", recreatable, |key| {
@@ -84,6 +93,42 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
     }
     for warning in &plan.warnings {
         line(&mut text, "warning", warning);
+    }
+    text
+}
+
+/// The namespace that an uninstallation deletes because the installation created it, unless objects of it stay there.
+fn removed_namespace(item: &Planned) -> Option<&str> {
+    let plan = &item.plan;
+    let status = item
+        .record
+        .status
+        .as_ref()
+        .filter(|_| plan.verb == Verb::Uninstall);
+    let name = status?.created_namespace.as_ref()?.name.as_str();
+    let released = plan.release.iter().map(|target| &target.key);
+    let mut staying = released.chain(&plan.retained);
+    let is_there = |key: &ObjectKey| key.namespace.as_deref() == Some(name);
+    (!staying.any(is_there)).then_some(name)
+}
+
+/// What the server could not check in a dry run, and why: nothing where it checked everything.
+pub fn unchecked<'a>(changes: impl IntoIterator<Item = &'a ObjectDiff>) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for reason in changes
+        .into_iter()
+        .filter_map(|change| change.unjudged.as_deref())
+    {
+        *counts.entry(reason).or_default() += 1;
+    }
+    let mut text = String::new();
+    for (reason, count) in counts {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "  not checked by the server: {}, {reason}",
+            objects(count)
+        );
     }
     text
 }
@@ -143,7 +188,7 @@ pub fn report(item: &Planned, report: &Report, waited: bool) -> String {
     let settled = report
         .settled
         .iter()
-        .map(|settled| settled_line(settled, Timestamp::now()));
+        .map(|settled| settled::line(settled, Timestamp::now()));
     some(&mut text, settled);
     some(
         &mut text,
@@ -214,32 +259,6 @@ fn outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> String {
         Verb::Install | Verb::Upgrade => String::new(),
     };
     format!("{name} {done}: {counts}{after}\n")
-}
-
-/// `taken`, `shop/Deployment web spec.replicas: 5 (kubectl/scale, 3m ago) → 3`.
-fn settled_line(settled: &Settled, now: Timestamp) -> (&'static str, String) {
-    let conflict = &settled.conflict;
-    let since = conflict.time.as_ref().and_then(|time| time.parse().ok());
-    let since = since.map(|since| format!(", {} ago", age(since, now)));
-    let held = format!(
-        "{} {}: {} ({}{})",
-        settled.key,
-        conflict.field,
-        Conflict::value(conflict.live.as_ref()),
-        conflict.manager,
-        since.unwrap_or_default()
-    );
-    let ours = Conflict::value(conflict.ours.as_ref());
-    match &settled.settlement {
-        Settlement::Taken => ("taken", format!("{held} → {ours}")),
-        Settlement::Left { autoscaler: None } => ("left", format!("{held}, wanted {ours}")),
-        Settlement::Left {
-            autoscaler: Some(name),
-        } => (
-            "left",
-            format!("{held}, wanted {ours}: HorizontalPodAutoscaler {name} sets it"),
-        ),
-    }
 }
 
 /// The word for objects that a plan deletes.
@@ -349,49 +368,4 @@ fn some(text: &mut String, lines: impl ExactSizeIterator<Item = (&'static str, S
 fn line(text: &mut String, word: &str, rest: &str) {
     // Writing to a String cannot fail.
     let _ = writeln!(text, "  {word:<9} {rest}");
-}
-
-#[cfg(test)]
-mod tests {
-    use common::manifest::key::ObjectKey;
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_settled_field_is_one_line() {
-        let now: Timestamp = "2026-11-21T12:03:00Z".parse().unwrap();
-        let mut settled = Settled {
-            key: ObjectKey {
-                group: "apps".to_owned(),
-                kind: "Deployment".to_owned(),
-                namespace: Some("shop".to_owned()),
-                name: "web".to_owned(),
-            },
-            conflict: Conflict {
-                field: "spec.replicas".to_owned(),
-                manager: "kubectl/scale".to_owned(),
-                time: Some("2026-11-21T12:00:00Z".to_owned()),
-                live: Some(json!(5)),
-                ours: Some(json!(3)),
-            },
-            settlement: Settlement::Taken,
-        };
-        let held = "shop/Deployment web spec.replicas: 5 (kubectl/scale, 3m ago)";
-        assert_eq!(
-            settled_line(&settled, now),
-            ("taken", format!("{held} → 3"))
-        );
-        settled.settlement = Settlement::Left { autoscaler: None };
-        assert_eq!(
-            settled_line(&settled, now),
-            ("left", format!("{held}, wanted 3"))
-        );
-        settled.conflict.time = None;
-        settled.settlement = Settlement::Left {
-            autoscaler: Some("web".to_owned()),
-        };
-        let line = "shop/Deployment web spec.replicas: 5 (kubectl/scale), wanted 3: HorizontalPodAutoscaler web sets it";
-        assert_eq!(settled_line(&settled, now), ("left", line.to_owned()));
-    }
 }

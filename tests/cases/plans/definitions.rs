@@ -61,7 +61,9 @@ async fn a_wrong_custom_resource_is_refused_before_the_first_write() -> Result<(
         .ended(1)?;
     ensure!(
         shown.stdout.contains("Thing a")
-            && shown.stdout.contains("not judged by the API server yet"),
+            && shown
+                .stdout
+                .contains("not checked by the server: 1 object, kind Thing is not defined yet"),
         "{}",
         shown.stdout
     );

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::output::age::age;
 use crate::words::hint;
+use crate::words::plan::unchecked;
 
 use super::Compared;
 
@@ -83,16 +84,7 @@ pub(super) fn render(
     for warning in item.warnings {
         let _ = writeln!(text, "  warning   {warning}");
     }
-    let unjudged = item.objects.iter().filter(|o| o.diff.unjudged.is_some());
-    match unjudged.count() {
-        0 => {}
-        count => {
-            let _ = writeln!(
-                text,
-                "  not judged by the API server yet, as the plan creates their namespaces or definitions: {count}"
-            );
-        }
-    }
+    text.push_str(&unchecked(item.objects.iter().map(|object| object.diff)));
     if is_one_of_several {
         let _ = write!(text, "{}: ", item.installation.name);
     }
