@@ -81,7 +81,6 @@ pub async fn facts(
             system_namespace: ctx.settings().system_namespace.clone(),
             ..Settings::default()
         },
-        ..Facts::default()
     })
 }
 
