@@ -123,7 +123,10 @@ async fn install_upgrade_prune_uninstall() -> Result<()> {
 async fn nothing_is_written_again(stage: &Stage, index: &str) -> Result<()> {
     let mark = stage.cluster.audit().mark()?;
     let again = stage
-        .run(&format!("install web --channel {index} --yes"))
+        .run(&format!(
+            "install web --channel {index} --yes -n {}",
+            stage.namespace
+        ))
         .await?
         .done()?;
     ensure!(again.stderr.contains("nothing to do"), "{}", again.stderr);

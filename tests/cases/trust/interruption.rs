@@ -14,7 +14,7 @@ async fn t20_an_interrupted_operation_frees_its_lock_and_says_how_to_continue() 
         let never = format!(
             "{}{}",
             config_map("settings", "a"),
-            deployment("web", 1, Some("nowhere"))
+            deployment("web", 1, Some(&stage.namespace))
         );
         let index = stage.index("index.yaml", &[("set", "1.0.0", &never)])?;
         stage.run("init").await?.done()?;
