@@ -265,6 +265,17 @@ pub struct Yielded {
     pub fields: Vec<String>,
 }
 
+impl Yielded {
+    /// What the inventory remembers of an object; `None` where it has all of its fields.
+    fn of(key: &ObjectKey, item: &inventory::Item) -> Option<Self> {
+        let fields = item.object.yielded.clone();
+        (!fields.is_empty()).then(|| Self {
+            key: key.clone(),
+            fields,
+        })
+    }
+}
+
 /// One object to delete, with the precondition of its uid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -84,6 +84,14 @@ impl Settled {
     }
 }
 
+/// The fields that other managers keep by policy.
+pub(super) fn yielded(settled: &[Settled]) -> Vec<String> {
+    let yielded = settled.iter().filter(|settled| settled.is_yielded());
+    yielded
+        .map(|settled| settled.conflict.field.clone())
+        .collect()
+}
+
 /// One object that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -227,12 +227,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
                     }),
                     None => {
                         plan.unchanged.push(key.clone());
-                        if !after.object.yielded.is_empty() {
-                            plan.yielded.push(Yielded {
-                                key: key.clone(),
-                                fields: after.object.yielded.clone(),
-                            });
-                        }
+                        plan.yielded.extend(Yielded::of(key, &after));
                     }
                 }
                 union.objects.insert(key.clone(), before);

@@ -137,7 +137,7 @@ pub fn unchecked<'a>(changes: impl IntoIterator<Item = &'a ObjectDiff>) -> Strin
 pub fn first(plan: &Plan) -> String {
     let mut text = String::new();
     if plan.defines {
-        text.push_str("kubectl addons is new to this cluster\n");
+        text.push_str("first use in this cluster\n");
         line(&mut text, "create", "its CustomResourceDefinitions");
     }
     for namespace in &plan.namespaces {

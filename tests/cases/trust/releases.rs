@@ -52,8 +52,19 @@ async fn t03_a_release_of_others_is_neither_replaced_nor_removed() -> Result<()>
     by_hand(&["install", "web", &theirs.to_string_lossy()]).await?;
 
     let install = format!("install web --channel web.yaml {flag} --yes");
+    refused_at_install(&stage, &install, &flag).await?;
+    refused_at_uninstall(&stage, &flag).await?;
+    ensure!(
+        by_hand(&["history", "web"]).await?.lines().count() == 2,
+        "the release of others changed"
+    );
+    by_hand(&["uninstall", "web"]).await?;
+    ours_alone(&stage, &install, &flag).await
+}
+
+async fn refused_at_install(stage: &Stage, install: &str, flag: &str) -> Result<()> {
     for line in [
-        &install,
+        install,
         &format!("{install} --dry-run=server"),
         &format!("plan web --channel web.yaml {flag}"),
     ] {
@@ -67,8 +78,11 @@ async fn t03_a_release_of_others_is_neither_replaced_nor_removed() -> Result<()>
     }
     let map = stage.must("configmap", "web-map").await?;
     ensure!(map["data"]["key"] == "theirs", "{map}");
+    Ok(())
+}
 
-    // A status that claims it is no proof: here it was written by whoever may write installations.
+/// A status that claims the release is no proof: it can be written by whoever may write installations.
+async fn refused_at_uninstall(stage: &Stage, flag: &str) -> Result<()> {
     stage
         .apply(&format!(
             "apiVersion: kubectl-addons.dev/v1alpha1\nkind: AddonInstallation\nmetadata: {{name: claims}}\n\
@@ -99,14 +113,12 @@ async fn t03_a_release_of_others_is_neither_replaced_nor_removed() -> Result<()>
         "{}",
         said.stderr
     );
-    ensure!(
-        by_hand(&["history", "web"]).await?.lines().count() == 2,
-        "the release of others changed"
-    );
+    Ok(())
+}
 
-    // What we install is ours alone: not another installation's.
-    by_hand(&["uninstall", "web"]).await?;
-    stage.run(&install).await?.done()?;
+/// What we install is that of one installation.
+async fn ours_alone(stage: &Stage, install: &str, flag: &str) -> Result<()> {
+    stage.run(install).await?.done()?;
     let said = stage
         .run(&format!("install other --channel other.yaml {flag} --yes"))
         .await?

@@ -22,7 +22,7 @@ use common::readiness::{Readiness, Status};
 use super::super::apply::Outcome;
 use super::super::cluster::Cluster;
 use super::super::event::Event;
-use super::super::report::Failure;
+use super::super::report::{Failure, yielded};
 use super::super::served::Definition;
 use super::super::task::Task;
 use super::part::{Applied, News, Part};
@@ -150,13 +150,8 @@ impl<'a> Scheduler<'a> {
             }
         };
         if let Some(exact) = part.task.plan.exact.objects.get(key) {
-            let yielded = outcome
-                .settled
-                .iter()
-                .filter(|settled| settled.is_yielded());
-            let yielded = yielded.map(|settled| settled.conflict.field.clone());
             let recorded = &mut part.applied.recorded;
-            recorded.applied(key, exact, &answer, yielded.collect());
+            recorded.applied(key, exact, &answer, yielded(&outcome.settled));
         }
         let report = &mut part.applied.report;
         for settled in outcome.settled {

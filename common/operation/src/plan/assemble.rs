@@ -6,6 +6,7 @@ use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 use common::plan::choices::Choices;
+use common::plan::claims::Claims;
 use common::plan::order::defined_kind;
 use common::plan::recreate;
 use common::plan::schema::Schemas;
@@ -129,6 +130,19 @@ impl Neighbours {
             claims: BTreeMap::new(),
             schemas: Schemas::of(manifests),
         }
+    }
+
+    /// What others use: the other installations of the cluster, and those of the same command that were planned before.
+    pub(super) fn claims_besides(
+        &self,
+        resolver: &Resolver<'_>,
+        name: &InstallationName,
+    ) -> Claims {
+        let mut claims = resolver.records.claims(std::slice::from_ref(name));
+        for (key, name) in &self.claims {
+            claims.add_objects(name, [key.clone()]);
+        }
+        claims
     }
 
     fn claim(&mut self, planned: &Planned) {

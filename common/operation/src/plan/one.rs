@@ -50,26 +50,14 @@ pub(super) async fn one(
         kinds: &kinds,
         mask: &mask,
     };
-    let helm_release = rendered.release.as_ref().map(|chart| HelmRelease {
-        name: chart.release.clone(),
-        namespace: target_namespace.to_owned(),
-    });
-    release::check_mode(&resolved.name.name, status, helm_release.as_ref())?;
-    if let Some(release) = helm_release.as_ref().filter(|_| rendered.is_due) {
-        release::check_owner(resolver.ctx, &resolved.name, release).await?;
-    }
+    let helm_release = release_of(resolver, resolved, &rendered).await?;
     let desired = Desired::new(rendered.manifests, &context);
     let desired = desired.map_err(|error| OperationError::from(error).masked(&mask))?;
     let mut reads = planner::reads(&desired, &inventory);
     reads.namespaces.insert(target_namespace.to_owned());
     let (served, snapshot) = live(cluster, served, &reads).await?;
     let kinds = served.with(&neighbours.kinds);
-    let mut claims = resolver
-        .records
-        .claims(std::slice::from_ref(&resolved.name));
-    for (key, name) in &neighbours.claims {
-        claims.add_objects(name, [key.clone()]);
-    }
+    let claims = neighbours.claims_besides(resolver, &resolved.name);
     let spec = &resolved.wanted.spec;
     let to = Installed {
         manifest_hash: rendered.manifest_hash,
@@ -112,6 +100,25 @@ pub(super) async fn one(
         desired,
         release: rendered.release,
     })
+}
+
+/// The release that helm installs. It follows what is recorded, and is ours if it exists.
+async fn release_of(
+    resolver: &Resolver<'_>,
+    resolved: &Resolved,
+    rendered: &Rendered,
+) -> Result<Option<HelmRelease>, OperationError> {
+    let release = rendered.release.as_ref().map(|chart| HelmRelease {
+        name: chart.release.clone(),
+        namespace: resolved.target_namespace().to_owned(),
+    });
+    let existing = resolved.existing.as_ref();
+    let status = existing.and_then(|record| record.status.as_ref());
+    release::check_mode(&resolved.name.name, status, release.as_ref())?;
+    if let Some(release) = release.as_ref().filter(|_| rendered.is_due) {
+        release::check_owner(resolver.ctx, &resolved.name, release).await?;
+    }
+    Ok(release)
 }
 
 /// The live objects, and the kinds that they were read by. What the cluster was said to serve and does not was kept too long: it is
