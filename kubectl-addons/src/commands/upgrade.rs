@@ -31,6 +31,8 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
     };
     let is_named = !args.addons.is_empty();
     let (plan, failed) = partial::plan(&resolver, resolution, &choices, is_named).await?;
-    let exit = change::run(session, plan, &args.change).await?;
-    Ok(exit.max(partial::report(failed)))
+    let done = change::run(session, plan, &args.change).await;
+    // Also where the user declined the rest.
+    let left_out = partial::report(failed);
+    Ok(done?.max(left_out))
 }
