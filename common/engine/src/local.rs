@@ -1,13 +1,16 @@
-//! Which namespaces stand for this cluster besides the system namespace: those with a label that says so (semantics 6).
+//! The namespaces of records: the system namespace, which is created where it is missing, and those with a label that says that
+//! they stand for this cluster (semantics 6).
 
 use std::collections::BTreeSet;
 
 use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER};
+use serde_json::json;
 
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::listing;
 use super::meta::Partial;
+use super::namespace::post;
 use super::snapshot::{namespace_collection, read_one};
 
 /// All of them: one LIST.
@@ -19,6 +22,21 @@ pub async fn namespaces(cluster: &Cluster) -> Result<BTreeSet<String>, EngineErr
     let found: Vec<Partial> =
         listing::all(cluster, &namespace_collection(), Some(&selector)).await?;
     Ok(found.into_iter().map(|one| one.metadata.name).collect())
+}
+
+/// Creates a namespace for records where it does not exist. Who may only read an existing one can do without the right to create.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn ensure(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
+    if read_one(cluster, &namespace_collection(), name)
+        .await?
+        .is_some()
+    {
+        return Ok(());
+    }
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    post(cluster, name, &object).await.map(drop)
 }
 
 /// Whether this one does: one GET.

@@ -46,15 +46,6 @@ pub(super) fn key(name: &str) -> ObjectKey {
     }
 }
 
-/// Creates a namespace that is not part of any add-on (the one of the records) where it does not exist.
-///
-/// # Errors
-/// Those of the request.
-pub async fn ensure(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
-    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-    post(cluster, name, &object).await.map(|_| ())
-}
-
 /// Marks an existing namespace as one that holds core installations: from then on its deletion is guarded
 /// (semantics 14).
 ///
@@ -140,7 +131,7 @@ pub(super) async fn identify(
 }
 
 /// Posts a namespace; `None` where it exists.
-async fn post(
+pub(super) async fn post(
     cluster: &Cluster,
     name: &str,
     object: &serde_json::Value,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use addons_engine::crds::{self, Installed};
-use addons_engine::{EngineError, namespace};
+use addons_engine::{EngineError, local};
 use common::manifest::key::ObjectKey;
 use serde_json::Value;
 
@@ -45,6 +45,6 @@ pub async fn install(ctx: &Context) -> Result<Vec<(ObjectKey, Installed)>, Opera
     let definitions = definitions.map_err(|error| OperationError::Definitions(error.into()))?;
     let cluster = ctx.cluster().await?;
     let installed = crds::install(cluster, &definitions, TIMEOUT).await?;
-    namespace::ensure(cluster, &ctx.settings().system_namespace).await?;
+    local::ensure(cluster, &ctx.settings().system_namespace).await?;
     Ok(installed)
 }

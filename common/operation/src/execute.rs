@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use addons_engine::{
-    Cluster, EngineError, ExecuteOptions, Report, Task, execute as run_plans, namespace,
+    Cluster, EngineError, ExecuteOptions, Report, Task, execute as run_plans, local, namespace,
 };
 use common::api::names::InstallationName;
 use common::plan::Verb;
@@ -139,7 +139,7 @@ async fn prepare(ctx: &Context, plan: &Plan, run: &Run) -> Result<(), OperationE
     }
     for namespace in &plan.namespaces {
         if namespace.create {
-            namespace::ensure(cluster, &namespace.name).await?;
+            local::ensure(cluster, &namespace.name).await?;
         }
         if namespace.holds_core {
             namespace::hold_core(cluster, &namespace.name).await?;

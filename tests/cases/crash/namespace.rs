@@ -15,14 +15,14 @@ async fn a_namespace_created_before_the_crash_is_still_ours() -> Result<()> {
         let kept = config_map("kept", "1");
         let index = stage.index("small.yaml", &[("small", "1.0.0", &kept)])?;
         let line = format!("install small --target-namespace {target} --channel {index} --yes");
-        // Now the definitions are there, and the first creation is that of the record's namespace.
+        // Now the definitions and the namespace of the records are there: what is created is the target namespace.
         let other = stage.index(
             "other.yaml",
             &[("other", "1.0.0", &config_map("other", "1"))],
         )?;
         let other = format!("install other --channel {other} --yes");
         stage.run(&other).await?.done()?;
-        let stop = Fault::at(2, Action::Stop { delivered });
+        let stop = Fault::at(1, Action::Stop { delivered });
         let stop = stop.method("POST").path("/api/v1/namespaces?");
         ensure!(rig.run_until(&line, stop).await?, "it was not stopped");
         ensure!(

@@ -1,7 +1,7 @@
 //! `catalogue add LOCATION…`
 
 use addons_engine::catalogues::{self, Written};
-use addons_engine::{EngineError, namespace};
+use addons_engine::{EngineError, local};
 use anyhow::{Result, bail};
 use common::admission::validate;
 use common::api::catalogue::AddonCatalogue;
@@ -124,7 +124,7 @@ async fn write(session: &Session, object: &AddonCatalogue) -> Result<Written> {
     match catalogues::put(cluster, object).await {
         // The namespace of the definitions' first use is missing.
         Err(EngineError::Api { code: 404, .. }) => {
-            namespace::ensure(cluster, &session.global().system_namespace).await?;
+            local::ensure(cluster, &session.global().system_namespace).await?;
             Ok(catalogues::put(cluster, object).await?)
         }
         other => Ok(other?),
