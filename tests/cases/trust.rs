@@ -1,4 +1,4 @@
-//! Nobody loses data, leaks a Secret or gains rights through this tool. Each test says what it did on the real API server.
+//! No one loses data, leaks a Secret or gains rights through this tool. Each test says what it did on the real API server.
 
 mod claims;
 mod discovery;

@@ -12,7 +12,7 @@ use super::request::{Call, METADATA_LIST};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReleaseOwner {
     /// There is no such release.
-    Nobody,
+    Missing,
     /// An installation, by the hash of its namespace and name.
     Installation(String),
     /// Helm, or another tool that uses it.
@@ -37,7 +37,7 @@ pub async fn owner(
         .filter_map(|record| record.metadata.labels.get(LABEL_OWNER));
     Ok(match owners.next() {
         Some(owner) => ReleaseOwner::Installation(owner.clone()),
-        None if records.is_empty() => ReleaseOwner::Nobody,
+        None if records.is_empty() => ReleaseOwner::Missing,
         None => ReleaseOwner::Foreign,
     })
 }

@@ -156,6 +156,15 @@ impl Context {
         }
     }
 
+    /// How far an index may reach that is named by a record of this namespace (semantics 6).
+    pub(crate) fn reach_of_record(&self, namespace: &str) -> Reach {
+        if namespace == self.settings.system_namespace {
+            Reach::Own
+        } else {
+            Reach::Tenant
+        }
+    }
+
     /// How a repeated key in a manifest is handled.
     #[must_use]
     pub fn duplicate_keys(&self) -> DuplicateKeys {

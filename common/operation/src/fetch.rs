@@ -162,9 +162,9 @@ fn reach(ctx: &Context, resolved: &Resolved) -> Reach {
     match &*resolved.entry.origin {
         Origin::Catalogue { .. } => Reach::Cluster,
         Origin::Index { location } => {
-            let of_system = resolved.name.namespace == ctx.settings().system_namespace;
-            if !of_system && !resolved.is_typed {
-                return Reach::Tenant;
+            let of_record = ctx.reach_of_record(&resolved.name.namespace);
+            if of_record == Reach::Tenant && !resolved.is_typed {
+                return of_record;
             }
             of_location(location)
         }

@@ -110,7 +110,7 @@ pub(crate) async fn check_owner(
     let HelmRelease { name, namespace } = release;
     let ours = owner_hash(&installation.namespace, &installation.name);
     let other = match owner(ctx.cluster().await?, namespace, name).await? {
-        ReleaseOwner::Nobody => return Ok(()),
+        ReleaseOwner::Missing => return Ok(()),
         ReleaseOwner::Installation(owner) if owner == ours => return Ok(()),
         ReleaseOwner::Installation(_) => true,
         ReleaseOwner::Foreign => false,

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use addons_sources::Reach;
 use common::admission::Facts;
 use common::api::installation::AddonInstallation;
 use common::api::names::{self, InstallationName};
@@ -379,8 +378,7 @@ pub(crate) async fn catalogue_of(
     let installation = name_of(record);
     match (&reference.index, &reference.directory) {
         (Some(index), _) => {
-            let of_system = installation.namespace == ctx.settings().system_namespace;
-            let reach = if of_system { Reach::Own } else { Reach::Tenant };
+            let reach = ctx.reach_of_record(&installation.namespace);
             let read = ctx.index(index, reach).await.map_err(Box::new);
             read.map_err(|error| OperationError::NoIndex {
                 installation,

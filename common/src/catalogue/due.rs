@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// `h` and `i` stand for a sha256; other text is no hash.
+    /// `h` and `i` stand for a sha256; other text is not a hash.
     fn hash(short: &str) -> String {
         match short {
             "h" => "a".repeat(64),
@@ -268,7 +268,7 @@ mod tests {
         check(Rules::Documented, old, ("1.0.0", "a", "h"), Some("i"), "no");
     }
 
-    /// Semantics 11: a text that is no hash says nothing of the content, nor does an md5.
+    /// Semantics 11: a text that is not a hash says nothing of the content, nor does an md5.
     #[test]
     fn a_hash_that_cannot_be_verified_does_not_count() {
         let md5 = "098f6bcd4621d373cade4e832627b4f6";

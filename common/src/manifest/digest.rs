@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_hash_verifies_nothing() {
+    fn a_text_that_is_not_a_hash_verifies_nothing() {
         let md5 = "098f6bcd4621d373cade4e832627b4f6";
         let hash = md5.to_owned();
         assert_eq!(verify(b"test", md5), Err(HashError::Md5 { hash }));

@@ -14,7 +14,7 @@ use crate::manifest::kinds::traits::KeptKind;
 pub struct Claims {
     /// Objects that they have recorded.
     pub objects: BTreeMap<ObjectKey, InstallationName>,
-    /// Namespaces that hold their records, that they are installed into, or that objects of theirs stand in.
+    /// Namespaces that hold their records, or that they are installed into.
     pub namespaces: BTreeMap<String, InstallationName>,
 }
 
@@ -37,19 +37,19 @@ impl Claims {
         name: &InstallationName,
         keys: impl IntoIterator<Item = ObjectKey>,
     ) {
-        for key in keys {
-            if let Some(namespace) = &key.namespace {
-                self.namespaces.insert(namespace.clone(), name.clone());
-            }
-            self.objects.insert(key, name.clone());
-        }
+        self.objects
+            .extend(keys.into_iter().map(|key| (key, name.clone())));
     }
 
     /// The installation that would lose something with an object that it has not recorded: it lives in that namespace, or has
     /// objects of the kind that is defined there.
     pub(super) fn needs(&self, key: &ObjectKey, kinds: &KindTable) -> Option<&InstallationName> {
         match KeptKind::of(key)? {
-            KeptKind::Namespace => self.namespaces.get(&key.name),
+            KeptKind::Namespace => self.namespaces.get(&key.name).or_else(|| {
+                let mut objects = self.objects.iter();
+                let inside = objects.find(|(other, _)| other.namespace.as_ref() == Some(&key.name));
+                inside.map(|(_, name)| name)
+            }),
             KeptKind::CustomResourceDefinition => {
                 let mut objects = self.objects.iter();
                 let found = objects.find(|(other, _)| {

@@ -7,7 +7,7 @@ const MD5: &str = "098f6bcd4621d373cade4e832627b4f6";
 
 /// trust 17.
 #[tokio::test]
-async fn t17_a_hash_that_is_no_hash_is_refused() -> Result<()> {
+async fn t17_a_hash_that_is_not_one_is_refused() -> Result<()> {
     let stage = Stage::new("no-hash").await?;
     stage.run("init").await?.done()?;
     stage.write("map.yaml", &config_map("no-hash-map", "1"))?;

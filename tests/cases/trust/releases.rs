@@ -81,7 +81,7 @@ async fn refused_at_install(stage: &Stage, install: &str, flag: &str) -> Result<
     Ok(())
 }
 
-/// A status that claims the release is no proof: it can be written by whoever may write installations.
+/// A status that claims the release does not prove it: it can be written by whoever may write installations.
 async fn refused_at_uninstall(stage: &Stage, flag: &str) -> Result<()> {
     stage
         .apply(&format!(
