@@ -237,6 +237,7 @@ mod tests {
                     key: ObjectKey::default(),
                     message: String::new(),
                     recorded: String::new(),
+                    is_refused: true,
                     cause: *cause,
                 })
                 .collect(),

@@ -9,3 +9,4 @@ mod orphans;
 mod releases;
 mod rights;
 mod secrets;
+mod values;

@@ -166,7 +166,10 @@ fn differs(wanted: &AddonInstallation, stored: &AddonInstallation) -> bool {
 }
 
 /// The stored record with the wanted spec, labels, annotations and finalizers.
-fn with_spec(wanted: &AddonInstallation, stored: &AddonInstallation) -> AddonInstallation {
+pub(super) fn with_spec(
+    wanted: &AddonInstallation,
+    stored: &AddonInstallation,
+) -> AddonInstallation {
     let mut next = stored.clone();
     next.spec = wanted.spec.clone();
     next.metadata.labels.clone_from(&wanted.metadata.labels);

@@ -3,6 +3,7 @@
 mod helm;
 mod operation;
 mod part;
+mod restore;
 mod scheduler;
 mod watches;
 

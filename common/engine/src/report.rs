@@ -35,6 +35,8 @@ pub struct Report {
     pub skipped: Vec<(ObjectKey, String)>,
     /// Objects that were not ready in time, with the reason: exit 3.
     pub not_ready: Vec<(ObjectKey, Readiness)>,
+    /// Whether nothing was applied, and the spec of the record is again what it was.
+    pub spec_restored: bool,
     /// How long it took.
     pub elapsed: Duration,
     /// The record as it was written last; `None` after an uninstallation.
@@ -105,6 +107,9 @@ pub struct Failure {
     pub recorded: String,
     /// The category of the failure.
     pub cause: Cause,
+    /// Whether the server refused the object, so that nothing of it was written.
+    #[serde(skip)]
+    pub is_refused: bool,
 }
 
 /// Categories of failures, as far as the exit code distinguishes them (semantics 17).
@@ -126,6 +131,7 @@ impl Failure {
             key,
             message: error.words(),
             recorded: error.recorded(),
+            is_refused: !error.is_uncertain(),
             cause: match error {
                 EngineError::Denied { .. } => Cause::Denied,
                 EngineError::Conflict { .. } => Cause::Conflict,
@@ -141,6 +147,7 @@ impl Failure {
             recorded: readiness.message.clone(),
             message: readiness.message,
             cause: Cause::Other,
+            is_refused: false,
         }
     }
 }
@@ -150,6 +157,15 @@ impl Report {
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.failed.is_empty() && self.skipped.is_empty() && self.not_ready.is_empty()
+    }
+
+    /// Whether the operation failed and the server refused all of it: no object is another than before.
+    pub(super) fn is_refused(&self) -> bool {
+        let changed = [&self.created, &self.changed, &self.recreated, &self.pruned];
+        !self.is_done()
+            && changed.iter().all(|keys| keys.is_empty())
+            && self.not_ready.is_empty()
+            && self.failed.iter().all(|failure| failure.is_refused)
     }
 
     /// Takes over what a wait returned: objects that have failed are failures, the others were not ready in time.

@@ -33,6 +33,9 @@ pub struct Task<'a> {
     pub wanted: &'a AddonInstallation,
     /// What to do.
     pub plan: &'a InstallationPlan,
+    /// The record to which labels, annotations and spec go back where the server refuses everything that the plan applies: what failed
+    /// must not be tried again by each later command. `None`: they stay.
+    pub fallback: Option<&'a AddonInstallation>,
     /// Installs or removes the plan's `helm_release`, under the lock of the record; why it failed.
     pub outside: Option<Outside<'a>>,
 }

@@ -94,6 +94,7 @@ pub async fn execute(
         .map(|(planned, helm)| Task {
             wanted: &planned.record,
             plan: &planned.plan,
+            fallback: planned.fallback.as_ref(),
             outside: helm.as_deref(),
         })
         .collect();

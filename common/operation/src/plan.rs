@@ -50,6 +50,9 @@ pub struct Planned {
     pub plan: InstallationPlan,
     /// The record as it should be; for an uninstallation, as it is.
     pub record: AddonInstallation,
+    /// The record to go back to where the server refuses everything; `None` for an uninstallation, and where an earlier run may have
+    /// applied something already.
+    pub fallback: Option<AddonInstallation>,
     /// The wanted objects; none for an uninstallation.
     pub desired: Desired,
     /// The chart that helm installs, where it does.

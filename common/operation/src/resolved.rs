@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonRef, Installed, ObjectState, Phase, Reconcile,
 };
-use common::api::names::InstallationName;
+use common::api::names::{ANNOTATION_DEFAULTED, InstallationName};
 use common::catalogue::due::{Due, DueReason, due};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
@@ -13,6 +13,7 @@ use common::plan::inventory::Inventory;
 use common::plan::prune::KeptKind;
 use common::render::hooks::Occasion;
 use common::render::registry::{Registry, RegistryError};
+use kube::ResourceExt as _;
 
 use crate::inputs::Inputs;
 
@@ -112,6 +113,21 @@ impl Resolved {
             Some(_) => Occasion::Upgrade,
             None => Occasion::Install,
         }
+    }
+
+    /// The record to go back to where nothing of the operation is applied: the stored one, or for a new one that without what the user
+    /// entered. `None` where an interrupted operation may have applied something with the stored spec.
+    pub(crate) fn fallback(&self) -> Option<AddonInstallation> {
+        let Some(existing) = &self.existing else {
+            let mut record = self.wanted.clone();
+            record.spec.values = None;
+            record.spec.registry = None;
+            record.annotations_mut().remove(ANNOTATION_DEFAULTED);
+            return Some(record);
+        };
+        let status = existing.status.as_ref();
+        let is_interrupted = status.is_some_and(|status| status.operation.is_some());
+        (!is_interrupted).then(|| existing.clone())
     }
 
     /// What will be recorded as installed; the manifest's hash is known after it was fetched.

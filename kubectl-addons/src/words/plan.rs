@@ -212,7 +212,10 @@ pub fn report(item: &Planned, report: &Report, waited: bool) -> String {
         &mut text,
         not_ready.map(|(key, readiness)| ("not ready", format!("{key}: {}", readiness.message))),
     );
-    if !report.is_done() {
+    if report.spec_restored {
+        let former = "nothing was applied; the installation keeps its former version and values";
+        line(&mut text, "restored", former);
+    } else if !report.is_done() {
         line(
             &mut text,
             "again",

@@ -37,6 +37,7 @@ impl Operation<'_> {
             self.fail(
                 report,
                 Failure {
+                    is_refused: false,
                     key,
                     recorded: message.clone(),
                     message,

@@ -25,6 +25,7 @@ use super::super::status::{self, Ending};
 use super::super::task::{ExecuteOptions, Task};
 use super::super::{prune, record, wait};
 use super::part::{Applied, News};
+use super::restore;
 
 /// How often the deletion of the record is tried while others write into it.
 const DELETE_TRIES: usize = 5;
@@ -135,6 +136,7 @@ impl Operation<'_> {
             delete_record(self.cluster, lock).await?;
             return Ok(report);
         }
+        restore::spec(self.cluster, &self.task, &mut lock, &mut report).await;
         self.finish(&mut lock, &recorded, namespace_uid, &report)
             .await?;
         report.record = Some(lock.record);

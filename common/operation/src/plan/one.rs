@@ -97,6 +97,7 @@ pub(super) async fn one(
     Ok(Planned {
         plan,
         record: resolved.wanted.clone(),
+        fallback: resolved.fallback(),
         desired,
         release: rendered.release,
     })

@@ -102,6 +102,7 @@ async fn one(
     Ok(Planned {
         plan,
         record,
+        fallback: None,
         desired: Desired::default(),
         release: None,
     })

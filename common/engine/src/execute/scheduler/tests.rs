@@ -99,6 +99,7 @@ async fn an_object_waits_for_its_version() {
     let (cluster, asked) = fake::cluster(replies);
     let wanted = AddonInstallation::new("shop", Default::default());
     let task = Task {
+        fallback: None,
         wanted: &wanted,
         plan: &plan,
         outside: None,
