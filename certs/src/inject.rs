@@ -12,6 +12,8 @@ pub const CONFIGURATION: &str = "kubectl-addons";
 pub const MUTATE: &str = "mutate.kubectl-addons.dev";
 /// Entry of the validating configuration for our own kinds.
 pub const VALIDATE: &str = "validate.kubectl-addons.dev";
+/// Entry of the validating configuration for namespaces that stand for a cluster.
+pub const CLUSTERS: &str = "clusters.kubectl-addons.dev";
 /// Entry of the validating configuration for namespaces that hold core installations.
 pub const NAMESPACES: &str = "namespaces.kubectl-addons.dev";
 
@@ -39,7 +41,7 @@ pub fn ca_bundle(authorities_pem: &str) -> CaBundle {
     };
     CaBundle {
         mutating: patch(&[MUTATE]),
-        validating: patch(&[VALIDATE, NAMESPACES]),
+        validating: patch(&[VALIDATE, CLUSTERS, NAMESPACES]),
     }
 }
 
@@ -54,7 +56,7 @@ mod tests {
         assert_eq!(bundle.mutating, json!({"webhooks": [entry(MUTATE)]}));
         assert_eq!(
             bundle.validating,
-            json!({"webhooks": [entry(VALIDATE), entry(NAMESPACES)]})
+            json!({"webhooks": [entry(VALIDATE), entry(CLUSTERS), entry(NAMESPACES)]})
         );
     }
 
@@ -65,7 +67,7 @@ mod tests {
             .lines()
             .filter_map(|line| line.strip_prefix("- name: "))
             .collect();
-        assert_eq!(names, [MUTATE, VALIDATE, NAMESPACES]);
+        assert_eq!(names, [MUTATE, VALIDATE, CLUSTERS, NAMESPACES]);
         let configurations = format!("\n  name: {CONFIGURATION}\n");
         assert_eq!(deployed.matches(&configurations).count(), 2);
     }

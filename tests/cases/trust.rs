@@ -5,6 +5,7 @@ mod discovery;
 mod drift;
 mod hashes;
 mod interruption;
+mod labels;
 mod orphans;
 mod releases;
 mod rights;

@@ -14,8 +14,9 @@ use common::admission::verdict::Verdict;
 use common::admission::{Facts, mutate, validate};
 use serde_json::json;
 use tokio::sync::{Semaphore, watch};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
+use crate::access::Access;
 use crate::telemetry::{Metrics, Path, Refused, Review, Rule};
 
 /// Two objects of 3 MiB, the limit of the API server, and the rest of the review.
@@ -32,6 +33,8 @@ pub struct State {
     pub facts: watch::Receiver<Option<Arc<Facts>>>,
     /// The served certificate.
     pub certificate: Arc<Reloader>,
+    /// What requesters may do.
+    pub access: Access,
     /// Metrics.
     pub metrics: Metrics,
     /// Set by SIGTERM: not ready, and connections are closed after their response.
@@ -46,6 +49,11 @@ pub enum Task {
     Mutate,
     /// Judge.
     Validate,
+    /// Judge who makes a namespace stand for this cluster: somebody who may create installations in the system namespace.
+    Clusters {
+        /// Whether they may, as far as it was asked.
+        is_entitled: bool,
+    },
 }
 
 impl Task {
@@ -53,6 +61,7 @@ impl Task {
         match self {
             Self::Mutate => "/mutate",
             Self::Validate => "/validate",
+            Self::Clusters { .. } => "/clusters",
         }
     }
 }
@@ -62,11 +71,13 @@ impl State {
     pub fn new(
         facts: watch::Receiver<Option<Arc<Facts>>>,
         certificate: Arc<Reloader>,
+        access: Access,
         max_concurrent: u16,
     ) -> Self {
         Self {
             facts,
             certificate,
+            access,
             metrics: Metrics::new(),
             draining: AtomicBool::new(false),
             permits: Semaphore::new(usize::from(max_concurrent)),
@@ -112,6 +123,12 @@ pub async fn validating(state: Data<State>, body: Payload) -> HttpResponse {
     review(Task::Validate, state.into_inner(), body).await
 }
 
+/// `POST /clusters`
+pub async fn clusters(state: Data<State>, body: Payload) -> HttpResponse {
+    let task = Task::Clusters { is_entitled: false };
+    review(task, state.into_inner(), body).await
+}
+
 async fn review(task: Task, state: Arc<State>, body: Payload) -> HttpResponse {
     let Ok(_permit) = state.permits.try_acquire() else {
         return state.refuse(
@@ -141,7 +158,9 @@ async fn review(task: Task, state: Arc<State>, body: Payload) -> HttpResponse {
         }
     };
     let begun = Instant::now();
-    let answered = if body.len() > LARGE {
+    let answered = if let Task::Clusters { .. } = task {
+        ask(&state, &facts, &body).await
+    } else if body.len() > LARGE {
         let shared = Arc::clone(&state);
         actix_web::web::block(move || answer(task, &shared, &facts, &body))
             .await
@@ -183,6 +202,27 @@ impl Answer {
         let response = Response::failed(uid, 500, "InternalError", message);
         Self::of(StatusCode::INTERNAL_SERVER_ERROR, &response)
     }
+}
+
+/// Asks the API server what the requester may do, where the verdict depends on it, and judges.
+async fn ask(state: &State, facts: &Facts, body: &Bytes) -> Answer {
+    let mut is_entitled = false;
+    if let Ok(request) = Request::from_slice(body)
+        && validate::makes_local(&request)
+    {
+        let system = &facts.settings.system_namespace;
+        let asked = state
+            .access
+            .may_create_installations(&request.user_info, system);
+        match asked.await {
+            Ok(may) => is_entitled = may,
+            Err(error) => {
+                warn!(uid = %request.uid, error = format!("{error:#}"), "cannot ask what the requester may do");
+                return Answer::failed(&request.uid);
+            }
+        }
+    }
+    answer(Task::Clusters { is_entitled }, state, facts, body)
 }
 
 /// Reads, judges and writes. A panic is an internal error of the answer; the server keeps running.
@@ -249,6 +289,14 @@ fn judge(
                 let fix = format!("to delete both: kubectl addons uninstall {name}");
                 verdict.warnings.push(fix);
             }
+            Ok((Response::judged(request, &verdict), verdict))
+        }
+        Task::Clusters { is_entitled } => {
+            let verdict = if is_entitled || !validate::makes_local(request) {
+                Verdict::default()
+            } else {
+                validate::unentitled(request, facts)
+            };
             Ok((Response::judged(request, &verdict), verdict))
         }
     }

@@ -1,9 +1,10 @@
 //! The admission webhook: reads the review, takes the facts from its watches, and answers what `common::admission`
 //! decides.
 //!
-//! `/mutate` and `/validate` are on the TLS port; `/healthz`, `/readyz` and `/metrics` on a plain port of their own,
+//! `/mutate`, `/validate` and `/clusters` are on the TLS port; `/healthz`, `/readyz` and `/metrics` on a plain port of their own,
 //! because kubelets have no client certificate and do not trust our authority.
 
+mod access;
 mod args;
 mod cache;
 mod handlers;
@@ -20,6 +21,7 @@ use rustls::crypto::aws_lc_rs;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
+use crate::access::Access;
 use crate::args::Args;
 use crate::handlers::State;
 
@@ -39,6 +41,7 @@ async fn main() -> anyhow::Result<()> {
     let state = Arc::new(State::new(
         facts,
         Arc::clone(&certificate),
+        Access::new(client.clone()),
         args.max_concurrent,
     ));
     let watching = actix_web::rt::spawn(cache::watch(client, args.settings(), publish));

@@ -43,7 +43,7 @@ pub fn now() -> UnixTime {
     UnixTime::since_unix_epoch(since.unwrap_or_default())
 }
 
-/// The server for `/mutate` and `/validate`. It stops when `stop` ends, after the reviews in progress.
+/// The server for `/mutate`, `/validate` and `/clusters`. It stops when `stop` ends, after the reviews in progress.
 pub fn reviews(
     listener: TcpListener,
     state: &Arc<State>,
@@ -57,6 +57,7 @@ pub fn reviews(
             .app_data(data.clone())
             .route("/mutate", web::post().to(handlers::mutating))
             .route("/validate", web::post().to(handlers::validating))
+            .route("/clusters", web::post().to(handlers::clusters))
     })
     .workers(workers)
     // Without it Nagle and delayed acknowledgements cost 40 ms in each handshake.

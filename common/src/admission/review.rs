@@ -6,6 +6,7 @@
 mod response;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -140,6 +141,12 @@ pub struct UserInfo {
     /// Groups.
     #[serde(default)]
     pub groups: Option<Vec<String>>,
+    /// What the authenticator calls the user.
+    #[serde(default)]
+    pub uid: Option<String>,
+    /// More of the authenticator, which authorizers may look at.
+    #[serde(default)]
+    pub extra: Option<BTreeMap<String, Vec<String>>>,
 }
 
 impl<'a> Request<'a> {
@@ -189,6 +196,13 @@ impl<'a> Request<'a> {
                 column,
             }),
         }
+    }
+
+    /// Whether the request is for a part of an object, such as its status.
+    #[must_use]
+    pub fn is_of_subresource(&self) -> bool {
+        let sub = self.sub_resource.as_deref();
+        sub.is_some_and(|sub| !sub.is_empty())
     }
 
     /// The requester.

@@ -16,11 +16,7 @@ use crate::api::names::GROUP;
 /// sends too much must not stop a cluster.
 #[must_use]
 pub fn validate(request: &Request<'_>, facts: &Facts) -> Verdict {
-    if request
-        .sub_resource
-        .as_deref()
-        .is_some_and(|sub| !sub.is_empty())
-    {
+    if request.is_of_subresource() {
         return Verdict::default();
     }
     match (request.kind.group.as_str(), request.kind.kind.as_str()) {
@@ -29,6 +25,32 @@ pub fn validate(request: &Request<'_>, facts: &Facts) -> Verdict {
         ("", "Namespace") => namespace_request(request, facts),
         _ => Verdict::default(),
     }
+}
+
+/// Whether a request makes a namespace stand for this cluster (semantics 6). Then [`unentitled`] is the verdict on a requester who may
+/// not create installations in the system namespace, which only the API server knows.
+#[must_use]
+pub fn makes_local(request: &Request<'_>) -> bool {
+    let is_namespace = request.kind.group.is_empty() && request.kind.kind == "Namespace";
+    let is_written = matches!(request.operation, Operation::Create | Operation::Update);
+    if !is_namespace || !is_written || request.is_of_subresource() {
+        return false;
+    }
+    let old = marks(request, request.old_object).ok();
+    // The API server sends no namespace without metadata.
+    marks(request, request.object)
+        .is_ok_and(|new| rules::cluster::becomes_local(&new, old.as_ref()))
+}
+
+/// The verdict on a request that [`makes_local`], of somebody without the right.
+#[must_use]
+pub fn unentitled(request: &Request<'_>, facts: &Facts) -> Verdict {
+    let mut verdict = Verdict {
+        problems: vec![rules::cluster::unentitled(facts)],
+        ..Verdict::default()
+    };
+    verdict.lift(&request.requester());
+    verdict
 }
 
 /// The verdict on a catalogue that is created (`old` = `None`) or changed.

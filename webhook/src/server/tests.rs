@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
 use super::*;
+use crate::access::Access;
 
 const NAME: &str = "127.0.0.1";
 
@@ -43,6 +44,12 @@ fn issue(dir: &Path, days: u64) -> String {
     authority.certificate_pem().to_owned()
 }
 
+/// Of an API server that does not answer.
+fn access() -> Access {
+    let nowhere = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+    Access::new(kube::Client::try_from(nowhere).unwrap())
+}
+
 fn serve(facts: Option<Facts>, max_concurrent: u16) -> Served {
     let dir = tempfile::tempdir().unwrap();
     let authority_pem = issue(dir.path(), 1);
@@ -54,7 +61,7 @@ fn serve(facts: Option<Facts>, max_concurrent: u16) -> Served {
     };
     let certificate = Reloader::new(files, now()).unwrap();
     let (publish, facts) = watch::channel(facts.map(Arc::new));
-    let state = Arc::new(State::new(facts, certificate, max_concurrent));
+    let state = Arc::new(State::new(facts, certificate, access(), max_concurrent));
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let (reviews_at, health_at) = (bind(any).unwrap(), bind(any).unwrap());
     let addresses = (

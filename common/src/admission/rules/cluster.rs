@@ -1,6 +1,7 @@
 //! Rules for namespaces as places of installations: each stands for one cluster (semantics 6).
 
 use crate::admission::Facts;
+use crate::admission::marks::Marks;
 use crate::admission::verdict::Problem;
 use crate::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER};
 
@@ -19,7 +20,30 @@ pub fn stands_for_none(namespace: &str, facts: &Facts) -> Option<Problem> {
     ))
 }
 
-/// The sentence for it; plugin and webhook say the same.
+/// Whether a namespace that is created (`old` = `None`) or changed begins to stand for this cluster: its installations then run with
+/// the rights of whoever runs a command.
+#[must_use]
+pub fn becomes_local(new: &Marks, old: Option<&Marks>) -> bool {
+    let is_local = |marks: &Marks| marks.label(LABEL_CLUSTER) == Some(CLUSTER_LOCAL);
+    is_local(new) && !old.is_some_and(is_local)
+}
+
+/// The label is as good as the right to create installations in the system namespace: who lacks that right does not write it.
+#[must_use]
+pub fn unentitled(facts: &Facts) -> Problem {
+    let system = &facts.settings.system_namespace;
+    let message = format!(
+        "installations of a namespace with {LABEL_CLUSTER}={CLUSTER_LOCAL} run with the rights of administrators, so the label \
+         needs the right to create addoninstallations in namespace {system}"
+    );
+    Problem::forbidden(
+        "cluster-label",
+        format!("metadata.labels[{LABEL_CLUSTER}]"),
+        message,
+    )
+}
+
+/// The sentence about a namespace that stands for no cluster; plugin and webhook say the same.
 #[must_use]
 pub fn no_cluster(namespace: &str, system: &str) -> String {
     format!(

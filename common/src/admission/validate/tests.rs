@@ -48,6 +48,37 @@ fn web(more: Value) -> Value {
 }
 
 #[test]
+fn the_label_of_this_cluster_needs_a_right_where_it_is_written() {
+    let namespace = |labels: Value| json!({"metadata": {"name": "a", "labels": labels}});
+    let (local, other) = (
+        namespace(json!({"kubectl-addons.dev/cluster": "local"})),
+        namespace(json!({"kubectl-addons.dev/cluster": "other"})),
+    );
+    let more = namespace(json!({"kubectl-addons.dev/cluster": "local", "a": "b"}));
+    for (operation, new, old, asks) in [
+        ("CREATE", &local, &json!(null), true),
+        ("CREATE", &other, &json!(null), false),
+        ("UPDATE", &local, &other, true),
+        ("UPDATE", &local, &namespace(json!(null)), true),
+        ("UPDATE", &more, &local, false),
+        ("UPDATE", &other, &local, false),
+        ("DELETE", &json!(null), &local, false),
+    ] {
+        let review = json!({"request": {
+            "uid": "u", "operation": operation, "name": "a", "namespace": "a",
+            "kind": {"group": "", "version": "v1", "kind": "Namespace"},
+            "resource": {"group": "", "version": "v1", "resource": "namespaces"},
+            "userInfo": {"username": "jane"}, "object": new, "oldObject": old,
+        }});
+        let bytes = serde_json::to_vec(&review).unwrap();
+        let request = Request::from_slice(&bytes).unwrap();
+        assert_eq!(makes_local(&request), asks, "{operation} {new} {old}");
+        let verdict = unentitled(&request, &known());
+        assert_eq!(verdict.denial().unwrap().code, 403);
+    }
+}
+
+#[test]
 fn deletion_of_core_is_denied_by_the_old_object_alone() {
     let old = serde_json::to_value(core_installation("coredns")).unwrap();
     let facts = known();

@@ -1,0 +1,115 @@
+//! The label that makes a namespace stand for this cluster is as good as the right to create installations (semantics 6).
+
+use addons_tests::control_plane::unique;
+use addons_tests::plugin::Plugin;
+use addons_tests::scene::{Scene, apply, create};
+use anyhow::{Result, ensure};
+use common::api::names::{
+    CLUSTER_LOCAL, GROUP, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, SYSTEM_NAMESPACE,
+};
+use serde_json::{Value, json};
+
+const DENIED: &str =
+    r#"admission webhook "clusters.kubectl-addons.dev" denied the request: metadata.labels"#;
+
+fn namespace(name: &str, labels: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+}
+
+/// Somebody who may write namespaces, and whatever else `rules` allow in the system namespace.
+async fn user(scene: &Scene, name: &str, rules: &Value) -> Result<Plugin> {
+    let name = unique(name);
+    let rbac = |kind: &str, rules: &Value| {
+        let metadata = json!({"name": name, "namespace": SYSTEM_NAMESPACE});
+        let api = "rbac.authorization.k8s.io";
+        let binding = format!("{kind}Binding");
+        [
+            json!({"apiVersion": format!("{api}/v1"), "kind": kind, "metadata": metadata, "rules": rules}),
+            json!({
+                "apiVersion": format!("{api}/v1"), "kind": binding, "metadata": metadata,
+                "roleRef": {"apiGroup": api, "kind": kind, "name": name},
+                "subjects": [{"apiGroup": api, "kind": "User", "name": name}],
+            }),
+        ]
+    };
+    let namespaces = json!([{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["*"]}]);
+    let (admin, _) = scene.user("admin", &[])?;
+    for object in rbac("ClusterRole", &namespaces)
+        .iter()
+        .chain(&rbac("Role", rules))
+    {
+        create(&admin, object, &[]).await?.done()?;
+    }
+    let user = scene.cluster.user(&name, &[])?;
+    Plugin::new(&scene.cluster, &user.kubeconfig)
+}
+
+/// trust 1.
+#[tokio::test]
+async fn t01_only_who_may_create_installations_makes_a_namespace_stand_for_the_cluster()
+-> Result<()> {
+    let scene = Scene::get().await?;
+    let tenant = user(scene, "tenant", &json!([])).await?;
+    let rules =
+        json!([{"apiGroups": [GROUP], "resources": ["addoninstallations"], "verbs": ["create"]}]);
+    let operator = user(scene, "operator", &rules).await?;
+    let (admin, _) = scene.user("admin", &[])?;
+    let local = json!({LABEL_CLUSTER: CLUSTER_LOCAL});
+
+    // At creation, and later.
+    let name = unique("labelled");
+    let said = create(&tenant, &namespace(&name, &local), &[]).await?;
+    ensure!(
+        said.code == 1 && said.stderr.contains(DENIED),
+        "{}",
+        said.stderr
+    );
+    let other = json!({"team": "a", LABEL_KUBECONFIG_SECRET: "other"});
+    create(&tenant, &namespace(&name, &other), &[])
+        .await?
+        .done()?;
+    for more in [&[][..], &["--server-side", "--force-conflicts"]] {
+        let said = apply(&tenant, &namespace(&name, &local), more).await?;
+        ensure!(
+            said.code == 1 && said.stderr.contains(DENIED),
+            "{}",
+            said.stderr
+        );
+    }
+    let elsewhere = json!({LABEL_CLUSTER: "elsewhere"});
+    apply(&tenant, &namespace(&name, &elsewhere), &[])
+        .await?
+        .done()?;
+    let said = apply(&tenant, &namespace(&name, &local), &[]).await?;
+    ensure!(
+        said.code == 1 && said.stderr.contains(DENIED),
+        "{}",
+        said.stderr
+    );
+    ensure!(
+        said.stderr
+            .contains("the right to create addoninstallations in namespace kubectl-addons"),
+        "{}",
+        said.stderr
+    );
+
+    // Who has the right may, and what is labelled can be changed otherwise by others.
+    apply(&operator, &namespace(&name, &local), &[])
+        .await?
+        .done()?;
+    let more = json!({LABEL_CLUSTER: CLUSTER_LOCAL, "team": "b"});
+    apply(&tenant, &namespace(&name, &more), &[])
+        .await?
+        .done()?;
+    apply(&tenant, &namespace(&name, &json!({})), &[])
+        .await?
+        .done()?;
+    apply(&admin, &namespace(&name, &local), &[])
+        .await?
+        .done()?;
+    tenant
+        .kubectl(&["delete", "namespace", &name, "--wait=false"])
+        .await?
+        .done()?;
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! What the API server lets a requester do. Only for the few reviews whose verdict depends on it: all others are answered from watches.
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use common::admission::review::UserInfo;
+use common::api::names::GROUP;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use kube::api::PostParams;
+use kube::{Api, Client};
+
+/// Below the 5 s that the API server waits for the webhook.
+const TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Asks by SubjectAccessReview.
+#[derive(Clone)]
+pub struct Access(Client);
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Access")
+    }
+}
+
+impl Access {
+    /// With the account of the webhook, which may create SubjectAccessReviews.
+    pub fn new(client: Client) -> Self {
+        Self(client)
+    }
+
+    /// Whether a requester may create installations in `namespace`.
+    ///
+    /// # Errors
+    /// The API server does not answer within 3 s, or refuses to.
+    pub async fn may_create_installations(
+        &self,
+        user: &UserInfo,
+        namespace: &str,
+    ) -> anyhow::Result<bool> {
+        let attributes = ResourceAttributes {
+            group: Some(GROUP.to_owned()),
+            resource: Some("addoninstallations".to_owned()),
+            verb: Some("create".to_owned()),
+            namespace: Some(namespace.to_owned()),
+            ..ResourceAttributes::default()
+        };
+        let review = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: user.username.clone(),
+                groups: user.groups.clone(),
+                uid: user.uid.clone(),
+                extra: user.extra.clone(),
+                resource_attributes: Some(attributes),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        };
+        let api = Api::<SubjectAccessReview>::all(self.0.clone());
+        let params = PostParams::default();
+        let answered = tokio::time::timeout(TIMEOUT, api.create(&params, &review)).await;
+        let review = answered
+            .context("the SubjectAccessReview timed out after 3 s")?
+            .context("the SubjectAccessReview failed")?;
+        Ok(review.status.is_some_and(|status| status.allowed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The review then fails, and failurePolicy decides: never a yes.
+    #[actix_web::test]
+    async fn an_api_server_that_does_not_answer_is_an_error() {
+        let nowhere = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
+        let access = Access::new(Client::try_from(nowhere).unwrap());
+        let user = UserInfo::default();
+        let asked = access.may_create_installations(&user, "kubectl-addons");
+        assert!(asked.await.is_err());
+    }
+}
