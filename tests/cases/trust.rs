@@ -6,6 +6,7 @@ mod drift;
 mod hashes;
 mod interruption;
 mod labels;
+mod least;
 mod orphans;
 mod releases;
 mod rights;

@@ -14,7 +14,7 @@ use super::cluster::Cluster;
 use super::error::{EngineError, StaleReason};
 use super::event::Event;
 use super::lock::{self, Lock};
-use super::task::ExecuteOptions;
+use super::task::{ExecuteOptions, Task};
 use super::{namespace, record, status};
 
 /// How an operation begins.
@@ -26,30 +26,50 @@ pub(super) enum Begun {
     Nothing(Box<AddonInstallation>),
 }
 
-/// Begins the operation of a plan.
+/// The record as this operation wrote it before it had the lock.
+#[derive(Debug, Default)]
+struct Written {
+    record: Option<AddonInstallation>,
+    is_new: bool,
+}
+
+/// Begins the operation of a task. Where that fails, the record is as it was before, unless others wrote it meanwhile.
 pub(super) async fn begin(
     cluster: &Cluster,
-    wanted: &AddonInstallation,
-    plan: &InstallationPlan,
+    task: &Task<'_>,
     options: &ExecuteOptions,
     deadline: Instant,
     events: &(dyn Fn(Event) + Send + Sync),
 ) -> Result<Begun, EngineError> {
+    let mut written = Written::default();
+    let begun = lock_with_spec(cluster, task, options, deadline, events, &mut written).await;
+    if let (Err(_), Some(record)) = (&begun, written.record) {
+        // With the resourceVersion of our own write: what others did since is not undone. Whether it succeeds changes nothing
+        // about the error.
+        if written.is_new {
+            let _ = record::delete(cluster, &record, false).await;
+        } else if let Some(fallback) = task.fallback {
+            let _ = record::replace(cluster, &with_spec(fallback, &record)).await;
+        }
+    }
+    begun
+}
+
+async fn lock_with_spec(
+    cluster: &Cluster,
+    task: &Task<'_>,
+    options: &ExecuteOptions,
+    deadline: Instant,
+    events: &(dyn Fn(Event) + Send + Sync),
+    ours: &mut Written,
+) -> Result<Begun, EngineError> {
+    let (wanted, plan) = (task.wanted, task.plan);
     // The record that the plan was made with: first as the plugin read it, later as our own write of the spec left it.
     let mut known = wanted.clone();
-    let mut stored = match wanted.resource_version() {
-        Some(_) => lock::reread(cluster, wanted).await?,
-        None if plan.verb == Verb::Uninstall => {
-            return Err(lock::stale(wanted, StaleReason::Uninstalled));
-        }
-        None => {
-            let (made, found) = create(cluster, wanted).await?;
-            if made {
-                known = found.clone();
-            }
-            found
-        }
-    };
+    let mut stored = read_or_create(cluster, task, ours).await?;
+    if let Some(made) = &ours.record {
+        known = made.clone();
+    }
     let mut spec_written = wanted.resource_version().is_none();
     loop {
         stored = lock::wait_until_free(cluster, stored, options, deadline, events).await?;
@@ -68,6 +88,7 @@ pub(super) async fn begin(
                 Ok(written) => {
                     spec_written = true;
                     known = written.clone();
+                    ours.record = Some(written.clone());
                     stored = written;
                 }
                 Err(error) if error.is_conflict() && Instant::now() < deadline => {
@@ -102,6 +123,29 @@ pub(super) async fn begin(
             Err(error) => return Err(error),
         }
     }
+}
+
+/// The record as it is, or the one that is created now.
+async fn read_or_create(
+    cluster: &Cluster,
+    task: &Task<'_>,
+    ours: &mut Written,
+) -> Result<AddonInstallation, EngineError> {
+    let wanted = task.wanted;
+    if wanted.resource_version().is_some() {
+        return lock::reread(cluster, wanted).await;
+    }
+    if task.plan.verb == Verb::Uninstall {
+        return Err(lock::stale(wanted, StaleReason::Uninstalled));
+    }
+    let (made, found) = create(cluster, wanted).await?;
+    if made {
+        *ours = Written {
+            record: Some(found.clone()),
+            is_new: true,
+        };
+    }
+    Ok(found)
 }
 
 /// Creates the record. Where one exists (another client was faster, or the response to our own creation was lost) it is

@@ -32,16 +32,15 @@ pub async fn whoami(cluster: &Cluster) -> Result<Requester, EngineError> {
     })
 }
 
-/// uid of the namespace kube-system, which identifies the cluster (semantics 6).
+/// uid of a namespace, which tells clusters apart; that of kube-system identifies a cluster (semantics 6).
 ///
 /// # Errors
 /// Those of the request; a cluster without that namespace.
-pub async fn cluster_uid(cluster: &Cluster) -> Result<String, EngineError> {
-    const NAMESPACE: &str = "kube-system";
-    match read_one(cluster, &namespace_collection(), NAMESPACE).await? {
+pub async fn namespace_uid(cluster: &Cluster, namespace: &str) -> Result<String, EngineError> {
+    match read_one(cluster, &namespace_collection(), namespace).await? {
         Some(metadata) => Ok(metadata.uid),
         None => Err(EngineError::Api {
-            what: format!("Namespace {NAMESPACE}"),
+            what: format!("Namespace {namespace}"),
             message: "it does not exist, and nothing else identifies the cluster".to_owned(),
             code: 404,
         }),

@@ -147,6 +147,12 @@ impl Call {
     pub(super) fn subresource(mut self, name: &str) -> Self {
         self.uri.push('/');
         self.uri.push_str(name);
+        // As RBAC names it: who may write an object may not write its status by that.
+        let resource = match self.resource.split_once(' ') {
+            Some((resource, place)) => format!("{resource}/{name} {place}"),
+            None => format!("{}/{name}", self.resource),
+        };
+        self.resource = resource;
         self
     }
 

@@ -24,6 +24,9 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::error::{BoxError, OperationError, within};
 use crate::event::{Event, Finding};
 
+/// Every cluster has it, and it is never created again.
+const KUBE_SYSTEM: &str = "kube-system";
+
 /// Settings of a [`Context`]. All of them are given: nothing is read from the environment.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -201,14 +204,31 @@ impl Context {
         self.cluster.get_or_try_init(connect).await
     }
 
-    /// The identity of the cluster, for plans that are executed later.
+    /// The identity of the cluster, for plans that are executed later: kube-system, or the namespace of the command where the
+    /// caller may not read that.
     ///
     /// # Errors
     /// Those of the requests.
     pub async fn identity(&self) -> Result<file::ClusterFacts, OperationError> {
+        match self.identity_by(KUBE_SYSTEM).await {
+            Err(error) if error.is_forbidden() => {
+                let asked = self.settings.namespace.as_ref();
+                let namespace = asked.unwrap_or(&self.settings.system_namespace);
+                self.identity_by(namespace).await
+            }
+            other => other,
+        }
+    }
+
+    /// The identity of the cluster by one of its namespaces.
+    ///
+    /// # Errors
+    /// Those of the requests.
+    pub async fn identity_by(&self, namespace: &str) -> Result<file::ClusterFacts, OperationError> {
         let cluster = self.cluster().await?;
         Ok(file::ClusterFacts {
-            kube_system_uid: identity::cluster_uid(cluster).await?,
+            namespace: namespace.to_owned(),
+            uid: identity::namespace_uid(cluster, namespace).await?,
             version: cluster.kubernetes_version().await?,
         })
     }
@@ -240,6 +260,17 @@ impl Context {
             }
         };
         Ok(self.catalogues.get_or_try_init(list).await?)
+    }
+
+    /// The same; `None` where the caller may not read them. What comes from an index needs none.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses for another reason.
+    pub async fn readable_catalogues(&self) -> Result<Option<&[AddonCatalogue]>, OperationError> {
+        match self.catalogues().await {
+            Err(error) if error.is_forbidden() => Ok(None),
+            other => other.map(Some),
+        }
     }
 
     /// The entries to choose from.

@@ -90,6 +90,9 @@ pub enum OperationError {
         /// Where.
         namespaces: Vec<String>,
     },
+    /// The caller may list the installations neither of the cluster nor of the system namespace, and named no other namespace.
+    #[error(transparent)]
+    NotListed(EngineError),
     /// A namespace for a record that does not stand for this cluster (semantics 6).
     #[error("namespace {}", no_cluster(asked, system))]
     NotLocal {
@@ -281,6 +284,16 @@ impl OperationError {
             Self::Within { error, .. } => error.root(),
             error => error,
         }
+    }
+
+    /// Whether the caller lacks a right.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        let error = match self.root() {
+            Self::Engine(error) | Self::NotListed(error) => error,
+            _ => return false,
+        };
+        matches!(error, EngineError::Forbidden { .. })
     }
 
     /// The error with a place around it.

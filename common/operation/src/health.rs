@@ -42,13 +42,15 @@ pub struct ObjectHealth {
 const SEARCHED: usize = 10;
 
 /// The objects of each installation that are not ready, by owner hash: one LIST for each kind whose readiness counts and that any
-/// of them has; for the first such object of each installation, also its blocker.
+/// of them has, or one for each of their namespaces where `by_namespace` says that the caller is bound to some; for the first such object
+/// of each installation, also its blocker.
 ///
 /// # Errors
 /// Refusals of the server, except for lists that we may not read.
 pub async fn troubles(
     cluster: &Cluster,
     records: &[AddonInstallation],
+    by_namespace: bool,
 ) -> Result<BTreeMap<String, Vec<ObjectHealth>>, EngineError> {
     let inventories = records
         .iter()
@@ -61,7 +63,7 @@ pub async fn troubles(
         .map(|key| Selection {
             group: key.group.clone(),
             kind: key.kind.clone(),
-            namespace: None,
+            namespace: key.namespace.clone().filter(|_| by_namespace),
         })
         .collect();
     let live = read(cluster, &selections, None).await?;

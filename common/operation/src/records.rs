@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use addons_engine::{EngineError, local, record};
+use addons_engine::{Cluster, EngineError, local, record};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use common::nearest::nearest;
 use common::plan::claims::Claims;
 
-use crate::context::Context;
+use crate::context::{Context, Settings};
 use crate::error::OperationError;
 
 /// All installations of the cluster.
@@ -16,6 +16,8 @@ use crate::error::OperationError;
 pub struct Records {
     /// The records.
     pub all: Vec<AddonInstallation>,
+    /// Whether there may be more, which the caller may not read.
+    pub is_partial: bool,
     /// Whether our definitions are missing: then there are no records.
     pub uninitialised: bool,
     /// The system namespace.
@@ -26,15 +28,27 @@ pub struct Records {
 }
 
 impl Records {
-    /// Reads them: one LIST. Missing definitions mean that nothing is installed yet.
+    /// Reads them: one LIST, or one for each namespace of the command where the caller may not list those of the cluster. Missing
+    /// definitions mean that nothing is installed yet.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
     pub async fn read(ctx: &Context) -> Result<Self, OperationError> {
         let cluster = ctx.cluster().await?;
-        let (all, uninitialised) = match record::list(cluster, None).await {
+        let mut is_partial = false;
+        let listed = match record::list(cluster, None).await {
+            Err(error @ EngineError::Forbidden { .. }) => {
+                is_partial = true;
+                readable(cluster, ctx.settings(), error).await
+            }
+            other => other,
+        };
+        let (all, uninitialised) = match listed {
             Ok(all) => (all, false),
             Err(EngineError::NotInitialised) => (Vec::new(), true),
+            Err(error @ EngineError::Forbidden { .. }) if ctx.settings().namespace.is_none() => {
+                return Err(OperationError::NotListed(error));
+            }
             Err(error) => return Err(error.into()),
         };
         let system = &ctx.settings().system_namespace;
@@ -51,6 +65,7 @@ impl Records {
         }
         Ok(Self {
             all,
+            is_partial,
             uninitialised,
             system: system.clone(),
             local,
@@ -127,7 +142,10 @@ impl Records {
 
     /// What the other installations use; all of `except` are planned by the same command and are not others.
     pub(crate) fn claims(&self, except: &[InstallationName]) -> Claims {
-        let mut claims = Claims::default();
+        let mut claims = Claims {
+            is_partial: self.is_partial,
+            ..Claims::default()
+        };
         for record in &self.all {
             let name = name_of(record);
             if !except.contains(&name) {
@@ -136,6 +154,31 @@ impl Records {
         }
         claims
     }
+}
+
+/// The records of the namespaces that a command works on. Those of the system namespace are not needed where another one was asked
+/// for: they only tell what else is in use. `forbidden`: why those of the cluster cannot be listed.
+async fn readable(
+    cluster: &Cluster,
+    settings: &Settings,
+    forbidden: EngineError,
+) -> Result<Vec<AddonInstallation>, EngineError> {
+    let system = record::list(cluster, Some(&settings.system_namespace)).await;
+    let asked = settings.namespace.as_ref();
+    let Some(asked) = asked.filter(|asked| **asked != settings.system_namespace) else {
+        return match system {
+            // The sentence about the whole cluster: it is what the caller asked for.
+            Err(EngineError::Forbidden { .. }) if asked.is_none() => Err(forbidden),
+            other => other,
+        };
+    };
+    let mut all = record::list(cluster, Some(asked)).await?;
+    match system {
+        Ok(others) => all.extend(others),
+        Err(EngineError::Forbidden { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(all)
 }
 
 fn is_within(record: &AddonInstallation, namespace: &str) -> bool {

@@ -95,12 +95,12 @@ pub async fn replay(
 /// # Errors
 /// [`OperationError::Moved`]; those of the requests.
 pub async fn same_cluster(ctx: &Context, file: &PlanFile) -> Result<(), OperationError> {
-    let now = ctx.identity().await?;
     let then = &file.cluster;
-    let what = if now.kube_system_uid != then.kube_system_uid {
+    let now = ctx.identity_by(&then.namespace).await?;
+    let what = if now.uid != then.uid {
         format!(
-            "another cluster (kube-system has uid {}, the plan was made for {})",
-            now.kube_system_uid, then.kube_system_uid
+            "another cluster ({} has uid {}, the plan was made for {})",
+            now.namespace, now.uid, then.uid
         )
     } else if now.version != then.version {
         format!(

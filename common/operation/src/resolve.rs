@@ -74,24 +74,24 @@ impl<'a> Resolver<'a> {
     /// # Errors
     /// One of them fails.
     pub async fn new(ctx: &'a Context, offer: Offer) -> Result<Self, OperationError> {
-        // With an index the catalogues are not needed.
+        // An installation from an index needs none: who may not read them is told where they are needed.
         let asks_catalogues = !matches!(offer, Offer::Index(_));
         let catalogues = async {
-            if asks_catalogues {
-                ctx.catalogues().await.map(drop)
-            } else {
-                Ok(())
+            if !asks_catalogues {
+                return Ok(false);
             }
+            Ok(ctx.readable_catalogues().await?.is_some())
         };
         let records_and_catalogues = try_join(Records::read(ctx), catalogues);
-        let (version, (records, ())) = try_join(ctx.version(), records_and_catalogues).await?;
+        let (version, (records, has_catalogues)) =
+            try_join(ctx.version(), records_and_catalogues).await?;
         if let Some(asked) = &ctx.settings().namespace {
             records.check_local(asked)?;
             if *asked != records.system {
                 ctx.find(Finding::OtherNamespace(asked.clone()));
             }
         }
-        let facts = verdict::facts(ctx, &records, version, asks_catalogues).await?;
+        let facts = verdict::facts(ctx, &records, version, has_catalogues).await?;
         Ok(Self {
             ctx,
             offer,

@@ -16,6 +16,8 @@ pub struct Claims {
     pub objects: BTreeMap<ObjectKey, InstallationName>,
     /// Namespaces that hold their records, or that they are installed into.
     pub namespaces: BTreeMap<String, InstallationName>,
+    /// Whether there may be installations that the caller may not read: then it is not known what lives in a namespace, or is of a kind.
+    pub is_partial: bool,
 }
 
 impl Claims {

@@ -23,7 +23,7 @@ pub use read::{FileError, LARGEST, read, write};
 /// `kind` of a plan file.
 pub const KIND: &str = "AddonPlan";
 /// `apiVersion` of a plan file: it has one of its own, for it changes whenever the plan does.
-pub const VERSION: &str = "kubectl-addons.dev/v1alpha2";
+pub const VERSION: &str = "kubectl-addons.dev/v1alpha3";
 
 /// A plan file without its digest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -55,8 +55,10 @@ pub struct PlanFile {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClusterFacts {
-    /// uid of its namespace kube-system.
-    pub kube_system_uid: String,
+    /// The namespace whose uid tells clusters apart: kube-system, or that of the installations where kube-system may not be read.
+    pub namespace: String,
+    /// The uid of that namespace.
+    pub uid: String,
     /// `gitVersion` of its API server: what entries have to fit.
     pub version: String,
 }

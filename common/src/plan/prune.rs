@@ -148,6 +148,14 @@ fn definitions_gone(input: &PlanInput<'_>, group: &str) -> bool {
     }
 }
 
+/// Whether objects of other installations may depend on it although they have not recorded it.
+fn is_shared(key: &ObjectKey) -> bool {
+    matches!(
+        KeptKind::of(key),
+        Some(KeptKind::Namespace | KeptKind::CustomResourceDefinition)
+    )
+}
+
 impl Pruning {
     /// A kind that is not served. If its group still is, or its definition was ours and is gone, the objects are gone with
     /// the kind (a Kubernetes release, a deleted CRD): forgotten. Else the API server behind the group may just be down:
@@ -197,6 +205,11 @@ impl Pruning {
                 "Namespace" => format!("{other} is installed into it"),
                 _ => format!("{other} has objects of its kind"),
             })
+        } else if input.claims.is_partial && is_shared(key) {
+            Some(
+                "you may not read all installations of the cluster, and others may need it"
+                    .to_owned(),
+            )
         } else if key.kind == "Namespace" && occupied.contains(key.name.as_str()) {
             Some("objects that stay are in it".to_owned())
         } else {

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
-use common::api::installation::AddonInstallation;
+use common::api::installation::{AddonInstallation, AddonRef, Installed};
 use common::catalogue::due::{Due, due};
-use common::catalogue::select::{Request, select};
+use common::catalogue::select::{ClusterFacts, Request, select};
 use common::catalogue::{Catalogue, Entry};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -65,7 +65,7 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
         .filter(|record| !args.core || record.spec.core_addon)
         .cloned()
         .collect();
-    let rows = rows(session, &records).await?;
+    let rows = rows(session, &records, known.is_partial).await?;
     let rows: Vec<Row> = rows
         .into_iter()
         .filter(|row| !args.outdated || row.newer.is_some())
@@ -95,15 +95,24 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn rows(session: &Session, records: &[AddonInstallation]) -> Result<Vec<Row>> {
+async fn rows(
+    session: &Session,
+    records: &[AddonInstallation],
+    by_namespace: bool,
+) -> Result<Vec<Row>> {
     if records.is_empty() {
         return Ok(Vec::new());
     }
     let cluster = session.cluster().await?;
-    let troubles = health::troubles(cluster, records).await?;
-    // Indexes are not fetched for a list; `upgrade --dry-run` does.
-    let catalogues = session.ctx().catalogues().await?;
-    let catalogue = Catalogue::of_objects(catalogues);
+    let troubles = health::troubles(cluster, records, by_namespace).await?;
+    let catalogues = session.ctx().readable_catalogues().await?;
+    if catalogues.is_none() {
+        let system = &session.global().system_namespace;
+        output::note(&format!(
+            "you may not list addoncatalogues in namespace {system}: newer versions are not shown"
+        ));
+    }
+    let catalogue = Catalogue::of_objects(catalogues.unwrap_or_default());
     let facts = session.facts(None, None).await?;
     let now = cluster.now();
     let mut rows = Vec::new();
@@ -115,33 +124,7 @@ async fn rows(session: &Session, records: &[AddonInstallation]) -> Result<Vec<Ro
             .as_ref()
             .and_then(|status| status.installed.clone())
             .unwrap_or_default();
-        let request = Request {
-            addon: &reference.name,
-            catalogue: reference.catalogue.as_deref(),
-            ..Request::default()
-        };
-        let newer = if reference.index.is_some() || reference.directory.is_some() {
-            None
-        } else {
-            let selection = select(&catalogue, &request, &facts, session.rules());
-            let is_newer = |entry: &Entry| {
-                matches!(
-                    due(
-                        &installed,
-                        entry,
-                        selection.rules,
-                        None,
-                        &installed.values_hash
-                    ),
-                    Due::Yes { .. }
-                )
-            };
-            selection
-                .chosen
-                .clone()
-                .filter(is_newer)
-                .map(|entry| entry_label(&entry))
-        };
+        let newer = newer(session, reference, &installed, &catalogue, &facts);
         let created = record
             .metadata
             .creation_timestamp
@@ -174,14 +157,39 @@ async fn rows(session: &Session, records: &[AddonInstallation]) -> Result<Vec<Ro
     Ok(rows)
 }
 
+/// The version that `upgrade` would install. Indexes are not fetched for a list; `upgrade --dry-run` does.
+fn newer(
+    session: &Session,
+    reference: &AddonRef,
+    installed: &Installed,
+    catalogue: &Catalogue,
+    facts: &ClusterFacts,
+) -> Option<String> {
+    if reference.index.is_some() || reference.directory.is_some() {
+        return None;
+    }
+    let request = Request {
+        addon: &reference.name,
+        catalogue: reference.catalogue.as_deref(),
+        ..Request::default()
+    };
+    let selection = select(catalogue, &request, facts, session.rules());
+    let (rules, values) = (selection.rules, &installed.values_hash);
+    let is_newer = |entry: &Entry| due(installed, entry, rules, None, values) != Due::No;
+    selection
+        .chosen
+        .filter(is_newer)
+        .map(|entry| entry_label(&entry))
+}
+
 /// The health of an installation; where that is good, what is gone of its origin.
 fn status(
     record: &AddonInstallation,
     troubles: &[ObjectHealth],
-    catalogues: &[AddonCatalogue],
+    catalogues: Option<&[AddonCatalogue]>,
 ) -> String {
     let word = health::word(record, troubles);
-    match orphan::lost(record, catalogues) {
+    match catalogues.and_then(|catalogues| orphan::lost(record, catalogues)) {
         Some(lost) if word == "Ready" => format!("Orphaned: {lost}"),
         _ => word,
     }

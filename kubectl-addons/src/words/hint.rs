@@ -60,6 +60,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             format!("look:   kubectl get namespaces -l {LABEL_CLUSTER}={CLUSTER_LOCAL}"),
             format!("accept: kubectl label namespace {asked} {LABEL_CLUSTER}={CLUSTER_LOCAL}"),
         ],
+        OperationError::NotListed(_) => fix("add -n NAMESPACE, a namespace in which you may list installations"),
         OperationError::Ambiguous { .. } => fix("add --namespace NAMESPACE"),
         OperationError::Downgrade {
             installation,

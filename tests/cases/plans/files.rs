@@ -127,7 +127,7 @@ async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
     stage.run(&line).await?.done()?;
     let text = fs::read_to_string(stage.plugin.home().join("plan.json"))?;
     let mut other = file::read(text.as_bytes())?;
-    other.cluster.kube_system_uid = "00000000-0000-0000-0000-000000000000".to_owned();
+    other.cluster.uid = "00000000-0000-0000-0000-000000000000".to_owned();
     let other = file::write(&other)?.0.to_string();
     for (name, content, code, said) in [
         (
@@ -146,7 +146,7 @@ async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
         (
             "another-version.json",
             text.replace(
-                "\"apiVersion\": \"kubectl-addons.dev/v1alpha2\"",
+                "\"apiVersion\": \"kubectl-addons.dev/v1alpha3\"",
                 "\"apiVersion\": \"kubectl-addons.dev/v1\"",
             ),
             1,

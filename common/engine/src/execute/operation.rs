@@ -66,11 +66,9 @@ impl Operation<'_> {
         status::check_size(plan)?;
         let begun = {
             let _turn = self.turn.lock().await;
-            let wanted = self.task.wanted;
             begin(
                 self.cluster,
-                wanted,
-                plan,
+                &self.task,
                 self.options,
                 self.deadline,
                 self.events,
