@@ -11,7 +11,7 @@
 //! | [`inventory`], [`snapshot`] | what is recorded and what is there, as values |
 //! | [`facts`] | what a plan was made with, to tell later whether it still holds |
 //! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
-//! | [`conflicts`], [`recreate`] | what happens to fields that others hold, or that never change |
+//! | [`conflicts`], [`recreate`], [`immutable`] | what happens to fields that others hold, or that never change |
 //! | [`mod@prune`], [`teardown`] | what goes, what is kept, and in which order |
 //! | [`requires`], [`brought`], [`graph`], [`schedule`], [`order`] | which add-ons and objects wait for which, and which may begin now |
 //! | [`crd_safety`] | what changed definitions do to live objects |
@@ -28,6 +28,7 @@ pub mod desired;
 pub mod facts;
 pub mod file;
 pub mod graph;
+pub mod immutable;
 pub mod inventory;
 pub mod order;
 pub mod planner;
@@ -124,6 +125,12 @@ pub struct InstallationPlan {
     /// What changed definitions do to live objects: see [`InstallationPlan::check_breakages`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakages: Vec<crd_safety::Breakage>,
+    /// Objects that cannot be changed in place: see [`immutable::check`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recreations: Vec<immutable::Recreation>,
+    /// Changes that the server could not judge beforehand; they decide nothing.
+    #[serde(skip)]
+    pub unjudged: Vec<immutable::Unjudged>,
     /// What was there.
     pub facts: Facts,
     /// Recorded before the first write: everything that was or will be ours.
@@ -174,6 +181,8 @@ impl InstallationPlan {
             wait_for: Vec::new(),
             warnings: Vec::new(),
             breakages: Vec::new(),
+            recreations: Vec::new(),
+            unjudged: Vec::new(),
             facts: Facts::default(),
             union: Inventory::default(),
             exact: Inventory::default(),

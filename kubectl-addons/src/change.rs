@@ -16,6 +16,7 @@ use crate::cli::operation::{Change, DryRun, Run};
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
+use crate::words::dry_run as told;
 use crate::words::plan as words;
 
 /// The user did not agree, or could not be asked: nothing was changed.
@@ -41,6 +42,7 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
     if change.dry_run != DryRun::None {
         let exit = dry_run(session, &plan, change.dry_run).await?;
         plan.check_breakages()?;
+        plan.check_recreations().map_err(OperationError::from)?;
         return Ok(exit);
     }
     if let Err(refusal) = plan.check_breakages() {
@@ -56,8 +58,9 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
 /// # Errors
 /// Nothing was written: the user declined, there is no terminal to ask on, or the definitions are missing. Or the user pressed
 /// Ctrl-C while helm was at work.
-pub async fn execute(session: &Session, plan: Plan, run: &Run, define: bool) -> Result<Exit> {
+pub async fn execute(session: &Session, mut plan: Plan, run: &Run, define: bool) -> Result<Exit> {
     announce(&plan);
+    accept_recreations(&mut plan, run.yes)?;
     if !run.yes {
         confirm(question(&plan))?;
     }
@@ -140,8 +143,9 @@ pub fn up_to_date(plan: &Plan) {
 
 fn announce(plan: &Plan) {
     announce_first(plan);
-    for text in words::plans(plan) {
-        output::note(text.trim_end());
+    for (planned, text) in plan.installations.iter().zip(words::plans(plan)) {
+        let unjudged = told::unjudged(&planned.plan);
+        output::note(format!("{text}{unjudged}").trim_end());
     }
 }
 
@@ -156,16 +160,20 @@ async fn dry_run(session: &Session, plan: &Plan, mode: DryRun) -> Result<Exit> {
     let mut worst = Exit::Done;
     announce_first(plan);
     for (planned, text) in plan.installations.iter().zip(words::plans(plan)) {
-        output::note(text.trim_end());
-        if mode == DryRun::Server {
+        if mode != DryRun::Server {
+            let unjudged = told::unjudged(&planned.plan);
+            output::note(format!("{text}{unjudged}").trim_end());
+        } else {
+            output::note(text.trim_end());
             let changes = compare(session.ctx(), planned).await?;
             for change in &changes {
-                if let Some(error) = &change.error {
+                let is_told = planned.plan.recreation(&change.key).is_some();
+                if let Some(error) = change.error.as_ref().filter(|_| !is_told) {
                     output::note(&format!("  refused  {}: {error}", change.key));
                     worst = worst.max(Exit::Failed);
                 }
             }
-            let unchecked = words::unchecked(&changes);
+            let unchecked = told::unchecked(&changes);
             if !unchecked.is_empty() {
                 output::note(unchecked.trim_end());
             }
@@ -194,6 +202,20 @@ fn of_skipped(worst: Exit, skipped: bool) -> Exit {
     } else {
         worst
     }
+}
+
+/// Asks whether objects may be recreated that cannot be changed in place. Without a terminal, and where they hold data, that is
+/// refused.
+fn accept_recreations(plan: &mut Plan, yes: bool) -> Result<()> {
+    let Err(refusal) = plan.check_recreations() else {
+        return Ok(());
+    };
+    if yes || !refusal.is_acceptable() || !output::can_ask() {
+        return Err(OperationError::from(refusal).into());
+    }
+    confirm("Delete these objects and create them again? [y/N] ")?;
+    plan.accept_recreations();
+    Ok(())
 }
 
 fn question(plan: &Plan) -> &'static str {

@@ -6,6 +6,7 @@ use addons_engine::EngineError;
 use addons_operation::OperationError;
 use addons_operation::choose::ChooseError;
 use addons_operation::verdict::Refused;
+use common::plan::immutable::RecreationError;
 use common::plan::planner::{PlanError, RefusalReason};
 
 use crate::usage::Usage;
@@ -62,6 +63,7 @@ impl Exit {
             OperationError::Moved(_) | OperationError::ForeignRelease { .. } => {
                 Some(Self::Conflict)
             }
+            OperationError::Recreation(error) => Some(Self::of_recreation(error)),
             OperationError::Refused(_) => Some(Self::Denied),
             OperationError::NotServed(_) => Some(Self::TimedOut),
             OperationError::Interrupted(_) => Some(Self::Interrupted),
@@ -96,6 +98,15 @@ impl Exit {
             | EngineError::Unchangeable { .. }
             | EngineError::Api { .. }
             | EngineError::TooLarge { .. } => Self::Failed,
+        }
+    }
+
+    /// What the user can accept is a conflict; what holds data has to be changed in the manifest.
+    fn of_recreation(error: &RecreationError) -> Self {
+        if error.is_final() {
+            Self::Failed
+        } else {
+            Self::Conflict
         }
     }
 

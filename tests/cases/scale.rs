@@ -115,7 +115,8 @@ impl Set {
         self.write("2.0.0", *count, "after")?;
         let upgrade = format!("upgrade scale -n {namespace} --channel {index} --yes");
         let changed = self.run(&upgrade).await?;
-        changed.asked(1, 0, lists)?;
+        // One dry run, and the apply.
+        changed.asked(2, 0, lists)?;
 
         let left = count * 3 / 5;
         self.write("3.0.0", left, "after")?;

@@ -4,6 +4,7 @@ mod claims;
 mod discovery;
 mod drift;
 mod hashes;
+mod immutable;
 mod interruption;
 mod labels;
 mod least;

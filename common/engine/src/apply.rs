@@ -7,7 +7,7 @@
 mod explain;
 mod holder;
 mod managed;
-mod precise;
+pub(super) mod precise;
 mod recreate;
 mod settle;
 
@@ -257,7 +257,7 @@ fn body(step: &Step, value: &Value) -> Result<Vec<u8>, EngineError> {
 }
 
 /// A webhook whose backend cannot be reached: the API server answers 500.
-fn is_silent_webhook(error: &EngineError) -> bool {
+pub(super) fn is_silent_webhook(error: &EngineError) -> bool {
     matches!(error, EngineError::Api { code: 500, message, .. } if message.contains("failed calling webhook"))
 }
 

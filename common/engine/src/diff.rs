@@ -2,25 +2,20 @@
 
 mod fields;
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
 
-use common::api::installation::Conflicts;
 use common::api::names;
 use common::plan::changes::{ObjectDiff, hide};
-use common::plan::conflicts::path;
-use common::plan::order::defined_kind;
 use common::plan::{Action, InstallationPlan, Step};
 
 use super::address::Collection;
-use super::apply::{apply_object, explain};
+use super::apply::explain;
 use super::cluster::Cluster;
+use super::dry_run::{Planned, dry_run};
 use super::error::EngineError;
-use super::request::{Answer, Call, JSON};
+use super::request::{Call, JSON};
 
 /// Dry-runs every step of a plan.
 ///
@@ -34,7 +29,7 @@ pub async fn diff(
 ) -> Result<Vec<ObjectDiff>, EngineError> {
     let manager = names::field_manager(&plan.installation.namespace, &plan.installation.name);
     let steps: Vec<&Step> = plan.steps.iter().collect();
-    let planned = Planned::of(plan);
+    let planned = Planned::of([plan]);
     let (planned, manager) = (&planned, manager.as_str());
     let mut changes: Vec<ObjectDiff> = stream::iter(steps)
         .map(async |step| diff_step(cluster, step, manager, planned).await)
@@ -45,50 +40,6 @@ pub async fn diff(
     Ok(changes)
 }
 
-/// What the server cannot know before the plan is executed.
-struct Planned<'a> {
-    namespaces: BTreeSet<&'a str>,
-    /// (group, kind) of definitions that are created or changed.
-    kinds: BTreeSet<(String, String)>,
-}
-
-impl<'a> Planned<'a> {
-    fn of(plan: &'a InstallationPlan) -> Self {
-        let namespaces = plan.steps.iter().filter(|step| {
-            let key = &step.target.key;
-            step.action == Action::Create && key.group.is_empty() && key.kind == "Namespace"
-        });
-        let namespaces = namespaces.map(|step| step.target.key.name.as_str());
-        let definitions = plan
-            .steps
-            .iter()
-            .filter_map(|step| defined_kind(&step.object));
-        Self {
-            namespaces: namespaces.chain(plan.create_namespace.as_deref()).collect(),
-            kinds: definitions.collect(),
-        }
-    }
-
-    /// Why the server refused what it will accept later.
-    fn unjudged(&self, step: &Step, error: &EngineError) -> Option<String> {
-        let key = &step.target.key;
-        let is_missing = error.code() == Some(404) && step.action == Action::Create;
-        if let Some(namespace) = &key.namespace
-            && (self.namespaces.contains(namespace.as_str())
-                || is_missing && error.words().contains("namespaces \""))
-        {
-            return Some(format!("namespace {namespace} does not exist yet"));
-        }
-        if is_missing {
-            return Some(format!("kind {} is not defined yet", key.kind));
-        }
-        let kind = (key.group.clone(), key.kind.clone());
-        self.kinds
-            .contains(&kind)
-            .then(|| format!("the definition of {} is part of the plan", key.kind))
-    }
-}
-
 async fn diff_step(
     cluster: &Cluster,
     step: &Step,
@@ -96,7 +47,7 @@ async fn diff_step(
     planned: &Planned<'_>,
 ) -> Result<ObjectDiff, EngineError> {
     let key = &step.target.key;
-    let dry_run = dry_run(cluster, step, manager);
+    let dry_run = dry_run::<Value>(cluster, step, manager, JSON);
     let (live, answer) = if step.action == Action::Create {
         // The snapshot did not have it; the response shows whether another client created it meanwhile.
         let answer = dry_run.await;
@@ -144,42 +95,6 @@ async fn diff_step(
         },
     }
     Ok(change)
-}
-
-/// The result of a step on the API server. Fields that others hold and may keep are left out, as the apply does.
-async fn dry_run(
-    cluster: &Cluster,
-    step: &Step,
-    manager: &str,
-) -> Result<Answer<Value>, EngineError> {
-    let send = async |object: &Arc<Value>, force: bool| {
-        let call = apply_object(step, object, manager, JSON)?.query("dryRun", "All");
-        let call = if force {
-            call.query("force", "true")
-        } else {
-            call
-        };
-        cluster.send::<Value>(call).await
-    };
-    let policy = &step.policy;
-    let refusal = match send(&step.object, policy.takes_all()).await {
-        Err(refusal @ EngineError::FieldConflict { .. }) => refusal,
-        answer => return answer,
-    };
-    let mut object = Value::clone(&step.object);
-    if let EngineError::FieldConflict { causes, .. } = &refusal {
-        let fields = causes.iter().map(|cause| cause.field.as_str());
-        let left = fields
-            .clone()
-            .filter(|field| policy.at(field).0 == Conflicts::Yield);
-        let fails = fields
-            .clone()
-            .any(|field| policy.at(field).0 == Conflicts::Fail);
-        if fails || path::remove_all(&mut object, left).is_err() {
-            return Err(refusal);
-        }
-    }
-    send(&Arc::new(object), true).await
 }
 
 /// The whole live object; `None` where it does not exist.

@@ -10,7 +10,7 @@
 //! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what else its readiness depends on |
 //! | `task`, `event`, `report` | input, events and result of an operation |
-//! | [`mod@diff`] | what a plan would change, field by field |
+//! | [`mod@diff`], `dry_run`, [`recreations`] | what a plan would change, field by field; what cannot be changed in place |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
 //! | [`template_facts`] | the data of a cluster that templates use |
 //! | [`live`], [`secret`], [`identity`] | whole live objects of installations; Secrets by reference; who we are |
@@ -28,6 +28,7 @@ pub mod definitions;
 mod delete;
 pub mod diff;
 mod discovery;
+mod dry_run;
 pub mod error;
 mod event;
 pub mod execute;
@@ -45,6 +46,7 @@ pub mod namespace;
 mod prune;
 mod random;
 pub mod record;
+pub mod recreations;
 pub mod release;
 mod report;
 mod request;

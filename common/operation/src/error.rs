@@ -16,6 +16,7 @@ use common::plan::crd_safety::BreakageError;
 use common::plan::desired::DesiredError;
 use common::plan::file::Moved;
 use common::plan::graph::Cycle;
+use common::plan::immutable::RecreationError;
 use common::plan::planner::PlanError;
 use common::plan::recreate::RecreateError;
 use common::plan::requires::RequiresError;
@@ -214,6 +215,9 @@ pub enum OperationError {
     /// An object that the user named cannot be recreated.
     #[error(transparent)]
     Recreate(#[from] RecreateError),
+    /// Objects would be deleted and created again.
+    #[error(transparent)]
+    Recreation(#[from] RecreationError),
     /// The objects of the command wait for each other.
     #[error(transparent)]
     Cycle(#[from] Cycle),

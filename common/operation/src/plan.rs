@@ -13,6 +13,7 @@ use common::plan::choices::Choices;
 use common::plan::desired::Desired;
 use common::plan::file::{self, PlanFile};
 use common::plan::graph::{Graph, Part};
+use common::plan::immutable::{self, RecreationError};
 use common::plan::{InstallationPlan, RecordNamespace};
 
 use crate::chart::CompleteChart;
@@ -105,6 +106,21 @@ impl Plan {
             planned.plan.check_breakages(self.choices.allow_breakage)?;
         }
         Ok(())
+    }
+
+    /// Refuses to delete objects and create them again, unless that was accepted; nothing was written.
+    ///
+    /// # Errors
+    /// The objects that cannot be changed in place.
+    pub fn check_recreations(&self) -> Result<(), RecreationError> {
+        immutable::check(self.installations.iter().map(|planned| &planned.plan))
+    }
+
+    /// Accepts that objects are deleted and created again, where they cannot be changed in place and hold no data.
+    pub fn accept_recreations(&mut self) {
+        for planned in &mut self.installations {
+            planned.plan.accept_recreations();
+        }
     }
 
     /// The plan as a file holds it. `changes`: what the server said to a dry run, for review.

@@ -15,7 +15,7 @@ use crate::nearest::nearest;
 
 /// An object that the user allows to be recreated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recreation {
+pub struct NamedObject {
     kind: String,
     group: Option<String>,
     name: String,
@@ -60,7 +60,7 @@ fn hint(near: &[String]) -> String {
     }
 }
 
-impl Recreation {
+impl NamedObject {
     /// `Deployment/web`, `deployment.apps/web`.
     ///
     /// # Errors
@@ -97,9 +97,9 @@ pub fn allow<'a>(
     plans: impl IntoIterator<Item = &'a mut InstallationPlan>,
     typed: &[String],
 ) -> Result<(), RecreateError> {
-    let wishes: Vec<Recreation> = typed
+    let wishes: Vec<NamedObject> = typed
         .iter()
-        .map(|typed| Recreation::parse(typed))
+        .map(|typed| NamedObject::parse(typed))
         .collect::<Result<_, _>>()?;
     let mut found = vec![false; wishes.len()];
     let mut known = BTreeSet::new();

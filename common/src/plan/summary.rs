@@ -10,7 +10,7 @@ use crate::manifest::key::ObjectKey;
 /// One line of the confirmation: `create   9 objects   ServiceAccount, ClusterRole ×2, …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// `create`, `update`, `restore`, `refresh`, `prune`, `release` or `retain`.
+    /// `create`, `update`, `restore`, `refresh`, `recreate`, `prune`, `release` or `retain`.
     pub word: &'static str,
     /// How many objects.
     pub objects: usize,
@@ -21,9 +21,11 @@ pub struct Line {
 /// A line for each kind of action that the plan has.
 #[must_use]
 pub fn lines(plan: &InstallationPlan) -> Vec<Line> {
+    let recreated = |key: &ObjectKey| plan.recreation(key).is_some();
     let steps = |action: Action| -> Vec<&ObjectKey> {
         let steps = plan.steps.iter().filter(|step| step.action == action);
-        steps.map(|step| &step.target.key).collect()
+        let keys = steps.map(|step| &step.target.key);
+        keys.filter(|key| !recreated(key)).collect()
     };
     let deletions = plan.prune.iter().flatten();
     let all = [
@@ -31,6 +33,10 @@ pub fn lines(plan: &InstallationPlan) -> Vec<Line> {
         ("update", steps(Action::Update)),
         ("restore", steps(Action::Restore)),
         ("refresh", steps(Action::Refresh)),
+        (
+            "recreate",
+            plan.recreations.iter().map(|object| &object.key).collect(),
+        ),
         (
             "prune",
             deletions.map(|deletion| &deletion.target.key).collect(),

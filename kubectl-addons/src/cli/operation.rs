@@ -107,6 +107,9 @@ pub struct ChannelApply {
     /// kops index: a file, file:// or http(s):// URL
     #[arg(value_name = "INDEX")]
     pub index: String,
+    /// Recreate this object where a field of it cannot change; never volumes, CRDs or namespaces
+    #[arg(long, value_name = "KIND/NAME")]
+    pub recreate: Vec<String>,
     #[command(flatten)]
     pub change: Change,
 }

@@ -23,7 +23,10 @@ pub async fn apply(session: &Session, args: &ChannelApply) -> Result<Exit> {
         ..choices::choices(
             args.change.accept,
             Delete::default(),
-            &Differences::default(),
+            &Differences {
+                recreate: args.recreate.clone(),
+                ..Differences::default()
+            },
         )
     };
     let (plan, failed) = partial::plan(&resolver, resolution, &choices, false).await?;

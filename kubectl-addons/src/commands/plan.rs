@@ -11,6 +11,7 @@ use common::plan::graph::draw;
 use crate::cli::plan::{Drawing, Plan, PlanOutput};
 use crate::exit::Exit;
 use crate::session::Session;
+use crate::words::dry_run as told;
 use crate::words::plan as words;
 use crate::{change, choices, output, partial};
 
@@ -46,12 +47,17 @@ pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
         let mut found = compare(session.ctx(), planned).await?;
         text.push_str(&announced);
         for change in &found {
-            if let Some(error) = &change.error {
+            let is_told = planned.plan.recreation(&change.key).is_some();
+            exit = exit.max(if change.error.is_some() {
+                Exit::Failed
+            } else {
+                Exit::Done
+            });
+            if let Some(error) = change.error.as_ref().filter(|_| !is_told) {
                 text.push_str(&format!("  refused   {}: {error}\n", change.key));
-                exit = Exit::Failed;
             }
         }
-        text.push_str(&words::unchecked(&found));
+        text.push_str(&told::unchecked(&found));
         found.sort_by(|one, other| one.key.cmp(&other.key));
         changes.extend(found);
     }

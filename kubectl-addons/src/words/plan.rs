@@ -1,12 +1,10 @@
 //! The words of an operation: what will happen before, what happened after, with the same counts.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use addons_engine::Report;
 use common::api::installation::Installed;
 use common::manifest::key::ObjectKey;
-use common::plan::changes::ObjectDiff;
 use common::plan::crd_safety::Breakage;
 use common::plan::graph::{Graph, Reason};
 use common::plan::prune::KeptKind;
@@ -14,6 +12,7 @@ use common::plan::{InstallationPlan, Verb, summary};
 
 use jiff::Timestamp;
 
+use super::dry_run::recreations;
 use super::settled;
 use addons_operation::elapsed::seconds;
 
@@ -39,7 +38,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
         line(&mut text, "helm", &named);
     }
     for part in summary::lines(plan) {
-        if !matches!(part.word, "prune" | "release" | "retain") {
+        if !matches!(part.word, "recreate" | "prune" | "release" | "retain") {
             line(
                 &mut text,
                 part.word,
@@ -67,11 +66,9 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
             &format!("Namespace {namespace} ({why})"),
         );
     }
-    let recreatable = plan.steps.iter().filter(|step| step.policy.recreate);
-    let recreatable = recreatable.map(|step| &step.target.key).collect();
-    each(&mut text, "recreate", recreatable, |key| {
-        format!("{key} where a field of it cannot change")
-    });
+    for (word, rest) in recreations(plan) {
+        line(&mut text, word, &rest);
+    }
     let released = plan.release.iter().map(|target| &target.key).collect();
     each(&mut text, "release", released, |key| {
         format!("{key} (it was there before; it stays)")
@@ -110,27 +107,6 @@ fn removed_namespace(item: &Planned) -> Option<&str> {
     let mut staying = released.chain(&plan.retained);
     let is_there = |key: &ObjectKey| key.namespace.as_deref() == Some(name);
     (!staying.any(is_there)).then_some(name)
-}
-
-/// What the server could not check in a dry run, and why: nothing where it checked everything.
-pub fn unchecked<'a>(changes: impl IntoIterator<Item = &'a ObjectDiff>) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for reason in changes
-        .into_iter()
-        .filter_map(|change| change.unjudged.as_deref())
-    {
-        *counts.entry(reason).or_default() += 1;
-    }
-    let mut text = String::new();
-    for (reason, count) in counts {
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            text,
-            "  not checked by the server: {}, {reason}",
-            objects(count)
-        );
-    }
-    text
 }
 
 /// What is written before any installation: our definitions, and the namespaces of first records; often nothing.
@@ -331,7 +307,7 @@ pub fn again(plan: &InstallationPlan) -> String {
     )
 }
 
-fn objects(count: usize) -> String {
+pub(super) fn objects(count: usize) -> String {
     if count == 1 {
         "1 object".to_owned()
     } else {

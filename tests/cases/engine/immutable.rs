@@ -39,7 +39,7 @@ async fn a_selector_is_refused_with_the_way_out() -> Result<()> {
     let two = deployment("web", 1, None).replace("app: web", "app: web, tier: front");
     let line = installed(&stage, &deployment("web", 1, None), &two).await?;
     let before = uid(&stage, "deployment", "web").await?;
-    let refused = stage.run(&line).await?.ended(1)?;
+    let refused = stage.run(&line).await?.ended(4)?;
     let accept = format!(
         "accept: kubectl addons upgrade fixed -n {} --recreate Deployment/web",
         stage.namespace
@@ -233,8 +233,9 @@ async fn a_crash_in_between_is_repaired() -> Result<()> {
     for (method, number, delivered, is_there) in [
         ("DELETE", 1, false, true),
         ("DELETE", 1, true, false),
-        ("PATCH", 2, false, false),
-        ("PATCH", 2, true, true),
+        // The first is a dry run, the second is refused.
+        ("PATCH", 3, false, false),
+        ("PATCH", 3, true, true),
     ] {
         let case = format!("{method} {number}, delivered: {delivered}");
         let rig = Rig::new("immutable-crash").await?;

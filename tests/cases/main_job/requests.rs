@@ -45,8 +45,9 @@ async fn one_changed_object_is_one_patch() -> Result<()> {
         .await?
         .done()?;
     let requests = stage.requests(mark)?;
+    // One dry run, and the apply.
     ensure!(
-        requests.count("patch", "kubectl-addons") == 1,
+        requests.count("patch", "kubectl-addons") == 2,
         "{:?}",
         requests.by_verb("kubectl-addons")
     );

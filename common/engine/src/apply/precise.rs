@@ -13,7 +13,7 @@ const SPEC: &str = "spec";
 
 /// The causes, with the fields of `spec` that differ from the live object instead of `spec` itself. The server's causes where
 /// the fields cannot be determined.
-pub(super) async fn causes(
+pub(crate) async fn causes(
     cluster: &Cluster,
     step: &Step,
     causes: Vec<FieldCause>,

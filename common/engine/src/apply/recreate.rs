@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use common::api::names;
 use common::manifest::kinds::traits::KeptKind;
 use common::plan::Step;
+use common::plan::immutable::loses_claims;
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
@@ -56,6 +57,11 @@ pub(super) async fn recreate(
     if label.and_then(Value::as_str) != Some(&applier.owner) {
         return Err(conflict(
             "it no longer has the label of this installation and is not recreated; delete it by hand",
+        ));
+    }
+    if loses_claims(&live, &step.object) {
+        return Err(conflict(
+            "it is never recreated: its claims would be deleted with it (persistentVolumeClaimRetentionPolicy)",
         ));
     }
     check_creation(cluster, &collection, step).await?;

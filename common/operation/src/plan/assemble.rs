@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use addons_engine::recreations;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
+use common::plan::InstallationPlan;
 use common::plan::choices::Choices;
 use common::plan::claims::Claims;
 use common::plan::order::defined_kind;
@@ -95,6 +97,11 @@ pub async fn plan(
     if !choices.recreate.is_empty() && !installations.is_empty() {
         let plans = installations.iter_mut().map(|planned| &mut planned.plan);
         recreate::allow(plans, &choices.recreate)?;
+    }
+    if !installations.is_empty() {
+        let plans = installations.iter_mut().map(|planned| &mut planned.plan);
+        let mut plans: Vec<&mut InstallationPlan> = plans.collect();
+        recreations::find(ctx.cluster().await?, &mut plans).await?;
     }
     Plan::new(
         choices.clone(),

@@ -265,6 +265,13 @@ impl Found {
         self.set(&released(then), &released(now), "released");
         let retained = |plan: &InstallationPlan| plan.retained.iter().cloned().collect();
         self.set(&retained(then), &retained(now), "retained");
+        for recreation in &now.recreations {
+            if !then.recreations.contains(recreation) {
+                let why = recreation.reasons();
+                let what = format!("it would be deleted and created again now ({why})");
+                self.object(&recreation.key, what);
+            }
+        }
         let accepted: Vec<String> = then.breakages.iter().flat_map(Breakage::lines).collect();
         for breakage in now.breakages.iter().flat_map(Breakage::lines) {
             if !accepted.contains(&breakage) {

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::output::age::age;
+use crate::words::dry_run::unchecked;
 use crate::words::hint;
-use crate::words::plan::unchecked;
 
 use super::Compared;
 

@@ -1,7 +1,9 @@
 //! The way out where a plan is refused as a whole.
 
+use common::manifest::key::ObjectKey;
 use common::plan::Verb;
 use common::plan::crd_safety::{BreakageError, Impossible};
+use common::plan::immutable::RecreationError;
 use common::plan::planner::PlanError;
 use common::plan::requires::{Problem, RequiresError};
 
@@ -53,6 +55,37 @@ pub(super) fn of_breakage(error: &BreakageError) -> Vec<String> {
             ),
         ],
     }
+}
+
+/// For objects that cannot be changed in place: two lines for each installation.
+pub(super) fn of_recreation(error: &RecreationError) -> Vec<String> {
+    let mut lines = Vec::new();
+    for refused in &error.refused {
+        lines.extend(look(&command("diff", &refused.installation)));
+        let (kept, free): (Vec<_>, Vec<_>) = refused
+            .objects
+            .iter()
+            .partition(|object| object.obstacle.is_some());
+        if !free.is_empty() {
+            let flags = free.iter().map(|object| recreate_flag(&object.key));
+            lines.push(format!(
+                "accept: {}{}",
+                command("upgrade", &refused.installation),
+                flags.collect::<String>()
+            ));
+        }
+        if !kept.is_empty() {
+            lines.push(
+                "fix:    take the change out of the manifest, or delete and create the object by hand"
+                    .to_owned(),
+            );
+        }
+    }
+    lines
+}
+
+fn recreate_flag(key: &ObjectKey) -> String {
+    format!(" --recreate {}/{}", key.kind, key.name)
 }
 
 fn typed(verb: Verb) -> &'static str {

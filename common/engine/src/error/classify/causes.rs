@@ -18,6 +18,13 @@ const NEVER_CHANGES: &[&str] = &[
     "updates to statefulset spec for fields other than",
     // Pod.
     "pod updates may not change fields other than",
+    // The size of a PersistentVolumeClaim.
+    "field can not be less than",
+    // VolumeAttributesClass; StorageClass before Kubernetes 1.36.
+    "updates to parameters are forbidden",
+    "updates to provisioner are forbidden",
+    "updates to reclaimPolicy are forbidden",
+    "updates to driverName are forbidden",
     // completions of a Job, beside its completionMode.
     "can only be modified in tandem",
 ];

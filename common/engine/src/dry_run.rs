@@ -1,0 +1,106 @@
+//! Dry runs of steps: what the server would answer, and why it may not be able to say.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use common::api::installation::Conflicts;
+use common::plan::conflicts::path;
+use common::plan::order::defined_kind;
+use common::plan::{Action, InstallationPlan, Step};
+
+use super::apply::apply_object;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::request::Answer;
+
+/// What the server cannot know before the plans of a command are executed.
+pub(super) struct Planned<'a> {
+    namespaces: BTreeSet<&'a str>,
+    /// (group, kind) of definitions that are created or changed.
+    kinds: BTreeSet<(String, String)>,
+}
+
+impl<'a> Planned<'a> {
+    pub(super) fn of(plans: impl IntoIterator<Item = &'a InstallationPlan>) -> Self {
+        let mut planned = Self {
+            namespaces: BTreeSet::new(),
+            kinds: BTreeSet::new(),
+        };
+        for plan in plans {
+            let namespaces = plan.steps.iter().filter(|step| {
+                let key = &step.target.key;
+                step.action == Action::Create && key.group.is_empty() && key.kind == "Namespace"
+            });
+            let namespaces = namespaces.map(|step| step.target.key.name.as_str());
+            planned
+                .namespaces
+                .extend(namespaces.chain(plan.create_namespace.as_deref()));
+            let definitions = plan
+                .steps
+                .iter()
+                .filter_map(|step| defined_kind(&step.object));
+            planned.kinds.extend(definitions);
+        }
+        planned
+    }
+
+    /// Why the server refused what it will accept later.
+    pub(super) fn unjudged(&self, step: &Step, error: &EngineError) -> Option<String> {
+        let key = &step.target.key;
+        let is_missing = error.code() == Some(404) && step.action == Action::Create;
+        if let Some(namespace) = &key.namespace
+            && (self.namespaces.contains(namespace.as_str())
+                || is_missing && error.words().contains("namespaces \""))
+        {
+            return Some(format!("namespace {namespace} does not exist yet"));
+        }
+        if is_missing {
+            return Some(format!("kind {} is not defined yet", key.kind));
+        }
+        let kind = (key.group.clone(), key.kind.clone());
+        self.kinds
+            .contains(&kind)
+            .then(|| format!("the definition of {} is part of the plan", key.kind))
+    }
+}
+
+/// The result of a step on the API server, in the form that is accepted. Fields that others hold and may keep are left out, as
+/// the apply does.
+pub(super) async fn dry_run<T: DeserializeOwned>(
+    cluster: &Cluster,
+    step: &Step,
+    manager: &str,
+    accept: &'static str,
+) -> Result<Answer<T>, EngineError> {
+    let send = async |object: &Arc<Value>, force: bool| {
+        let call = apply_object(step, object, manager, accept)?.query("dryRun", "All");
+        let call = if force {
+            call.query("force", "true")
+        } else {
+            call
+        };
+        cluster.send::<T>(call).await
+    };
+    let policy = &step.policy;
+    let refusal = match send(&step.object, policy.takes_all()).await {
+        Err(refusal @ EngineError::FieldConflict { .. }) => refusal,
+        answer => return answer,
+    };
+    let mut object = Value::clone(&step.object);
+    if let EngineError::FieldConflict { causes, .. } = &refusal {
+        let fields = causes.iter().map(|cause| cause.field.as_str());
+        let left = fields
+            .clone()
+            .filter(|field| policy.at(field).0 == Conflicts::Yield);
+        let fails = fields
+            .clone()
+            .any(|field| policy.at(field).0 == Conflicts::Fail);
+        if fails || path::remove_all(&mut object, left).is_err() {
+            return Err(refusal);
+        }
+    }
+    send(&Arc::new(object), true).await
+}

@@ -1,0 +1,185 @@
+//! Objects of a plan that cannot be changed in place, found before the first write: one dry run for each object whose manifest
+//! changed, none for an object that is created or unchanged.
+//!
+//! Where an admission webhook keeps the server from judging, the live object is read and compared by the table of built-in
+//! kinds. What cannot be judged at all is counted and stops nothing: the operation finds out.
+
+use futures::stream;
+use futures::{StreamExt as _, TryStreamExt as _};
+use serde_json::Value;
+
+use common::api::installation::ObjectState;
+use common::api::names;
+use common::plan::immutable::{FixedField, Obstacle, Recreation, Unjudged, loses_claims, table};
+use common::plan::{Action, InstallationPlan, Step};
+
+use super::address::Collection;
+use super::apply::{is_silent_webhook, precise};
+use super::cluster::Cluster;
+use super::dry_run::{Planned, dry_run};
+use super::error::{EngineError, FieldCause};
+use super::meta::Partial;
+use super::request::{Call, JSON, METADATA};
+use super::served::is_definition;
+
+/// The verdict on one object; none where it is changed in place, or refused for another reason, which the operation reports.
+enum Verdict {
+    Recreate(Recreation),
+    Unjudged(Unjudged),
+}
+
+/// Adds to the plans of a command what cannot be changed in place, and what cannot be judged.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn find(
+    cluster: &Cluster,
+    plans: &mut [&mut InstallationPlan],
+) -> Result<(), EngineError> {
+    let verdicts = {
+        let planned = Planned::of(plans.iter().map(|plan| &**plan));
+        let planned = &planned;
+        let changed = plans.iter().enumerate().flat_map(|(part, plan)| {
+            let plan: &InstallationPlan = plan;
+            let steps = plan.steps.iter().filter(|step| may_recreate(plan, step));
+            steps.map(move |step| (part, plan, step))
+        });
+        let changed: Vec<(usize, &InstallationPlan, &Step)> = changed.collect();
+        let verdicts: Vec<(usize, Option<Verdict>)> = stream::iter(changed)
+            .map(async |(part, plan, step)| {
+                let verdict = judge(cluster, plan, step, planned).await?;
+                Ok::<_, EngineError>((part, verdict))
+            })
+            .buffered(cluster.concurrency())
+            .try_collect()
+            .await?;
+        verdicts
+    };
+    for (part, verdict) in verdicts {
+        let (Some(plan), Some(verdict)) = (plans.get_mut(part), verdict) else {
+            continue;
+        };
+        match verdict {
+            Verdict::Recreate(mut recreation) => {
+                for field in &mut recreation.fields {
+                    field.field = plan.mask.text(&field.field);
+                    field.rule = plan.mask.text(&field.rule);
+                }
+                plan.recreations.push(recreation);
+            }
+            Verdict::Unjudged(unjudged) => plan.unjudged.push(unjudged),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a step could change what never changes. Changed definitions are compared with the live ones anyway. An object that is
+/// restored has fields that never change only where another client created it.
+fn may_recreate(plan: &InstallationPlan, step: &Step) -> bool {
+    let key = &step.target.key;
+    if is_definition(key) {
+        return false;
+    }
+    match step.action {
+        Action::Create => false,
+        Action::Update | Action::Refresh => true,
+        Action::Restore => plan.union.objects.get(key).is_some_and(|item| {
+            item.object.digest != step.digest || item.object.state == ObjectState::Preexisting
+        }),
+    }
+}
+
+async fn judge(
+    cluster: &Cluster,
+    plan: &InstallationPlan,
+    step: &Step,
+    planned: &Planned<'_>,
+) -> Result<Option<Verdict>, EngineError> {
+    let manager = names::field_manager(&plan.installation.namespace, &plan.installation.name);
+    let error = match dry_run::<Partial>(cluster, step, &manager, METADATA).await {
+        Ok(_) => return Ok(None),
+        Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
+            return Err(error);
+        }
+        Err(error) => error,
+    };
+    let unjudged = |why: String| {
+        Some(Verdict::Unjudged(Unjudged {
+            key: step.target.key.clone(),
+            why,
+        }))
+    };
+    if let Some(why) = planned.unjudged(step, &error) {
+        return Ok(unjudged(why));
+    }
+    let fields = match error {
+        EngineError::Immutable { causes, .. } => precise::causes(cluster, step, causes)
+            .await
+            .into_iter()
+            .map(field)
+            .collect(),
+        error => match hidden_by(&error) {
+            Some(why) => match by_table(cluster, step).await? {
+                Some(fields) => fields,
+                None => return Ok(unjudged(why.to_owned())),
+            },
+            None => return Ok(None),
+        },
+    };
+    if fields.is_empty() {
+        return Ok(None);
+    }
+    let mut recreation = Recreation::new(plan, &step.target.key, fields);
+    if recreation.obstacle.is_none() && is_stateful(step) {
+        let live = live(cluster, step).await?;
+        let loses = live.is_some_and(|live| loses_claims(&live, &step.object));
+        recreation.obstacle = loses.then_some(Obstacle::Claims);
+    }
+    Ok(Some(Verdict::Recreate(recreation)))
+}
+
+fn field(cause: FieldCause) -> FixedField {
+    FixedField {
+        field: cause.field,
+        rule: cause.message,
+    }
+}
+
+/// Why the server could not judge a change that it may accept later.
+fn hidden_by(error: &EngineError) -> Option<&'static str> {
+    match error {
+        error if is_silent_webhook(error) => Some("an admission webhook does not answer"),
+        EngineError::Api { message, .. } if message.contains("does not support dry run") => {
+            Some("an admission webhook takes no dry runs")
+        }
+        EngineError::Api {
+            code: 500..=599, ..
+        } => Some("the server failed"),
+        _ => None,
+    }
+}
+
+/// The fields that never change by the table of built-in kinds; `None` where it does not have the kind, or the object cannot be
+/// read.
+async fn by_table(cluster: &Cluster, step: &Step) -> Result<Option<Vec<FixedField>>, EngineError> {
+    let live = live(cluster, step).await?;
+    Ok(live.and_then(|live| table::changed(&step.target.key, &live, &step.object)))
+}
+
+/// The whole live object; `None` where it does not exist or may not be read.
+async fn live(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
+    let key = &step.target.key;
+    let call = Call::get(&Collection::of(&step.target), &key.name, JSON);
+    match cluster.send::<Value>(call).await {
+        Ok(answer) => Ok(Some(answer.object)),
+        Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
+            Err(error)
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+fn is_stateful(step: &Step) -> bool {
+    let key = &step.target.key;
+    (key.group.as_str(), key.kind.as_str()) == ("apps", "StatefulSet")
+}
