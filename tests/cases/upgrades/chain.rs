@@ -99,9 +99,6 @@ pub struct Step {
     /// Objects that are not wanted any more and stay.
     #[serde(default)]
     pub retained: Keys,
-    /// Objects whose writes the API server refuses.
-    #[serde(default)]
-    pub refused: Keys,
     /// Objects that the cluster itself deletes once they did their work.
     #[serde(default)]
     pub vanishing: Keys,

@@ -170,6 +170,23 @@ fn fields_that_never_change() {
             pod,
             "\n-     \"Value\": \"a\",\n",
         ),
+        // From the validation of 1.36 and, for a StorageClass, of the versions before it.
+        (
+            "PersistentVolumeClaim",
+            FORBIDDEN,
+            "spec.resources.requests.storage",
+            "",
+            "field can not be less than status.capacity",
+            "",
+        ),
+        (
+            "StorageClass",
+            FORBIDDEN,
+            "parameters",
+            "",
+            "updates to parameters are forbidden.",
+            "",
+        ),
         // A rule of a CustomResourceDefinition, in its author's words.
         ("W", INVALID, "spec.a", r#""b": "#, "a is immutable", ""),
     ] {
