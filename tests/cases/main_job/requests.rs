@@ -18,6 +18,8 @@ fn set(count: usize, changed: &str) -> String {
 async fn one_changed_object_is_one_patch() -> Result<()> {
     let stage = Stage::new("requests").await?;
     let index = stage.index("index.yaml", &[("set", "1.0.0", &set(60, "before"))])?;
+    // The first command on a cluster writes the definitions as well.
+    stage.run("init").await?.done()?;
     let mark = stage.cluster.audit().mark()?;
     stage
         .run(&format!("install set --channel {index} --yes"))
