@@ -15,7 +15,7 @@ use common::manifest::key::ObjectKey;
 pub fn work(work: &Work) -> String {
     match work {
         Work::Fetch { addon, source } => format!("{addon}  fetching {source}"),
-        Work::Dependencies { addon } => format!("{addon}  helm fetches what the chart depends on"),
+        Work::Dependencies { addon } => format!("{addon}  fetching what the chart depends on"),
         Work::Render { addon } => format!("{addon}  helm renders the chart"),
         Work::Types { addon, missing } => format!("{addon}  waiting for {}", named(missing)),
     }

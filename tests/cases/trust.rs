@@ -1,6 +1,7 @@
 //! No one loses data, leaks a Secret or gains rights through this tool. Each test says what it did on the real API server.
 
 mod claims;
+mod dependencies;
 mod discovery;
 mod drift;
 mod hashes;

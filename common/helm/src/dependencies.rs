@@ -1,126 +1,100 @@
-//! Charts that a chart is made of: helm fetches what its lock file names, once; then it is in the cache.
+//! Charts that a chart is made of: folders of its own, which helm packs. What lies in repositories was fetched before, as every source is
+//! ([`addons_sources::dependency`]); helm asks no server.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use common::api::names::{CLIENT, hex_prefix};
-use common::render::chart::{Chart, Origin};
-use common::render::package::{File, MAX_BYTES, MAX_FILES, Package, PackageError};
-use serde_json::json;
+use addons_versions::constraint::{Constraint, version};
+use common::render::chart::{Chart, ChartError, Dependency, Origin};
+use common::render::package::{File, MAX_BYTES, Package, PackageError};
 
-use addons_sources::cache::{Cache, Note};
-
-use super::process::{Call, run};
-use super::workspace::{Workspace, read, wrong};
+use super::process::{Call, flag, run};
+use super::workspace::{Workspace, read};
 use super::{Helm, HelmError};
 
-const BOUND: Duration = Duration::from_secs(120);
+const BOUND: Duration = Duration::from_secs(60);
 const OUTPUT: usize = 1 << 20;
-/// Kind of the notes in the cache: the digest of a chart, and that of the chart with its dependencies.
-const NOTES: &str = "helm-dependencies";
 
 /// The chart with everything that it is made of. Archives have it: whoever packs them sees to that.
 ///
 /// # Errors
-/// No chart; a dependency that cannot be resolved, or has to be fetched where that is forbidden; helm's own.
+/// No chart; a dependency that is not there, or has another version than the chart wants; helm's own.
 pub async fn complete<'a>(
     helm: &Helm,
     package: &'a Package,
-    cache: &Cache,
-    offline: bool,
 ) -> Result<Cow<'a, Package>, HelmError> {
     if package.as_file().is_some() {
         return Ok(Cow::Borrowed(package));
     }
     let chart = Chart::read(package).map_err(HelmError::Chart)?;
     let missing = chart.missing(package).map_err(HelmError::Chart)?;
-    if missing.is_empty() {
+    let mut files = Vec::new();
+    for (dependency, origin) in missing {
+        let Origin::Folder(folder) = origin else {
+            return Err(HelmError::NotFetched {
+                name: dependency.name.clone(),
+            });
+        };
+        let file = packed(helm, package, dependency, &folder).await?;
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    if files.is_empty() {
         return Ok(Cow::Borrowed(package));
     }
-    // The files decide it all: folders are among them, and what is fetched is named by the lock file.
-    let digest = package.digest();
-    if let Some(complete) = cached(cache, &digest) {
-        return Ok(Cow::Owned(complete));
-    }
-    let remote = missing
-        .iter()
-        .filter(|(_, origin)| matches!(origin, Origin::Remote(_)));
-    let remote: Vec<&str> = remote
-        .map(|(dependency, _)| dependency.name.as_str())
-        .collect();
-    if offline && !remote.is_empty() {
-        let names = remote.join(", ");
-        return Err(HelmError::Offline { names });
-    }
-    let complete = build(helm, &chart, package).await?;
-    let note = Note {
-        digest: cache.put(&complete.to_bytes()),
-        ..Note::default()
-    };
-    cache.set_note(NOTES, &digest, &note);
+    files.extend(package.files().iter().cloned());
+    let complete = Package::folder(files).map_err(HelmError::Package)?;
     Ok(Cow::Owned(complete))
 }
 
-fn cached(cache: &Cache, digest: &str) -> Option<Package> {
-    let note = cache.note(NOTES, digest)?;
-    Package::from_bytes(&cache.get(&note.digest)?).ok()
-}
-
-async fn build(helm: &Helm, chart: &Chart, package: &Package) -> Result<Package, HelmError> {
+/// A folder of the chart as the archive that helm makes of it.
+async fn packed(
+    helm: &Helm,
+    package: &Package,
+    dependency: &Dependency,
+    folder: &str,
+) -> Result<File, HelmError> {
+    let inside = package.files().iter().filter_map(|file| {
+        let path = file.path.strip_prefix(folder)?.strip_prefix('/')?;
+        let (path, bytes) = (path.to_owned(), file.bytes.clone());
+        Some(File { path, bytes })
+    });
+    let inside = Package::folder(inside.collect()).map_err(HelmError::Package)?;
+    let chart = Chart::read_any(&inside).map_err(HelmError::Chart)?;
+    check(dependency, &chart, folder)?;
     let workspace = Workspace::new()?;
-    let folder = workspace.chart(package)?;
-    // Every repository that the lock file names, for helm builds only from those it knows.
-    let urls = chart.dependencies.iter();
-    let urls = urls.map(|dependency| dependency.repository.as_str());
-    let repositories: Vec<_> = urls
-        .filter(|url| url.starts_with("http://") || url.starts_with("https://"))
-        .map(|url| json!({"name": repository_name(url), "url": url}))
-        .collect();
-    let known = json!({"apiVersion": "v1", "repositories": repositories}).to_string();
-    let path = Path::new("config").join("repositories.yaml");
-    workspace.write(&path, known.as_bytes())?;
-    let args: [OsString; 3] = ["dependency".into(), "build".into(), folder.clone().into()];
-    let call = Call::new("dependency build", BOUND, OUTPUT).args(args);
+    let at = workspace.chart(&inside)?;
+    let made = workspace.path().join("data");
+    let args: [OsString; 3] = ["package".into(), at.into(), flag("destination", &made)];
+    let call = Call::new("package", BOUND, OUTPUT).args(args);
     run(&helm.program, &workspace, call).await?;
-    let mut files = package.files().to_vec();
-    let charts = folder.join("charts");
-    let listed = std::fs::read_dir(&charts).map_err(|source| wrong(&charts, source))?;
-    let mut room = MAX_BYTES;
-    for entry in listed.take(MAX_FILES) {
-        let entry = entry.map_err(|source| wrong(&charts, source))?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let path = format!("charts/{name}");
-        let is_new = name.ends_with(".tgz") && package.get(&path).is_none();
-        if is_new {
-            let bytes = read(&entry.path(), room)?;
-            let bytes = bytes.ok_or(HelmError::Package(PackageError::TooLarge))?;
-            room = room.saturating_sub(bytes.len());
-            files.push(File { path, bytes });
-        }
-    }
-    Package::folder(files).map_err(HelmError::Package)
+    let name = format!("{}-{}.tgz", chart.name, chart.version);
+    let bytes = read(&made.join(Path::new(&name)), MAX_BYTES)?;
+    Ok(File {
+        path: format!("charts/{name}"),
+        bytes: bytes.ok_or(HelmError::Package(PackageError::TooLarge))?,
+    })
 }
 
-/// The name of a repository for helm: one URL is one name.
-fn repository_name(url: &str) -> String {
-    let digest = hex_prefix(url.trim_end_matches('/').as_bytes(), 16);
-    format!("{CLIENT}-{digest}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_url_is_one_name() {
-        let name = repository_name("https://a.example/charts");
-        assert_eq!(name, repository_name("https://a.example/charts/"));
-        assert_ne!(name, repository_name("https://b.example/charts"));
-        assert!(
-            name.starts_with("kubectl-addons-") && name.len() == 31,
-            "{name}"
-        );
+/// Helm leaves out a chart of another name or version without a word.
+fn check(dependency: &Dependency, chart: &Chart, folder: &str) -> Result<(), HelmError> {
+    let range = dependency.version.trim();
+    let is_in_range = || {
+        let range = Constraint::parse(range).ok();
+        let version = version(&chart.version).ok();
+        range
+            .zip(version)
+            .is_some_and(|(range, version)| range.matches(&version))
+    };
+    if chart.name == dependency.name && (range.is_empty() || is_in_range()) {
+        return Ok(());
     }
+    Err(HelmError::Chart(ChartError::Dependency {
+        name: dependency.name.clone(),
+        problem: format!("{folder} has {} {}", chart.name, chart.version),
+        way_out: "write the version that the folder has into Chart.yaml",
+    }))
 }

@@ -86,13 +86,11 @@ pub enum HelmError {
     /// A chart with its dependencies does not make a package.
     #[error("chart with its dependencies: {0}")]
     Package(PackageError),
-    /// Dependencies have to be fetched, which was forbidden.
-    #[error(
-        "the dependencies of the chart ({names}) are neither in charts/ nor in the cache, and no server may be asked"
-    )]
-    Offline {
-        /// Their names.
-        names: String,
+    /// Whoever gave the chart did not fetch what its lock file names.
+    #[error("dependency {name} of the chart was not fetched")]
+    NotFetched {
+        /// Its name.
+        name: String,
     },
 }
 

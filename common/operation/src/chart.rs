@@ -40,19 +40,11 @@ pub(crate) async fn complete(
     inputs: &Inputs,
     package: Package,
 ) -> Result<CompleteChart, OperationError> {
-    let addon = &resolved.entry.addon;
     let set = resolved.entry.version.template.helm.as_ref();
     let set = set.and_then(|helm| helm.release_name.as_deref());
     let release = release_name(set, &resolved.name.name)?;
     let helm = ctx.helm().await?;
-    let access = ctx.access();
-    let work = Work::Dependencies {
-        addon: addon.clone(),
-    };
-    ctx.emit(Event::Began(work.clone()));
-    let package = dependencies::complete(helm, &package, access.cache, access.offline).await;
-    ctx.emit(Event::Ended(work));
-    let package = package?.into_owned();
+    let package = dependencies::complete(helm, &package).await?.into_owned();
     let chart = addons_helm::chart(&package)?;
     let layers = inputs.with_package(Values::new("values.yaml of the chart", chart.values));
     let mut values = layers.merged();

@@ -5,6 +5,7 @@ use addons_engine::template_facts::OverlayError;
 use addons_helm::{BinaryError, HelmError};
 use addons_sources::SourceError;
 use addons_sources::credentials::CredentialsError;
+use addons_sources::dependency::DependencyError;
 use addons_sources::location::CatalogueError;
 use addons_sources::url::UrlError;
 use addons_versions::VersionError;
@@ -254,12 +255,26 @@ pub enum OperationError {
     /// Content with another hash than its entry says, or a hash that verifies nothing.
     #[error(transparent)]
     Hash(#[from] HashError),
+    /// A hash of a chart's folder that leaves out what its lock file names.
+    #[error(
+        "manifestHash covers the folder of the chart, but not the charts that its lock file names ({charts}): use {whole}, \
+         which covers both, or commit charts/"
+    )]
+    PartialHash {
+        /// Their names and versions.
+        charts: String,
+        /// The sha256 of everything.
+        whole: String,
+    },
     /// A version.
     #[error(transparent)]
     Version(#[from] VersionError),
     /// A source.
     #[error(transparent)]
     Source(Box<SourceError>),
+    /// A chart that a chart is made of.
+    #[error(transparent)]
+    Dependency(#[from] DependencyError),
     /// A location.
     #[error(transparent)]
     Url(#[from] UrlError),

@@ -41,7 +41,7 @@ pub enum Work {
         /// Kind and location of the source, without credentials.
         source: String,
     },
-    /// Helm fetches what a chart depends on.
+    /// What a chart depends on is fetched.
     Dependencies {
         /// The add-on.
         addon: String,

@@ -6,13 +6,16 @@ use common::catalogue::due::Due;
 use common::catalogue::select::Rules;
 use common::manifest::digest::{self, HashError};
 use common::plan::choices::Choices;
+use common::render::chart::lock::Pinned;
 use common::render::package::Package;
 use futures::StreamExt as _;
 use futures::stream;
 
+use addons_sources::dependency::Parent;
 use addons_sources::{Access, Reach};
 
 use crate::context::Context;
+use crate::dependencies;
 use crate::error::{OperationError, within};
 use crate::event::{Event, Finding, Work};
 use crate::inputs::Inputs;
@@ -144,9 +147,26 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
     ctx.emit(Event::Began(work.clone()));
     let fetched = addons_sources::package(&source, base, &entry.place, &access).await;
     ctx.emit(Event::Ended(work));
-    let fetched = within(fetched, name)?;
-    let place = || format!("{}: {}", name(), fetched.location);
-    let (manifest_hash, warning) = within(hash(resolved, &fetched.package), place)?;
+    let mut fetched = within(fetched, name)?;
+    let registry = within(resolved.registry(), name)?;
+    let parent = Parent {
+        source: &source,
+        base,
+        registry: registry.as_ref(),
+        access,
+    };
+    let location = fetched.location.clone();
+    let place = || format!("{}: {location}", name());
+    let made_of = dependencies::fetch(ctx, resolved, &fetched.package, &parent).await;
+    let verified = match within(made_of, place)? {
+        Some((complete, pinned)) => {
+            let verified = hash_with(resolved, &fetched.package, &complete, &pinned);
+            fetched.package = complete;
+            verified
+        }
+        None => hash(resolved, &fetched.package).map_err(OperationError::from),
+    };
+    let (manifest_hash, warning) = within(verified, place)?;
     warnings.extend(warning);
     Ok(Verified {
         fetched,
@@ -209,6 +229,28 @@ fn hash(resolved: &Resolved, package: &Package) -> Result<(String, Option<String
         }
         Err(error) => Err(error),
     }
+}
+
+/// As [`hash`] for a chart with what it is made of. A hash of its own folder alone says nothing of that.
+fn hash_with(
+    resolved: &Resolved,
+    folder: &Package,
+    complete: &Package,
+    pinned: &[Pinned],
+) -> Result<(String, Option<String>), OperationError> {
+    let error = match hash(resolved, complete) {
+        Ok(verified) => return Ok(verified),
+        Err(error) => error,
+    };
+    if hash(resolved, folder).is_err() {
+        return Err(error.into());
+    }
+    let charts = pinned.iter();
+    let charts = charts.map(|chart| format!("{} {}", chart.name, chart.version));
+    Err(OperationError::PartialHash {
+        charts: charts.collect::<Vec<_>>().join(", "),
+        whole: complete.digest(),
+    })
 }
 
 /// Of a file its bytes, of a folder its listing.

@@ -20,6 +20,7 @@ pub mod chart;
 pub mod choose;
 pub mod context;
 pub mod definitions;
+mod dependencies;
 pub mod elapsed;
 pub mod error;
 pub mod event;

@@ -182,7 +182,7 @@ impl<'a> Repository<'a> {
             url: location.clone(),
             problem,
         })?;
-        Chart::read(&files).map_err(|problem| ChartError::Content {
+        Chart::read_any(&files).map_err(|problem| ChartError::Content {
             url: location.clone(),
             problem,
         })?;

@@ -7,6 +7,7 @@ pub mod archive;
 pub mod cache;
 pub mod chart;
 pub mod credentials;
+pub mod dependency;
 pub mod folder;
 pub mod git;
 mod host;

@@ -1,6 +1,7 @@
 //! The metadata of a chart, read before helm runs: a folder without a chart, a library, a dependency that cannot be
 //! resolved are reported here, with the name of the file.
 
+pub mod lock;
 pub mod release_name;
 
 use serde_json::{Map, Value};
@@ -25,12 +26,12 @@ pub struct Chart {
     pub version: String,
     /// The charts that it depends on, in the order of the file.
     pub dependencies: Vec<Dependency>,
-    /// Whether a lock file pins the versions of the dependencies.
-    pub is_locked: bool,
     /// `values.yaml`: the package's layer of values (semantics 9).
     pub values: Value,
     /// Whether its schema refuses `templateData` among the values (semantics 10): then it is left out.
     pub is_closed: bool,
+    /// Whether only other charts can use it.
+    pub is_library: bool,
 }
 
 /// A chart that another one depends on.
@@ -38,6 +39,8 @@ pub struct Chart {
 pub struct Dependency {
     /// `name`.
     pub name: String,
+    /// `version`: often a range.
+    pub version: String,
     /// `repository`; empty where it has to be in `charts/`.
     pub repository: String,
 }
@@ -87,6 +90,16 @@ pub enum ChartError {
         /// Its name.
         name: String,
     },
+    /// A lock file that does not say what the chart is made of.
+    #[error(
+        "{file} {problem}: run helm dependency update in the chart and commit {file}, or charts/"
+    )]
+    Lock {
+        /// Its path.
+        file: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
     /// A dependency that cannot be resolved.
     #[error("dependency {name} is not in charts/, and {problem}: {way_out}")]
     Dependency {
@@ -113,11 +126,23 @@ fn hint(elsewhere: &[String]) -> String {
 }
 
 impl Chart {
-    /// Reads the chart at the root of a folder.
+    /// Reads the chart at the root of a folder, which can be installed.
     ///
     /// # Errors
     /// [`ChartError`].
     pub fn read(package: &Package) -> Result<Self, ChartError> {
+        let chart = Self::read_any(package)?;
+        if chart.is_library {
+            return Err(ChartError::Library { name: chart.name });
+        }
+        Ok(chart)
+    }
+
+    /// Reads the chart at the root of a folder, which may be a library.
+    ///
+    /// # Errors
+    /// [`ChartError`].
+    pub fn read_any(package: &Package) -> Result<Self, ChartError> {
         let Some(about) = map(package, CHART)? else {
             let elsewhere = package.files().iter();
             let elsewhere = elsewhere.filter_map(|file| file.path.strip_suffix("/Chart.yaml"));
@@ -144,9 +169,6 @@ impl Chart {
             ));
         }
         let version = field("version")?;
-        if about.get("type").and_then(Value::as_str) == Some("library") {
-            return Err(ChartError::Library { name });
-        }
         let requirements = map(package, REQUIREMENTS)?.unwrap_or_default();
         let mut all = dependencies(CHART, &about)?;
         all.extend(dependencies(REQUIREMENTS, &requirements)?);
@@ -154,9 +176,9 @@ impl Chart {
             name,
             version,
             dependencies: all,
-            is_locked: LOCKS.iter().any(|lock| package.get(lock).is_some()),
             values: Value::Object(map(package, VALUES)?.unwrap_or_default()),
             is_closed: is_closed(package),
+            is_library: about.get("type").and_then(Value::as_str) == Some("library"),
         })
     }
 
@@ -199,7 +221,7 @@ impl Chart {
                     let problem = "its repository holds a user name or password".to_owned();
                     return Err(wrong(problem, VENDOR));
                 }
-                if !self.is_locked {
+                if LOCKS.iter().all(|lock| package.get(lock).is_none()) {
                     let problem = "there is no Chart.lock that says which version it has";
                     let way_out =
                         "run helm dependency update there and commit Chart.lock, or charts/";
@@ -306,6 +328,7 @@ fn dependencies(
             name.ok_or_else(|| content(file, format!("dependencies[{index}].name is missing")))?;
         Ok(Dependency {
             name: name.to_owned(),
+            version: text("version").unwrap_or_default().to_owned(),
             repository: text("repository").unwrap_or_default().to_owned(),
         })
     });

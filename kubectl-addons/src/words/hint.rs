@@ -13,6 +13,7 @@ use addons_operation::required_types::NotServed;
 use addons_operation::requirements::Dependents;
 use addons_operation::values_from::ValuesFromError;
 use addons_operation::verdict::Refused;
+use addons_sources::dependency::DependencyError;
 use common::api::names::{CLUSTER_LOCAL, InstallationName, LABEL_CLUSTER};
 use common::plan::file::FileError;
 use common::values::ValuesError;
@@ -30,7 +31,6 @@ pub fn lines(error: &anyhow::Error) -> Vec<String> {
             .or_else(|| cause.downcast_ref().map(source::of_catalogue))
             .or_else(|| cause.downcast_ref().map(source::of_url))
             .or_else(|| cause.downcast_ref().map(source::of_binary))
-            .or_else(|| cause.downcast_ref().map(source::of_helm))
     });
     lines.unwrap_or_default()
 }
@@ -89,10 +89,12 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::Choose(error) => of_choice(error),
         OperationError::Engine(error) => of_engine(error),
         OperationError::Source(error) => source::of_source(error),
+        OperationError::Dependency(DependencyError::Source { source, .. }) => {
+            source::of_source(source)
+        }
         OperationError::Index(error) => source::of_catalogue(error),
         OperationError::Url(error) => source::of_url(error),
         OperationError::Credentials(error) => source::of_credentials(error),
-        OperationError::Helm(error) => source::of_helm(error),
         OperationError::HelmBinary(error) => source::of_binary(error),
         OperationError::Plan(error) => plan::of_plan(error),
         OperationError::Breakage(error) => plan::of_breakage(error),

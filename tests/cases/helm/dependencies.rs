@@ -2,11 +2,15 @@
 
 use addons_helm::dependencies::complete;
 use addons_sources::cache::Cache;
+use addons_sources::dependency::Parent;
+use addons_sources::{Access, Reach};
 use addons_tests::guard::Folder;
 use addons_tests::servers::charts::shelf::{self, Shelf};
 use addons_tests::servers::charts::{Charts, Options};
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
+use common::api::catalogue::Source;
+use common::render::chart::Chart;
 use common::render::package::{File, Package};
 use serde_json::json;
 
@@ -18,7 +22,6 @@ const PART: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Releas
 async fn a_folder_of_the_package() -> Result<()> {
     let mut tally = Tally::new("helm::dependencies");
     let rig = Rig::new().await?;
-    let cache = Cache::default();
     let about = "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies:\n- {name: part, version: 0.1.0, repository: 'file://parts/part'}\n";
     let part = (
         "parts/part/Chart.yaml",
@@ -33,8 +36,7 @@ async fn a_folder_of_the_package() -> Result<()> {
         ("values.yaml", "size: 5\npart: {size: 7}\n"),
     ];
     let package = folder("web", &files);
-    // Offline: there is nothing to fetch.
-    let complete = complete(&rig.helm, &package, &cache, true).await?;
+    let complete = complete(&rig.helm, &package).await?;
     let values = json!({"size": 5, "part": {"size": 9}});
     let text = rig
         .template(&complete, |request| request.values = &values)
@@ -56,16 +58,10 @@ async fn a_repository_is_asked_once() -> Result<()> {
     let mut tally = Tally::new("helm::locked");
     let rig = Rig::new().await?;
     let shelf = Shelf::new()?;
-    shelf.chart(
-        "part",
-        "0.1.0",
-        &[("templates/a.yaml", PART), ("values.yaml", "size: 1\n")],
-    )?;
-    shelf.chart(
-        "part",
-        "0.2.0",
-        &[("templates/a.yaml", PART), ("values.yaml", "size: 2\n")],
-    )?;
+    for (version, size) in [("0.1.0", "size: 1\n"), ("0.2.0", "size: 2\n")] {
+        let files = [("templates/a.yaml", PART), ("values.yaml", size)];
+        shelf.chart("part", version, &files)?;
+    }
     shelf.index(None)?;
     let charts = Charts::serve(shelf.path(), &Options::default())?;
     let about = format!(
@@ -75,11 +71,8 @@ async fn a_repository_is_asked_once() -> Result<()> {
     let unlocked = folder("web", &[("Chart.yaml", &about)]);
     let home = Folder::new("kubectl-addons-cache-")?;
     let cache = Cache::new(Some(home.path().to_owned()));
-    let error = complete(&rig.helm, &unlocked, &cache, false).await;
-    let error = error
-        .err()
-        .map(|error| error.to_string())
-        .unwrap_or_default();
+    let error = Chart::read(&unlocked)?.pinned(&unlocked).err();
+    let error = error.map(|error| error.to_string()).unwrap_or_default();
     ensure!(
         error.contains("there is no Chart.lock") && error.contains("helm dependency update"),
         "{error}"
@@ -88,22 +81,16 @@ async fn a_repository_is_asked_once() -> Result<()> {
     tally.ran();
     let locked = lock(&rig, &about)?;
     let _ = charts.seen();
-    let error = complete(&rig.helm, &locked, &cache, true).await;
-    let error = error
-        .err()
-        .map(|error| error.to_string())
-        .unwrap_or_default();
-    ensure!(
-        error.contains("(part)") && error.contains("no server may be asked"),
-        "{error}"
-    );
+    let error = fetched(&locked, &cache, true).await.err();
+    let error = error.map(|error| format!("{error:#}")).unwrap_or_default();
+    ensure!(error.contains("part 0.2.0"), "{error}");
     ensure!(charts.seen().is_empty());
     tally.ran();
     // A newer one comes out; the lock file says which one it is.
     shelf.chart("part", "0.3.0", &[])?;
     shelf.index(None)?;
     for (offline, asked) in [(false, true), (false, false), (true, false)] {
-        let complete = complete(&rig.helm, &locked, &cache, offline).await?;
+        let complete = fetched(&locked, &cache, offline).await?;
         ensure!(complete.get("charts/part-0.2.0.tgz").is_some());
         let text = rig.template(&complete, |_| ()).await?;
         ensure!(text.contains("size: \"2\""), "{text}");
@@ -111,6 +98,27 @@ async fn a_repository_is_asked_once() -> Result<()> {
         tally.ran();
     }
     Ok(())
+}
+
+/// The chart with what its lock file names.
+async fn fetched(package: &Package, cache: &Cache, offline: bool) -> Result<Package> {
+    let access = Access {
+        cache,
+        offline,
+        reach: Reach::Cluster,
+        credentials: None,
+    };
+    let parent = Parent {
+        source: &Source::default(),
+        base: "",
+        registry: None,
+        access,
+    };
+    let mut files = package.files().to_vec();
+    for wanted in Chart::read(package)?.pinned(package)? {
+        files.push(parent.fetch(&wanted).await?);
+    }
+    Ok(Package::folder(files)?)
 }
 
 /// What `helm dependency update` writes down for its author.

@@ -30,7 +30,6 @@ fn a_chart_is_read() {
         ("web", "1.10")
     );
     assert_eq!(chart.values, json!({"replicas": 2, "ratio": 1.5}));
-    assert!(chart.is_locked);
     let missing = chart.missing(&package).unwrap();
     let remote = Origin::Remote("https://a.example".to_owned());
     assert_eq!(missing, [(&chart.dependencies[0], remote)]);

@@ -1,6 +1,6 @@
 //! The way out where a source cannot be read, or helm cannot be run.
 
-use addons_helm::{BinaryError, HelmError};
+use addons_helm::BinaryError;
 use addons_sources::SourceError;
 use addons_sources::chart::ChartError;
 use addons_sources::credentials::CredentialsError;
@@ -70,13 +70,6 @@ pub(super) fn of_credentials(error: &CredentialsError) -> Vec<String> {
                 "accept: kubectl annotate secret {secret_name} -n {namespace} --overwrite {ANNOTATION_ALLOWED_HOSTS}={host}"
             ),
         ],
-        _ => Vec::new(),
-    }
-}
-
-pub(super) fn of_helm(error: &HelmError) -> Vec<String> {
-    match error {
-        HelmError::Offline { .. } => fix("run this once without --offline, or commit charts/"),
         _ => Vec::new(),
     }
 }

@@ -1,0 +1,57 @@
+//! What the chart of a folder is made of beside it: fetched with it, so that one hash covers both.
+
+use addons_sources::dependency::Parent;
+use common::api::catalogue::Method;
+use common::render::chart::Chart;
+use common::render::chart::lock::Pinned;
+use common::render::package::Package;
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::event::{Event, Work};
+use crate::resolved::Resolved;
+
+/// The package with the charts that its lock file names, and which ones these are. A package that is not the folder of a chart
+/// stays as it is: what is wrong with it is found where it is rendered.
+///
+/// # Errors
+/// A lock file that does not fit the chart; a chart that cannot be fetched.
+pub(crate) async fn fetch(
+    ctx: &Context,
+    resolved: &Resolved,
+    package: &Package,
+    parent: &Parent<'_>,
+) -> Result<Option<(Package, Vec<Pinned>)>, OperationError> {
+    let is_chart = resolved.entry.version.template.method == Method::Helm;
+    if !is_chart || package.as_file().is_some() {
+        return Ok(None);
+    }
+    let Ok(chart) = Chart::read(package) else {
+        return Ok(None);
+    };
+    let pinned = chart
+        .pinned(package)
+        .map_err(addons_helm::HelmError::Chart)?;
+    if pinned.is_empty() {
+        return Ok(None);
+    }
+    let work = Work::Dependencies {
+        addon: resolved.entry.addon.clone(),
+    };
+    ctx.emit(Event::Began(work.clone()));
+    let complete = complete(package, &pinned, parent).await;
+    ctx.emit(Event::Ended(work));
+    Ok(Some((complete?, pinned)))
+}
+
+async fn complete(
+    package: &Package,
+    pinned: &[Pinned],
+    parent: &Parent<'_>,
+) -> Result<Package, OperationError> {
+    let mut files = package.files().to_vec();
+    for wanted in pinned {
+        files.push(parent.fetch(wanted).await?);
+    }
+    Ok(Package::folder(files).map_err(addons_helm::HelmError::Package)?)
+}

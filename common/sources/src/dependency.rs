@@ -1,0 +1,220 @@
+//! Charts that a chart is made of: fetched from where its lock file says, and with no more rights than the chart itself.
+
+use common::api::catalogue::{HelmSource, Source, SourceKind};
+use common::catalogue::channel::resolve_manifest;
+use common::render::chart::Chart;
+use common::render::chart::lock::Pinned;
+use common::render::package::File;
+use common::render::registry::Registry;
+use url::Url;
+
+use crate::archive::{self, ArchiveError};
+use crate::credentials::{Credentials, Proof};
+use crate::{Access, SourceError, host};
+
+/// Why a dependency cannot be fetched.
+#[derive(Debug, thiserror::Error)]
+pub enum DependencyError {
+    /// Its repository or registry.
+    #[error("dependency {name} {version} of the chart")]
+    Source {
+        /// Its name.
+        name: String,
+        /// Its version.
+        version: String,
+        /// Why.
+        #[source]
+        source: Box<SourceError>,
+    },
+    /// It is not an archive.
+    #[error("dependency {name} {version} of the chart")]
+    Archive {
+        /// Its name.
+        name: String,
+        /// Its version.
+        version: String,
+        /// Why.
+        #[source]
+        source: ArchiveError,
+    },
+    /// Another chart.
+    #[error("{location}: it is not the chart {wanted} that Chart.lock names, but {found}")]
+    Other {
+        /// Where it was fetched.
+        location: String,
+        /// `NAME VERSION`.
+        wanted: String,
+        /// What it is.
+        found: String,
+    },
+}
+
+/// The source of a chart, which its dependencies have no more rights than.
+#[derive(Clone, Copy, Debug)]
+pub struct Parent<'a> {
+    /// The source.
+    pub source: &'a Source,
+    /// What relative locations are resolved against.
+    pub base: &'a str,
+    /// The private registry that stands in for all others.
+    pub registry: Option<&'a Registry>,
+    /// What the source was read with.
+    pub access: Access<'a>,
+}
+
+impl Parent<'_> {
+    /// Fetches a dependency as the file in `charts/` that helm expects.
+    ///
+    /// # Errors
+    /// [`DependencyError`].
+    pub async fn fetch(&self, wanted: &Pinned) -> Result<File, DependencyError> {
+        let Pinned { name, version, .. } = wanted;
+        let failed = |source: SourceError| DependencyError::Source {
+            name: name.clone(),
+            version: version.clone(),
+            source: Box::new(source),
+        };
+        let mut source = Source {
+            helm: Some(HelmSource {
+                url: wanted.repository.clone(),
+                chart: name.clone(),
+                version: Some(version.clone()),
+                ..HelmSource::default()
+            }),
+            ..Source::default()
+        };
+        if let Some(registry) = self.registry {
+            // Only images have names that cannot be read.
+            source = registry
+                .rewrite_source(&source)
+                .map_or(source, |it| it.source);
+        }
+        let mut is_own = false;
+        if let Some(chart) = &mut source.helm {
+            let own = self.own_host();
+            is_own = own.is_some() && own == host_of(&chart.url);
+            chart.plain_http = is_own && self.is_plain();
+        }
+        let is_oci = wanted.repository.starts_with("oci://");
+        let credentials = self.access.credentials;
+        let access = Access {
+            credentials: credentials.filter(|secret| is_own && fits(secret, is_oci)),
+            ..self.access
+        };
+        let fetched = Box::pin(crate::package(&source, "", name, &access)).await;
+        let fetched = fetched.map_err(failed)?;
+        let files = fetched.package.into_files().into_iter();
+        let bytes = files.map(|file| file.bytes).next().unwrap_or_default();
+        check(wanted, &bytes, &fetched.location)?;
+        let path = wanted.path();
+        Ok(File { path, bytes })
+    }
+
+    /// The host that the credentials of the source are for.
+    fn own_host(&self) -> Option<String> {
+        match self.source.kind().ok()? {
+            SourceKind::Git(git) => host_of(&git.remote),
+            SourceKind::Docker(docker) => host_of(&format!("oci://{}", docker.image)),
+            SourceKind::Helm(helm) => host_of(&helm.url),
+            SourceKind::Url(url) => host_of(&resolve_manifest(self.base, &url.manifest).ok()?),
+            SourceKind::Inline(_) => None,
+        }
+    }
+
+    /// Whether the source is in a registry without TLS.
+    fn is_plain(&self) -> bool {
+        match self.source.kind() {
+            Ok(SourceKind::Docker(docker)) => docker.plain_http,
+            Ok(SourceKind::Helm(helm)) => helm.plain_http,
+            _ => false,
+        }
+    }
+}
+
+/// `HOST:PORT` of a URL.
+fn host_of(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    let host = host::of(&url).to_ascii_lowercase();
+    (!host.is_empty()).then_some(host)
+}
+
+/// Whether a Secret is of a type that is sent to such a server.
+fn fits(secret: &Credentials, is_oci: bool) -> bool {
+    match secret.proof {
+        Proof::Basic { .. } => true,
+        Proof::Docker { .. } => is_oci,
+        Proof::Ssh { .. } | Proof::ObjectStore { .. } => false,
+    }
+}
+
+/// A repository may say anything about what it serves.
+fn check(wanted: &Pinned, bytes: &[u8], location: &str) -> Result<(), DependencyError> {
+    let Pinned { name, version, .. } = wanted;
+    let unread = |source| DependencyError::Archive {
+        name: name.clone(),
+        version: version.clone(),
+        source,
+    };
+    let files = archive::unpack(bytes).map_err(unread)?;
+    let found = match Chart::read_any(&files) {
+        Ok(chart) if (&chart.name, &chart.version) == (name, version) => return Ok(()),
+        Ok(chart) => format!("{} {}", chart.name, chart.version),
+        Err(error) => format!("something without a chart: {error}"),
+    };
+    Err(DependencyError::Other {
+        location: location.to_owned(),
+        wanted: format!("{name} {version}"),
+        found,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::catalogue::{DockerSource, GitSource};
+
+    use super::*;
+    use crate::Reach;
+    use crate::cache::Cache;
+
+    #[test]
+    fn the_host_of_a_source() {
+        let cache = Cache::default();
+        let access = Access {
+            cache: &cache,
+            offline: true,
+            reach: Reach::Cluster,
+            credentials: None,
+        };
+        let git = |remote: &str| Source {
+            git: Some(GitSource {
+                remote: remote.to_owned(),
+                ..GitSource::default()
+            }),
+            ..Source::default()
+        };
+        let image = Source {
+            docker: Some(DockerSource {
+                image: "r.example:5000/charts:1".to_owned(),
+                ..DockerSource::default()
+            }),
+            ..Source::default()
+        };
+        for (source, expected) in [
+            (git("https://G.example/x.git"), Some("g.example")),
+            (git("git@g.example:x.git"), None),
+            (image, Some("r.example:5000")),
+        ] {
+            let parent = Parent {
+                source: &source,
+                base: "",
+                registry: None,
+                access,
+            };
+            assert_eq!(parent.own_host().as_deref(), expected);
+        }
+        assert_eq!(
+            host_of("oci://r.example:5000/x").as_deref(),
+            Some("r.example:5000")
+        );
+    }
+}
