@@ -13,4 +13,5 @@ mod orphans;
 mod releases;
 mod rights;
 mod secrets;
+mod slowness;
 mod values;

@@ -214,32 +214,37 @@ impl Cluster {
     }
 }
 
-/// The local clock, corrected where it differs from the server's by more than [`Clock::TOLERANCE_SECONDS`].
+/// The local clock, corrected where it differs from the server's by more than [`Clock::TOLERANCE`].
 #[derive(Debug, Default)]
 pub(super) struct Clock {
-    skew_seconds: AtomicI64,
+    skew: AtomicI64,
 }
 
 impl Clock {
-    /// The Date header has whole seconds and is older on arrival; within this tolerance the local clock is more exact.
-    const TOLERANCE_SECONDS: i64 = 2;
+    /// Milliseconds: within this difference the local clock is as exact as what the server says.
+    const TOLERANCE: i64 = 1000;
+    /// The Date header has whole seconds: the middle of that second is at most this far from the server's time.
+    const HALF_A_SECOND: i64 = 500;
+    /// How far [`Cluster::now`] can be from the server's time.
+    pub(super) const ERROR: u64 = (Self::TOLERANCE + Self::HALF_A_SECOND).unsigned_abs();
 
     /// Learns the server's time from a response.
     pub(super) fn observe(&self, headers: &HeaderMap) {
         if let Some(server) = server_time(headers) {
-            let skew = server.as_second() - Timestamp::now().as_second();
-            let skew = if skew.abs() > Self::TOLERANCE_SECONDS {
+            let server = server.as_millisecond() + Self::HALF_A_SECOND;
+            let skew = server - Timestamp::now().as_millisecond();
+            let skew = if skew.abs() > Self::TOLERANCE {
                 skew
             } else {
                 0
             };
-            self.skew_seconds.store(skew, Ordering::Relaxed);
+            self.skew.store(skew, Ordering::Relaxed);
         }
     }
 
     fn now(&self) -> Timestamp {
         let now = Timestamp::now();
-        let skew = SignedDuration::from_secs(self.skew_seconds.load(Ordering::Relaxed));
+        let skew = SignedDuration::from_millis(self.skew.load(Ordering::Relaxed));
         now.checked_add(skew).unwrap_or(now)
     }
 }

@@ -5,7 +5,7 @@
 //! | [`cluster`], `discovery` | one connection; which kinds are served |
 //! | `address`, `request`, `create`, `listing`, `meta`, [`error`] | paths, retries, and what a response or a refusal means |
 //! | [`snapshot`], `autoscaler`, [`definitions`] | live metadata of the wanted and recorded objects; who sets their replicas; what changed definitions do to live objects |
-//! | [`record`], `lock`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
+//! | [`record`], `lock`, `journal`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `delete`, `holder`, [`namespace`] | what an operation does |
 //! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what else its readiness depends on |
@@ -37,6 +37,7 @@ pub mod facts;
 mod fake;
 mod holder;
 pub mod identity;
+mod journal;
 mod listing;
 pub mod live;
 pub mod local;

@@ -1,7 +1,8 @@
 //! The lock on an installation: `status.operation`, set together with the union inventory in one write (semantics 13).
 //!
 //! A client that loses with a 409 reads again. A live holder is waited for, an expired one is replaced. The holder renews every
-//! third of its lease and stops before the lease is over, by its own monotonic clock.
+//! third of its lease, on a connection of its own, and stops before the lease is over, by its own monotonic clock. Each renewal
+//! carries what was done so far: whoever continues after an interruption begins there.
 
 use std::time::Duration;
 
@@ -13,9 +14,10 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, Operation};
 use common::api::names::InstallationName;
 
-use super::cluster::Cluster;
+use super::cluster::{Clock, Cluster};
 use super::error::{EngineError, StaleReason};
 use super::event::Event;
+use super::journal::Journal;
 use super::task::ExecuteOptions;
 use super::{random, record};
 
@@ -24,10 +26,15 @@ pub(super) const LEASE_SECONDS: u32 = 15;
 const LEASE: Duration = Duration::from_secs(LEASE_SECONDS as u64);
 /// Renewals in one lease.
 const RENEWALS: u32 = 3;
-/// The holder stops this long before others may take over.
-const MARGIN: Duration = Duration::from_secs(2);
+/// The holder stops this long before others may take over: both clocks may be wrong, in opposite directions, and the time of a
+/// renewal is written in whole seconds.
+const MARGIN: Duration = Duration::from_millis(2 * Clock::ERROR + 1000);
+/// How long one try to renew may take: a connection that died without a word must leave time for another.
+const LONGEST_TRY: Duration = Duration::from_secs(3);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How often the deletion of the record is tried while others write into it.
+const DELETE_TRIES: usize = 5;
 
 /// Whether the lock of a record is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,28 +197,32 @@ impl Lock {
     }
 
     /// Renews until the lock is lost, or cannot be renewed before it would expire; only then it returns.
-    pub(super) async fn keep(&mut self, cluster: &Cluster) -> EngineError {
+    pub(super) async fn keep(&mut self, cluster: &Cluster, journal: &Journal) -> EngineError {
         loop {
             sleep_until(self.renewed + LEASE / RENEWALS).await;
             let last = self.renewed + LEASE - MARGIN;
-            let lost = match timeout_at(last, self.renew(cluster)).await {
+            let enough = last.min(Instant::now() + LONGEST_TRY);
+            let lost = match timeout_at(enough, self.renew(cluster, journal)).await {
                 Ok(Ok(())) => continue,
                 // The server does not answer now; there is time for another try.
-                Ok(Err(error)) if error.is_uncertain() && Instant::now() < last => {
+                Ok(Err(error)) if is_passing(&error) && Instant::now() < last => {
                     sleep(FIRST_PAUSE).await;
                     continue;
                 }
                 Ok(Err(error)) => error,
+                Err(_) if Instant::now() < last => continue,
                 Err(_) => stale(&self.record, StaleReason::LockExpired),
             };
             return lost;
         }
     }
 
-    async fn renew(&mut self, cluster: &Cluster) -> Result<(), EngineError> {
+    async fn renew(&mut self, cluster: &Cluster, journal: &Journal) -> Result<(), EngineError> {
         let sent = Instant::now();
         let now = Time(cluster.now());
+        let inventory = journal.inventory().to_groups();
         self.write(cluster, |status| {
+            status.inventory.clone_from(&inventory);
             if let Some(operation) = &mut status.operation {
                 operation.renewed_at = now.clone();
             }
@@ -254,6 +265,27 @@ impl Lock {
         }
     }
 
+    /// Deletes the record, even if others write into it meanwhile; not where another operation has taken the lock.
+    pub(super) async fn delete(mut self, cluster: &Cluster) -> Result<(), EngineError> {
+        let mut tries = 1;
+        loop {
+            match record::delete(cluster, &self.record, false).await {
+                Err(error) if error.is_conflict() && tries < DELETE_TRIES => tries += 1,
+                result => return result,
+            }
+            let found = match reread(cluster, &self.record).await {
+                Ok(found) => found,
+                Err(EngineError::Stale { .. }) => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            let status = found.status.as_ref();
+            match status.and_then(|status| status.operation.as_ref()) {
+                Some(operation) if operation.id == self.id => self.record = found,
+                operation => return Err(self.lost(operation)),
+            }
+        }
+    }
+
     fn lost(&self, operation: Option<&Operation>) -> EngineError {
         match operation {
             Some(operation) => EngineError::Locked {
@@ -264,6 +296,11 @@ impl Lock {
             None => stale(&self.record, StaleReason::LockRemoved),
         }
     }
+}
+
+/// Whether a request that failed may succeed when it is sent again: no answer, or too many requests.
+fn is_passing(error: &EngineError) -> bool {
+    error.is_uncertain() || error.code() == Some(429)
 }
 
 /// The status as the server stores it: times in whole seconds, without empty fields.

@@ -25,7 +25,7 @@ pub async fn get(
     namespace: &str,
     name: &str,
 ) -> Result<Option<AddonInstallation>, EngineError> {
-    let call = Call::get(&collection(Some(namespace)), name, JSON);
+    let call = Call::get(&collection(Some(namespace)), name, JSON).urgent();
     match cluster.send::<AddonInstallation>(call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
@@ -81,7 +81,8 @@ pub(super) async fn put_status(
     let call = Call::replace(&collection(Some(&namespace)), &record.name_any(), METADATA)
         .subresource("status")
         .query("fieldManager", names::CLIENT)
-        .body(body(record)?);
+        .body(body(record)?)
+        .urgent();
     let answer = cluster.send::<Partial>(call).await?;
     record.metadata.resource_version = Some(answer.object.metadata.resource_version);
     Ok(())

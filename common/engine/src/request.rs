@@ -53,6 +53,8 @@ pub(super) struct Call {
     accept: &'static str,
     /// Whether it must not be repeated when it is not known what the server did with it.
     once: bool,
+    /// Whether it is sent on a connection of its own, however many requests are in flight.
+    urgent: bool,
     pub(super) verb: &'static str,
     pub(super) resource: String,
     pub(super) object: String,
@@ -72,6 +74,7 @@ impl Call {
             content_type: JSON,
             accept,
             once: false,
+            urgent: false,
             verb: "get",
         }
     }
@@ -137,6 +140,7 @@ impl Call {
             content_type: JSON,
             accept,
             once: false,
+            urgent: false,
             verb,
             resource: collection.to_string(),
             object: collection.object(name),
@@ -176,6 +180,12 @@ impl Call {
     /// Must not be repeated when it is not known what the server did with it.
     pub(super) fn once(mut self) -> Self {
         self.once = true;
+        self
+    }
+
+    /// Does not wait for other requests to end: what keeps a lock must not be delayed by what is done under it.
+    pub(super) fn urgent(mut self) -> Self {
+        self.urgent = true;
         self
     }
 
@@ -277,7 +287,10 @@ impl Cluster {
     ) -> Result<Try<T>, EngineError> {
         let request = call.request(body)?;
         // The semaphore is never closed; without a permit the request is merely not counted.
-        let _permit = self.permits.acquire().await.ok();
+        let _permit = match call.urgent {
+            true => None,
+            false => self.permits.acquire().await.ok(),
+        };
         let limit = self.options().request_timeout;
         let exchange = async {
             let response = self.client().send(request).await?;

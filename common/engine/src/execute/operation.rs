@@ -9,7 +9,6 @@ use tokio::time::Instant;
 
 use common::api::installation::{AddonInstallation, CreatedNamespace, Phase};
 use common::manifest::key::ObjectKey;
-use common::plan::inventory::Inventory;
 use common::plan::{Action, Target, Verb};
 use common::readiness::{Readiness, Status};
 use common::values::mask::Mask;
@@ -18,17 +17,15 @@ use super::super::begin::{Begun, begin};
 use super::super::cluster::Cluster;
 use super::super::error::{EngineError, StaleReason};
 use super::super::event::Event;
-use super::super::lock::{self, Lock};
+use super::super::journal::Journal;
+use super::super::lock::Lock;
 use super::super::namespace::{self, Removal};
 use super::super::report::{Failure, Report};
 use super::super::status::{self, Ending};
 use super::super::task::{ExecuteOptions, Task};
-use super::super::{prune, record, wait};
+use super::super::{prune, wait};
 use super::part::{Applied, News};
 use super::restore;
-
-/// How often the deletion of the record is tried while others write into it.
-const DELETE_TRIES: usize = 5;
 
 /// One installation of a command.
 pub(super) struct Operation<'a> {
@@ -41,6 +38,8 @@ pub(super) struct Operation<'a> {
     pub(super) events: &'a (dyn Fn(Event) + Send + Sync),
     /// To the scheduler.
     pub(super) news: UnboundedSender<News>,
+    /// What was done so far; shared with the scheduler.
+    pub(super) journal: Journal,
     /// Held while a lock is taken: one operation at a time.
     pub(super) turn: &'a Mutex<()>,
 }
@@ -121,9 +120,9 @@ impl Operation<'_> {
         mut lock: Lock,
         applied: oneshot::Receiver<Applied>,
     ) -> Result<Report, EngineError> {
-        let (mut report, recorded, namespace_uid) = {
+        let (mut report, namespace_uid) = {
             let working = std::pin::pin!(self.work(applied));
-            let keeping = std::pin::pin!(lock.keep(self.cluster));
+            let keeping = std::pin::pin!(lock.keep(self.cluster, &self.journal));
             match select(working, keeping).await {
                 Either::Left((worked, _)) => worked,
                 Either::Right((lost, _)) => return Err(lost),
@@ -131,21 +130,17 @@ impl Operation<'_> {
         };
         if self.task.plan.verb == Verb::Uninstall && report.is_done() {
             self.remove_namespace(&mut lock, &mut report).await?;
-            delete_record(self.cluster, lock).await?;
+            lock.delete(self.cluster).await?;
             return Ok(report);
         }
         restore::spec(self.cluster, &self.task, &mut lock, &mut report).await;
-        self.finish(&mut lock, &recorded, namespace_uid, &report)
-            .await?;
+        self.finish(&mut lock, namespace_uid, &report).await?;
         report.record = Some(lock.record);
         Ok(report)
     }
 
-    /// Namespace, objects, wait, prune, until something fails; returns what to record, and the uid of a namespace that we created.
-    async fn work(
-        &self,
-        applied: oneshot::Receiver<Applied>,
-    ) -> (Report, Inventory, Option<String>) {
+    /// Namespace, objects, wait, prune, until something fails; returns the uid of a namespace that we created.
+    async fn work(&self, applied: oneshot::Receiver<Applied>) -> (Report, Option<String>) {
         let mut namespace_uid = None;
         let mut refused = None;
         match self.create_namespace().await {
@@ -163,11 +158,7 @@ impl Operation<'_> {
         }
         // The scheduler outlives every operation that has sent it `Open` or `GiveUp`. Otherwise it is not known what was done, and
         // everything stays recorded.
-        let Applied {
-            mut report,
-            mut recorded,
-            ready,
-        } = applied
+        let Applied { mut report, ready } = applied
             .await
             .unwrap_or_else(|_| Applied::nothing(self.task.plan));
         if let Some(failure) = refused {
@@ -177,8 +168,8 @@ impl Operation<'_> {
         if report.is_done() && self.options.wait {
             self.wait(&mut report, &ready).await;
         }
-        self.prune(&mut report, &mut recorded).await;
-        (report, recorded, namespace_uid)
+        self.prune(&mut report).await;
+        (report, namespace_uid)
     }
 
     async fn create_namespace(&self) -> Result<Option<String>, Failure> {
@@ -212,7 +203,7 @@ impl Operation<'_> {
     }
 
     /// Deletes and releases, but only where everything before succeeded: what failed may still need the objects.
-    async fn prune(&self, report: &mut Report, recorded: &mut Inventory) {
+    async fn prune(&self, report: &mut Report) {
         let plan = self.task.plan;
         if let Some(why) = self.blocked(report) {
             let deletions = plan.prune.iter().flatten();
@@ -228,9 +219,7 @@ impl Operation<'_> {
         let pruned = prune::prune(self.cluster, &plan.prune, self.deadline, self.events).await;
         let held: BTreeSet<&ObjectKey> = pruned.held.iter().map(|(key, _)| key).collect();
         let gone = pruned.deleted.iter().filter(|key| !held.contains(key));
-        for key in gone.chain(&pruned.foreign) {
-            recorded.remove(key);
-        }
+        self.journal.remove(gone.chain(&pruned.foreign));
         report.pruned.extend(pruned.deleted);
         report.failed.extend(pruned.failed);
         report.skipped.extend(pruned.skipped);
@@ -244,9 +233,8 @@ impl Operation<'_> {
         let failed: BTreeSet<&ObjectKey> =
             report.failed.iter().map(|failure| &failure.key).collect();
         let released = plan.release.iter().map(|target| &target.key);
-        for key in released.filter(|key| !failed.contains(key)) {
-            recorded.remove(key);
-        }
+        self.journal
+            .remove(released.filter(|key| !failed.contains(key)));
     }
 
     /// Why nothing further may begin.
@@ -278,13 +266,13 @@ impl Operation<'_> {
     async fn finish(
         &self,
         lock: &mut Lock,
-        recorded: &Inventory,
         namespace_uid: Option<String>,
         report: &Report,
     ) -> Result<(), EngineError> {
         let plan = self.task.plan;
         let ending = ending(report, self.options, &plan.mask);
         let generation = lock.record.metadata.generation;
+        let recorded = self.journal.inventory();
         let now = self.cluster.now();
         lock.write(self.cluster, |status| {
             if let Some(name) = &plan.create_namespace {
@@ -294,7 +282,7 @@ impl Operation<'_> {
                 });
             }
             let by = &self.options.holder;
-            status::end(status, plan, recorded, &ending, generation, by, now);
+            status::end(status, plan, &recorded, &ending, generation, by, now);
         })
         .await
     }
@@ -316,7 +304,7 @@ impl Operation<'_> {
         let removal = {
             let removing = namespace::remove(self.cluster, &created, &record, deleted);
             let removing = std::pin::pin!(removing);
-            let keeping = std::pin::pin!(lock.keep(self.cluster));
+            let keeping = std::pin::pin!(lock.keep(self.cluster, &self.journal));
             match select(removing, keeping).await {
                 Either::Left((removal, _)) => removal,
                 Either::Right((lost, _)) => return Err(lost),
@@ -378,21 +366,4 @@ fn ending(report: &Report, options: &ExecuteOptions, mask: &Mask) -> Ending {
             waited: options.wait,
         },
     }
-}
-
-/// Deletes the record, even if others write into it meanwhile.
-async fn delete_record(cluster: &Cluster, lock: Lock) -> Result<(), EngineError> {
-    let mut stored = lock.record;
-    for _ in 0..DELETE_TRIES {
-        match record::delete(cluster, &stored, false).await {
-            Err(error) if error.is_conflict() => {}
-            result => return result,
-        }
-        match lock::reread(cluster, &stored).await {
-            Ok(found) => stored = found,
-            Err(EngineError::Stale { .. }) => return Ok(()),
-            Err(error) => return Err(error),
-        }
-    }
-    record::delete(cluster, &stored, false).await
 }

@@ -10,9 +10,9 @@ use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::InstallationPlan;
 use common::plan::graph::{Graph, Node};
-use common::plan::inventory::Inventory;
 
 use super::super::apply::Applier;
+use super::super::journal::Journal;
 use super::super::report::Report;
 use super::super::task::Task;
 
@@ -41,8 +41,6 @@ pub(super) enum News {
 #[derive(Debug, Default)]
 pub(super) struct Applied {
     pub(super) report: Report,
-    /// The union inventory with every answer written into it.
-    pub(super) recorded: Inventory,
     /// Objects that were seen ready, and need no further watch.
     pub(super) ready: BTreeSet<ObjectKey>,
 }
@@ -57,7 +55,6 @@ impl Applied {
                 skipped: skipped.collect(),
                 ..Report::default()
             },
-            recorded: plan.union.clone(),
             ready: BTreeSet::new(),
         }
     }
@@ -70,13 +67,21 @@ pub(super) struct Part<'a> {
     /// Whether its objects are as wanted, and nothing is sent.
     pub(super) is_idle: bool,
     pub(super) applied: Applied,
+    /// Shared with its operation.
+    pub(super) journal: Journal,
     /// To its operation, until everything has ended.
     pub(super) handle: Option<oneshot::Sender<Applied>>,
     pub(super) is_known: bool,
 }
 
 impl<'a> Part<'a> {
-    pub(super) fn new(index: usize, task: Task<'a>, graph: &Graph, deadline: Instant) -> Self {
+    pub(super) fn new(
+        index: usize,
+        task: Task<'a>,
+        journal: Journal,
+        graph: &Graph,
+        deadline: Instant,
+    ) -> Self {
         let InstallationName { namespace, name } = &task.plan.installation;
         Self {
             task,
@@ -87,10 +92,10 @@ impl<'a> Part<'a> {
             },
             is_idle: false,
             applied: Applied {
-                recorded: task.plan.union.clone(),
                 report: without_order(index, task, graph),
                 ready: BTreeSet::new(),
             },
+            journal,
             handle: None,
             is_known: false,
         }

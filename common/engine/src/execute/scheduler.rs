@@ -22,7 +22,8 @@ use common::readiness::{Readiness, Status};
 use super::super::apply::Outcome;
 use super::super::cluster::Cluster;
 use super::super::event::Event;
-use super::super::report::{Failure, yielded};
+use super::super::journal::Journal;
+use super::super::report::Failure;
 use super::super::served::Definition;
 use super::super::task::Task;
 use super::part::{Applied, News, Part};
@@ -47,7 +48,7 @@ type Ended<'a> = (NodeId, Result<Outcome<'a>, Aborted>);
 impl<'a> Scheduler<'a> {
     pub(super) fn new(
         cluster: &'a Cluster,
-        tasks: &[Task<'a>],
+        tasks: &[(Task<'a>, Journal)],
         graph: &'a Graph,
         wait: bool,
         deadline: Instant,
@@ -57,14 +58,16 @@ impl<'a> Scheduler<'a> {
             .nodes
             .iter()
             .map(|node| match node {
-                Node::Object { part, key } => tasks.get(*part)?.plan.step(key),
+                Node::Object { part, key } => tasks.get(*part)?.0.plan.step(key),
                 Node::Gate { .. } => None,
             })
             .collect();
         let is_step = |node: NodeId| steps.get(node).is_some_and(Option::is_some);
         let schedule = Schedule::new(graph, tasks.len(), wait, is_step);
         let parts = tasks.iter().enumerate();
-        let parts = parts.map(|(index, task)| Part::new(index, *task, graph, deadline));
+        let parts = parts.map(|(index, (task, journal))| {
+            Part::new(index, *task, journal.clone(), graph, deadline)
+        });
         Self {
             cluster,
             graph,
@@ -149,10 +152,8 @@ impl<'a> Scheduler<'a> {
                 return self.fail(node, failure, error.remedy());
             }
         };
-        if let Some(exact) = part.task.plan.exact.objects.get(key) {
-            let recorded = &mut part.applied.recorded;
-            recorded.applied(key, exact, &answer, yielded(&outcome.settled));
-        }
+        part.journal
+            .applied(part.task.plan, key, &answer, &outcome.settled);
         let report = &mut part.applied.report;
         for settled in outcome.settled {
             events(Event::Settled(settled.clone()));

@@ -207,3 +207,77 @@ async fn a_record_that_is_gone_ends_the_operation() {
         "{error}"
     );
 }
+
+fn ended() -> Reply {
+    answer(200, json!({"kind": "Status", "status": "Success"}))
+}
+
+/// Trust 14: the deletion of a record is its last write, and like every other one only ours while the lock is.
+#[tokio::test]
+async fn a_record_is_deleted_only_while_our_operation_is_in_it() {
+    let ours = lock();
+    let mut others = ours.record.clone();
+    others.metadata.resource_version = Some("2".into());
+    let labelled = answer(200, serde_json::to_value(&others).unwrap());
+    let (cluster, asked) = fake::cluster(vec![conflict(), labelled, ended()]);
+    ours.delete(&cluster).await.unwrap();
+    let options = asked.body(2);
+    assert_eq!(options["preconditions"]["resourceVersion"], "2");
+
+    let thief = serde_json::to_value(held("2026-01-01T12:00:00Z")).unwrap();
+    let stolen = answer(200, stored("2", &thief));
+    let (cluster, asked) = fake::cluster(vec![conflict(), stolen, ended()]);
+    let error = lock().delete(&cluster).await.unwrap_err();
+    assert!(matches!(error, EngineError::Locked { .. }), "{error}");
+    assert_eq!(asked.lines().len(), 2, "nothing is deleted after the loss");
+}
+
+/// Trust 9: requests that hang do not delay the renewal, which carries what they have done before.
+#[tokio::test]
+async fn a_renewal_waits_for_nothing_and_carries_the_progress() {
+    let written = || answer(200, json!({"metadata": {"resourceVersion": "2"}}));
+    let (cluster, asked) = fake::cluster(vec![written(), None, written()]);
+    let _busy = cluster.permits.acquire_many(4).await.unwrap();
+    let name = record::name(&record("1"));
+    let mut plan = common::plan::InstallationPlan::nothing(name, "dns");
+    let key = super::super::namespace::key("shop");
+    let planned = common::plan::inventory::Item::planned("shop", "v1");
+    plan.union.objects.insert(key.clone(), planned.clone());
+    plan.exact.objects.insert(key.clone(), planned);
+    let journal = Journal::of(&plan);
+    let mut lock = lock();
+    let keeping = async {
+        let lost = lock.keep(&cluster, &journal).await;
+        panic!("the lock is lost: {lost}")
+    };
+    let working = async {
+        sleep(LEASE / RENEWALS + FIRST_PAUSE).await;
+        let answer = common::plan::inventory::Answer {
+            created: true,
+            uid: "u1".into(),
+            ..Default::default()
+        };
+        journal.applied(&plan, &key, &answer, &[]);
+        sleep(LEASE / RENEWALS + FIRST_PAUSE).await;
+    };
+    tokio::select! {
+        () = keeping => {}
+        () = working => {}
+    }
+    let object =
+        |request: usize| asked.body(request)["status"]["inventory"][0]["objects"][0].clone();
+    assert_eq!(object(0)["state"], "planned");
+    assert_eq!(object(2)["uid"], "u1");
+}
+
+#[test]
+fn a_holder_stops_before_another_clock_says_that_it_is_silent() {
+    // Both clocks are wrong, and the time of the renewal is cut to whole seconds.
+    let renewed = at("2026-01-01T12:00:00.999Z");
+    let error = SignedDuration::from_millis(Clock::ERROR.try_into().unwrap());
+    let written = Timestamp::from_second((renewed - error).as_second()).unwrap();
+    let stops = renewed + SignedDuration::try_from(LEASE - MARGIN).unwrap();
+    let status = held(&written.to_string());
+    let found = availability(Some(&status), stops + error, false);
+    assert!(matches!(found, Availability::Held { .. }), "{found:?}");
+}

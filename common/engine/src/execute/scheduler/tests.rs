@@ -105,7 +105,8 @@ async fn an_object_waits_for_its_version() {
         outside: None,
     };
     let deadline = Instant::now() + Duration::from_secs(60);
-    let scheduler = Scheduler::new(&cluster, &[task], &graph, true, deadline, &|_, _| {});
+    let tasks = [(task, Journal::of(task.plan))];
+    let scheduler = Scheduler::new(&cluster, &tasks, &graph, true, deadline, &|_, _| {});
     let (news, inbox) = mpsc::unbounded_channel();
     let (handle, ended) = oneshot::channel();
     assert!(news.send(News::Open { part: 0 }).is_ok());

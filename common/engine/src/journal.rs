@@ -1,0 +1,53 @@
+//! What an operation has done so far: the union inventory with every answer of the server written into it.
+//!
+//! The scheduler writes it, the renewals of the lock carry it into the record, and the last status is made of it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use common::manifest::key::ObjectKey;
+use common::plan::InstallationPlan;
+use common::plan::inventory::{Answer, Inventory};
+
+use super::report::{Settled, yielded};
+
+/// One of an operation; clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Journal(Arc<Mutex<Inventory>>);
+
+impl Journal {
+    /// Nothing of a plan is done.
+    pub(super) fn of(plan: &InstallationPlan) -> Self {
+        Self(Arc::new(Mutex::new(plan.union.clone())))
+    }
+
+    /// Writes the answer to an apply ([`Inventory::applied`]).
+    pub(super) fn applied(
+        &self,
+        plan: &InstallationPlan,
+        key: &ObjectKey,
+        answer: &Answer,
+        settled: &[Settled],
+    ) {
+        if let Some(exact) = plan.exact.objects.get(key) {
+            self.lock().applied(key, exact, answer, yielded(settled));
+        }
+    }
+
+    /// Forgets objects that were deleted or released.
+    pub(super) fn remove<'a>(&self, keys: impl IntoIterator<Item = &'a ObjectKey>) {
+        let mut inventory = self.lock();
+        for key in keys {
+            inventory.remove(key);
+        }
+    }
+
+    /// As it is now.
+    pub(super) fn inventory(&self) -> Inventory {
+        self.lock().clone()
+    }
+
+    /// A panic in between leaves no half of a change.
+    fn lock(&self) -> MutexGuard<'_, Inventory> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
