@@ -110,6 +110,9 @@ pub struct InstallationPlan {
     /// Ours and no longer in the manifest, but of a kind that is deleted only where the caller names it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retained: Vec<ObjectKey>,
+    /// Recorded objects of which it is not known whether they exist: they stay recorded, and so does the installation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreachable: Vec<ObjectKey>,
     /// Wanted objects that are as they should be: no request at all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchanged: Vec<ObjectKey>,
@@ -176,6 +179,7 @@ impl InstallationPlan {
             prune: Vec::new(),
             release: Vec::new(),
             retained: Vec::new(),
+            unreachable: Vec::new(),
             unchanged: Vec::new(),
             yielded: Vec::new(),
             wait_for: Vec::new(),

@@ -14,4 +14,5 @@ mod releases;
 mod rights;
 mod secrets;
 mod slowness;
+mod unreadable;
 mod values;

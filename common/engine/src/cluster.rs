@@ -198,7 +198,13 @@ impl Cluster {
         {
             return Ok(Arc::clone(known.insert(Arc::new(table))));
         }
-        let table = discovery::discover(self).await?;
+        let mut table = discovery::discover(self).await?;
+        // A group that does not answer now may still be served: what was known of it is better than nothing.
+        let cached = || self.cache.as_ref()?.load(self.now());
+        match known.as_ref() {
+            Some(before) => table.keep_silent(before),
+            None => table.keep_silent(&cached().unwrap_or_default()),
+        }
         if let Some(cache) = &self.cache {
             cache.store(&table, self.now());
         }

@@ -90,6 +90,9 @@ struct Named {
 #[derive(Deserialize)]
 struct VersionDiscovery {
     version: String,
+    /// `Stale` where the server behind it does not answer.
+    #[serde(default)]
+    freshness: String,
     #[serde(default, deserialize_with = "or_default")]
     resources: Vec<ResourceDiscovery>,
 }
@@ -159,6 +162,9 @@ struct Resource {
 fn insert_aggregated(table: &mut KindTable, items: Vec<GroupDiscovery>) {
     for group in items {
         for version in group.versions {
+            if version.freshness == "Stale" {
+                table.note_silent(&group.metadata.name);
+            }
             for resource in version.resources {
                 let Some(kind) = resource.response_kind.map(|kind| kind.kind) else {
                     continue;
@@ -204,18 +210,22 @@ fn preferred_first(groups: Vec<Group>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// One request a group version; one that does not answer is left out.
+/// One request a group version; of one that does not answer it is noted that more may be served.
 async fn insert_each(cluster: &Cluster, table: &mut KindTable, versions: Vec<(String, String)>) {
     let lists: Vec<_> = stream::iter(versions)
         .map(async |(group, version)| {
             let path = group_version_path(&group, &version);
             let answer = cluster.send::<ResourceList>(Call::path(path, JSON)).await;
-            Some((group, version, answer.ok()?.object))
+            (group, version, answer.map(|answer| answer.object))
         })
         .buffered(cluster.concurrency())
         .collect()
         .await;
-    for (group, version, list) in lists.into_iter().flatten() {
+    for (group, version, list) in lists {
+        let Ok(list) = list else {
+            table.note_silent(&group);
+            continue;
+        };
         let reporting = reporting(&list.resources);
         for resource in list.resources {
             // `pods/status` is not a kind of its own.

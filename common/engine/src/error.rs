@@ -209,6 +209,25 @@ impl EngineError {
         matches!(self, Self::Api { code: 404, message, .. } if WORDS.iter().any(|words| message.starts_with(words)))
     }
 
+    /// Whether the webhook of a definition does not convert an object (HTTP 500), or the objects of the whole kind, of which the
+    /// server then keeps nothing (HTTP 429).
+    pub(super) fn is_of_conversion(&self) -> bool {
+        matches!(self, Self::Api { code: 429 | 500, message, .. } if message.contains("conversion webhook for "))
+    }
+
+    /// Whether the server answers, but does not give what was asked for: other objects may be readable, or the same one by
+    /// itself.
+    pub(super) fn is_of_reading(&self) -> bool {
+        matches!(
+            self,
+            Self::Forbidden { .. }
+                | Self::Api {
+                    code: 429 | 500..=599,
+                    ..
+                }
+        )
+    }
+
     /// Whether another client was faster: resourceVersion, uid or name clash.
     #[must_use]
     pub fn is_conflict(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Whole live objects of installations, for `list` and `status`: one LIST a kind and namespace, by the owner label.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::try_join_all;
 use serde_json::Value;
@@ -25,39 +25,56 @@ pub struct Selection {
     pub namespace: Option<String>,
 }
 
-/// The live objects that carry the owner label, with this value where one is given; apiVersion and kind are filled in. A kind
-/// that is not served, or a list that we may not read, has none.
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Live {
+    /// The objects; apiVersion and kind are filled in.
+    pub objects: Vec<Value>,
+    /// Of what nothing could be read, and why.
+    pub unreadable: BTreeMap<Selection, String>,
+}
+
+/// The live objects that carry the owner label, with this value where one is given. A kind that is not served has none.
 ///
 /// # Errors
-/// Those of the requests, but for 403 and 404.
+/// The server cannot be reached.
 pub async fn owned(
     cluster: &Cluster,
     kinds: &KindTable,
     selections: &BTreeSet<Selection>,
     owner: Option<&str>,
-) -> Result<Vec<Value>, EngineError> {
+) -> Result<Live, EngineError> {
     let selector = owner.map_or_else(
         || LABEL_OWNER.to_owned(),
         |owner| format!("{LABEL_OWNER}={owner}"),
     );
-    let lists = selections.iter().filter_map(|selection| {
-        let (gvk, info) = kinds.preferred(&selection.group, &selection.kind)?;
+    let lists = selections.iter().map(async |selection| {
+        let Some((gvk, info)) = kinds.preferred(&selection.group, &selection.kind) else {
+            let is_silent = kinds.is_silent(&selection.group);
+            let why = is_silent.then(|| "the server of its API does not answer".to_owned());
+            return Ok((selection, why.map_or_else(|| Ok(Vec::new()), Err)));
+        };
         let collection = Collection::new(gvk.clone(), info, selection.namespace.as_deref());
-        let selector = selector.as_str();
-        Some(async move {
-            match listing::all::<Value>(cluster, &collection, Some(selector)).await {
-                Ok(objects) => Ok(objects
-                    .into_iter()
-                    .map(|object| typed(object, &gvk))
-                    .collect()),
-                Err(EngineError::Forbidden { .. }) => Ok(Vec::new()),
-                Err(error) if error.is_not_found() => Ok(Vec::new()),
-                Err(error) => Err(error),
+        match listing::all::<Value>(cluster, &collection, Some(&selector)).await {
+            Ok(objects) => {
+                let objects = objects.into_iter().map(|object| typed(object, &gvk));
+                Ok((selection, Ok(objects.collect())))
             }
-        })
+            Err(error) if error.is_not_found() => Ok((selection, Ok(Vec::new()))),
+            Err(error) if error.is_of_reading() => Ok((selection, Err(error.words()))),
+            Err(error) => Err(error),
+        }
     });
-    let lists: Vec<Vec<Value>> = try_join_all(lists).await?;
-    Ok(lists.into_iter().flatten().collect())
+    let mut live = Live::default();
+    for (selection, listed) in try_join_all(lists).await? {
+        match listed {
+            Ok(objects) => live.objects.extend(objects),
+            Err(why) => {
+                live.unreadable.insert(selection.clone(), why);
+            }
+        }
+    }
+    Ok(live)
 }
 
 /// Items of a list carry neither apiVersion nor kind.

@@ -317,6 +317,8 @@ impl Cluster {
         if !status.is_success() {
             let error = classify::error(call, &self.server, status.as_u16(), &bytes);
             return match status {
+                // It stays so until the definition or its webhook changes.
+                _ if error.is_of_conversion() => Err(error),
                 StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Ok(Try::Again {
                     error,
                     after: retry_after(&headers),

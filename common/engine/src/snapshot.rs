@@ -1,5 +1,6 @@
 //! Reads the live state of the wanted and recorded objects: metadata only, one LIST a kind and namespace (semantics 12).
 
+mod collection;
 mod owners;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +29,8 @@ const PAGE: &str = "500";
 /// replicas of an object that wants them.
 ///
 /// # Errors
-/// Those of the requests; a kind that is not served is not an error but is listed in [`Snapshot::unserved`].
+/// Those of the requests. A kind that is not served is not an error but is listed in [`Snapshot::unserved`], and neither is a
+/// recorded object that cannot be read ([`Snapshot::unreadable`]).
 pub async fn read(
     cluster: &Cluster,
     kinds: &KindTable,
@@ -36,6 +38,7 @@ pub async fn read(
 ) -> Result<Snapshot, EngineError> {
     let Reads {
         objects: keys,
+        recorded,
         namespaces,
         replicas,
     } = reads;
@@ -63,7 +66,7 @@ pub async fn read(
 
     let found: Vec<_> = stream::iter(wanted)
         .map(async |(collection, names)| {
-            let found = read_collection(cluster, &collection, &names).await?;
+            let found = collection::read(cluster, kinds, &collection, &names).await?;
             Ok::<_, EngineError>((collection, found))
         })
         .buffer_unordered(cluster.concurrency())
@@ -75,19 +78,30 @@ pub async fn read(
             snapshot.unserved.insert((group, kind));
             continue;
         };
-        for metadata in found {
+        let key_of = |name: &str| ObjectKey {
+            group: group.clone(),
+            kind: kind.clone(),
+            namespace: collection.namespace.clone(),
+            name: name.to_owned(),
+        };
+        for (names, error) in found.unreadable {
+            let keys: Vec<ObjectKey> = names.iter().map(|name| key_of(name)).collect();
+            // Whose it is, and whether it exists, is not known at all.
+            if !keys.iter().all(|key| recorded.contains(key)) {
+                return Err(error);
+            }
+            let why = error.words();
+            let keys = keys.into_iter().map(|key| (key, why.clone()));
+            snapshot.unreadable.extend(keys);
+        }
+        for metadata in found.live {
             // A namespace that is being deleted has to be waited for and created again: for the plan it does not exist.
             let stays = metadata.deletion_timestamp.is_none();
             let is_asked = namespaces.contains(&metadata.name);
             if group.is_empty() && kind == "Namespace" && is_asked && stays {
                 snapshot.namespaces.insert(metadata.name.clone());
             }
-            let key = ObjectKey {
-                group: group.clone(),
-                kind: kind.clone(),
-                namespace: collection.namespace.clone(),
-                name: metadata.name.clone(),
-            };
+            let key = key_of(&metadata.name);
             if keys.contains(&key) {
                 if replicas.contains(&key) {
                     scaled.extend(Scaled::of(&key, &metadata.replica_writers));
@@ -147,29 +161,6 @@ pub(super) async fn read_all(
         if next.is_empty() {
             return Ok(Some(found));
         }
-    }
-}
-
-async fn read_collection(
-    cluster: &Cluster,
-    collection: &Collection,
-    names: &BTreeSet<&str>,
-) -> Result<Option<Vec<Metadata>>, EngineError> {
-    match names.first() {
-        Some(name) if names.len() == 1 => {
-            let call = Call::get(collection, name, METADATA);
-            match cluster.send::<Partial>(call).await {
-                Ok(answer) => Ok(Some(vec![answer.object.metadata])),
-                // The table of kinds may be older than the removal of a kind.
-                Err(error) if error.is_unserved() => Ok(None),
-                Err(error) if error.is_not_found() => Ok(Some(Vec::new())),
-                Err(error) => Err(error),
-            }
-        }
-        _ => Ok(read_all(cluster, collection).await?.map(|mut found| {
-            found.retain(|metadata| names.contains(metadata.name.as_str()));
-            found
-        })),
     }
 }
 

@@ -46,7 +46,7 @@ const SEARCHED: usize = 10;
 /// of each installation, also its blocker.
 ///
 /// # Errors
-/// Refusals of the server, except for lists that we may not read.
+/// The server cannot be reached. What cannot be read is part of the result.
 pub async fn troubles(
     cluster: &Cluster,
     records: &[AddonInstallation],
@@ -66,7 +66,7 @@ pub async fn troubles(
             namespace: key.namespace.clone().filter(|_| by_namespace),
         })
         .collect();
-    let live = read(cluster, &selections, None).await?;
+    let (live, unreadable) = read(cluster, &selections, None).await?;
     let keys = wanted
         .values()
         .flat_map(|inventory| inventory.objects.keys());
@@ -74,6 +74,7 @@ pub async fn troubles(
         facts: Facts::of(cluster, keys.filter_map(|key| live.get(key))).await,
         now: cluster.now(),
         live,
+        unreadable,
     };
     let mut troubles: BTreeMap<String, Vec<ObjectHealth>> = BTreeMap::new();
     for (owner, inventory) in &wanted {
@@ -97,7 +98,7 @@ pub async fn troubles(
 /// Every recorded object of one installation, and its readiness: one LIST for each kind and namespace.
 ///
 /// # Errors
-/// Refusals of the server, except for lists that we may not read.
+/// The server cannot be reached. What cannot be read is part of the result.
 pub async fn objects(
     cluster: &Cluster,
     record: &AddonInstallation,
@@ -108,11 +109,12 @@ pub async fn objects(
         kind: key.kind.clone(),
         namespace: key.namespace.clone(),
     });
-    let live = read(cluster, &selections.collect(), Some(&owner)).await?;
+    let (live, unreadable) = read(cluster, &selections.collect(), Some(&owner)).await?;
     let seen = Seen {
         facts: Facts::of(cluster, live.values()).await,
         now: cluster.now(),
         live,
+        unreadable,
     };
     let keys = inventory.objects.keys();
     let mut objects: Vec<_> = keys
@@ -189,24 +191,40 @@ async fn read(
     cluster: &Cluster,
     selections: &BTreeSet<Selection>,
     owner: Option<&str>,
-) -> Result<BTreeMap<ObjectKey, Value>, EngineError> {
+) -> Result<(BTreeMap<ObjectKey, Value>, Unreadable), EngineError> {
     let needed = selections
         .iter()
         .map(|selection| (selection.group.clone(), selection.kind.clone()))
         .collect();
     let kinds = cluster.kinds(&needed).await?;
     let live = live::owned(cluster, &kinds, selections, owner).await?;
-    Ok(live
-        .into_iter()
-        .filter_map(|object| Some((ObjectKey::of(&object)?, object)))
-        .collect())
+    let objects = live.objects.into_iter();
+    let objects = objects.filter_map(|object| Some((ObjectKey::of(&object)?, object)));
+    Ok((objects.collect(), live.unreadable))
 }
+
+/// Of what nothing could be read, and why.
+type Unreadable = BTreeMap<Selection, String>;
 
 /// The live objects, and what else their readiness depends on.
 struct Seen {
     live: BTreeMap<ObjectKey, Value>,
+    unreadable: Unreadable,
     facts: Facts,
     now: Timestamp,
+}
+
+impl Seen {
+    /// Why it is not known whether an object exists.
+    fn unread(&self, key: &ObjectKey) -> Option<&str> {
+        let mut selections = self.unreadable.iter();
+        let found = selections.find(|(selection, _)| {
+            let in_namespace =
+                selection.namespace.is_none() || selection.namespace == key.namespace;
+            selection.group == key.group && selection.kind == key.kind && in_namespace
+        });
+        found.map(|(_, why)| why.as_str())
+    }
 }
 
 /// Finds what keeps an existing object from getting ready. A pod's own status says it.
@@ -224,13 +242,18 @@ fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> O
     let Some(live) = seen.live.get(key).filter(label) else {
         // A Job that deleted itself (ttlSecondsAfterFinished) cannot be distinguished from one that a user deleted. Neither is
         // missed: it did its work when it was installed.
+        let gone = || Readiness {
+            status: Status::Current,
+            message: "gone, as a Job may be after its end".to_owned(),
+        };
+        let unread = seen.unread(key).map(|why| Readiness {
+            status: Status::InProgress,
+            message: format!("cannot be read: {why}"),
+        });
         let is_job = (key.group.as_str(), key.kind.as_str()) == ("batch", "Job");
         return ObjectHealth {
             key: key.clone(),
-            readiness: is_job.then(|| Readiness {
-                status: Status::Current,
-                message: "gone, as a Job may be after its end".to_owned(),
-            }),
+            readiness: unread.or_else(|| is_job.then(gone)),
             blocker: None,
             edited: false,
             yielded: Vec::new(),

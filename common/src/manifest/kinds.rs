@@ -3,7 +3,7 @@
 pub mod traits;
 mod types;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -33,6 +33,9 @@ type Served = (String, BTreeMap<String, KindInfo>);
 pub struct KindTable {
     /// group → version → kind. Versions stand in the server's order of preference.
     groups: BTreeMap<String, Vec<Served>>,
+    /// Groups of which the server behind at least one version did not answer: more kinds may be served.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    silent: BTreeSet<String>,
 }
 
 impl KindTable {
@@ -99,6 +102,7 @@ impl KindTable {
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         let mut both = self.clone();
+        both.silent.extend(other.silent.iter().cloned());
         for (group, versions) in &other.groups {
             for (version, kinds) in versions {
                 for (kind, info) in kinds {
@@ -143,17 +147,57 @@ impl KindTable {
         })
     }
 
-    /// Whether any kind of a group is served: then a kind that is missing in the table is gone, and not just unavailable
-    /// because the API server behind the group does not answer.
+    /// Whether a group is served as a whole: then a kind that is missing in the table is gone, and not just unavailable
+    /// because an API server behind the group does not answer.
     #[must_use]
     pub fn serves_group(&self, group: &str) -> bool {
-        self.groups.contains_key(group)
+        self.groups.contains_key(group) && !self.silent.contains(group)
+    }
+
+    /// Whether a version of a group did not say what it serves.
+    #[must_use]
+    pub fn is_silent(&self, group: &str) -> bool {
+        self.silent.contains(group)
+    }
+
+    /// Notes that a version of a group did not say what it serves.
+    pub fn note_silent(&mut self, group: &str) {
+        self.silent.insert(group.to_owned());
+    }
+
+    /// Keeps what was known before of groups that did not answer now.
+    pub fn keep_silent(&mut self, before: &Self) {
+        let known = before.groups.iter();
+        let groups = known.filter(|(group, _)| self.silent.contains(*group));
+        let before = Self {
+            groups: groups
+                .map(|(group, versions)| (group.clone(), versions.clone()))
+                .collect(),
+            silent: BTreeSet::new(),
+        };
+        *self = self.with(&before);
+    }
+
+    /// The groups that serve a kind of this name.
+    pub fn groups_of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a str> {
+        let groups = self.groups.iter();
+        groups
+            .filter(move |(_, versions)| versions.iter().any(|(_, kinds)| kinds.contains_key(kind)))
+            .map(|(group, _)| group.as_str())
+    }
+
+    /// A kind in all of its served versions, the preferred one first.
+    pub fn versions<'a>(&'a self, group: &str, kind: &'a str) -> impl Iterator<Item = &'a str> {
+        let versions = self.groups.get(group).into_iter().flatten();
+        versions
+            .filter(move |(_, kinds)| kinds.contains_key(kind))
+            .map(|(version, _)| version.as_str())
     }
 
     /// Every kind in its preferred served version.
     pub fn iter(&self) -> impl Iterator<Item = (Gvk, &KindInfo)> {
         self.groups.iter().flat_map(|(group, versions)| {
-            let kinds: std::collections::BTreeSet<&String> = versions
+            let kinds: BTreeSet<&String> = versions
                 .iter()
                 .flat_map(|(_, kinds)| kinds.keys())
                 .collect();

@@ -91,6 +91,31 @@ impl Judge<'_> {
         })
     }
 
+    /// Decides about a recorded object that cannot be read now. What the record says is trusted: a changed manifest is applied,
+    /// because the change may be what makes the object readable again.
+    pub(super) fn unread(
+        &self,
+        wanted: &DesiredObject,
+        recorded: Option<&Item>,
+        why: &str,
+    ) -> Result<Decision, RefusalReason> {
+        let Some(item) = recorded else {
+            return Err(RefusalReason::Foreign { owner: None });
+        };
+        let secret_is_due = wanted.digest.is_empty() && self.due;
+        let is_same = item.object.digest == wanted.digest && !secret_is_due;
+        let mut decision = if is_same || wanted.create_only {
+            quiet(item.clone())
+        } else {
+            step(wanted, Action::Update, item.clone())
+        };
+        decision.warning = Some(format!(
+            "{} cannot be read, and counts as it is recorded: {why}",
+            wanted.target.key
+        ));
+        Ok(decision)
+    }
+
     /// It does not exist: it is created, also where another client deleted it. Until then it is recorded as planned: if we are
     /// interrupted after the creation, its label shows that it is ours, whatever its uid.
     fn create(

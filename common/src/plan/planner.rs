@@ -1,7 +1,8 @@
 //! Makes the [`InstallationPlan`]: what is wanted, what is recorded and what is there, and nothing else, decide it.
 
+mod refusal;
+
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use super::claims::Claims;
@@ -9,17 +10,19 @@ use super::conflicts::{Policy, REPLICAS, path};
 use super::decide::{Decision, Judge};
 use super::desired::Desired;
 use super::facts::Facts;
-use super::inventory::{Inventory, TooLarge};
+use super::inventory::Inventory;
 use super::prune::limit::PruneLimit;
 use super::prune::{KeptKind, Pruning, prune};
 use super::snapshot::{Reads, Snapshot};
-use super::{InstallationPlan, Step, Target, Verb, Yielded, one_a_line, recreate, teardown};
+use super::{InstallationPlan, Step, Target, Verb, Yielded, recreate, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
 use crate::api::names::InstallationName;
 use crate::api::names::owner_hash;
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::KindTable;
 use crate::manifest::kinds::traits::KindTraits;
+
+pub use refusal::{PlanError, Refusal, RefusalReason};
 
 /// Everything that a plan follows from.
 #[derive(Clone, Copy, Debug)]
@@ -80,81 +83,6 @@ pub struct Wanted<'a> {
     pub allow_prune: PruneLimit,
 }
 
-/// Why there is no plan. Nothing was written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    /// Objects that cannot be applied as things stand.
-    #[error("{}", one_a_line(objects))]
-    Refused {
-        /// Every one of them, sorted.
-        objects: Vec<Refusal>,
-    },
-    /// An empty set, or most of a larger one, would be pruned (semantics 13).
-    #[error("{prune} of {there} objects would be pruned, and {wanted} are wanted")]
-    MostlyPruned {
-        /// The installation.
-        installation: InstallationName,
-        /// The share that would accept it.
-        needed: PruneLimit,
-        /// How many would be pruned.
-        prune: usize,
-        /// How many of our objects exist.
-        there: usize,
-        /// How many are wanted.
-        wanted: usize,
-    },
-    /// The inventory does not fit into the record.
-    #[error(transparent)]
-    TooLarge(#[from] TooLarge),
-}
-
-/// One object that cannot be applied.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Refusal {
-    /// The object.
-    pub key: ObjectKey,
-    /// Why, and the way out.
-    pub reason: RefusalReason,
-}
-
-/// Why an object cannot be applied.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RefusalReason {
-    /// It exists and is not ours, or another installation has recorded it: exit 4.
-    Foreign {
-        /// Its owner, where its labels name one.
-        owner: Option<String>,
-    },
-    /// It is being deleted: what is applied to it would vanish.
-    Terminating,
-    /// A namespace that objects stand in, that does not exist and is not created.
-    NoNamespace,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = &self.key;
-        match &self.reason {
-            RefusalReason::Foreign { owner: Some(owner) } => write!(
-                f,
-                "{key} belongs to {owner}; remove it there, or take it out of this manifest"
-            ),
-            RefusalReason::Foreign { owner: None } => write!(
-                f,
-                "{key} exists and is not ours; delete it, or take it out of the manifest"
-            ),
-            RefusalReason::Terminating => write!(
-                f,
-                "{key} is being deleted; wait until it is gone (see its finalizers), then run this again"
-            ),
-            RefusalReason::NoNamespace => write!(
-                f,
-                "{key} does not exist and objects stand in it; create it, or set createNamespace for the target namespace"
-            ),
-        }
-    }
-}
-
 /// What a snapshot has to hold for a plan of these objects.
 #[must_use]
 pub fn reads(desired: &Desired, inventory: &Inventory) -> Reads {
@@ -166,6 +94,7 @@ pub fn reads(desired: &Desired, inventory: &Inventory) -> Reads {
         .filter(|(_, wanted)| path::get(&wanted.object, REPLICAS).is_some());
     Reads {
         objects: keys.cloned().collect(),
+        recorded: inventory.objects.keys().cloned().collect(),
         namespaces: namespaces.collect(),
         replicas: scaled.map(|(key, _)| key.clone()).collect(),
     }
@@ -203,7 +132,11 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
     let (mut union, mut exact) = (Inventory::default(), Inventory::default());
     for (key, object) in &desired.objects {
         let recorded = input.inventory.objects.get(key);
-        match judge.decide(object, recorded, input.snapshot.live.get(key)) {
+        let decided = match input.snapshot.unreadable.get(key) {
+            Some(why) => judge.unread(object, recorded, why),
+            None => judge.decide(object, recorded, input.snapshot.live.get(key)),
+        };
+        match decided {
             Err(reason) => refusals.push(Refusal {
                 key: key.clone(),
                 reason,
@@ -309,6 +242,12 @@ fn uninstall(input: &PlanInput<'_>, keep: bool) -> InstallationPlan {
     let pruning = prune(input, &owner, &BTreeSet::new(), &occupied);
     plan.exact = pruning.recorded();
     plan.take(pruning);
+    if !plan.unreachable.is_empty() {
+        plan.warnings.push(
+            "the installation stays recorded until these objects can be read; to forget them: --keep"
+                .to_owned(),
+        );
+    }
     plan
 }
 
@@ -325,6 +264,7 @@ impl InstallationPlan {
         self.prune = teardown::groups(pruning.deletions, &BTreeSet::new());
         self.release = pruning.release;
         self.retained = pruning.retained.into_keys().collect();
+        self.unreachable = pruning.unreachable.into_keys().collect();
         self.warnings.extend(pruning.warnings);
         self.warnings.sort();
         self.warnings.dedup();

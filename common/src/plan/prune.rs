@@ -59,6 +59,9 @@ pub(super) fn prune(
             pruning.unserved(input, key, item);
             continue;
         };
+        if let Some(why) = input.snapshot.unreadable.get(key) {
+            pruning.unread(key, item, why);
+        }
         let Some(live) = live else { continue };
         if wanted_uids.contains(live.uid.as_str()) {
             continue;
@@ -175,6 +178,14 @@ impl Pruning {
         }
     }
 
+    /// An object that cannot be read may exist: it stays recorded, and is pruned when it can be read again. One that was there
+    /// before us stays in any case, and of one that was only planned nothing is known but its name.
+    fn unread(&mut self, key: &ObjectKey, item: &Item, why: &str) {
+        self.warnings
+            .push(format!("{key} cannot be read, and stays recorded: {why}"));
+        self.unreachable.insert(key.clone(), item.clone());
+    }
+
     /// An object that is certainly ours: deleted, unless its kind is kept or it is still needed.
     fn delete_or_retain(
         &mut self,
@@ -234,12 +245,13 @@ impl Pruning {
     /// What is kept in a namespace would be deleted with it: then that stays, too.
     fn keep_inhabited(&mut self, inventory: &Inventory) {
         let (retained, warnings) = (&mut self.retained, &mut self.warnings);
+        let unreachable = &self.unreachable;
         self.deletions.retain(|deletion| {
             let key = &deletion.target.key;
             if KeptKind::of(key) != Some(KeptKind::Namespace) {
                 return true;
             }
-            let mut kept = retained.iter();
+            let mut kept = retained.iter().chain(unreachable);
             let inside = kept.find(|(kept, _)| kept.namespace.as_ref() == Some(&key.name));
             let Some((inside, _)) = inside else {
                 return true;

@@ -41,6 +41,8 @@ pub struct Controller {
 pub struct Reads {
     /// All wanted and all recorded objects.
     pub objects: BTreeSet<ObjectKey>,
+    /// Those of them that are recorded: if one cannot be read, that is no error but part of the answer.
+    pub recorded: BTreeSet<ObjectKey>,
     /// Every namespace of a wanted object.
     pub namespaces: BTreeSet<String>,
     /// Wanted objects whose manifest sets [`super::conflicts::REPLICAS`]: only those can be in conflict with an autoscaler.
@@ -52,6 +54,8 @@ pub struct Reads {
 pub struct Snapshot {
     /// Every one that exists.
     pub live: BTreeMap<ObjectKey, LiveObject>,
+    /// Recorded objects that could not be read, and why: they may exist or not.
+    pub unreadable: BTreeMap<ObjectKey, String>,
     /// Namespaces that exist, as far as they were asked for.
     pub namespaces: BTreeSet<String>,
     /// (group, kind) pairs that the cluster does not serve.

@@ -20,7 +20,7 @@ use super::super::event::Event;
 use super::super::journal::Journal;
 use super::super::lock::Lock;
 use super::super::namespace::{self, Removal};
-use super::super::report::{Failure, Report};
+use super::super::report::{Cause, Failure, Report};
 use super::super::status::{self, Ending};
 use super::super::task::{ExecuteOptions, Task};
 use super::super::{prune, wait};
@@ -169,6 +169,11 @@ impl Operation<'_> {
             self.wait(&mut report, &ready).await;
         }
         self.prune(&mut report).await;
+        if self.task.plan.verb == Verb::Uninstall {
+            for key in &self.task.plan.unreachable {
+                self.fail(&mut report, unreachable(key));
+            }
+        }
         (report, namespace_uid)
     }
 
@@ -344,6 +349,19 @@ pub(super) fn report_failures(
                 remedy: None,
             });
         }
+    }
+}
+
+/// Why the record of an uninstallation stays.
+fn unreachable(key: &ObjectKey) -> Failure {
+    let why = "it cannot be read, so it is not known whether it exists; the installation stays recorded, \
+               and uninstall --keep forgets it";
+    Failure {
+        key: key.clone(),
+        message: why.to_owned(),
+        recorded: why.to_owned(),
+        cause: Cause::Other,
+        is_refused: false,
     }
 }
 

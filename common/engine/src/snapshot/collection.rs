@@ -1,0 +1,114 @@
+//! Some objects of one kind and namespace. Where the LIST is refused, each of them is asked for: one object that nobody can
+//! convert, or a right to list that we do not have, says nothing of the others.
+
+use std::collections::BTreeSet;
+
+use common::manifest::key::Gvk;
+use common::manifest::kinds::KindTable;
+
+use super::super::address::Collection;
+use super::super::cluster::Cluster;
+use super::super::error::EngineError;
+use super::super::meta::{Metadata, Partial};
+use super::super::request::{Call, METADATA};
+use super::read_all;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Objects that exist.
+    pub(super) live: Vec<Metadata>,
+    /// Names of objects that may exist, and the refusal.
+    pub(super) unreadable: Vec<(Vec<String>, EngineError)>,
+}
+
+/// Reads the metadata of these objects; `None` where their kind is not served.
+pub(super) async fn read(
+    cluster: &Cluster,
+    kinds: &KindTable,
+    collection: &Collection,
+    names: &BTreeSet<&str>,
+) -> Result<Option<Found>, EngineError> {
+    let mut found = Found::default();
+    if names.len() > 1 {
+        match read_all(cluster, collection).await {
+            Ok(listed) => {
+                return Ok(listed.map(|mut listed| {
+                    listed.retain(|metadata| names.contains(metadata.name.as_str()));
+                    found.live = listed;
+                    found
+                }));
+            }
+            // The server behind the whole group does not answer.
+            Err(error) if error.code() == Some(503) => {
+                let names = names.iter().map(|name| (*name).to_owned());
+                found.unreadable.push((names.collect(), error));
+                return Ok(Some(found));
+            }
+            Err(error) if error.is_of_reading() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    for name in names {
+        match read_single(cluster, kinds, collection, name).await {
+            Ok(Single::There(metadata)) => found.live.push(*metadata),
+            Ok(Single::Missing) => {}
+            Ok(Single::Unserved) => return Ok(None),
+            Err(error) if error.is_of_reading() => {
+                found.unreadable.push((vec![(*name).to_owned()], error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Some(found))
+}
+
+/// One object.
+enum Single {
+    There(Box<Metadata>),
+    Missing,
+    /// The table of kinds may be older than the removal of a kind.
+    Unserved,
+}
+
+/// Reads one object: in the version that it is stored in it needs no conversion, so every served one is tried.
+async fn read_single(
+    cluster: &Cluster,
+    kinds: &KindTable,
+    collection: &Collection,
+    name: &str,
+) -> Result<Single, EngineError> {
+    let refused = match read_in(cluster, collection, name).await {
+        Err(error) if error.is_of_conversion() => error,
+        answer => return answer,
+    };
+    let gvk = &collection.gvk;
+    let versions = kinds.versions(&gvk.group, &gvk.kind);
+    for version in versions.filter(|version| *version != gvk.version) {
+        let collection = Collection {
+            gvk: Gvk {
+                version: version.to_owned(),
+                ..gvk.clone()
+            },
+            ..collection.clone()
+        };
+        if let Ok(single) = read_in(cluster, &collection, name).await {
+            return Ok(single);
+        }
+    }
+    Err(refused)
+}
+
+async fn read_in(
+    cluster: &Cluster,
+    collection: &Collection,
+    name: &str,
+) -> Result<Single, EngineError> {
+    let call = Call::get(collection, name, METADATA);
+    match cluster.send::<Partial>(call).await {
+        Ok(answer) => Ok(Single::There(Box::new(answer.object.metadata))),
+        Err(error) if error.is_unserved() => Ok(Single::Unserved),
+        Err(error) if error.is_not_found() => Ok(Single::Missing),
+        Err(error) => Err(error),
+    }
+}
