@@ -11,6 +11,8 @@ mod labels;
 mod least;
 mod orphans;
 mod releases;
+mod remade;
+mod retained;
 mod rights;
 mod secrets;
 mod slowness;

@@ -134,12 +134,18 @@ impl Applier {
         if step.action == Action::Create {
             return self.create(cluster, step).await;
         }
+        if let Some(owner) = &step.policy.inherited {
+            managed::inherit(self, cluster, step, owner).await?;
+        }
         let mut attempt = Attempt::plain(step);
         let mut pause = FIRST_PAUSE;
         for _ in 0..ROUNDS {
             match self.send(cluster, step, &attempt).await {
                 Ok(applied) => {
                     notes.settled = attempt.settled.clone();
+                    if step.policy.shared {
+                        return managed::give_back(self, cluster, step, &attempt, applied).await;
+                    }
                     return managed::take_over(self, cluster, step, &attempt, applied, notes).await;
                 }
                 Err(EngineError::FieldConflict { causes, .. }) => {

@@ -85,7 +85,9 @@ pub(super) async fn dry_run<T: DeserializeOwned>(
         cluster.send::<T>(call).await
     };
     let policy = &step.policy;
-    let refusal = match send(&step.object, policy.takes_all()).await {
+    // The fields of a former owner are ours before the apply.
+    let force = policy.takes_all() || policy.inherited.is_some();
+    let refusal = match send(&step.object, force).await {
         Err(refusal @ EngineError::FieldConflict { .. }) => refusal,
         answer => return answer,
     };

@@ -168,6 +168,10 @@ fn live(metadata: Metadata) -> LiveObject {
     LiveObject {
         other_owner: owners::other_owner(&metadata.labels, &metadata.annotations),
         owner: metadata.labels.get(names::LABEL_OWNER).cloned(),
+        create_only: metadata
+            .annotations
+            .get(names::ANNOTATION_APPLY)
+            .is_some_and(|value| value == names::APPLY_CREATE_ONLY),
         keep: keep::mark(&metadata.annotations),
         controlled_by: metadata
             .owner_references

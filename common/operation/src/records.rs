@@ -148,6 +148,7 @@ impl Records {
         };
         for record in &self.all {
             let name = name_of(record);
+            claims.add_owner(&name);
             if !except.contains(&name) {
                 claims.add(&name, record);
             }

@@ -105,7 +105,13 @@ pub fn owner_hash(namespace: &str, name: &str) -> String {
 /// Field manager of an installation: two installations never undo each other (semantics 5).
 #[must_use]
 pub fn field_manager(namespace: &str, name: &str) -> String {
-    format!("{CLIENT}.{}", owner_hash(namespace, name))
+    manager_of_owner(&owner_hash(namespace, name))
+}
+
+/// Field manager of the installation with this value of [`LABEL_OWNER`].
+#[must_use]
+pub fn manager_of_owner(owner: &str) -> String {
+    format!("{CLIENT}.{owner}")
 }
 
 /// Object name of an add-on's installation: the add-on's own name, or, where that is not an RFC 1123 subdomain

@@ -51,6 +51,42 @@ pub fn migrate(live: &[Value], from: &[&str], to: &str) -> Option<Vec<Value>> {
     Some(rest)
 }
 
+/// The entries with what the apply manager `from` owned as fields of the apply manager `to`: an object changes its owner, and no field
+/// of it changes. `None` where it owned nothing.
+#[must_use]
+pub fn inherit(live: &[Value], from: &str, to: &str) -> Option<Vec<Value>> {
+    let is_from = |entry: &&Value| is(entry, from, "Apply");
+    live.iter().find(is_from)?;
+    let mut entries: Vec<Value> = live
+        .iter()
+        .filter(|entry| !is_from(entry))
+        .cloned()
+        .collect();
+    for theirs in live.iter().filter(is_from) {
+        let mut theirs = theirs.clone();
+        set(&mut theirs, "manager", to);
+        match entries.iter_mut().find(|entry| is_same(entry, &theirs)) {
+            Some(entry) => unite(entry, &theirs),
+            None => entries.push(theirs),
+        }
+    }
+    Some(entries)
+}
+
+/// The entries with what other managers than `ours` owned `before`: a field that was taken from them by force is theirs, too, again.
+/// `None` where nothing was taken.
+#[must_use]
+pub fn give_back(live: &[Value], before: &[Value], ours: &str) -> Option<Vec<Value>> {
+    let mut entries = live.to_vec();
+    for theirs in before.iter().filter(|entry| !is(entry, ours, "Apply")) {
+        match entries.iter_mut().find(|entry| is_same(entry, theirs)) {
+            Some(entry) => unite(entry, theirs),
+            None => entries.push(theirs.clone()),
+        }
+    }
+    (entries != live).then_some(entries)
+}
+
 /// The entries with those of the API version `from` in `to`; `None` where there are none. The server refuses every apply to
 /// an object with an entry of a version that its definition no longer has (fluxcd/pkg#1131, kubernetes#111937).
 #[must_use]
@@ -65,17 +101,19 @@ pub fn move_version(live: &[Value], from: &str, to: &str) -> Option<Vec<Value>> 
             set(&mut entry, "apiVersion", to);
         }
         // The server would merge two entries of one manager, and lose the first.
-        let same = |other: &&mut Value| {
-            ["manager", "operation", "subresource", "apiVersion"]
-                .iter()
-                .all(|name| text(other, name) == text(&entry, name))
-        };
-        match entries.iter_mut().find(same) {
+        match entries.iter_mut().find(|other| is_same(other, &entry)) {
             Some(other) => unite(other, &entry),
             None => entries.push(entry),
         }
     }
     Some(entries)
+}
+
+/// Whether two entries are those of one manager: the server keeps one of them.
+fn is_same(one: &Value, other: &Value) -> bool {
+    ["manager", "operation", "subresource", "apiVersion"]
+        .iter()
+        .all(|name| text(one, name) == text(other, name))
 }
 
 fn is(entry: &Value, manager: &str, operation: &str) -> bool {
@@ -241,6 +279,65 @@ mod tests {
             if let Some(done) = wanted {
                 assert_eq!(migrate(&done, from, "ours"), None, "{name}, again");
             }
+        }
+    }
+
+    /// Trust 12.
+    #[test]
+    fn what_was_taken_by_force_is_given_back() {
+        let key = json!({"f:data": {"f:key": {}}});
+        let own = json!({"f:data": {"f:own": {}}});
+        let both = json!({"f:data": {"f:key": {}, "f:own": {}}});
+        let theirs = |fields: &Value| entry("kubectl-create", "Update", "v1", fields.clone());
+        let ours = entry("ours", "Apply", "v1", key.clone());
+        for (name, live, before, wanted) in [
+            (
+                "a field",
+                vec![theirs(&own), ours.clone()],
+                vec![theirs(&both)],
+                Some(vec![theirs(&both), ours.clone()]),
+            ),
+            (
+                "all of them",
+                vec![ours.clone()],
+                vec![theirs(&key)],
+                Some(vec![ours.clone(), theirs(&key)]),
+            ),
+            (
+                "nothing",
+                vec![theirs(&own), ours.clone()],
+                vec![theirs(&own)],
+                None,
+            ),
+            (
+                "our own",
+                vec![ours.clone()],
+                vec![entry("ours", "Apply", "v1", both.clone())],
+                None,
+            ),
+        ] {
+            assert_eq!(give_back(&live, &before, "ours"), wanted, "{name}");
+        }
+    }
+
+    /// Trust 11.
+    #[test]
+    fn fields_move_to_the_next_owner() {
+        let (a, b) = (json!({"f:a": {}}), json!({"f:b": {}}));
+        let of = |manager: &str, fields: &Value| entry(manager, "Apply", "v1", fields.clone());
+        let edit = entry("one", "Update", "v1", b.clone());
+        for (live, wanted) in [
+            (
+                vec![of("one", &a), edit.clone()],
+                Some(vec![edit, of("two", &a)]),
+            ),
+            (
+                vec![of("two", &b), of("one", &a)],
+                Some(vec![of("two", &json!({"f:a": {}, "f:b": {}}))]),
+            ),
+            (vec![of("two", &b)], None),
+        ] {
+            assert_eq!(inherit(&live, "one", "two"), wanted);
         }
     }
 

@@ -1,10 +1,10 @@
 //! What the other installations of the cluster use: an object has one owner (semantics 5), and what others live in is not deleted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory::Inventory;
-use crate::api::installation::AddonInstallation;
-use crate::api::names::InstallationName;
+use crate::api::installation::{AddonInstallation, ObjectState};
+use crate::api::names::{InstallationName, owner_hash};
 use crate::manifest::key::ObjectKey;
 use crate::manifest::kinds::KindTable;
 use crate::manifest::kinds::traits::KeptKind;
@@ -12,8 +12,12 @@ use crate::manifest::kinds::traits::KeptKind;
 /// What other installations use, and which of them.
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
-    /// Objects that they have recorded.
+    /// Objects that they have recorded and want.
     pub objects: BTreeMap<ObjectKey, InstallationName>,
+    /// Objects that they want no more, and keep because they hold data: who wants one may have it.
+    pub retained: BTreeMap<ObjectKey, InstallationName>,
+    /// Values of the owner label of all installations of the cluster.
+    pub owners: BTreeSet<String>,
     /// Namespaces that hold their records, or that they are installed into.
     pub namespaces: BTreeMap<String, InstallationName>,
     /// Whether there may be installations that the caller may not read: then it is not known what lives in a namespace, or is of a kind.
@@ -28,19 +32,34 @@ impl Claims {
             self.namespaces.insert(namespace.clone(), name.clone());
         }
         if let Some(status) = &record.status {
-            let inventory = Inventory::from_groups(&status.inventory);
-            self.add_objects(name, inventory.objects.into_keys());
+            self.add_objects(name, &Inventory::from_groups(&status.inventory));
         }
     }
 
-    /// Adds objects of an installation.
-    pub fn add_objects(
-        &mut self,
-        name: &InstallationName,
-        keys: impl IntoIterator<Item = ObjectKey>,
-    ) {
-        self.objects
-            .extend(keys.into_iter().map(|key| (key, name.clone())));
+    /// Adds that an installation exists.
+    pub fn add_owner(&mut self, name: &InstallationName) {
+        self.owners.insert(owner_hash(&name.namespace, &name.name));
+    }
+
+    /// Adds the objects of an installation; what it retains by them is no longer wanted by it.
+    pub fn add_objects(&mut self, name: &InstallationName, inventory: &Inventory) {
+        for (key, item) in &inventory.objects {
+            let is_retained =
+                item.object.state == ObjectState::Retained && KeptKind::of(key).is_some();
+            if is_retained {
+                self.retained.insert(key.clone(), name.clone());
+                if self.objects.get(key) == Some(name) {
+                    self.objects.remove(key);
+                }
+            } else {
+                self.objects.insert(key.clone(), name.clone());
+            }
+        }
+    }
+
+    /// Everything that others have recorded.
+    fn recorded(&self) -> impl Iterator<Item = (&ObjectKey, &InstallationName)> {
+        self.objects.iter().chain(&self.retained)
     }
 
     /// The installation that would lose something with an object that it has not recorded: it lives in that namespace, or has
@@ -48,12 +67,12 @@ impl Claims {
     pub(super) fn needs(&self, key: &ObjectKey, kinds: &KindTable) -> Option<&InstallationName> {
         match KeptKind::of(key)? {
             KeptKind::Namespace => self.namespaces.get(&key.name).or_else(|| {
-                let mut objects = self.objects.iter();
+                let mut objects = self.recorded();
                 let inside = objects.find(|(other, _)| other.namespace.as_ref() == Some(&key.name));
                 inside.map(|(_, name)| name)
             }),
             KeptKind::CustomResourceDefinition => {
-                let mut objects = self.objects.iter();
+                let mut objects = self.recorded();
                 let found = objects.find(|(other, _)| {
                     let info = kinds.preferred(&other.group, &other.kind);
                     info.is_some_and(|(_, info)| {

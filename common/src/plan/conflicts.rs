@@ -30,6 +30,12 @@ pub struct Policy {
     /// The HorizontalPodAutoscaler that sets [`REPLICAS`]: they yield to it, whatever the other rules say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoscaler: Option<String>,
+    /// Value of the owner label of the installation whose fields become ours first: the object moves from it to us.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherited: Option<String>,
+    /// Whether it was there before us: what others own of it stays theirs, too, and is not lost when we release it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
     /// Whether it may be deleted and created again where a field cannot change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recreate: bool,
@@ -122,6 +128,8 @@ impl Policy {
             conflicts,
             fields,
             autoscaler: None,
+            inherited: None,
+            shared: false,
             recreate,
         })
     }

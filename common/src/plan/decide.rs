@@ -1,14 +1,13 @@
 //! The decision about one wanted object: whether it is ours, and whether it is up to date (semantics 12 and 13).
 
-use std::collections::BTreeMap;
-
+use super::claims::Claims;
 use super::desired::DesiredObject;
 use super::inventory::Item;
 use super::planner::RefusalReason;
 use super::snapshot::LiveObject;
 use super::{Action, recreate};
 use crate::api::installation::{Conflicts, InventoryObject, ObjectState};
-use crate::api::names::InstallationName;
+use crate::api::names::owner_hash;
 use crate::manifest::key::ObjectKey;
 
 /// The inputs that all decisions of one plan share.
@@ -17,7 +16,7 @@ pub(super) struct Judge<'a> {
     /// Our value of the owner label.
     pub(super) owner: &'a str,
     /// What other installations have recorded.
-    pub(super) claims: &'a BTreeMap<ObjectKey, InstallationName>,
+    pub(super) claims: &'a Claims,
     /// Whether Secrets are applied.
     pub(super) due: bool,
     /// Whether edits are reverted.
@@ -36,6 +35,8 @@ pub(super) struct Decision {
     pub(super) after: Item,
     /// What the user should know.
     pub(super) warning: Option<String>,
+    /// Value of the owner label of the installation that the object moves from.
+    pub(super) inherited: Option<String>,
 }
 
 /// The ownership of a live object.
@@ -46,6 +47,8 @@ enum Standing<'a> {
     Unrecorded,
     /// Recorded as ours, deleted, and created again by another client: it is reconciled, but never deleted.
     Recreated(&'a Item),
+    /// Of an installation that is gone or does not want it any more: it becomes ours. How, for the plan.
+    Inherited(String),
     /// It existed before us and is not changed.
     LeftAlone,
     /// Of another owner.
@@ -85,6 +88,13 @@ impl Judge<'_> {
                 step(wanted, Action::Update, before)
             }
             Standing::Recreated(item) => self.recreated(wanted, item, live),
+            Standing::Inherited(how) => {
+                let before = recorded_only(wanted, live, ObjectState::Owned);
+                let mut decision = step(wanted, Action::Update, before);
+                decision.warning = Some(format!("{} {how}", wanted.target.key));
+                decision.inherited.clone_from(&live.owner);
+                decision
+            }
             Standing::LeftAlone | Standing::Foreign => {
                 quiet(recorded_only(wanted, live, ObjectState::Preexisting))
             }
@@ -126,7 +136,7 @@ impl Judge<'_> {
         let key = &wanted.target.key;
         if recorded.is_none()
             && !is_namespace(key)
-            && let Some(other) = self.claims.get(key)
+            && let Some(other) = self.claims.objects.get(key)
         {
             return Err(RefusalReason::Foreign {
                 owner: Some(format!("the installation {other}")),
@@ -151,6 +161,12 @@ impl Judge<'_> {
     ) -> Standing<'a> {
         let ours = live.owner.as_deref() == Some(self.owner);
         let theirs = live.owner.is_some() && !ours;
+        if theirs
+            && !wanted.create_only
+            && let Some(how) = self.inheritance(&wanted.target.key, live)
+        {
+            return Standing::Inherited(how);
+        }
         // These are only recorded where they are not ours: none of their fields is changed (semantics 5 and 12).
         let shared = wanted.create_only || is_namespace(&wanted.target.key);
         let foreign = if shared {
@@ -177,6 +193,27 @@ impl Judge<'_> {
                 }
             }
         }
+    }
+
+    /// How an object of another installation becomes ours; `None` where it does not.
+    fn inheritance(&self, key: &ObjectKey, live: &LiveObject) -> Option<String> {
+        let owner = live.owner.as_ref()?;
+        if self.claims.objects.contains_key(key) {
+            return None;
+        }
+        if let Some(other) = self.claims.retained.get(key)
+            && owner_hash(&other.namespace, &other.name) == *owner
+        {
+            // What is created only once is recorded as retained although it is wanted.
+            return (!live.create_only)
+                .then(|| format!("moves from the installation {other}, which only retains it"));
+        }
+        let is_gone = !self.claims.owners.contains(owner);
+        is_gone.then(|| {
+            let former = live.other_owner.as_deref();
+            let former = former.unwrap_or("an installation");
+            format!("is taken over from {former}, which is gone")
+        })
     }
 
     /// An object that we know: applied if the manifest changed, or if it was edited and edits are reverted.
@@ -244,7 +281,7 @@ impl Judge<'_> {
     }
 
     fn owner_of(&self, key: &ObjectKey, live: &LiveObject) -> Option<String> {
-        let claim = self.claims.get(key);
+        let claim = self.claims.objects.get(key);
         claim
             .map(|other| format!("the installation {other}"))
             .or_else(|| live.other_owner.clone())
@@ -290,6 +327,7 @@ fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {
         before,
         after,
         warning: None,
+        inherited: None,
     }
 }
 
@@ -299,6 +337,7 @@ fn quiet(item: Item) -> Decision {
         before: item.clone(),
         after: item,
         warning: None,
+        inherited: None,
     }
 }
 

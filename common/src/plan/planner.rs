@@ -120,7 +120,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
     let desired = wanted.desired;
     let judge = Judge {
         owner: &owner,
-        claims: &input.claims.objects,
+        claims: input.claims,
         due: wanted.due,
         restores: wanted.due || wanted.reconcile == Reconcile::Ensure,
         conflicts: wanted.conflicts,
@@ -146,6 +146,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
                 before,
                 after,
                 warning,
+                inherited,
             }) => {
                 match action {
                     Some(action) => steps.push(Step {
@@ -155,6 +156,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
                         digest: object.digest.clone(),
                         policy: Policy {
                             autoscaler: input.snapshot.autoscalers.get(key).cloned(),
+                            inherited,
                             ..recreate::policy(object, wanted.conflicts, &before)
                         },
                     }),

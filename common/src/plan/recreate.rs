@@ -138,6 +138,7 @@ pub(super) fn policy(wanted: &DesiredObject, conflicts: Conflicts, before: &Item
         conflicts,
         ..Policy::default()
     });
+    policy.shared = before.object.state == ObjectState::Preexisting;
     policy.recreate &=
         before.object.state == ObjectState::Owned && KeptKind::of(&wanted.target.key).is_none();
     policy

@@ -15,6 +15,8 @@ pub struct LiveObject {
     pub resource_version: String,
     /// Value of the owner label.
     pub owner: Option<String>,
+    /// Whether it is created once and never changed (semantics 12).
+    pub create_only: bool,
     /// Whether it has a deletionTimestamp.
     pub terminating: bool,
     /// Another owner, as its labels and annotations name it (Helm release, Flux, Argo CD), for refusals.

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use common::api::names;
 use common::manifest::managed_fields::{self, CLIENT_SIDE};
 use common::plan::Step;
 
@@ -11,7 +12,7 @@ use super::super::cluster::Cluster;
 use super::super::error::EngineError;
 use super::super::report::Settled;
 use super::super::request::{Call, JSON_PATCH, METADATA};
-use super::settle::Attempt;
+use super::settle::{Attempt, managers};
 use super::{Applied, Applier, Notes, Written, body};
 
 /// How often entries are read and written while other clients write them too.
@@ -76,6 +77,51 @@ pub(super) async fn take_over(
     }
 }
 
+/// Makes the fields of the installation that an object moves from ours, so that the apply finds no conflict with it and removes
+/// what only it wanted.
+pub(super) async fn inherit(
+    applier: &Applier,
+    cluster: &Cluster,
+    step: &Step,
+    owner: &str,
+) -> Result<(), EngineError> {
+    let from = names::manager_of_owner(owner);
+    let rewritten = rewrite(applier, cluster, step, |live| {
+        managed_fields::inherit(live, &from, &applier.manager)
+    });
+    match rewritten.await {
+        Ok(_) => Ok(()),
+        // It was deleted meanwhile, and is created now.
+        Err(error) if error.is_not_found() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns to the managers of an object that was there before us what was just taken from them: the values are ours, and when
+/// the object is released, they stay with those who have set these fields. Sends nothing where nothing was taken.
+pub(super) async fn give_back(
+    applier: &Applier,
+    cluster: &Cluster,
+    step: &Step,
+    attempt: &Attempt,
+    mut applied: Applied,
+) -> Result<Applied, EngineError> {
+    if attempt.settled.iter().all(Settled::is_left) {
+        return Ok(applied);
+    }
+    let rewritten = rewrite(applier, cluster, step, |live| {
+        managed_fields::give_back(live, &attempt.before, &applier.manager)
+    });
+    match rewritten.await {
+        Ok(Some(version)) => applied.object.metadata.resource_version = version,
+        Ok(None) => {}
+        // Another client writes all the time: its fields are its own again.
+        Err(error) if error.is_conflict() => {}
+        Err(error) => return Err(error),
+    }
+    Ok(applied)
+}
+
 /// The version that the server can no longer convert to, where its message says so.
 pub(super) fn gone_version(error: &EngineError) -> Option<String> {
     let EngineError::Api {
@@ -122,9 +168,7 @@ async fn rewrite(
     loop {
         let call = Call::get(&collection, name, METADATA);
         let live = cluster.send::<Value>(call).await?.object;
-        let entries = live.pointer("/metadata/managedFields");
-        let entries = entries.and_then(Value::as_array).map(Vec::as_slice);
-        let Some(changed) = change(entries.unwrap_or_default()) else {
+        let Some(changed) = change(managers(&live)) else {
             return Ok(None);
         };
         let patch = json!([

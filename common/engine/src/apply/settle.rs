@@ -23,6 +23,8 @@ const MASK: &str = "***";
 pub(super) struct Attempt {
     pub(super) object: Arc<Value>,
     pub(super) settled: Vec<Settled>,
+    /// managedFields of the object that was read, where fields are taken.
+    pub(super) before: Vec<Value>,
     /// The resourceVersion of the object that was read: fields are taken only while it is the live one.
     pinned: Option<String>,
 }
@@ -33,6 +35,7 @@ impl Attempt {
         Self {
             object: Arc::clone(&step.object),
             settled: Vec::new(),
+            before: Vec::new(),
             pinned: None,
         }
     }
@@ -48,6 +51,7 @@ impl Attempt {
         Self {
             object: pin(&self.object, resource_version),
             settled: self.settled.clone(),
+            before: self.before.clone(),
             pinned,
         }
     }
@@ -99,6 +103,7 @@ pub(super) async fn settle(
     let attempt = Attempt {
         object: Arc::new(object),
         settled,
+        before: managers(&live).to_vec(),
         pinned: None,
     };
     if attempt.settled.iter().all(Settled::is_left) {
@@ -106,6 +111,13 @@ pub(super) async fn settle(
     }
     let version = live.pointer("/metadata/resourceVersion");
     Ok(attempt.again(version.and_then(Value::as_str).unwrap_or_default()))
+}
+
+/// Who owns which fields of a live object.
+pub(super) fn managers(live: &Value) -> &[Value] {
+    let entries = live.pointer("/metadata/managedFields");
+    let entries = entries.and_then(Value::as_array);
+    entries.map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Our object without the fields that are left.

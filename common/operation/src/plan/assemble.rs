@@ -9,6 +9,7 @@ use common::manifest::kinds::KindTable;
 use common::plan::InstallationPlan;
 use common::plan::choices::Choices;
 use common::plan::claims::Claims;
+use common::plan::inventory::Inventory;
 use common::plan::order::defined_kind;
 use common::plan::recreate;
 use common::plan::schema::Schemas;
@@ -30,8 +31,8 @@ pub(super) struct Neighbours {
     pub(super) kinds: KindTable,
     /// Namespaces among their objects.
     pub(super) namespaces: BTreeSet<String>,
-    /// Objects that they own.
-    pub(super) claims: BTreeMap<ObjectKey, InstallationName>,
+    /// What they will have recorded.
+    pub(super) claims: BTreeMap<InstallationName, Inventory>,
     /// What their definitions, and this add-on's own, say of custom resources.
     pub(super) schemas: Schemas,
 }
@@ -146,16 +147,19 @@ impl Neighbours {
         name: &InstallationName,
     ) -> Claims {
         let mut claims = resolver.records.claims(std::slice::from_ref(name));
-        for (key, name) in &self.claims {
-            claims.add_objects(name, [key.clone()]);
+        for (name, inventory) in &self.claims {
+            claims.add_owner(name);
+            claims.add_objects(name, inventory);
         }
         claims
     }
 
     fn claim(&mut self, planned: &Planned) {
-        let keys = planned.plan.exact.objects.keys();
-        let name = &planned.plan.installation;
-        self.claims
-            .extend(keys.map(|key| (key.clone(), name.clone())));
+        let InstallationPlan {
+            installation,
+            exact,
+            ..
+        } = &planned.plan;
+        self.claims.insert(installation.clone(), exact.clone());
     }
 }

@@ -76,7 +76,11 @@ fn world() -> World {
         },
         kinds,
         mask: Mask::default(),
-        claims: Claims::default(),
+        claims: Claims {
+            // Another installation that exists.
+            owners: BTreeSet::from(["5d41402abc4b2a76".to_owned()]),
+            ..Claims::default()
+        },
         delete_kinds: BTreeSet::new(),
         coming: BTreeSet::new(),
         wanted: Options {

@@ -353,7 +353,10 @@ fn what_others_live_in_stays() {
             &["Namespace house is retained: kubectl-addons/scale is installed into it"],
         );
         let mut world = base();
-        world.claims.add_objects(&other(), [inside("ConfigMap")]);
+        let inventory = super::world()
+            .record(inside("ConfigMap"), Owned, "d")
+            .inventory;
+        world.claims.add_objects(&other(), &inventory);
         ends(
             world,
             &["Namespace house is retained: kubectl-addons/scale is installed into it"],
