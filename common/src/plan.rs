@@ -9,6 +9,7 @@
 //! | [`choices`] | what the caller decided about how plans are made |
 //! | [`claims`] | what other installations use |
 //! | [`inventory`], [`snapshot`] | what is recorded and what is there, as values |
+//! | `relocate` | recorded objects whose kind moved to another group |
 //! | [`facts`] | what a plan was made with, to tell later whether it still holds |
 //! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
 //! | [`conflicts`], [`recreate`], [`immutable`] | what happens to fields that others hold, or that never change |
@@ -34,6 +35,7 @@ pub mod order;
 pub mod planner;
 pub mod prune;
 pub mod recreate;
+mod relocate;
 pub mod requires;
 pub mod schedule;
 pub mod schema;

@@ -10,6 +10,7 @@ mod interruption;
 mod labels;
 mod least;
 mod orphans;
+mod records;
 mod releases;
 mod remade;
 mod retained;

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use common::api::names::CLIENT;
 use common::manifest::key::{Gvk, ObjectKey};
+use common::manifest::kinds::KindTable;
 
 use super::address::Collection;
 use super::cluster::Cluster;
@@ -15,6 +16,8 @@ use super::meta::Writer;
 
 /// The field manager of every autoscaler, which writes through the subresource `scale`.
 const CONTROLLER: &str = "kube-controller-manager";
+const GROUP: &str = "autoscaling";
+const KIND: &str = "HorizontalPodAutoscaler";
 
 /// An object whose replicas another manager wrote.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,15 +50,19 @@ impl Scaled {
 /// Those of the requests, except a refusal by RBAC and a cluster without autoscalers.
 pub(super) async fn of(
     cluster: &Cluster,
+    kinds: &KindTable,
     scaled: Vec<Scaled>,
 ) -> Result<BTreeMap<ObjectKey, String>, EngineError> {
+    // Before Kubernetes 1.23 there is no autoscaling/v2; what scales which object stands at the same place in every version.
+    let served = kinds.versions(GROUP, KIND).next();
+    let api_version = format!("{GROUP}/{}", served.unwrap_or("v2"));
     let namespaces: BTreeSet<Option<String>> =
         scaled.iter().map(|one| one.key.namespace.clone()).collect();
     let mut all = BTreeMap::new();
     for namespace in namespaces {
         let collection = Collection::known(
-            "autoscaling/v2",
-            "HorizontalPodAutoscaler",
+            &api_version,
+            KIND,
             "horizontalpodautoscalers",
             namespace.as_deref(),
         );
@@ -92,7 +99,7 @@ fn scales(autoscaler: &Value, key: &ObjectKey) -> Option<String> {
 mod tests {
     use serde_json::json;
 
-    use common::manifest::kinds::{KindInfo, KindTable};
+    use common::manifest::kinds::KindInfo;
     use common::plan::snapshot::{Reads, Snapshot};
 
     use super::super::fake::{self, Reply};
@@ -185,6 +192,33 @@ mod tests {
             let found = snapshot.autoscalers.get(&key()).map(String::as_str);
             assert_eq!(found, expected, "{writers:?}");
             assert_eq!(asked.len(), 2, "{asked:?}");
+        }
+    }
+
+    /// Trust 14.
+    #[tokio::test]
+    async fn autoscalers_of_old_clusters_are_asked_for_in_their_version() {
+        for (served, asked_for) in [(Some("autoscaling/v1"), "v1"), (None, "v2")] {
+            let mut kinds = KindTable::default();
+            let info = KindInfo {
+                plural: "horizontalpodautoscalers".to_owned(),
+                singular: "horizontalpodautoscaler".to_owned(),
+                namespaced: true,
+                writable: true,
+                has_status: true,
+            };
+            if let Some(api_version) = served {
+                kinds.insert(&Gvk::new(api_version, KIND), info);
+            }
+            let (cluster, asked) = fake::cluster(vec![autoscaler_of("Deployment")]);
+            let scaled = Scaled {
+                key: key(),
+                by_controller: true,
+            };
+            let found = of(&cluster, &kinds, vec![scaled]).await.unwrap();
+            assert_eq!(found.get(&key()).map(String::as_str), Some("auto"));
+            let path = format!("GET /apis/autoscaling/{asked_for}/namespaces/shop/");
+            assert!(asked.lines()[0].starts_with(&path), "{:?}", asked.lines());
         }
     }
 

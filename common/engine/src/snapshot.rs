@@ -110,7 +110,7 @@ pub async fn read(
             }
         }
     }
-    snapshot.autoscalers = autoscaler::of(cluster, scaled).await?;
+    snapshot.autoscalers = autoscaler::of(cluster, kinds, scaled).await?;
     Ok(snapshot)
 }
 

@@ -120,6 +120,31 @@ impl Inventory {
         union
     }
 
+    /// The union in two steps: whole where it fits, else without what only an upgrade needs of objects that are deleted by this
+    /// one. Uid and label are enough to delete them; an object that is wanted again is applied again.
+    ///
+    /// # Errors
+    /// [`TooLarge`], where that is not enough either.
+    pub fn fitting(mut self, exact: &Self) -> Result<Self, TooLarge> {
+        if self.check_budget().is_ok() {
+            return Ok(self);
+        }
+        for (key, item) in &mut self.objects {
+            // Whether a Job has run is known by its digest.
+            let is_job = (key.group.as_str(), key.kind.as_str()) == ("batch", "Job");
+            let is_ours = item.object.state == ObjectState::Owned;
+            if is_ours && !is_job && !exact.objects.contains_key(key) {
+                item.object = InventoryObject {
+                    name: std::mem::take(&mut item.object.name),
+                    uid: std::mem::take(&mut item.object.uid),
+                    ..InventoryObject::default()
+                };
+            }
+        }
+        self.check_budget()?;
+        Ok(self)
+    }
+
     /// Refuses an inventory that does not fit, counted as it will be when every planned object exists.
     ///
     /// # Errors
@@ -330,5 +355,42 @@ mod tests {
         let error = of(5_100, false).check_budget().unwrap_err();
         assert_eq!((error.objects, error.limit), (5_100, 800_000));
         assert!(of(5_100, true).check_budget().is_err());
+    }
+
+    /// Trust 14: half of the budget may get other names in one upgrade, however long they are.
+    #[test]
+    fn a_renamed_set_fits_beside_the_old_one() {
+        let of = |prefix: &str, count: usize| {
+            let items = (0..count).map(|number| {
+                let name = format!("{prefix}{number:0>62}");
+                let mut item = Item::planned(&name, "v1");
+                if prefix == "a" {
+                    item.object = InventoryObject {
+                        state: ObjectState::Owned,
+                        uid: "0".repeat(36),
+                        digest: "0".repeat(20),
+                        resource_version: Some("12345678".to_owned()),
+                        ..item.object
+                    };
+                }
+                (key(&name), item)
+            });
+            Inventory {
+                objects: items.collect(),
+            }
+        };
+        let (old, new) = (of("a", 2_500), of("b", 2_500));
+        let union = Inventory::union(&new, &old);
+        assert!(union.check_budget().is_err());
+        let fitting = union.clone().fitting(&new).unwrap();
+        assert_eq!(fitting.objects.len(), 5_000);
+        assert!(fitting.objects.values().all(|item| {
+            item.object.state == ObjectState::Planned || item.object.uid.len() == 36
+        }));
+        // Nothing is left out where it fits, and what does not fit is refused.
+        let small = Inventory::union(&of("b", 10), &of("a", 10));
+        assert_eq!(small.clone().fitting(&of("b", 10)), Ok(small));
+        let large = Inventory::union(&of("b", 3_500), &of("a", 3_500));
+        assert!(large.fitting(&of("b", 3_500)).is_err());
     }
 }

@@ -14,7 +14,7 @@ use super::inventory::Inventory;
 use super::prune::limit::PruneLimit;
 use super::prune::{KeptKind, Pruning, prune};
 use super::snapshot::{Reads, Snapshot};
-use super::{InstallationPlan, Step, Target, Verb, Yielded, recreate, teardown};
+use super::{InstallationPlan, Step, Target, Verb, Yielded, recreate, relocate, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
 use crate::api::names::InstallationName;
 use crate::api::names::owner_hash;
@@ -85,8 +85,11 @@ pub struct Wanted<'a> {
 
 /// What a snapshot has to hold for a plan of these objects.
 #[must_use]
-pub fn reads(desired: &Desired, inventory: &Inventory) -> Reads {
-    let keys = desired.objects.keys().chain(inventory.objects.keys());
+pub fn reads(desired: &Desired, inventory: &Inventory, kinds: &KindTable) -> Reads {
+    let mut recorded: BTreeSet<ObjectKey> = inventory.objects.keys().cloned().collect();
+    let keys = inventory.objects.keys();
+    recorded.extend(keys.flat_map(|key| relocate::places(key, kinds)));
+    let keys = desired.objects.keys().chain(&recorded);
     let namespaces = desired.namespaces().into_iter().map(str::to_owned);
     let scaled = desired
         .objects
@@ -105,6 +108,11 @@ pub fn reads(desired: &Desired, inventory: &Inventory) -> Reads {
 /// # Errors
 /// [`PlanError`], with every object that stands in the way.
 pub fn plan(input: &PlanInput<'_>) -> Result<InstallationPlan, PlanError> {
+    let relocated = relocate::relocated(input.inventory, input.snapshot, input.kinds);
+    let input = &PlanInput {
+        inventory: relocated.as_ref().unwrap_or(input.inventory),
+        ..*input
+    };
     let plan = match &input.goal {
         Goal::Install(wanted) => install(input, wanted)?,
         Goal::Uninstall { keep } => uninstall(input, *keep),
@@ -199,8 +207,8 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
     let kept = pruning.recorded();
     plan.exact = Inventory::union(&exact, &kept);
     // Decisions come before the recorded facts: where the two differ, decisions are newer (a new uid, a planned create).
-    plan.union = Inventory::union(&Inventory::union(&union, &kept), input.inventory);
-    plan.union.check_budget()?;
+    let union = Inventory::union(&Inventory::union(&union, &kept), input.inventory);
+    plan.union = union.fitting(&plan.exact)?;
     plan.take(pruning);
     Ok(plan)
 }

@@ -53,7 +53,7 @@ pub(super) async fn one(
     let helm_release = release_of(resolver, resolved, &rendered).await?;
     let desired = Desired::new(rendered.manifests, &context);
     let desired = desired.map_err(|error| OperationError::from(error).masked(&mask))?;
-    let mut reads = planner::reads(&desired, &inventory);
+    let mut reads = planner::reads(&desired, &inventory, &served);
     reads.namespaces.insert(target_namespace.to_owned());
     let (served, snapshot) = live(cluster, served, &reads).await?;
     let kinds = served.with(&neighbours.kinds);

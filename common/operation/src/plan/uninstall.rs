@@ -77,7 +77,7 @@ async fn one(
         .map(|key| (key.group.clone(), key.kind.clone()))
         .collect();
     let kinds = cluster.kinds(&needed).await?;
-    let reads = planner::reads(&Desired::default(), &inventory);
+    let reads = planner::reads(&Desired::default(), &inventory, &kinds);
     let (kinds, snapshot) = live(cluster, kinds, &reads).await?;
     let mut plan = planner::plan(&PlanInput {
         installation: &name,

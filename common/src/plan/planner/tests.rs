@@ -14,6 +14,7 @@ use crate::values::mask::Mask;
 use ObjectState::{Owned, Planned, Preexisting, Retained};
 
 mod applying;
+mod moving;
 mod pruning;
 
 /// The inputs of a plan, for one installation `kubectl-addons/till` with target namespace `shop`.

@@ -302,7 +302,7 @@ fn a_step_names_the_autoscaler_that_its_replicas_yield_to() {
         .want([scaled, manifest("Deployment", "b")])
         .record(key("Deployment", "a"), Owned, "old")
         .live(key("Deployment", "a"), Some("us"), "u1", 1);
-    let reads = reads(&world.desired, &world.inventory);
+    let reads = reads(&world.desired, &world.inventory, &world.kinds);
     assert_eq!(reads.replicas, BTreeSet::from([key("Deployment", "a")]));
     assert_eq!(reads.objects.len(), 2);
     let autoscaler = (key("Deployment", "a"), "auto".to_owned());
