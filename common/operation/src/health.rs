@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use addons_engine::facts::Facts;
 use addons_engine::live::{self, Selection};
 use addons_engine::{Cluster, EngineError, blockers};
-use common::api::installation::{AddonInstallation, Phase};
+use common::api::installation::{AddonInstallation, ObjectState, Phase};
 use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::ObjectKey;
-use common::manifest::kinds::traits::KindTraits;
+use common::manifest::kinds::traits::{KeptKind, KindTraits};
 use common::plan::inventory::Inventory;
 use common::readiness::blocker::Blocker;
 use common::readiness::{Readiness, Status};
@@ -172,6 +172,25 @@ pub fn word(record: &AddonInstallation, troubles: &[ObjectHealth]) -> String {
 }
 
 impl ObjectHealth {
+    /// Of an object that was kept because it holds data: no version wants it, so nothing waits for it.
+    fn retained(key: &ObjectKey, is_there: bool) -> Self {
+        let message = if is_there {
+            "retained"
+        } else {
+            "was retained, and is gone"
+        };
+        Self {
+            key: key.clone(),
+            readiness: Some(Readiness {
+                status: Status::Current,
+                message: message.to_owned(),
+            }),
+            blocker: None,
+            edited: false,
+            yielded: Vec::new(),
+        }
+    }
+
     /// Whether it exists and is ready.
     pub fn is_current(&self) -> bool {
         self.readiness
@@ -239,6 +258,10 @@ async fn explain(cluster: &Cluster, health: &mut ObjectHealth, seen: &Seen) {
 
 fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> ObjectHealth {
     let label = |object: &&Value| object["metadata"]["labels"][LABEL_OWNER] == *owner;
+    let item = inventory.objects.get(key).map(|item| &item.object);
+    if item.is_some_and(|item| item.state == ObjectState::Retained) && KeptKind::of(key).is_some() {
+        return ObjectHealth::retained(key, seen.live.get(key).filter(label).is_some());
+    }
     let Some(live) = seen.live.get(key).filter(label) else {
         // A Job that deleted itself (ttlSecondsAfterFinished) cannot be distinguished from one that a user deleted. Neither is
         // missed: it did its work when it was installed.
@@ -259,7 +282,6 @@ fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> O
             yielded: Vec::new(),
         };
     };
-    let item = inventory.objects.get(key).map(|item| &item.object);
     let recorded = item.and_then(|item| item.generation);
     let generation = live["metadata"]["generation"].as_i64();
     ObjectHealth {

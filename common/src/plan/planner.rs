@@ -97,7 +97,7 @@ pub fn reads(desired: &Desired, inventory: &Inventory, kinds: &KindTable) -> Rea
         .filter(|(_, wanted)| path::get(&wanted.object, REPLICAS).is_some());
     Reads {
         objects: keys.cloned().collect(),
-        recorded: inventory.objects.keys().cloned().collect(),
+        recorded,
         namespaces: namespaces.collect(),
         replicas: scaled.map(|(key, _)| key.clone()).collect(),
     }

@@ -307,7 +307,8 @@ impl Operation<'_> {
         let deletions = self.task.plan.prune.iter().flatten();
         let deleted = deletions.map(|deletion| deletion.uid.clone()).collect();
         let removal = {
-            let removing = namespace::remove(self.cluster, &created, &record, deleted);
+            let deadline = self.deadline;
+            let removing = namespace::remove(self.cluster, &created, &record, deleted, deadline);
             let removing = std::pin::pin!(removing);
             let keeping = std::pin::pin!(lock.keep(self.cluster, &self.journal));
             match select(removing, keeping).await {
@@ -315,16 +316,16 @@ impl Operation<'_> {
                 Either::Right((lost, _)) => return Err(lost),
             }
         };
-        // An empty namespace left behind is not a reason to keep the record; who may not read it may not delete it either.
+        // An empty namespace left behind is not a reason to keep the record; what is in it and cannot be read
+        // is not deleted with it.
         let why = match removal {
             Ok(Removal::Removed) => {
                 report.pruned.push(key);
                 return Ok(());
             }
             Ok(Removal::Kept(why)) => why,
-            Err(error @ (EngineError::Forbidden { .. } | EngineError::Denied { .. })) => {
-                error.to_string()
-            }
+            Err(error @ EngineError::Denied { .. }) => error.to_string(),
+            Err(error) if error.is_of_reading() => error.to_string(),
             Err(error) => return Err(error),
         };
         (self.events)(Event::Warning {

@@ -1,0 +1,152 @@
+//! What is left in a namespace after everything of ours was deleted.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream;
+use tokio::time::{Instant, sleep};
+
+use common::manifest::key::Gvk;
+
+use super::super::address::Collection;
+use super::super::cluster::Cluster;
+use super::super::error::EngineError;
+use super::super::meta::Metadata;
+use super::super::snapshot::read_all;
+
+/// How long dependents of deleted objects are waited for: the garbage collector deletes them one generation after another.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(500);
+/// What every namespace has, and what controllers remove by themselves.
+const HARMLESS: &[(&str, &str, Option<&str>)] = &[
+    ("", "ConfigMap", Some("kube-root-ca.crt")),
+    ("", "ServiceAccount", Some("default")),
+    ("", "Event", None),
+    ("events.k8s.io", "Event", None),
+    ("", "Endpoints", None),
+];
+
+/// The objects that stay in a namespace and are not deleted with those whose uids are given.
+pub(super) async fn staying(
+    cluster: &Cluster,
+    name: &str,
+    deleted: &BTreeSet<String>,
+    deadline: Instant,
+) -> Result<Vec<String>, EngineError> {
+    let patience = deadline.min(Instant::now() + PATIENCE);
+    loop {
+        let left = found(cluster, name).await?;
+        let orphans = orphans(&left);
+        let stays = foreign(left, deleted.clone());
+        if stays.is_empty() || Instant::now() + PAUSE > patience {
+            return Ok(names(stays));
+        }
+        let mut really = stays;
+        really.retain(|left| !orphans.contains(&left.metadata.uid));
+        let really = foreign(really, orphans);
+        if !really.is_empty() {
+            return Ok(names(really));
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// An object that is left in a namespace.
+#[derive(Clone, Debug)]
+struct Leftover {
+    object: String,
+    metadata: Metadata,
+}
+
+/// What stays: it is neither being deleted nor owned by an object that was deleted.
+fn foreign(mut left: Vec<Leftover>, mut gone: BTreeSet<String>) -> Vec<Leftover> {
+    loop {
+        let before = left.len();
+        left.retain(|leftover| {
+            let metadata = &leftover.metadata;
+            let mut owners = metadata.owner_references.iter();
+            let goes = metadata.deletion_timestamp.is_some()
+                || owners.any(|owner| gone.contains(&owner.uid));
+            if goes {
+                gone.insert(metadata.uid.clone());
+            }
+            !goes
+        });
+        if left.len() == before {
+            return left;
+        }
+    }
+}
+
+/// The uids of objects that are owned by nothing that is there: the owner was deleted between our requests, and the garbage collector
+/// deletes them next.
+fn orphans(left: &[Leftover]) -> BTreeSet<String> {
+    let there: BTreeSet<&str> = left.iter().map(|left| left.metadata.uid.as_str()).collect();
+    let orphans = left.iter().filter(|leftover| {
+        let owners = &leftover.metadata.owner_references;
+        !owners.is_empty()
+            && !owners
+                .iter()
+                .any(|owner| there.contains(owner.uid.as_str()))
+    });
+    orphans.map(|left| left.metadata.uid.clone()).collect()
+}
+
+fn names(left: Vec<Leftover>) -> Vec<String> {
+    let objects: BTreeSet<String> = left.into_iter().map(|left| left.object).collect();
+    objects.into_iter().collect()
+}
+
+/// `shop/Secret a, shop/Till b and 3 more are in it`.
+pub(super) fn in_it(foreign: &[String]) -> String {
+    const NAMED: usize = 5;
+    let named: Vec<&str> = foreign.iter().take(NAMED).map(String::as_str).collect();
+    let more = match foreign.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let are = if foreign.len() == 1 { "is" } else { "are" };
+    format!("{}{more} {are} in it", named.join(", "))
+}
+
+/// The objects in a namespace, except those that every namespace has: one metadata LIST for every kind that it can hold.
+async fn found(cluster: &Cluster, name: &str) -> Result<Vec<Leftover>, EngineError> {
+    // A kind that was added after the table was cached could hide objects of others.
+    cluster.forget_kinds().await;
+    let kinds = cluster.kinds(&BTreeSet::new()).await?;
+    let collections: Vec<Collection> = kinds
+        .iter()
+        .filter(|(_, info)| info.namespaced && info.writable)
+        .map(|(gvk, info)| Collection::new(gvk, info, Some(name)))
+        .filter(|collection| !is_harmless(&collection.gvk, None))
+        .collect();
+    let found: Vec<Result<Vec<Leftover>, EngineError>> = stream::iter(collections)
+        .map(async |collection| left_in(cluster, &collection).await)
+        .buffer_unordered(cluster.concurrency())
+        .collect()
+        .await;
+    let found: Result<Vec<Vec<Leftover>>, EngineError> = found.into_iter().collect();
+    Ok(found?.into_iter().flatten().collect())
+}
+
+async fn left_in(cluster: &Cluster, collection: &Collection) -> Result<Vec<Leftover>, EngineError> {
+    let found = read_all(cluster, collection).await?.unwrap_or_default();
+    Ok(found
+        .into_iter()
+        .filter(|metadata| !is_harmless(&collection.gvk, Some(&metadata.name)))
+        .map(|metadata| Leftover {
+            object: collection.object(&metadata.name),
+            metadata,
+        })
+        .collect())
+}
+
+fn is_harmless(gvk: &Gvk, name: Option<&str>) -> bool {
+    HARMLESS
+        .iter()
+        .any(|(group, kind, only)| *group == gvk.group && *kind == gvk.kind && *only == name)
+}
+
+#[cfg(test)]
+mod tests;
