@@ -154,7 +154,9 @@ async fn the_lock_of_the_dead_expires() -> Result<()> {
     let undisturbed = operation.undisturbed().await?;
     let rig = Rig::new("crash-expires").await?;
     let line = operation.prepare(&rig).await?;
-    let stop = Fault::at(3, Action::Stop { delivered: true }).method("PATCH");
+    let stop = Fault::at(3, Action::Stop { delivered: true })
+        .method("PATCH")
+        .writes();
     ensure!(rig.run_until(&line, stop).await?, "it was not stopped");
     let next = rig.stage.run(&line).await?.done()?;
     ensure!(

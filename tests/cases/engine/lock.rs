@@ -12,8 +12,12 @@ use anyhow::{Result, ensure};
 /// Long enough for another client to come in between, at the first write to a ConfigMap.
 fn slowly(rig: &Rig, seconds: u64) {
     let delay = Action::Delay(Duration::from_secs(seconds));
-    rig.proxy
-        .fault(Fault::at(1, delay).method("PATCH").path("/configmaps/"));
+    rig.proxy.fault(
+        Fault::at(1, delay)
+            .method("PATCH")
+            .path("/configmaps/")
+            .writes(),
+    );
 }
 
 /// `small` is installed; the line that brings its second version.

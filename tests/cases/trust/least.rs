@@ -45,15 +45,11 @@ const NEEDED: &[(&str, &[Right])] = &[
     ("status web", &[READ_RECORDS]),
     (
         "plan web --channel two.yaml",
-        &[READ_RECORDS, ("configmaps", "list"), ("deployments", "get")],
+        &[READ_RECORDS, ("configmaps", "patch")],
     ),
     (
         "diff web --channel two.yaml",
-        &[
-            READ_RECORDS,
-            ("configmaps", "list"),
-            ("configmaps", "patch"),
-        ],
+        &[READ_RECORDS, ("configmaps", "patch")],
     ),
     (
         "upgrade web --channel two.yaml --yes",
@@ -62,7 +58,6 @@ const NEEDED: &[(&str, &[Right])] = &[
             ("addoninstallations", "get"),
             ("addoninstallations", "update"),
             ("addoninstallations/status", "update"),
-            ("configmaps", "list"),
             ("configmaps", "patch"),
         ],
     ),
@@ -73,7 +68,6 @@ const NEEDED: &[(&str, &[Right])] = &[
             ("addoninstallations", "get"),
             ("addoninstallations/status", "update"),
             ("addoninstallations", "delete"),
-            ("configmaps", "list"),
             ("configmaps", "delete"),
         ],
     ),

@@ -123,6 +123,6 @@ async fn t14_a_record_that_another_client_has_locked_is_not_deleted() -> Result<
     );
     let record = stage.record("set").await?;
     let holder = &record["status"]["operation"]["holder"];
-    ensure!(*holder == Value::from("jane@laptop (test)"), "{record:#}");
+    ensure!(holder == "jane@laptop (test)", "{record:#}");
     Ok(())
 }

@@ -8,6 +8,7 @@ pub struct Fault {
     client: Option<String>,
     method: Option<String>,
     path: Option<String>,
+    writes: bool,
     first: usize,
     times: usize,
     action: Action,
@@ -56,6 +57,7 @@ impl Fault {
             client: None,
             method: None,
             path: None,
+            writes: false,
             first: number,
             times: 1,
             action,
@@ -100,6 +102,15 @@ impl Fault {
             ..self
         }
     }
+
+    /// Not about dry runs.
+    #[must_use]
+    pub fn writes(self) -> Self {
+        Self {
+            writes: true,
+            ..self
+        }
+    }
 }
 
 impl From<Fault> for Armed {
@@ -115,13 +126,15 @@ impl Armed {
             client: only_client,
             method: only_method,
             path,
+            writes,
             first,
             times,
             action,
         } = &self.fault;
         let about = only_client.as_ref().is_none_or(|name| name == client)
             && only_method.as_ref().is_none_or(|name| name == method)
-            && path.as_ref().is_none_or(|part| uri.contains(part));
+            && path.as_ref().is_none_or(|part| uri.contains(part))
+            && !(*writes && uri.contains("dryRun=All"));
         if !about {
             return None;
         }

@@ -144,7 +144,7 @@ fn an_object_is_found_in_the_group_that_its_kind_moved_to() {
     let other = world.live(new.clone(), Some("us"), "u2", 1);
     assert_eq!(
         other.plan_for(Some(false)).unwrap().unreachable,
-        [old.clone()]
+        std::slice::from_ref(&old)
     );
     let same = other.live(new.clone(), Some("us"), "u1", 1);
     let plan = same.plan_for(Some(false)).unwrap();
