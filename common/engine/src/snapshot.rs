@@ -44,19 +44,7 @@ pub async fn read(
     } = reads;
     let mut scaled = Vec::new();
     let mut snapshot = Snapshot::default();
-    let mut wanted: BTreeMap<Collection, BTreeSet<&str>> = BTreeMap::new();
-    for key in keys {
-        match kinds.preferred(&key.group, &key.kind) {
-            Some((gvk, info)) => {
-                let collection = Collection::new(gvk, info, key.namespace.as_deref());
-                wanted.entry(collection).or_default().insert(&key.name);
-            }
-            None => {
-                let unserved = (key.group.clone(), key.kind.clone());
-                snapshot.unserved.insert(unserved);
-            }
-        }
-    }
+    let mut wanted = collections(kinds, keys, &mut snapshot);
     if !namespaces.is_empty() {
         wanted
             .entry(namespace_collection())
@@ -112,6 +100,28 @@ pub async fn read(
     }
     snapshot.autoscalers = autoscaler::of(cluster, kinds, scaled).await?;
     Ok(snapshot)
+}
+
+/// The collections that objects are in, with their names there; kinds that are not served are noted.
+fn collections<'a>(
+    kinds: &KindTable,
+    keys: &'a BTreeSet<ObjectKey>,
+    snapshot: &mut Snapshot,
+) -> BTreeMap<Collection, BTreeSet<&'a str>> {
+    let mut wanted: BTreeMap<Collection, BTreeSet<&str>> = BTreeMap::new();
+    for key in keys {
+        match kinds.preferred(&key.group, &key.kind) {
+            Some((gvk, info)) => {
+                let collection = Collection::new(gvk, info, key.namespace.as_deref());
+                wanted.entry(collection).or_default().insert(&key.name);
+            }
+            None => {
+                let unserved = (key.group.clone(), key.kind.clone());
+                snapshot.unserved.insert(unserved);
+            }
+        }
+    }
+    wanted
 }
 
 /// Namespaces themselves.

@@ -108,9 +108,7 @@ impl<'a> Scheduler<'a> {
             tokio::select! {
                 Some((node, ended)) = in_flight.next(), if !in_flight.is_empty() => {
                     self.aborts.remove(&node);
-                    if let Ok(outcome) = ended {
-                        self.take(node, outcome);
-                    }
+                    let _ = ended.map(|outcome| self.take(node, outcome));
                 }
                 Some((key, readiness)) = self.watches.seeing.recv() => self.see(&key, &readiness),
                 Some(pending) = self.watches.open.next(), if !self.watches.open.is_empty() => self.miss(pending),

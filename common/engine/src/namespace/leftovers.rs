@@ -36,7 +36,14 @@ pub(super) async fn staying(
 ) -> Result<Vec<String>, EngineError> {
     let patience = deadline.min(Instant::now() + PATIENCE);
     loop {
-        let left = found(cluster, name).await?;
+        let left = match found(cluster, name).await {
+            // An error that may pass is no reason to leave the namespace behind.
+            Err(error) if is_passing(&error) && Instant::now() + PAUSE < patience => {
+                sleep(PAUSE).await;
+                continue;
+            }
+            found => found?,
+        };
         let orphans = orphans(&left);
         let stays = foreign(left, deleted.clone());
         if stays.is_empty() || Instant::now() + PAUSE > patience {
@@ -50,6 +57,11 @@ pub(super) async fn staying(
         }
         sleep(PAUSE).await;
     }
+}
+
+/// Whether a kind may be readable in a moment. A server or webhook behind one kind that is gone was waited for by the request.
+fn is_passing(error: &EngineError) -> bool {
+    !error.is_of_conversion() && matches!(error.code(), Some(429 | 500 | 502 | 504))
 }
 
 /// An object that is left in a namespace.
