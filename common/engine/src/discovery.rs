@@ -266,6 +266,9 @@ fn is_writable(verbs: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::super::fake;
     use super::*;
 
     fn aggregated(json: &str) -> KindTable {
@@ -315,6 +318,33 @@ mod tests {
             reporting(&list.resources),
             BTreeSet::from(["widgets".to_owned()])
         );
+    }
+
+    /// Trust 13: of a group version that does not answer, what was known before is kept.
+    #[tokio::test]
+    async fn a_group_version_that_does_not_answer_is_not_gone() {
+        let kinds = |kind: &str| {
+            let resource = json!({"name": kind.to_lowercase() + "s", "kind": kind});
+            Some((200, &[][..], json!({"resources": [resource]})))
+        };
+        let versions = json!([{"version": "v1"}, {"version": "v1beta1"}]);
+        let groups =
+            json!({"kind": "APIGroupList", "groups": [{"name": "shop", "versions": versions}]});
+        let replies = |last| {
+            let core = json!({"kind": "APIVersions", "versions": []});
+            let documents = [core, groups.clone()].map(|body| Some((200, &[][..], body)));
+            documents.into_iter().chain([kinds("Till"), last]).collect()
+        };
+        let (cluster, _) = fake::cluster(replies(kinds("Drawer")));
+        let before = discover(&cluster).await.unwrap();
+        assert!(before.serves_group("shop"));
+        let failing = Some((500, &[][..], json!({"kind": "Status", "code": 500})));
+        let (cluster, _) = fake::cluster(replies(failing));
+        let mut table = discover(&cluster).await.unwrap();
+        assert!(!table.serves_group("shop") && table.is_silent("shop"));
+        assert!(table.preferred("shop", "Drawer").is_none());
+        table.keep_silent(&before);
+        assert!(table.preferred("shop", "Drawer").is_some());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use addons_tests::proxy::{Action, Fault};
 use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 
 fn ingress(class: &str) -> String {
     format!(

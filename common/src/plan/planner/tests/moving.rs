@@ -54,10 +54,10 @@ fn what_an_installation_that_is_gone_left_behind_is_taken_over() {
     let recorded = &plan.union.objects[&claim()].object;
     assert_eq!((recorded.state, recorded.uid.as_str()), (Owned, "u9"));
     // Of one that exists nothing is taken.
+    let refused = wants_claim(THEM).error();
     assert!(
-        wants_claim(THEM).error().contains("is not ours"),
-        "{}",
-        wants_claim(THEM).error()
+        refused.contains("belongs to another installation"),
+        "{refused}"
     );
 }
 
