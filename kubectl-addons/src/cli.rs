@@ -93,6 +93,20 @@ pub enum Command {
     Completion(reading::Completion),
 }
 
+impl Command {
+    /// `--timeout`, where the command has it.
+    pub fn timeout(&self) -> Option<Duration> {
+        match self {
+            Self::Install(args) => Some(args.change.run.timeout),
+            Self::Upgrade(args) => Some(args.change.run.timeout),
+            Self::Uninstall(args) => Some(args.run.timeout),
+            Self::Channel(Channel::Apply(args)) => Some(args.change.run.timeout),
+            Self::Apply(args) => Some(args.run.timeout),
+            _ => None,
+        }
+    }
+}
+
 /// Verbs on a kops index.
 #[derive(Subcommand, Debug)]
 pub enum Channel {

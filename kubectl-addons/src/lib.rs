@@ -55,7 +55,7 @@ pub fn main() -> ExitCode {
             return output::failure(&anyhow::Error::from(error).context("cannot start")).into();
         }
     };
-    let session = Session::new(cli.global);
+    let session = Session::within(cli.global, cli.command.timeout());
     let exit: Exit = match runtime.block_on(commands::run(&session, &cli.command)) {
         Ok(exit) => exit,
         Err(error) => output::failure(&error),

@@ -1,6 +1,7 @@
 //! One run of the program: its flags, and the context that operations run against.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use addons_engine::Cluster;
 use addons_operation::{Context, Settings};
@@ -25,10 +26,15 @@ pub struct Session {
 impl Session {
     /// Nothing is read yet.
     pub fn new(global: Global) -> Self {
+        Self::within(global, None)
+    }
+
+    /// As [`Session::new`], for a command that is to end in time.
+    pub fn within(global: Global, timeout: Option<Duration>) -> Self {
         let global = Arc::new(global);
         let display = Display::default();
         let shown = display.clone();
-        let ctx = Context::connecting(connect(&global), given(&global))
+        let ctx = Context::connecting(connect(&global), given(&global, timeout))
             .on_event(move |event| shown.show(&event));
         Self {
             global,
@@ -92,7 +98,7 @@ fn connect(global: &Arc<Global>) -> addons_operation::context::Connect {
 }
 
 /// Flags and environment, as operations take them.
-fn given(global: &Global) -> Settings {
+fn given(global: &Global, timeout: Option<Duration>) -> Settings {
     Settings {
         system_namespace: global.system_namespace.clone(),
         namespace: global.namespace.clone(),
@@ -106,6 +112,7 @@ fn given(global: &Global) -> Settings {
         cache: settings::cache_dir(global),
         helm: global.helm_bin.clone(),
         path: std::env::var_os("PATH"),
+        timeout,
         holder: holder(),
     }
 }

@@ -3,3 +3,4 @@
 mod kkp;
 mod limits;
 mod templates;
+mod work;

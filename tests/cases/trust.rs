@@ -17,5 +17,6 @@ mod retained;
 mod rights;
 mod secrets;
 mod slowness;
+mod templates;
 mod unreadable;
 mod values;

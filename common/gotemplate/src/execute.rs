@@ -48,6 +48,9 @@ enum Flow {
     Continue,
 }
 
+/// Bytes that an entry of a dict counts where it is copied.
+const ENTRY: usize = 64;
+
 /// The error is boxed because every level of the recursion has a result on the stack.
 type Outcome<T> = Result<T, Box<TemplateError>>;
 
@@ -67,6 +70,7 @@ impl<'t, 'a> Execution<'t, 'a> {
             context: Context {
                 bytes: options.limits.bytes,
                 work: options.limits.work,
+                stop: options.stop.cloned(),
             },
             file: 0,
             variables: vec![("$", root)],
@@ -160,6 +164,8 @@ impl<'t, 'a> Execution<'t, 'a> {
                 self.each(range, indexes.zip(list.iter().cloned()), &mut ran)?
             }
             Value::Dict(dict) => {
+                // The entries are copied, also for a loop that ends at once.
+                self.charge(dict.len().saturating_mul(ENTRY), range.over.at, &range.over)?;
                 let entries = dict.entries().into_iter();
                 let entries = entries.map(|(key, value)| (Value::Text(key), value));
                 self.each(range, entries, &mut ran)?
@@ -308,20 +314,6 @@ impl<'t, 'a> Execution<'t, 'a> {
         Ok(value)
     }
 
-    fn assign(&mut self, pipeline: &Pipeline<'_>, name: &str, value: Value) -> Outcome<()> {
-        let mut declared = self.variables.iter_mut().rev();
-        match declared.find(|(declared, _)| *declared == name) {
-            Some((_, slot)) => {
-                *slot = value;
-                Ok(())
-            }
-            None => {
-                let problem = format!("undefined variable: {name}; := declares one");
-                Err(self.fail(pipeline.at, pipeline, problem))
-            }
-        }
-    }
-
     fn print(&mut self, pipeline: &Pipeline<'_>, value: &Value) -> Outcome<()> {
         if matches!(value, Value::Missing) {
             return self.print_missing(pipeline);
@@ -338,6 +330,8 @@ impl<'t, 'a> Execution<'t, 'a> {
         }
         self.text.push_str("<no value>");
         if self.warned.insert((self.file, pipeline.at)) {
+            // Its line is counted from the start of the file.
+            self.charge(pipeline.at, pipeline.at, pipeline)?;
             let place = self.place(pipeline.at);
             let path = pipeline.to_string();
             self.warnings.push(Warning { place, path });
@@ -354,6 +348,8 @@ impl<'t, 'a> Execution<'t, 'a> {
             )
         } else if self.steps > self.limits.steps {
             format!("more than {} steps", self.limits.steps)
+        } else if self.context.is_stopped() {
+            FunctionError::stopped().to_string()
         } else if self.text.len() > self.limits.output {
             format!("more than {} MiB of text", self.limits.output >> 20)
         } else {

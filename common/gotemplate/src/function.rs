@@ -11,6 +11,7 @@ use std::fmt;
 pub use arguments::Arguments;
 
 use crate::builtins::BUILTINS;
+use crate::limits::Stop;
 use crate::value::{MAX_DEPTH, MAX_TEXT, Type, Value};
 
 /// What a function returns.
@@ -40,6 +41,8 @@ pub struct Context {
     pub(crate) bytes: usize,
     /// Bytes that functions may still read.
     pub(crate) work: usize,
+    /// Stops the rendering.
+    pub(crate) stop: Option<Stop>,
 }
 
 /// Why a function has no result. The executor adds the function's name and the place.
@@ -111,9 +114,17 @@ impl Context {
 
     /// Counts bytes that a function reads, so that a loop over a long text or a long list ends.
     pub(crate) fn work(&mut self, bytes: usize) -> Result<(), FunctionError> {
+        if self.is_stopped() {
+            return Err(FunctionError::stopped());
+        }
         let left = self.work.checked_sub(bytes);
         self.work = left.ok_or_else(FunctionError::too_much)?;
         Ok(())
+    }
+
+    /// Whether the rendering was asked to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.as_ref().is_some_and(Stop::is_asked)
     }
 
     /// Go's deep equality; every value that is compared counts as work.
@@ -139,8 +150,13 @@ impl FunctionError {
     /// A rendering whose functions read too much.
     pub(crate) fn too_much() -> Self {
         Self::new(
-            "the functions of the templates read too much: does a loop compare long texts or lists?",
+            "the functions of the templates read too much: does a loop, or an expression, go over long texts or lists again and again?",
         )
+    }
+
+    /// A rendering that was asked to end.
+    pub(crate) fn stopped() -> Self {
+        Self::new("the rendering was stopped")
     }
 
     /// A text longer than [`MAX_TEXT`].

@@ -33,7 +33,7 @@ pub use error::{Place, TemplateError};
 use error::Problem;
 use execute::Execution;
 use function::Function;
-use limits::Limits;
+use limits::{Limits, Stop};
 use parse::{Definitions, Parsed, parse};
 use value::Value;
 
@@ -60,6 +60,8 @@ pub struct Options<'a> {
     pub strict: bool,
     /// The limits of a rendering.
     pub limits: Limits,
+    /// Stops it.
+    pub stop: Option<&'a Stop>,
 }
 
 /// Rendered files.

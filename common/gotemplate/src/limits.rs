@@ -1,5 +1,8 @@
 //! Limits of rendering: an untrusted template always ends, with an error if need be.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// How deep lists of nodes, pipelines in parentheses and templates may be nested during execution.
 pub(crate) const MAX_DEPTH: usize = 400;
 
@@ -14,8 +17,26 @@ pub struct Limits {
     pub iterations: usize,
     /// Bytes that functions make, all together.
     pub bytes: usize,
-    /// Bytes that functions read, all together: of texts in their arguments, and of values that they compare.
+    /// Bytes that functions read, all together: of texts in their arguments as often as they read them, of values that they
+    /// compare, of the variables that are searched.
     pub work: usize,
+}
+
+/// Stops a rendering from another thread. Clones share one state.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks the rendering to end: it does so with an error, at its next step or match.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked to.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Default for Limits {

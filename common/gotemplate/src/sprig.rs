@@ -34,6 +34,7 @@ use crate::value::{Type, Value};
 
 pub use json::to_json;
 pub use pieces::join;
+pub use versions::COMPARISON;
 
 /// sprig's text functions, one table per family.
 pub const SPRIG: &[&[Function<'static>]] = &[

@@ -1,7 +1,7 @@
 //! Charts: the input for helm, and the objects that it renders.
 
 use addons_helm::dependencies;
-use addons_helm::template::{TIMEOUT, TemplateRequest, template};
+use addons_helm::template::{TemplateRequest, template};
 use common::render::chart::release_name::release_name;
 use common::render::package::Package;
 use common::render::text::Text;
@@ -97,7 +97,7 @@ pub(crate) async fn text(
         api_versions,
         is_upgrade,
         include_crds: true,
-        timeout: TIMEOUT,
+        timeout: ctx.time_to_render(),
     };
     let work = Work::Render {
         addon: resolved.entry.addon.clone(),

@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use addons_engine::{Cluster, EngineError, catalogues, identity, secret, template_facts};
 use addons_helm::Helm;
+use addons_helm::template::TIMEOUT;
 use addons_sources::cache::Cache;
 use addons_sources::credentials::Credentials;
 use addons_sources::{Access, Reach, location, url};
@@ -46,6 +48,8 @@ pub struct Settings {
     pub helm: Option<PathBuf>,
     /// Where helm is searched: the value of PATH.
     pub path: Option<OsString>,
+    /// How long all rendering may take; `None` = each add-on has only a bound of its own.
+    pub timeout: Option<Duration>,
     /// Name of a lock's holder, as other clients will read it: `user@host (kubectl-addons, pid 4711)`.
     pub holder: String,
 }
@@ -82,6 +86,8 @@ pub struct Context {
     helm: OnceCell<Helm>,
     api_versions: OnceCell<Vec<String>>,
     fetched: Cache,
+    /// When the first rendering began: people may think about a question before it.
+    rendering: OnceLock<Instant>,
 }
 
 impl Default for Settings {
@@ -95,6 +101,7 @@ impl Default for Settings {
             cache: None,
             helm: None,
             path: None,
+            timeout: None,
             holder: common::api::names::CLIENT.to_owned(),
         }
     }
@@ -139,6 +146,7 @@ impl Context {
             overlays: Mutex::new(BTreeMap::new()),
             helm: OnceCell::new(),
             api_versions: OnceCell::new(),
+            rendering: OnceLock::new(),
         }
     }
 
@@ -146,6 +154,14 @@ impl Context {
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// How long the templates or the chart of an add-on may take, from now on.
+    pub(crate) fn time_to_render(&self) -> Duration {
+        let begun = self.rendering.get_or_init(Instant::now);
+        let left = self.settings.timeout;
+        let left = left.map(|timeout| timeout.saturating_sub(begun.elapsed()));
+        left.unwrap_or(TIMEOUT).min(TIMEOUT)
     }
 
     /// Access to sources for the user of this machine, without credentials from a Secret.

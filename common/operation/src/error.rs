@@ -1,5 +1,7 @@
 //! Errors that end an operation, or one installation of it.
 
+use std::time::Duration;
+
 use addons_engine::EngineError;
 use addons_engine::template_facts::OverlayError;
 use addons_helm::{BinaryError, HelmError};
@@ -30,6 +32,7 @@ use common::values::ValuesError;
 use common::values::mask::Mask;
 
 use crate::choose::{ChooseError, meant};
+use crate::elapsed::seconds;
 use crate::interruption::Interrupted;
 use crate::orphan::Lost;
 use crate::release::ModeError;
@@ -240,6 +243,17 @@ pub enum OperationError {
     /// A template.
     #[error(transparent)]
     Text(#[from] TextError),
+    /// Templates that do not end.
+    #[error(
+        "its templates were not rendered after {} and were stopped: does a loop, or an expression, go over long texts?", seconds(*bound)
+    )]
+    SlowTemplates {
+        /// How long they had.
+        bound: Duration,
+    },
+    /// No thread to render on.
+    #[error("no thread can be started to render templates")]
+    Thread(#[source] std::io::Error),
     /// Values.
     #[error(transparent)]
     Values(#[from] ValuesError),

@@ -175,6 +175,29 @@ pub async fn package(ctx: &Context, resolved: &Resolved) -> Result<Verified, Ope
     })
 }
 
+/// The chart of a folder that the user named, with what its lock file names; a folder of anything else as it is.
+///
+/// # Errors
+/// A lock file that does not fit; a chart that cannot be fetched.
+pub async fn with_dependencies(
+    ctx: &Context,
+    resolved: &Resolved,
+    mut verified: Verified,
+) -> Result<Verified, OperationError> {
+    let parent = Parent {
+        source: &Source::default(),
+        base: "",
+        registry: None,
+        access: ctx.access(),
+    };
+    let package = &verified.fetched.package;
+    let complete = dependencies::fetch(ctx, resolved, package, &parent).await;
+    if let Some((complete, _)) = within(complete, || resolved.place())? {
+        verified.fetched.package = complete;
+    }
+    Ok(verified)
+}
+
 /// What a source may ask of this machine. What stands in a cluster (semantics 16) or on a web server is not to reach for the files
 /// and accounts of whoever reads it; what a record outside the system namespace names reaches even less (semantics 6), unless the
 /// user typed the index.

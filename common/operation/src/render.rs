@@ -7,11 +7,13 @@ use common::catalogue::Entry;
 use common::manifest::Manifest;
 use common::manifest::parse::Options;
 use common::render::hooks::{self, Occasion};
+use common::render::images;
+use common::render::kkp::{self, Stop};
 use common::render::package::Package;
 use common::render::text::{self, Text};
-use common::render::{images, kkp};
 use futures::StreamExt as _;
 use futures::stream;
+use tokio::sync::oneshot;
 
 use crate::chart::{self, CompleteChart};
 use crate::context::Context;
@@ -177,7 +179,7 @@ pub async fn text(
 ) -> Result<Text, OperationError> {
     match resolved.entry.version.template.method {
         Method::Manifest => Ok(Text::plain(package)),
-        Method::GoTemplate => templates(ctx, resolved, inputs, &package),
+        Method::GoTemplate => templates(ctx, resolved, inputs, package).await,
         Method::Helm => {
             let is_upgrade = resolved.occasion() == Occasion::Upgrade;
             chart::text(ctx, resolved, inputs, package, is_upgrade).await
@@ -185,19 +187,42 @@ pub async fn text(
     }
 }
 
-fn templates(
+/// Templates run on a thread of their own: a long rendering delays neither Ctrl-C nor what else goes on.
+async fn templates(
     ctx: &Context,
     resolved: &Resolved,
     inputs: &Inputs,
-    package: &Package,
+    package: Package,
 ) -> Result<Text, OperationError> {
-    let layers = inputs.with_package(text::package_values(package)?);
+    let layers = inputs.with_package(text::package_values(&package)?);
     let data = inputs.document(&layers.merged());
     let options = kkp::Options {
         strict: ctx.settings().strict,
         registry: resolved.registry()?,
         ..kkp::Options::default()
     };
-    let text = Text::of_templates(package, &data, &options);
+    let bound = ctx.time_to_render();
+    let stopped = Stopped(options.stop.clone());
+    let (send, rendered) = oneshot::channel();
+    let work = move || {
+        // Where no one waits any more, the rendering was stopped.
+        let _ = send.send(Text::of_templates(&package, &data, &options));
+    };
+    let thread = std::thread::Builder::new().name("templates".to_owned());
+    thread.spawn(work).map_err(OperationError::Thread)?;
+    let rendered = tokio::time::timeout(bound, rendered).await;
+    drop(stopped);
+    let Ok(Ok(text)) = rendered else {
+        return Err(OperationError::SlowTemplates { bound });
+    };
     text.map_err(|error| OperationError::from(error).masked(&inputs.mask()))
+}
+
+/// Stops a rendering that no one waits for any more.
+struct Stopped(Stop);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.0.ask();
+    }
 }

@@ -11,6 +11,7 @@ mod tests;
 
 use addons_gotemplate::function::{Arguments, Context, Function};
 use addons_gotemplate::limits::Limits;
+pub use addons_gotemplate::limits::Stop;
 use addons_gotemplate::sprig::SPRIG;
 use addons_gotemplate::value::Type;
 use addons_gotemplate::{Rendered, Template, TemplateError};
@@ -32,6 +33,8 @@ pub struct Options {
     pub registry: Option<Registry>,
     /// The limits of the templates.
     pub limits: Limits,
+    /// Stops the rendering from another thread.
+    pub stop: Stop,
 }
 
 /// Why rendering failed.
@@ -81,7 +84,9 @@ pub fn render(
     let image = |_: &mut Context, args: Arguments<'_>| functions::image(args.text(0)?, registry);
     let image = [Function::new("Image", &[Type::Text], &image)];
     let own: [&[Function<'_>]; 2] = [&image, functions::FUNCTIONS];
+    let stop = Some(&options.stop);
     let options = addons_gotemplate::Options {
+        stop,
         functions: &[&own, SPRIG].concat(),
         undefined: &UNDEFINED,
         separator: SEPARATOR,

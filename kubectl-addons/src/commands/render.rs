@@ -61,7 +61,7 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
         None => Inputs::read(session.ctx(), &resolved).await?,
     };
     let verified = match folder {
-        Some(verified) => verified,
+        Some(verified) => fetch::with_dependencies(session.ctx(), &resolved, verified).await?,
         None => fetch::package(session.ctx(), &resolved).await?,
     };
     // The Secret beside the installations is part of the data, and never printed.
@@ -72,7 +72,7 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
         warn_each(&text.warnings);
         match mask.is_empty() {
             true => output::bytes(&text.raw()),
-            false => output::data(&mask.text(&String::from_utf8_lossy(&text.raw()))),
+            false => output::bytes(mask.text(&String::from_utf8_lossy(&text.raw())).as_bytes()),
         }
         return Ok(Exit::Done);
     }
@@ -154,7 +154,7 @@ fn print(objects: &[Value], format: RenderFormat) -> Result<()> {
         return output::value(&list, Format::Json);
     }
     for object in objects {
-        output::data("---\n");
+        output::bytes(b"---\n");
         output::value(object, Format::Yaml)?;
     }
     Ok(())

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Less than the default, so that tests are fast without optimisation.
-const FEW: Limits = Limits {
+pub(crate) const FEW: Limits = Limits {
     output: 1 << 20,
     steps: 20_000,
     iterations: 5_000,
@@ -23,7 +23,7 @@ const FEW: Limits = Limits {
 };
 
 /// Renders one file on a thread with a stack of 2 MiB, as those of tokio have.
-fn on_a_small_stack(text: String, limits: Limits) -> Result<Rendered, RenderError> {
+pub(crate) fn on_a_small_stack(text: String, limits: Limits) -> Result<Rendered, RenderError> {
     let thread = std::thread::Builder::new().stack_size(2 << 20);
     let run = move || {
         let template = Template {
@@ -44,7 +44,7 @@ fn refuses(text: impl Into<String>, line: usize, words: &str) {
     refuses_within(Limits::default(), text, line, words);
 }
 
-fn refuses_within(limits: Limits, text: impl Into<String>, line: usize, words: &str) {
+pub(crate) fn refuses_within(limits: Limits, text: impl Into<String>, line: usize, words: &str) {
     let text = text.into();
     let shown: String = text.chars().take(80).collect();
     let error = on_a_small_stack(text, limits).expect_err(&shown);

@@ -14,6 +14,7 @@ pub(super) fn printf(_: &mut Context, arguments: Arguments<'_>) -> FunctionResul
         next: 0,
         reordered: false,
         good_index: true,
+        never_closed: false,
         out: String::new(),
     };
     printer.print()?;
@@ -30,6 +31,8 @@ struct Printer<'a> {
     reordered: bool,
     /// Whether the index of this verb exists.
     good_index: bool,
+    /// Whether the rest was searched for a bracket that closes an index, and has none.
+    never_closed: bool,
     out: String,
 }
 
@@ -128,7 +131,9 @@ impl<'a> Printer<'a> {
             return false;
         };
         self.reordered = true;
-        let Some((number, after)) = after.split_once(']') else {
+        let closed = after.split_once(']').filter(|_| !self.never_closed);
+        let Some((number, after)) = closed else {
+            self.never_closed = true;
             self.good_index = false;
             self.skip(1);
             return false;

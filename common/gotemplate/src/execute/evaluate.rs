@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Execution, Outcome};
-use crate::tree::{Command, Number, Operand, Term};
+use crate::tree::{Command, Number, Operand, Pipeline, Term};
 use crate::value::Value;
 
 /// An operand and the arguments it gets.
@@ -99,10 +99,42 @@ impl<'t, 'a> Execution<'t, 'a> {
         }
     }
 
-    fn variable(&self, operand: &Operand<'_>, name: &str) -> Outcome<Value> {
-        let mut declared = self.variables.iter().rev();
-        let found = declared.find(|(declared, _)| *declared == name);
-        let found = found.map(|(_, value)| value.clone());
-        found.ok_or_else(|| self.fail(operand.at, operand, format!("undefined variable: {name}")))
+    fn variable(&mut self, operand: &Operand<'_>, name: &str) -> Outcome<Value> {
+        let mut declared = self.variables.iter().rev().enumerate();
+        let Some((distance, (_, value))) = declared.find(|(_, (declared, _))| *declared == name)
+        else {
+            return Err(self.fail(operand.at, operand, format!("undefined variable: {name}")));
+        };
+        let value = value.clone();
+        self.charge(distance, operand.at, operand)?;
+        Ok(value)
+    }
+
+    pub(super) fn assign(
+        &mut self,
+        pipeline: &Pipeline<'_>,
+        name: &str,
+        value: Value,
+    ) -> Outcome<()> {
+        let mut declared = self.variables.iter_mut().rev().enumerate();
+        let Some((distance, (_, slot))) = declared.find(|(_, (declared, _))| *declared == name)
+        else {
+            let problem = format!("undefined variable: {name}; := declares one");
+            return Err(self.fail(pipeline.at, pipeline, problem));
+        };
+        *slot = value;
+        self.charge(distance, pipeline.at, pipeline)
+    }
+
+    /// Counts work that is no function's.
+    pub(super) fn charge(
+        &mut self,
+        bytes: usize,
+        at: usize,
+        action: impl fmt::Display,
+    ) -> Outcome<()> {
+        self.context
+            .work(bytes)
+            .map_err(|error| self.failed(at, action, &error))
     }
 }

@@ -62,8 +62,9 @@ fn parsed(ctx: &mut Context, text: &str) -> Limited {
 }
 
 fn written(ctx: &mut Context, args: Arguments<'_>, style: Style) -> Limited {
-    let written = write(args.value(0), style)?;
-    ctx.reserve(written.as_ref().map_or(0, String::len))?;
+    let (written, length) = write(args.value(0), style)?;
+    // Also where a value at the end is none of JSON's.
+    ctx.reserve(length)?;
     Ok(written.map(Value::text))
 }
 
@@ -72,10 +73,14 @@ fn written(ctx: &mut Context, args: Arguments<'_>, style: Style) -> Limited {
 /// # Errors
 /// A value that JSON does not have, or one nested too deeply.
 pub fn to_json(value: &Value) -> Result<String, FunctionError> {
-    write(value, Style::Compact)?
+    write(value, Style::Compact)?.0
 }
 
-fn write(value: &Value, style: Style) -> Result<Result<String, FunctionError>, FunctionError> {
+/// The text, and how many bytes were written before a value was met that JSON does not have.
+fn write(
+    value: &Value,
+    style: Style,
+) -> Result<(Result<String, FunctionError>, usize), FunctionError> {
     let mut writer = Writer {
         out: String::new(),
         style,
@@ -83,10 +88,12 @@ fn write(value: &Value, style: Style) -> Result<Result<String, FunctionError>, F
         not_json: None,
     };
     writer.value(value)?;
-    Ok(match writer.not_json {
+    let length = writer.out.len();
+    let written = match writer.not_json {
         Some(value) => Err(format!("JSON has no {value}").into()),
         None => Ok(writer.out),
-    })
+    };
+    Ok((written, length))
 }
 
 struct Writer {

@@ -2,6 +2,7 @@
 
 use super::cast::{atoi, octal, to_float, to_int};
 use super::decimal::Decimal;
+use super::pieces;
 use crate::function::{Arguments, Context, Function, FunctionError, FunctionResult};
 use crate::value::Type::{Any, Float, Int, Text};
 use crate::value::Value;
@@ -19,8 +20,8 @@ pub(super) const MATH: &[Function<'static>] = &[
     Function::new("float64", &[Any], &|_, args| {
         Ok(Value::Float(to_float(args.value(0))))
     }),
-    Function::new("toDecimal", &[Any], &|_, args| {
-        Ok(Value::Int64(octal(&args.value(0).to_text()?)))
+    Function::new("toDecimal", &[Any], &|ctx, args| {
+        Ok(Value::Int64(octal(&pieces::text(ctx, args.value(0))?)))
     }),
     Function::new("add1", &[Any], &|_, args| {
         Ok(Value::Int64(to_int(args.value(0)).wrapping_add(1)))

@@ -23,7 +23,7 @@ pub(super) fn translated(pattern: &str) -> Result<String, Refusal> {
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {
         let behind = rest.get(c.len_utf8()..).unwrap_or_default();
-        let counts = repetition(behind).filter(|_| c == '{');
+        let counts = if c == '{' { repetition(behind) } else { None };
         match (c, counts) {
             ('?', _) if operators == 1 && !is_lazy => is_lazy = true,
             ('*' | '+' | '?', _) | ('{', Some(_)) => operators += 1,

@@ -9,16 +9,12 @@ use crate::value::Type::{Int, Text};
 use crate::value::Value;
 
 pub(super) const REGEX: &[Function<'static>] = &[
-    Function::new("regexMatch", &[Text, Text], &|_, args| {
+    Function::new("regexMatch", &[Text, Text], &|ctx, args| {
         // An invalid expression does not match.
-        let matches = match compiled(args)? {
-            Ok(regex) => regex.is_match(args.text(1)?),
-            Err(_) => false,
-        };
-        Ok(Value::Bool(matches))
+        Ok(Value::Bool(matches(ctx, args)?.unwrap_or(false)))
     }),
-    Function::new("mustRegexMatch", &[Text, Text], &|_, args| {
-        Ok(Value::Bool(compiled(args)??.is_match(args.text(1)?)))
+    Function::new("mustRegexMatch", &[Text, Text], &|ctx, args| {
+        Ok(Value::Bool(matches(ctx, args)??))
     }),
     Function::new("regexFind", &[Text, Text], &find).or(&["mustRegexFind"]),
     Function::new("regexFindAll", &[Text, Text, Int], &find_all).or(&["mustRegexFindAll"]),
@@ -39,14 +35,51 @@ pub(super) const REGEX: &[Function<'static>] = &[
     }),
 ];
 
-/// Bytes of the largest compiled expression, of the longest text, and the product of both, which bounds the time of a search.
+/// Bytes of the longest expression, of the largest compiled one, of the longest text, and the product of both, which bounds the
+/// time of one search.
+const MAX_PATTERN: usize = 64 << 10;
 const MAX_EXPRESSION: usize = 1 << 20;
 const MAX_TEXT: usize = 8 << 20;
 const MAX_WORK: usize = 1 << 34;
+/// The smallest compiled expression that is tried: reading a byte with it counts once.
+const UNIT: usize = 512;
+/// Reading with an expression is so much slower than other reading.
+const SLOWER: usize = 4;
+
+/// A compiled expression, and how often a byte counts that it reads.
+struct Compiled {
+    regex: Regex,
+    cost: usize,
+    /// Bytes behind a match that may be read to find it; `None` where it may be all of the text, as with `[^x]*x|a`.
+    ahead: Option<usize>,
+}
+
+impl Compiled {
+    /// Counts one search in all of a text.
+    fn search(&self, ctx: &mut Context, text: &str) -> Result<(), FunctionError> {
+        ctx.work(text.len().saturating_mul(self.cost))
+    }
+
+    /// Counts the next of several searches, from byte `from` on: each of them may read the whole rest.
+    fn next(&self, ctx: &mut Context, text: &str, from: usize) -> Result<(), FunctionError> {
+        let rest = text.len().saturating_sub(from);
+        let read = self.ahead.map_or(rest, |ahead| ahead.min(rest));
+        ctx.work(read.saturating_add(1).saturating_mul(self.cost))
+    }
+
+    /// Counts what a search has read before its match, where that does not count already.
+    fn found(&self, ctx: &mut Context, from: usize, end: usize) -> Result<(), FunctionError> {
+        let read = self.ahead.map_or(0, |_| end.saturating_sub(from));
+        ctx.work(read.saturating_mul(self.cost))
+    }
+}
 
 /// The expression in the first argument, for the text in the second. The inner error is one that Go reports too; the outer
 /// one is a limit of ours, which must not make `regexMatch` silently false.
-fn compiled(args: Arguments<'_>) -> Result<Result<Regex, FunctionError>, FunctionError> {
+fn compiled(
+    ctx: &mut Context,
+    args: Arguments<'_>,
+) -> Result<Result<Compiled, FunctionError>, FunctionError> {
     let (pattern, text) = (args.text(0)?, args.text(1)?);
     if text.len() > MAX_TEXT {
         return Err(FunctionError::new(format!(
@@ -54,6 +87,14 @@ fn compiled(args: Arguments<'_>) -> Result<Result<Regex, FunctionError>, Functio
             MAX_TEXT >> 20
         )));
     }
+    if pattern.len() > MAX_PATTERN {
+        return Err(FunctionError::new(format!(
+            "the expression has more than {} KiB",
+            MAX_PATTERN >> 10
+        )));
+    }
+    // Brackets are searched from each place where one could be closed.
+    ctx.work(pattern.len().saturating_mul(pattern.len()) / SLOWER)?;
     let invalid =
         |reason: &str| FunctionError::new(format!("error parsing regexp: {reason}: {pattern:?}"));
     let translated = match translated(pattern) {
@@ -66,28 +107,69 @@ fn compiled(args: Arguments<'_>) -> Result<Result<Regex, FunctionError>, Functio
         }
     };
     let limit = (MAX_WORK / text.len().max(1)).min(MAX_EXPRESSION);
-    match RegexBuilder::new(&translated).size_limit(limit).build() {
-        Ok(regex) => Ok(Ok(regex)),
-        Err(error) if error.to_string().contains("size") => Err(FunctionError::new(format!(
-            "{pattern:?} is too large an expression for this text"
-        ))),
-        Err(error) => Ok(Err(invalid(&error.to_string()))),
+    // The size of an expression is only known by the limit that it fits into.
+    let mut size = UNIT.min(limit);
+    loop {
+        ctx.work(size.saturating_mul(SLOWER))?;
+        match RegexBuilder::new(&translated).size_limit(size).build() {
+            Ok(regex) => {
+                return Ok(Ok(Compiled {
+                    regex,
+                    cost: size.div_ceil(UNIT).saturating_mul(SLOWER),
+                    // Nothing repeats, so that no match is longer than the expression.
+                    ahead: (!pattern.contains(['*', '+', '{'])).then_some(pattern.len() * 4),
+                }));
+            }
+            Err(error) if !error.to_string().contains("size") => {
+                return Ok(Err(invalid(&error.to_string())));
+            }
+            Err(_) if size < limit => size = size.saturating_mul(2).min(limit),
+            Err(_) => {
+                return Err(FunctionError::new(format!(
+                    "{pattern:?} is too large an expression for this text"
+                )));
+            }
+        }
     }
 }
 
-fn find(_: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let regex = compiled(args)??;
-    let found = regex.find(args.text(1)?);
+/// Whether the expression matches; the errors are those of [`compiled`].
+fn matches(
+    ctx: &mut Context,
+    args: Arguments<'_>,
+) -> Result<Result<bool, FunctionError>, FunctionError> {
+    let text = args.text(1)?;
+    Ok(match compiled(ctx, args)? {
+        Ok(compiled) => {
+            compiled.search(ctx, text)?;
+            Ok(compiled.regex.is_match(text))
+        }
+        Err(error) => Err(error),
+    })
+}
+
+fn find(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
+    let compiled = compiled(ctx, args)??;
+    let text = args.text(1)?;
+    compiled.search(ctx, text)?;
+    let found = compiled.regex.find(text);
     Ok(Value::text(found.map_or("", |found| found.as_str())))
 }
 
 /// At most as many as asked for; all where that is negative.
 fn find_all(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let regex = compiled(args)??;
+    let compiled = compiled(ctx, args)??;
+    let text = args.text(1)?;
     let limit = usize::try_from(args.int(2)?).unwrap_or(usize::MAX);
     let mut found = Vec::new();
-    for part in regex.find_iter(args.text(1)?).take(limit) {
+    let mut parts = compiled.regex.find_iter(text).take(limit);
+    let mut end = 0;
+    loop {
+        compiled.next(ctx, text, end)?;
+        let Some(part) = parts.next() else { break };
         ctx.reserve(part.len().saturating_add(2 * ITEM))?;
+        compiled.found(ctx, end, part.end())?;
+        end = part.end();
         found.push(part.as_str());
     }
     Ok(Value::texts(found))
@@ -104,15 +186,19 @@ fn replaced(
     args: Arguments<'_>,
     write: impl Fn(&Captures<'_>, &mut String),
 ) -> FunctionResult {
-    let regex = compiled(args)??;
+    let compiled = compiled(ctx, args)??;
     let text = args.text(1)?;
     let mut out = String::new();
+    let mut all = compiled.regex.captures_iter(text);
     let mut end = 0;
-    for groups in regex.captures_iter(text) {
+    loop {
+        compiled.next(ctx, text, end)?;
+        let Some(groups) = all.next() else { break };
         let Some(whole) = groups.get(0) else { continue };
         let before = out.len();
         out.push_str(text.get(end..whole.start()).unwrap_or_default());
         write(&groups, &mut out);
+        compiled.found(ctx, end, whole.end())?;
         end = whole.end();
         ctx.reserve(out.len() - before)?;
     }
@@ -161,7 +247,7 @@ fn group_name(text: &str) -> Option<(&str, &str)> {
 
 /// At most as many parts as asked for; all where that is negative.
 fn split(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
-    let regex = compiled(args)??;
+    let compiled = compiled(ctx, args)??;
     let (pattern, text) = (args.text(0)?, args.text(1)?);
     let limit = usize::try_from(args.int(2)?).unwrap_or(usize::MAX);
     if limit == 0 {
@@ -172,10 +258,11 @@ fn split(ctx: &mut Context, args: Arguments<'_>) -> FunctionResult {
     }
     ctx.reserve(text.len())?;
     let (mut parts, mut start, mut end) = (Vec::new(), 0, 0);
-    for found in regex.find_iter(text).take(limit) {
-        if parts.len() + 1 == limit {
-            break;
-        }
+    let mut all = compiled.regex.find_iter(text).take(limit);
+    while parts.len() + 1 != limit {
+        compiled.next(ctx, text, start)?;
+        let Some(found) = all.next() else { break };
+        compiled.found(ctx, start, found.end())?;
         reserve_items(ctx, 1, 2 * ITEM)?;
         end = found.start();
         if found.end() != 0 {

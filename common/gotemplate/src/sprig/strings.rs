@@ -12,8 +12,9 @@ pub(super) const STRINGS: &[Function<'static>] = &[
         Ok(Value::text(args.text(0)?.trim()))
     }),
     // The first argument contains the characters to trim.
-    Function::new("trimAll", &[Text, Text], &|_, args| {
+    Function::new("trimAll", &[Text, Text], &|ctx, args| {
         let cutset = args.text(0)?;
+        ctx.work(cutset.len().saturating_mul(args.text(1)?.len()))?;
         let trimmed = args.text(1)?.trim_matches(|c| cutset.contains(c));
         Ok(Value::text(trimmed))
     })

@@ -7,11 +7,16 @@ use crate::value::Type::Text;
 use crate::value::{Value, Version};
 use addons_versions::constraint::Constraint;
 
+/// Bytes that may be made of a byte of a constraint, for whoever reads one.
+pub const COMPARISON: usize = 40;
+
 pub(super) const VERSIONS: &[Function<'static>] = &[
     Function::new("semver", &[Text], &|_, args| {
         Ok(Value::Version(Rc::new(version(args.text(0)?)?)))
     }),
-    Function::new("semverCompare", &[Text, Text], &|_, args| {
+    Function::new("semverCompare", &[Text, Text], &|ctx, args| {
+        // Every comparison of a constraint is larger than its text.
+        ctx.reserve(args.text(0)?.len().saturating_mul(COMPARISON))?;
         let constraint = Constraint::parse(args.text(0)?);
         let constraint = constraint.map_err(|error| FunctionError::new(error.to_string()))?;
         let version = version(args.text(1)?)?;

@@ -133,7 +133,12 @@ fn dicts_equal(a: &Dict, b: &Dict, depth: usize, left: &mut usize) -> Result<boo
     if a.element() != b.element() || a.len() != b.len() {
         return Ok(false);
     }
+    // All entries are copied, also where the first ones differ.
+    let cost = a.len().saturating_mul(2 * COMPARED);
+    *left = left.checked_sub(cost).ok_or_else(FunctionError::too_much)?;
     let (a, b) = (a.entries(), b.entries());
+    let keys = a.iter().map(|(key, _)| key.len()).sum();
+    *left = left.checked_sub(keys).ok_or_else(FunctionError::too_much)?;
     let is_equal = a
         .iter()
         .map(|(key, _)| key)

@@ -15,7 +15,10 @@ pub(super) const FUNCTIONS: &[Function<'static>] = &[
         sprig::join(ctx, args.value(0), args.text(1)?)
     }),
     // The version comes first; an invalid version or constraint does not match.
-    Function::new("semverCompare", &[Any, Any], &|_, args| {
+    Function::new("semverCompare", &[Any, Any], &|ctx, args| {
+        if let Value::Text(constraint) = args.value(1) {
+            ctx.reserve(constraint.len().saturating_mul(sprig::COMPARISON))?;
+        }
         Ok(Value::Bool(matches(args.value(0), args.value(1))))
     }),
 ];
