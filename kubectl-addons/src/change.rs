@@ -9,11 +9,11 @@ use addons_operation::plan::compare;
 use addons_operation::{Interruption, OperationError, Outcome, Plan};
 use anyhow::Result;
 use common::plan::Verb;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::choices;
 use crate::cli::operation::{Change, DryRun, Run};
 use crate::exit::Exit;
+use crate::interrupt::{Writing, stop_asked};
 use crate::output;
 use crate::session::Session;
 use crate::words::dry_run as told;
@@ -66,12 +66,14 @@ pub async fn execute(session: &Session, mut plan: Plan, run: &Run, define: bool)
     }
     let plan = Arc::new(plan);
     let interruption = Interruption::default();
+    let writing = Writing::begin();
     let listening = tokio::spawn(listen(interruption.clone()));
     session.display.begin(&plan);
     let how = choices::run(run, define);
     let outcomes = execute_plan(session.ctx(), &plan, &how, &interruption).await;
     session.display.end();
     listening.abort();
+    drop(writing);
     let outcomes = outcomes.inspect_err(|error| {
         if matches!(error, OperationError::Interrupted(_)) {
             for planned in &plan.installations {
@@ -90,20 +92,6 @@ async fn listen(interruption: Interruption) {
     interruption.interrupt();
     stop_asked().await;
     interruption.force();
-}
-
-/// Ctrl-C, or SIGTERM. Where signals cannot be heard, they end the program as the system does it.
-async fn stop_asked() {
-    let terminated = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut terminated) => terminated.recv().await,
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminated => {}
-    }
 }
 
 fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> Exit {

@@ -11,6 +11,7 @@ pub mod commands;
 pub mod completion;
 pub mod display;
 pub mod exit;
+pub mod interrupt;
 pub mod output;
 pub mod partial;
 pub mod progress;
@@ -24,6 +25,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use addons_sources::scratch;
 use exit::Exit;
 use session::Session;
 
@@ -45,6 +47,7 @@ pub fn main() -> ExitCode {
         Err(error) => return output::usage(&error).into(),
     };
     output::trace_requests(cli.global.verbosity);
+    interrupt::watch();
     // One thread: the API server is the limit, and start-up and memory are part of every run.
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -63,5 +66,6 @@ pub fn main() -> ExitCode {
     drop(session);
     // A credential helper or a name server that does not answer is not waited for any longer.
     runtime.shutdown_timeout(SHUTDOWN);
+    scratch::remove_all();
     exit.into()
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::cli::Format;
 use crate::exit::Exit;
+use crate::interrupt;
 use crate::words::hint;
 
 /// A list, as JSON and YAML show it.
@@ -20,20 +21,29 @@ pub struct Items<'a, T> {
     pub items: &'a [T],
 }
 
-/// Prints data. A reader that went away (`| head`) ends the program quietly with 0; a full disk ends it with 1.
+/// Prints text for people: nothing in it steers a terminal, nor the one that shows a log of it later. A reader that went away
+/// (`| head`) ends the program quietly with 0; a full disk ends it with 1.
 pub fn data(text: &str) {
-    bytes(text.as_bytes());
+    write(plain(text).as_bytes());
 }
 
-/// Prints data that need not be text; see [`data`].
+/// Prints data for programs, which get it unchanged; a terminal does not. See [`data`].
 pub fn bytes(bytes: &[u8]) {
+    if std::io::stdout().is_terminal() {
+        data(&String::from_utf8_lossy(bytes));
+    } else {
+        write(bytes);
+    }
+}
+
+fn write(bytes: &[u8]) {
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => interrupt::exit(Exit::Done),
         Err(error) => {
             note(&format!("error: cannot write to stdout: {error}"));
-            std::process::exit(Exit::Failed as i32);
+            interrupt::exit(Exit::Failed);
         }
     }
 }
@@ -56,7 +66,7 @@ pub fn value<T: Serialize>(value: &T, format: Format) -> anyhow::Result<()> {
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    data(&text);
+    bytes(text.as_bytes());
     Ok(())
 }
 
@@ -66,18 +76,33 @@ pub fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
 }
 
-/// Text of others (a catalogue, a server) without what a terminal would obey: control characters but line breaks.
+/// Text of others (a catalogue, a manifest, a server) without what a terminal would obey: control characters but line breaks and
+/// tabs, and those that change the direction of a text, are written out.
 pub fn plain(text: &str) -> String {
-    text.chars()
-        .filter(|c| *c == '\n' || !c.is_control())
-        .collect()
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if steers(c) {
+            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+fn steers(c: char) -> bool {
+    let is_direction = matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    is_direction || (c.is_control() && !matches!(c, '\n' | '\t'))
 }
 
 /// Prints a question on stderr and leaves the cursor behind it.
 pub fn ask(text: &str) {
     let mut stderr = anstream::stderr().lock();
     let _ = stderr
-        .write_all(text.as_bytes())
+        .write_all(plain(text).as_bytes())
         .and_then(|()| stderr.flush());
 }
 
@@ -185,6 +210,9 @@ mod tests {
 
     #[test]
     fn text_of_others_does_not_steer_the_terminal() {
-        assert_eq!(plain("a\u{1b}[31m\r\nb\u{9b}2J"), "a[31m\nb2J");
+        assert_eq!(
+            plain("a\u{1b}[31m\r\n\tb\u{9b}2J \u{202e}c\u{7}\u{7f}ä"),
+            "a\\u001b[31m\\u000d\n\tb\\u009b2J \\u202ec\\u0007\\u007fä"
+        );
     }
 }

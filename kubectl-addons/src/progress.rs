@@ -17,6 +17,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use addons_operation::elapsed::seconds;
 
+use crate::output;
 use crate::words::hint;
 use crate::words::plan as words;
 
@@ -103,7 +104,7 @@ impl Counted {
             let bar = self
                 .bar
                 .get_or_insert_with(|| new_bar.unwrap_or_else(ProgressBar::hidden));
-            bar.set_message(format!("… {title:<40} {done}/{steps}"));
+            bar.set_message(output::plain(&format!("… {title:<40} {done}/{steps}")));
             return None;
         }
         self.clear();
@@ -237,7 +238,7 @@ impl Progress {
                     self.waiting.insert(key.clone(), bar);
                 }
                 match self.waiting.get(key) {
-                    Some(Some(bar)) => bar.set_message(text),
+                    Some(Some(bar)) => bar.set_message(output::plain(&text)),
                     _ => self.line(&text),
                 }
             }
@@ -263,8 +264,8 @@ impl Progress {
         let text = format!("  {}", text.trim_end());
         // A closed stderr does not stop an operation.
         match &self.live {
-            Some(live) => drop(live.println(text)),
-            None => crate::output::note(&text),
+            Some(live) => drop(live.println(output::plain(&text))),
+            None => output::note(&text),
         }
     }
 }

@@ -52,7 +52,7 @@ fn ask(questions: &Questions) -> Result<Value> {
     let mut values = json!({});
     for field in &questions.fields {
         let value = answer(field, &mut |text| {
-            output::ask(&output::plain(text));
+            output::ask(text);
             line()
         })?;
         Path::parse(&field.internal_name)

@@ -1,5 +1,6 @@
 //! No one loses data, leaks a Secret or gains rights through this tool. Each test says what it did on the real API server.
 
+mod cache;
 mod claims;
 mod dependencies;
 mod discovery;
@@ -18,5 +19,7 @@ mod rights;
 mod secrets;
 mod slowness;
 mod templates;
+mod temporary;
+mod terminal;
 mod unreadable;
 mod values;

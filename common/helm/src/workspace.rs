@@ -4,8 +4,8 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use addons_sources::scratch::Scratch;
 use common::render::package::Package;
-use tempfile::TempDir;
 
 use super::HelmError;
 
@@ -21,15 +21,13 @@ const FOLDERS: [(&str, &str); 6] = [
 
 /// The folder; only this user may look into it.
 #[derive(Debug)]
-pub(super) struct Workspace(TempDir);
+pub(super) struct Workspace(Scratch);
 
 impl Workspace {
     /// A new one.
     pub(super) fn new() -> Result<Self, HelmError> {
-        let folder = tempfile::Builder::new()
-            .prefix("kubectl-addons-helm-")
-            .tempdir()
-            .map_err(|source| HelmError::Workspace {
+        let folder =
+            Scratch::new("kubectl-addons-helm-").map_err(|source| HelmError::Workspace {
                 what: std::env::temp_dir().display().to_string(),
                 source,
             })?;

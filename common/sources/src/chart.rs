@@ -233,8 +233,7 @@ impl<'a> Repository<'a> {
 
     /// The key of a note. What one Secret may read is not shown to others.
     fn key(&self, chart: &str, version: &str) -> String {
-        let identity = self.access.credentials.map(|secret| secret.secret.as_str());
-        let identity = identity.unwrap_or_default();
+        let identity = self.access.identity();
         format!("{} {chart} {version} {identity}", self.base)
     }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use common::api::names::{ANNOTATION_ALLOWED_HOSTS, SECRET_TYPE_OBJECT_STORE};
+use common::manifest::digest::sha256;
 use k8s_openapi::api::core::v1::Secret;
 
 use super::host;
@@ -197,6 +198,34 @@ impl Credentials {
                 .map(str::to_ascii_lowercase)
                 .collect(),
         })
+    }
+
+    /// Who they are, for the keys of the cache: a Secret of the same name in another cluster, or with another content, is someone
+    /// else. Only a hash of it is written to disk.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        let mut parts: Vec<&[u8]> = Vec::new();
+        match &self.proof {
+            Proof::Basic { username, password } => {
+                parts.extend([username.as_bytes(), password.as_bytes()]);
+            }
+            Proof::Ssh {
+                private_key,
+                known_hosts,
+            } => parts.extend([private_key.as_slice(), known_hosts]),
+            Proof::Docker { config } => parts.push(config),
+            Proof::ObjectStore { options } => {
+                for (name, value) in options {
+                    parts.extend([name.as_bytes(), value.as_bytes()]);
+                }
+            }
+        }
+        let mut all = Vec::new();
+        for part in parts {
+            all.extend((part.len() as u64).to_be_bytes());
+            all.extend(part);
+        }
+        format!("{} {}", self.secret, sha256(&all))
     }
 
     /// Whether they may be sent to `host` (`HOST` or `HOST:PORT`, of a store `s3://BUCKET`); a name in the annotation without

@@ -41,6 +41,7 @@ use crate::credentials::Credentials;
 use crate::http::Redirects;
 use crate::http::bound::TIME;
 use crate::names::listed;
+use crate::scratch::Scratch;
 use crate::url::without_credentials;
 use crate::{Access, Fetched};
 use http::Advertisement;
@@ -128,10 +129,7 @@ impl Task {
             return Ok(self.fetched(commit, self.package(&objects, commit)?));
         }
         let failed = |source| Problem::Folder { source };
-        let folder = tempfile::Builder::new()
-            .prefix("kubectl-addons-git-")
-            .tempdir();
-        let folder = folder.map_err(failed)?;
+        let folder = Scratch::new("kubectl-addons-git-").map_err(failed)?;
         let commit = match self.wanted {
             Wanted::Commit(commit) => {
                 self.receive_commit(wire, commit, folder.path())?;

@@ -283,9 +283,11 @@ impl Wanted {
     fn key(&self, name: &str) -> String {
         let repository = registry::repository(&self.reference);
         let architecture = registry::manifest::architecture();
-        // A digest means the same content for everyone.
-        let seen = if name.contains(':') { "" } else { &self.seen };
-        format!("{repository} {name}{seen} {architecture} /{}", self.path)
+        // A digest means the same content for everyone, but not everyone may read it.
+        format!(
+            "{repository} {name}{} {architecture} /{}",
+            self.seen, self.path
+        )
     }
 }
 

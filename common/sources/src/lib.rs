@@ -16,6 +16,7 @@ pub mod image;
 pub mod location;
 mod names;
 pub mod registry;
+pub mod scratch;
 mod title;
 pub mod url;
 
@@ -39,6 +40,14 @@ pub struct Access<'a> {
     pub reach: Reach,
     /// The credentials from the source's Secret.
     pub credentials: Option<&'a Credentials>,
+}
+
+impl Access<'_> {
+    /// Who reads with credentials of a Secret, for the keys of the cache: what they may read is not shown to others.
+    fn identity(&self) -> String {
+        let identity = self.credentials.map(Credentials::identity);
+        identity.unwrap_or_default()
+    }
 }
 
 /// How far a source may reach into the machine that reads it, by who named it (semantics 6 and 16).

@@ -137,7 +137,7 @@ fn print(rows: &[Row], format: Format) -> Result<()> {
         // For people and for a loop in a shell alike.
         Format::Table | Format::Name => {
             let lines = rows.iter().map(|row| format!("{}\n", row.image));
-            output::data(&output::plain(&lines.collect::<String>()));
+            output::data(&lines.collect::<String>());
         }
     }
     Ok(())

@@ -133,8 +133,8 @@ impl Remote {
 
     /// The remote with the credentials, for the keys of the cache: what one Secret may read is not shown to others.
     pub fn key(&self, credentials: Option<&Credentials>) -> String {
-        let secret = credentials.map_or("", |credentials| credentials.secret.as_str());
-        format!("{}\n{secret}", self.name)
+        let identity = credentials.map(Credentials::identity);
+        format!("{}\n{}", self.name, identity.unwrap_or_default())
     }
 }
 

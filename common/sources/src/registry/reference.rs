@@ -3,8 +3,8 @@
 use oci_client::Reference;
 
 use super::RegistryError;
-use crate::Access;
 use crate::cache::is_digest;
+use crate::{Access, Reach};
 
 /// Reads a reference.
 ///
@@ -48,15 +48,16 @@ pub fn short(digest: &str) -> &str {
     digest.get(.."sha256:".len() + 12).unwrap_or(digest)
 }
 
-/// Part of the keys of notes: what a name stood for over plain HTTP, or with the credentials of a Secret, is not used for other
-/// requests.
+/// Part of the keys of notes: what a name stood for over plain HTTP, with the credentials of a Secret, or with the accounts of the
+/// user, is not used for other requests.
 #[must_use]
 pub fn seen_by(plain_http: bool, access: &Access<'_>) -> String {
     let scheme = if plain_http { "http" } else { "https" };
-    let secret = access
-        .credentials
-        .map_or("", |credentials| &credentials.secret);
-    format!(" {scheme} {secret}")
+    let identity = match (access.credentials, access.reach) {
+        (None, Reach::Own) => "docker login".to_owned(),
+        _ => access.identity(),
+    };
+    format!(" {scheme} {identity}")
 }
 
 /// The hex digits of a sha256 digest.

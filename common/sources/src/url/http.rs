@@ -17,7 +17,7 @@ const WANTED: &str = "kubernetes.io/basic-auth";
 pub async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Document, UrlError> {
     let location = shown(&url);
     let secret = access.credentials.map(|credentials| &*credentials.secret);
-    let known = Known::of(url.as_str(), secret.unwrap_or_default(), access);
+    let known = Known::of(url.as_str(), &access.identity(), access);
     if access.offline {
         return known.offline(&location);
     }

@@ -36,6 +36,8 @@ pub struct Options {
     pub allow_http: bool,
     /// Where they come from.
     pub identity: String,
+    /// [`Access::identity`]
+    reader: String,
 }
 
 /// What an option is for.
@@ -152,7 +154,8 @@ impl Options {
             }
             None => (BTreeMap::new(), "no credentials".to_owned()),
         };
-        let options = Self::read(kind, values, identity);
+        let mut options = Self::read(kind, values, identity);
+        options.reader = access.identity();
         if kind == Kind::Azure && !options.values.contains_key("AZURE_STORAGE_ACCOUNT_NAME") {
             return Err(setting(
                 "set the option AZURE_STORAGE_ACCOUNT_NAME in the Secret or, at a terminal, in the environment; \
@@ -184,12 +187,13 @@ impl Options {
             values,
             allow_http,
             identity,
+            reader: String::new(),
         }
     }
 
     /// Who reads an object, and in which store: two stores may have a bucket of one name.
     pub fn seen_by(&self) -> String {
-        let mut seen = self.identity.clone();
+        let mut seen = format!("{} {}", self.identity, self.reader);
         for (name, value) in &self.values {
             if ["ACCOUNT_NAME", "BASE_URL", "ENDPOINT"]
                 .iter()

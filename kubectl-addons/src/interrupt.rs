@@ -1,0 +1,78 @@
+//! Ctrl-C and SIGTERM. While an operation writes, [`crate::change`] ends it in good order; at any other time, and where someone insists,
+//! the program ends here, without what it wrote into temporary folders: keys, known hosts, kubeconfigs.
+
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use addons_sources::scratch;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::exit::Exit;
+
+/// Whether an operation writes, which ends by itself.
+static WRITES: AtomicBool = AtomicBool::new(false);
+/// Signals until the program ends although an operation has not: the first ends the operation, the second helm too.
+const PATIENCE: usize = 3;
+
+/// Ends the program on a signal, from a thread of its own: the others may be waiting for an answer. Where that is not possible,
+/// the system ends the program.
+pub fn watch() {
+    let builder = std::thread::Builder::new().name("signals".to_owned());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    if let Ok(runtime) = runtime {
+        // A program that cannot be watched works all the same.
+        let _ = builder.spawn(move || runtime.block_on(end_on_signal()));
+    }
+}
+
+async fn end_on_signal() {
+    let mut seen = 0;
+    loop {
+        stop_asked().await;
+        let writes = WRITES.load(Ordering::SeqCst);
+        seen = if writes { seen + 1 } else { PATIENCE };
+        if seen >= PATIENCE {
+            exit(Exit::Interrupted);
+        }
+    }
+}
+
+/// Ctrl-C, or SIGTERM. Where signals cannot be heard, they end the program as the system does it.
+pub async fn stop_asked() {
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminated) => terminated.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated => {}
+    }
+}
+
+/// An operation writes until this is dropped.
+#[derive(Debug)]
+pub struct Writing(());
+
+impl Writing {
+    /// From now on signals are the operation's.
+    pub fn begin() -> Self {
+        WRITES.store(true, Ordering::SeqCst);
+        Self(())
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        WRITES.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Ends the program at once, without temporary folders.
+pub fn exit(exit: Exit) -> ! {
+    scratch::remove_all();
+    process::exit(exit as i32)
+}
