@@ -18,6 +18,7 @@ mod retained;
 mod rights;
 mod secrets;
 mod slowness;
+mod taken_back;
 mod templates;
 mod temporary;
 mod terminal;

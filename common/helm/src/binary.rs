@@ -58,6 +58,12 @@ pub enum BinaryError {
 }
 
 impl Helm {
+    /// Whether it applies on the server, which refuses to change what others changed: helm 4 does.
+    #[must_use]
+    pub fn finds_conflicts(&self) -> bool {
+        tolerant::parse(&self.version).is_ok_and(|version| version.major >= 4)
+    }
+
     /// The helm that the user named, else the first on `path` (the value of PATH).
     ///
     /// # Errors

@@ -94,6 +94,15 @@ pub enum HelmError {
     },
 }
 
+impl HelmError {
+    /// Whether helm met fields that another manager changed, and left them.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        // Its only sign; the words are the API server's.
+        matches!(self, Self::Failed { message, .. } if message.contains("conflicts with ") || message.contains("conflict with "))
+    }
+}
+
 /// The chart of a package: a folder, or a `.tgz` as a file.
 ///
 /// # Errors

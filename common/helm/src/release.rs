@@ -60,6 +60,8 @@ pub struct Wanted<'a> {
     pub wait: bool,
     /// Its bound.
     pub timeout: Duration,
+    /// Whether fields are taken back that others changed since the last revision. Helm 3 does so by itself.
+    pub takes_fields: bool,
 }
 
 impl<'a> Release<'a> {
@@ -151,6 +153,10 @@ impl<'a> Release<'a> {
         }
         if wanted.wait {
             args.extend(["--wait".into(), "--wait-for-jobs".into()]);
+        }
+        if wanted.takes_fields && self.helm.finds_conflicts() {
+            // A release that Helm 3 made is moved to server-side apply with it, which knows conflicts.
+            args.extend([flag("server-side", "true"), "--force-conflicts".into()]);
         }
         let values = overrides(&chart.values, wanted.values);
         let call = self

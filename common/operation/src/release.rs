@@ -4,7 +4,7 @@
 use addons_engine::release::{ReleaseOwner, owner};
 use addons_helm::release::{Release, Status, Wanted};
 use addons_helm::{Helm, HelmError};
-use common::api::installation::{AddonInstallationStatus, HelmRelease};
+use common::api::installation::{AddonInstallationStatus, Conflicts, HelmRelease};
 use common::api::names::{InstallationName, owner_hash};
 use common::plan::Verb;
 use futures::future::BoxFuture;
@@ -30,6 +30,7 @@ pub(crate) struct ReleaseWork {
     /// The chart; none where the release is removed.
     chart: Option<CompleteChart>,
     run: Run,
+    conflicts: Conflicts,
     interruption: Interruption,
 }
 
@@ -59,6 +60,7 @@ impl ReleaseWork {
             owner: owner_hash(&installation.namespace, &installation.name),
             chart,
             run: run.clone(),
+            conflicts: planned.plan.wanted.spec.conflicts,
             interruption: interruption.clone(),
         }))
     }
@@ -68,7 +70,18 @@ impl ReleaseWork {
         Box::pin(async move {
             let _runs = self.interruption.helm_runs().await;
             let done = self.done().await;
-            done.map_err(|error| one_line(&error.to_string()))
+            done.map_err(|error| {
+                let words = one_line(&error.to_string());
+                match self.conflicts {
+                    Conflicts::Yield if error.is_conflict() => format!(
+                        "{words}; spec.conflicts is Yield, and helm cannot leave fields to others: leave them out of the values, or set Take"
+                    ),
+                    Conflicts::Fail if error.is_conflict() => {
+                        format!("{words}; spec.conflicts is Fail: nothing is taken back")
+                    }
+                    _ => words,
+                }
+            })
         })
     }
 
@@ -95,6 +108,7 @@ impl ReleaseWork {
             create_namespace: false,
             wait: self.run.wait,
             timeout,
+            takes_fields: self.conflicts == Conflicts::Take,
         };
         release.upgrade(&wanted).await
     }

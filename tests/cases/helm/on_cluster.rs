@@ -114,6 +114,7 @@ fn wanted<'a>(package: &'a Package, values: &'a Value) -> Wanted<'a> {
         create_namespace: false,
         wait: true,
         timeout: TIMEOUT,
+        takes_fields: false,
     }
 }
 
