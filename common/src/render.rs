@@ -10,5 +10,6 @@ pub mod image;
 pub mod images;
 pub mod kkp;
 pub mod package;
+pub mod random;
 pub mod registry;
 pub mod text;

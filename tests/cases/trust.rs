@@ -5,6 +5,7 @@ mod claims;
 mod dependencies;
 mod discovery;
 mod drift;
+mod generated;
 mod hashes;
 mod immutable;
 mod interruption;

@@ -4,6 +4,7 @@ use addons_helm::dependencies;
 use addons_helm::template::{TemplateRequest, template};
 use common::render::chart::release_name::release_name;
 use common::render::package::Package;
+use common::render::random;
 use common::render::text::Text;
 use common::values::layers::Values;
 use serde_json::Value;
@@ -16,6 +17,9 @@ use crate::resolved::Resolved;
 
 /// The key under which the data of templates reaches a chart, beside its values (semantics 10).
 const TEMPLATE_DATA: &str = "templateData";
+
+/// How deep charts are looked into that lie in charts.
+const NESTED: usize = 4;
 
 /// A chart with everything that helm needs to install it.
 #[derive(Clone, Debug)]
@@ -73,6 +77,51 @@ pub(crate) async fn text(
     is_upgrade: bool,
 ) -> Result<Text, OperationError> {
     let chart = complete(ctx, resolved, inputs, package).await?;
+    rendered(ctx, resolved, inputs, &chart, is_upgrade).await
+}
+
+/// As [`text`], and where the templates make something at random, a second time: what differs is random.
+///
+/// # Errors
+/// As [`text`].
+pub(crate) async fn twice(
+    ctx: &Context,
+    resolved: &Resolved,
+    inputs: &Inputs,
+    package: Package,
+    is_upgrade: bool,
+) -> Result<(Text, Option<Text>), OperationError> {
+    let chart = complete(ctx, resolved, inputs, package).await?;
+    let first = rendered(ctx, resolved, inputs, &chart, is_upgrade).await?;
+    if !makes_at_random(&chart.package, 0) {
+        return Ok((first, None));
+    }
+    let second = rendered(ctx, resolved, inputs, &chart, is_upgrade).await?;
+    Ok((first, Some(second)))
+}
+
+/// Whether a template of the chart, or of a chart in it, names a function that gives something else each time.
+fn makes_at_random(package: &Package, depth: usize) -> bool {
+    let of_archive = |bytes: &[u8]| {
+        let files = addons_sources::archive::unpack(bytes);
+        depth < NESTED && files.is_ok_and(|files| makes_at_random(&files, depth + 1))
+    };
+    package.files().iter().any(|file| {
+        if file.path.ends_with(".tgz") {
+            of_archive(&file.bytes)
+        } else {
+            file.path.contains("templates/") && random::is_random(&file.bytes)
+        }
+    })
+}
+
+async fn rendered(
+    ctx: &Context,
+    resolved: &Resolved,
+    inputs: &Inputs,
+    chart: &CompleteChart,
+    is_upgrade: bool,
+) -> Result<Text, OperationError> {
     let data = inputs.document(&Value::Null);
     let version = data
         .pointer("/Cluster/Version")

@@ -2,6 +2,7 @@
 //! written.
 
 mod assemble;
+mod generated;
 mod one;
 mod uninstall;
 

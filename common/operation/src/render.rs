@@ -10,6 +10,7 @@ use common::render::hooks::{self, Occasion};
 use common::render::images;
 use common::render::kkp::{self, Stop};
 use common::render::package::Package;
+use common::render::random::Random;
 use common::render::text::{self, Text};
 use futures::StreamExt as _;
 use futures::stream;
@@ -30,6 +31,8 @@ pub struct Rendered {
     pub inputs: Inputs,
     /// The objects.
     pub manifests: Vec<Manifest>,
+    /// What of them the chart makes at random.
+    pub random: Random,
     /// The chart that helm itself installs, with its values; the objects are empty then.
     pub release: Option<CompleteChart>,
     /// The entry's hash, or that of the package where it has none (semantics 11).
@@ -83,6 +86,7 @@ async fn one(
     let chart = chart::complete(ctx, resolved, &inputs, fetched.package).await;
     Ok(Rendered {
         manifests: Vec::new(),
+        random: Random::default(),
         release: Some(within(chart, || resolved.place())?),
         manifest_hash,
         resolved: fetched.resolved,
@@ -105,24 +109,38 @@ pub async fn objects(
 ) -> Result<Rendered, OperationError> {
     let place = || resolved.place();
     let (package, location) = (verified.fetched.package, verified.fetched.location);
-    let text = within(text(ctx, resolved, &inputs, package).await, place)?;
+    let is_chart = resolved.entry.version.template.method == Method::Helm;
+    let (text, again) = if is_chart {
+        let is_upgrade = resolved.occasion() == Occasion::Upgrade;
+        let both = chart::twice(ctx, resolved, &inputs, package, is_upgrade).await;
+        within(both, place)?
+    } else {
+        let text = text(ctx, resolved, &inputs, package).await;
+        (within(text, place)?, None)
+    };
     let options = Options {
         duplicate_keys: ctx.duplicate_keys(),
         ..Options::default()
     };
     let mask = inputs.mask();
-    let parsed = text.objects(&location, &options);
-    let parsed = within(
-        parsed.map_err(|error| OperationError::from(error).masked(&mask)),
-        place,
-    )?;
+    let parse = |text: &Text| {
+        let parsed = text.objects(&location, &options);
+        let parsed = parsed.map_err(|error| OperationError::from(error).masked(&mask));
+        let mut parsed = within(parsed, place)?;
+        if is_chart {
+            let kept = hooks::of_occasion(parsed.manifests, resolved.occasion());
+            parsed.manifests = kept.manifests;
+            parsed.warnings.extend(kept.warnings);
+        }
+        Ok::<_, OperationError>(parsed)
+    };
+    let parsed = parse(&text)?;
+    let random = match &again {
+        Some(again) => Random::between(&parsed.manifests, &parse(again)?.manifests),
+        None => Random::default(),
+    };
     let (mut manifests, mut warnings) = (parsed.manifests, verified.warnings);
     warnings.extend(parsed.warnings);
-    if resolved.entry.version.template.method == Method::Helm {
-        let kept = hooks::of_occasion(manifests, resolved.occasion());
-        manifests = kept.manifests;
-        warnings.extend(kept.warnings);
-    }
     if let Some(registry) = resolved.registry()? {
         for manifest in &mut manifests {
             let place = &manifest.place;
@@ -135,6 +153,7 @@ pub async fn objects(
     Ok(Rendered {
         inputs,
         manifests,
+        random,
         release: None,
         manifest_hash: verified.manifest_hash,
         resolved: verified.fetched.resolved,

@@ -15,8 +15,8 @@ use common::plan::snapshot::{Reads, Snapshot};
 
 use addons_engine::{Cluster, definitions, snapshot};
 
-use super::Planned;
 use super::assemble::Neighbours;
+use super::{Planned, generated};
 use crate::error::OperationError;
 use crate::release;
 use crate::render::Rendered;
@@ -31,7 +31,7 @@ pub(super) async fn one(
     resolver: &Resolver<'_>,
     neighbours: &Neighbours,
     resolved: &Resolved,
-    rendered: Rendered,
+    mut rendered: Rendered,
     choices: &Choices,
 ) -> Result<Planned, OperationError> {
     let cluster = resolver.ctx.cluster().await?;
@@ -51,8 +51,18 @@ pub(super) async fn one(
         mask: &mask,
     };
     let helm_release = release_of(resolver, resolved, &rendered).await?;
-    let desired = Desired::new(rendered.manifests, &context);
-    let desired = desired.map_err(|error| OperationError::from(error).masked(&mask))?;
+    let desired = |manifests| {
+        let desired = Desired::new(manifests, &context);
+        desired.map_err(|error| OperationError::from(error).masked(&mask))
+    };
+    let generated = if rendered.random.is_empty() {
+        None
+    } else {
+        let first = desired(rendered.manifests.clone())?;
+        generated::keep(cluster, &kinds, resolved, &mut rendered, &first, &inventory).await?
+    };
+    rendered.warnings.extend(generated);
+    let desired = desired(rendered.manifests)?;
     let mut reads = planner::reads(&desired, &inventory, &served);
     reads.namespaces.insert(target_namespace.to_owned());
     let (served, snapshot) = live(cluster, served, &reads).await?;
