@@ -15,7 +15,7 @@
 //! | [`conflicts`], [`recreate`], [`immutable`] | what happens to fields that others hold, or that never change |
 //! | [`mod@prune`], [`teardown`] | what goes, what is kept, and in which order |
 //! | [`requires`], [`brought`], [`graph`], [`schedule`], [`order`] | which add-ons and objects wait for which, and which may begin now |
-//! | [`crd_safety`] | what changed definitions do to live objects |
+//! | [`crd_safety`], [`migration`] | what changed definitions do to live objects, and to the versions that these are stored in |
 //! | [`changes`], [`summary`], [`mod@file`] | what people read of a plan, and a plan in a file |
 
 pub mod brought;
@@ -31,6 +31,7 @@ pub mod file;
 pub mod graph;
 pub mod immutable;
 pub mod inventory;
+pub mod migration;
 pub mod order;
 pub mod planner;
 pub mod prune;
@@ -130,6 +131,9 @@ pub struct InstallationPlan {
     /// What changed definitions do to live objects: see [`InstallationPlan::check_breakages`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakages: Vec<crd_safety::Breakage>,
+    /// Definitions that drop a version in which objects may be stored: see [`InstallationPlan::check_migrations`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub migrations: Vec<migration::Migration>,
     /// Objects that cannot be changed in place: see [`immutable::check`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recreations: Vec<immutable::Recreation>,
@@ -187,6 +191,7 @@ impl InstallationPlan {
             wait_for: Vec::new(),
             warnings: Vec::new(),
             breakages: Vec::new(),
+            migrations: Vec::new(),
             recreations: Vec::new(),
             unjudged: Vec::new(),
             facts: Facts::default(),

@@ -42,6 +42,7 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
     if change.dry_run != DryRun::None {
         let exit = dry_run(session, &plan, change.dry_run).await?;
         plan.check_breakages()?;
+        plan.check_migrations()?;
         plan.check_recreations().map_err(OperationError::from)?;
         return Ok(exit);
     }
@@ -60,6 +61,7 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
 /// Ctrl-C while helm was at work.
 pub async fn execute(session: &Session, mut plan: Plan, run: &Run, define: bool) -> Result<Exit> {
     announce(&plan);
+    accept_migrations(&mut plan, run.yes)?;
     accept_recreations(&mut plan, run.yes)?;
     if !run.yes {
         confirm(question(&plan))?;
@@ -190,6 +192,20 @@ fn of_skipped(worst: Exit, skipped: bool) -> Exit {
     } else {
         worst
     }
+}
+
+/// Asks whether objects may be written again whose definition drops the version that they are stored in. Without a terminal that
+/// is refused.
+fn accept_migrations(plan: &mut Plan, yes: bool) -> Result<()> {
+    let Err(refusal) = plan.check_migrations() else {
+        return Ok(());
+    };
+    if yes || !output::can_ask() {
+        return Err(refusal.into());
+    }
+    confirm("Write these objects again and remove the version? [y/N] ")?;
+    plan.accept_migrations();
+    Ok(())
 }
 
 /// Asks whether objects may be recreated that cannot be changed in place. Without a terminal, and where they hold data, that is

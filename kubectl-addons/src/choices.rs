@@ -67,6 +67,7 @@ pub fn choices(accept: Accept, delete: Delete, differences: &Differences) -> Cho
         conflicts: differences.conflicts.map(Into::into),
         recreate: differences.recreate.clone(),
         allow_breakage: accept.allow_crd_breakage,
+        migrate_stored_versions: accept.migrate_stored_versions,
         ..Choices::default()
     }
 }

@@ -60,9 +60,9 @@ impl Exit {
             OperationError::Engine(error) => Some(Self::of_engine(error)),
             OperationError::Plan(error) => Some(Self::of_plan(error)),
             OperationError::Choose(error) => Some(Self::of_choice(error)),
-            OperationError::Moved(_) | OperationError::ForeignRelease { .. } => {
-                Some(Self::Conflict)
-            }
+            OperationError::Moved(_)
+            | OperationError::ForeignRelease { .. }
+            | OperationError::Migration(_) => Some(Self::Conflict),
             OperationError::Recreation(error) => Some(Self::of_recreation(error)),
             OperationError::Refused(_) => Some(Self::Denied),
             OperationError::NotServed(_) => Some(Self::TimedOut),

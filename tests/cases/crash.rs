@@ -4,6 +4,7 @@
 //! `FULL=1` runs every request, else `SEED` chooses some.
 
 mod namespace;
+mod stored;
 
 use addons_tests::chaos::addon::NAME;
 use addons_tests::chaos::matrix;

@@ -1,5 +1,7 @@
 //! No one loses data, leaks a Secret or gains rights through this tool. Each test says what it did on the real API server.
 
+pub(crate) mod stored;
+
 mod cache;
 mod claims;
 mod dependencies;

@@ -3,6 +3,7 @@
 
 mod chain;
 mod corpus;
+mod kyverno_like;
 mod play;
 mod seen;
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use common::manifest::key::{Gvk, ObjectKey};
 use common::plan::crd_safety::{Breakage, Comparison, Scan};
+use common::plan::migration::{self, Migration};
 use common::plan::teardown::{self, Inhabited};
 use common::plan::{Action, InstallationPlan, Step};
 
@@ -47,10 +48,18 @@ pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(),
         .buffered(AT_A_TIME)
         .try_collect()
         .await?;
-    for (breakage, warnings) in found {
+    for Found {
+        breakage,
+        warnings,
+        migration,
+    } in found
+    {
         plan.breakages
             .extend(breakage.map(|breakage| breakage.masked(&plan.mask)));
         plan.warnings.extend(warnings);
+        if let Some((migration, live)) = migration {
+            plan.migrate(migration, &live);
+        }
     }
 
     let deleted: BTreeSet<ObjectKey> = plan
@@ -69,12 +78,18 @@ pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(),
     Ok(())
 }
 
-async fn changed_definition(
-    cluster: &Cluster,
-    step: &Step,
-) -> Result<(Option<Breakage>, Vec<String>), EngineError> {
+/// What a changed definition does.
+#[derive(Default)]
+struct Found {
+    breakage: Option<Breakage>,
+    warnings: Vec<String>,
+    /// With the live definition.
+    migration: Option<(Migration, Value)>,
+}
+
+async fn changed_definition(cluster: &Cluster, step: &Step) -> Result<Found, EngineError> {
     let Some(live) = live(cluster, &step.target.key).await? else {
-        return Ok((None, Vec::new()));
+        return Ok(Found::default());
     };
     let comparison = Comparison::of(&live, &step.object);
     let versions: Vec<String> = comparison
@@ -95,11 +110,41 @@ async fn changed_definition(
             Err(error) => unseen = Some(error.to_string()),
         }
     }
-    Ok(scan.finish(unseen))
+    let (breakage, warnings) = scan.finish(unseen);
+    let migration = if migration::dropped(&live, &step.object).is_empty() {
+        None
+    } else {
+        Migration::of(&live, &step.object, count(cluster, &live).await?)
+    };
+    Ok(Found {
+        breakage,
+        warnings,
+        migration: migration.map(|migration| (migration, live)),
+    })
+}
+
+/// How many objects a definition has; `None` where that cannot be seen.
+async fn count(cluster: &Cluster, definition: &Value) -> Result<Option<usize>, EngineError> {
+    let Some(collection) = objects_of(definition) else {
+        return Ok(None);
+    };
+    let call = Call::list(&collection, METADATA_LIST).query("limit", "1");
+    match cluster.send::<PartialList>(call).await {
+        Ok(answer) => {
+            let page = answer.object;
+            let more = page.metadata.remaining_item_count;
+            let is_counted = page.metadata.r#continue.is_empty() || more > 0;
+            Ok(is_counted.then(|| page.items.len() + more))
+        }
+        Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
+            Err(error)
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 /// The live definition, whole.
-async fn live(cluster: &Cluster, key: &ObjectKey) -> Result<Option<Value>, EngineError> {
+pub(super) async fn live(cluster: &Cluster, key: &ObjectKey) -> Result<Option<Value>, EngineError> {
     let call = Call::get(&served::collection(), &key.name, JSON);
     match cluster.send::<Value>(call).await {
         Ok(answer) => Ok(Some(answer.object)),
@@ -122,7 +167,7 @@ pub(super) fn objects_of(definition: &Value) -> Option<Collection> {
 }
 
 /// The same in one version.
-fn in_version(definition: &Value, version: String) -> Collection {
+pub(super) fn in_version(definition: &Value, version: String) -> Collection {
     let text = |pointer| {
         let text = definition.pointer(pointer).and_then(Value::as_str);
         text.unwrap_or_default().to_owned()

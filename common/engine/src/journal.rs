@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use common::manifest::key::ObjectKey;
 use common::plan::InstallationPlan;
-use common::plan::inventory::{Answer, Inventory};
+use common::plan::inventory::{Answer, Inventory, Item};
 
 use super::report::{Settled, yielded};
 
@@ -29,8 +29,19 @@ impl Journal {
         settled: &[Settled],
     ) {
         if let Some(exact) = plan.exact.objects.get(key) {
-            self.lock().applied(key, exact, answer, yielded(settled));
+            self.write(key, exact, answer, settled);
         }
+    }
+
+    /// The same for an object that has another digest than the plan says.
+    pub(super) fn write(
+        &self,
+        key: &ObjectKey,
+        exact: &Item,
+        answer: &Answer,
+        settled: &[Settled],
+    ) {
+        self.lock().applied(key, exact, answer, yielded(settled));
     }
 
     /// Forgets objects that were deleted or released.

@@ -6,7 +6,7 @@
 //! | `address`, `request`, `create`, `listing`, `meta`, [`error`] | paths, retries, and what a response or a refusal means |
 //! | [`snapshot`], `autoscaler`, [`definitions`] | live metadata of the wanted and recorded objects; who sets their replicas; what changed definitions do to live objects |
 //! | [`record`], `lock`, `journal`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
-//! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `delete`, `holder`, [`namespace`] | what an operation does |
+//! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `migrate`, `delete`, `holder`, [`namespace`] | what an operation does |
 //! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what else its readiness depends on |
 //! | `task`, `event`, `report` | input, events and result of an operation |
@@ -43,6 +43,7 @@ pub mod live;
 pub mod local;
 mod lock;
 mod meta;
+mod migrate;
 pub mod namespace;
 mod prune;
 mod random;

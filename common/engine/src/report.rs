@@ -23,6 +23,8 @@ pub struct Report {
     pub recreated: Vec<ObjectKey>,
     /// Fields that other managers held.
     pub settled: Vec<Settled>,
+    /// How many objects were written again, because their definition drops the version that they were stored in.
+    pub migrated: usize,
     /// Objects that were deleted.
     pub pruned: Vec<ObjectKey>,
     /// Objects left in place on purpose.

@@ -20,6 +20,7 @@ use common::plan::desired::DesiredError;
 use common::plan::file::Moved;
 use common::plan::graph::Cycle;
 use common::plan::immutable::RecreationError;
+use common::plan::migration::MigrationError;
 use common::plan::planner::PlanError;
 use common::plan::recreate::RecreateError;
 use common::plan::requires::RequiresError;
@@ -222,6 +223,9 @@ pub enum OperationError {
     /// Objects would be deleted and created again.
     #[error(transparent)]
     Recreation(#[from] RecreationError),
+    /// Objects would be written again.
+    #[error(transparent)]
+    Migration(#[from] MigrationError),
     /// The objects of the command wait for each other.
     #[error(transparent)]
     Cycle(#[from] Cycle),

@@ -109,6 +109,25 @@ impl Plan {
         Ok(())
     }
 
+    /// Refuses to write objects again whose definition drops the version that they are stored in, unless that was accepted;
+    /// nothing was written.
+    ///
+    /// # Errors
+    /// The definitions of the first installation that has such objects.
+    pub fn check_migrations(&self) -> Result<(), OperationError> {
+        for planned in &self.installations {
+            planned.plan.check_migrations()?;
+        }
+        Ok(())
+    }
+
+    /// Accepts that objects are written again.
+    pub fn accept_migrations(&mut self) {
+        for planned in &mut self.installations {
+            planned.plan.accept_migrations();
+        }
+    }
+
     /// Refuses to delete objects and create them again, unless that was accepted; nothing was written.
     ///
     /// # Errors

@@ -42,6 +42,9 @@ pub const APPLY_CREATE_ONLY: &str = "create-only";
 /// On a manifest object: what happens to single fields that others changed, `spec.replicas=Yield,spec.template=Fail`; it
 /// stands before `spec.conflicts` of the installation (semantics 12).
 pub const ANNOTATION_CONFLICTS: &str = "kubectl-addons.dev/conflicts";
+/// On a definition between two versions: stored versions that are about to leave it, so that a migration that was begun is
+/// continued.
+pub const ANNOTATION_MIGRATING: &str = "kubectl-addons.dev/migrating-stored-versions";
 /// `true` on a manifest object: it may be deleted and created again where a field of it cannot change.
 pub const ANNOTATION_RECREATE: &str = "kubectl-addons.dev/recreate";
 

@@ -28,6 +28,8 @@ pub struct Choices {
     pub recreate: Vec<String>,
     /// Accept that changed definitions break live objects.
     pub allow_breakage: bool,
+    /// Accept that objects are written again because a definition drops the version that they are stored in.
+    pub migrate_stored_versions: bool,
     /// How long types are waited for that add-ons require; `None` = not at all, for a plan that is only shown. A plan does not
     /// depend on it.
     #[serde(skip)]

@@ -54,11 +54,6 @@ pub enum Impossible {
         /// The wanted value.
         new: String,
     },
-    /// A version is removed that objects may still be stored in.
-    Stored {
-        /// The version.
-        version: String,
-    },
 }
 
 /// One change of a schema that an object can break by.
@@ -126,13 +121,6 @@ impl Comparison {
                 });
             }
         }
-        for version in strings(live, "/status/storedVersions") {
-            if version_of(wanted, version).is_none() {
-                self.impossible.push(Impossible::Stored {
-                    version: version.to_owned(),
-                });
-            }
-        }
     }
 
     fn versions(&mut self, live: &Value, wanted: &Value) {
@@ -176,10 +164,7 @@ impl Comparison {
         for old in versions(live).filter(|old| is_served(old)) {
             let Some(version) = name(old) else { continue };
             let next = version_of(wanted, version);
-            let is_stored = strings(live, "/status/storedVersions").any(|stored| stored == version);
-            // The removal of a stored version is refused above.
-            let is_refused = is_stored && next.is_none();
-            if !is_refused && !next.is_some_and(is_served) {
+            if !next.is_some_and(is_served) {
                 self.unjudged.push(format!(
                     "version {version} is not served any more: its users have to change first"
                 ));
@@ -193,7 +178,6 @@ impl Impossible {
     fn texts(&mut self) -> Vec<&mut String> {
         match self {
             Self::Fixed { old, new, .. } => vec![old, new],
-            Self::Stored { version } => vec![version],
         }
     }
 }
@@ -205,11 +189,6 @@ impl fmt::Display for Impossible {
                 f,
                 "{field} cannot change from {old} to {new}; save the objects, uninstall and delete the definition, then \
                  install the new version"
-            ),
-            Self::Stored { version } => write!(
-                f,
-                "version {version} is removed and objects may still be stored in it (status.storedVersions); write them \
-                 all again in a version that stays, then take {version} out of status.storedVersions"
             ),
         }
     }
@@ -326,11 +305,6 @@ fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
         .pointer(pointer)
         .and_then(Value::as_str)
         .unwrap_or_default()
-}
-
-fn strings<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a str> {
-    let list = object.pointer(pointer).and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str)
 }
 
 #[cfg(test)]

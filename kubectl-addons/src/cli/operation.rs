@@ -202,6 +202,9 @@ pub struct Accept {
     /// Accept CRDs that drop or tighten fields although live objects break
     #[arg(long)]
     pub allow_crd_breakage: bool,
+    /// Accept CRDs that drop a stored version: write every object again in one that stays
+    #[arg(long)]
+    pub migrate_stored_versions: bool,
 }
 
 /// Kinds whose objects hold data of others: they are deleted only when named (semantics 7).

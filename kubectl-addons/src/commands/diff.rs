@@ -8,6 +8,7 @@ use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::changes::{Change, Counts, ObjectDiff};
 use common::plan::crd_safety::Breakage;
+use common::plan::migration::Migration;
 use common::plan::prune::limit::PruneLimit;
 use common::plan::{Deletion, InstallationPlan, Verb, Yielded};
 use serde::Serialize;
@@ -44,6 +45,8 @@ struct Compared<'a> {
     helm_release: Option<&'a HelmRelease>,
     unchanged: &'a [ObjectKey],
     breakages: &'a [Breakage],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    migrations: &'a [Migration],
     warnings: &'a [String],
 }
 
@@ -146,6 +149,7 @@ impl<'a> Compared<'a> {
             helm_release: plan.helm_release.as_ref(),
             unchanged: &plan.unchanged,
             breakages: &plan.breakages,
+            migrations: &plan.migrations,
             warnings: &plan.warnings,
         }
     }

@@ -36,6 +36,7 @@ pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
     let (plan, failed) = partial::plan(&resolver, resolution, &choices, is_named).await?;
     change::up_to_date(&plan);
     plan.check_breakages()?;
+    plan.check_migrations()?;
     if let PlanOutput::Draw(drawing) = args.output {
         output::data(&drawn(&plan, drawing));
         return Ok(partial::report(failed));

@@ -98,6 +98,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::HelmBinary(error) => source::of_binary(error),
         OperationError::Plan(error) => plan::of_plan(error),
         OperationError::Breakage(error) => plan::of_breakage(error),
+        OperationError::Migration(error) => plan::of_migration(error),
         OperationError::Recreation(error) => plan::of_recreation(error),
         OperationError::Requires(error) => plan::of_requires(error),
         OperationError::Values(ValuesError::NoValue { path }) => fix(&set(path)),

@@ -66,6 +66,9 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
             &format!("Namespace {namespace} ({why})"),
         );
     }
+    for migration in &plan.migrations {
+        line(&mut text, "migrate", &migration.to_string());
+    }
     for (word, rest) in recreations(plan) {
         line(&mut text, word, &rest);
     }
@@ -207,6 +210,7 @@ fn outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> String {
         (report.created.len(), "created"),
         (report.changed.len(), "changed"),
         (report.recreated.len(), "recreated"),
+        (report.migrated, "migrated"),
         (report.pruned.len(), deleted(plan)),
         (report.retained.len(), "kept"),
         (report.unchanged, "unchanged"),

@@ -23,7 +23,7 @@ use super::super::namespace::{self, Removal};
 use super::super::report::{Cause, Failure, Report};
 use super::super::status::{self, Ending};
 use super::super::task::{ExecuteOptions, Task};
-use super::super::{prune, wait};
+use super::super::{migrate::Migrator, prune, wait};
 use super::part::{Applied, News};
 use super::restore;
 
@@ -139,7 +139,7 @@ impl Operation<'_> {
         Ok(report)
     }
 
-    /// Namespace, objects, wait, prune, until something fails; returns the uid of a namespace that we created.
+    /// Namespace, objects, wait, migrations, prune, until something fails; returns the uid of a namespace that we created.
     async fn work(&self, applied: oneshot::Receiver<Applied>) -> (Report, Option<String>) {
         let mut namespace_uid = None;
         let mut refused = None;
@@ -168,6 +168,8 @@ impl Operation<'_> {
         if report.is_done() && self.options.wait {
             self.wait(&mut report, &ready).await;
         }
+        let migrator = Migrator::of(self.cluster, self.task.plan, self.deadline, self.events);
+        migrator.run(&mut report, &self.journal).await;
         self.prune(&mut report).await;
         if self.task.plan.verb == Verb::Uninstall {
             for key in &self.task.plan.unreachable {

@@ -99,6 +99,11 @@ pub async fn plan(
         let plans = installations.iter_mut().map(|planned| &mut planned.plan);
         recreate::allow(plans, &choices.recreate)?;
     }
+    if choices.migrate_stored_versions {
+        for planned in &mut installations {
+            planned.plan.accept_migrations();
+        }
+    }
     if !installations.is_empty() {
         let plans = installations.iter_mut().map(|planned| &mut planned.plan);
         let mut plans: Vec<&mut InstallationPlan> = plans.collect();

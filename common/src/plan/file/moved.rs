@@ -265,6 +265,16 @@ impl Found {
         self.set(&released(then), &released(now), "released");
         let retained = |plan: &InstallationPlan| plan.retained.iter().cloned().collect();
         self.set(&retained(then), &retained(now), "retained");
+        let migrations: Vec<String> = then
+            .migrations
+            .iter()
+            .map(|one| one.definition.name.clone())
+            .collect();
+        for migration in &now.migrations {
+            if !migrations.contains(&migration.definition.name) {
+                self.object(&migration.definition, "objects would be written again now");
+            }
+        }
         for recreation in &now.recreations {
             if !then.recreations.contains(recreation) {
                 let why = recreation.reasons();

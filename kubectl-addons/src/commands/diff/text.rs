@@ -78,6 +78,9 @@ pub(super) fn render(
             item.addon
         );
     }
+    for migration in item.migrations {
+        let _ = writeln!(text, "  migrate   {migration}");
+    }
     for breakage in item.breakages.iter().flat_map(Breakage::lines) {
         let _ = writeln!(text, "  warning   {breakage}");
     }

@@ -4,6 +4,7 @@ use common::manifest::key::ObjectKey;
 use common::plan::Verb;
 use common::plan::crd_safety::{BreakageError, Impossible};
 use common::plan::immutable::RecreationError;
+use common::plan::migration::MigrationError;
 use common::plan::planner::PlanError;
 use common::plan::requires::{Problem, RequiresError};
 
@@ -55,6 +56,20 @@ pub(super) fn of_breakage(error: &BreakageError) -> Vec<String> {
             ),
         ],
     }
+}
+
+/// For definitions that drop a version in which objects are stored.
+pub(super) fn of_migration(error: &MigrationError) -> Vec<String> {
+    let MigrationError {
+        installation, verb, ..
+    } = error;
+    vec![
+        format!("look:   {}", command("diff", installation)),
+        format!(
+            "accept: {} --migrate-stored-versions",
+            command(typed(*verb), installation)
+        ),
+    ]
 }
 
 /// For objects that cannot be changed in place: two lines for each installation.
@@ -170,10 +185,13 @@ mod tests {
             new: "Cluster".to_owned(),
         };
         assert_eq!(of_breakage(&impossible(fixed)).len(), 2);
-        let stored = Impossible::Stored {
-            version: "v1".to_owned(),
+        let stored = MigrationError {
+            installation: till(),
+            verb: Verb::Upgrade,
+            migrations: Vec::new(),
         };
-        assert_eq!(of_breakage(&impossible(stored)), [look]);
+        let accept = "accept: kubectl addons upgrade till -n shop --migrate-stored-versions";
+        assert_eq!(of_migration(&stored), [look, accept]);
     }
 
     #[test]

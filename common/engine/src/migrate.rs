@@ -1,0 +1,387 @@
+//! Writes every object of a definition again, so that a version in which objects were stored can leave it.
+//!
+//! Each step follows from the live definition, so an interrupted migration is continued by the next run: the transitional
+//! definition was applied as a step of the plan; here come the objects, page by page, each replaced by itself; then
+//! `status.storedVersions`; then the wanted definition. An object that is refused stops the removal.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use common::api::names;
+use common::manifest::key::ObjectKey;
+use common::plan::migration::{self, Migration};
+use common::plan::{Action, InstallationPlan, Step};
+use common::readiness::{Readiness, Status};
+
+use super::address::{Collection, query_value};
+use super::apply::Applier;
+use super::cluster::Cluster;
+use super::definitions::{in_version, live};
+use super::error::EngineError;
+use super::event::Event;
+use super::journal::Journal;
+use super::listing::Page;
+use super::meta::Partial;
+use super::report::{Failure, Report};
+use super::request::{Call, JSON, MERGE_PATCH, METADATA};
+use super::served;
+
+const PAGE: &str = "100";
+/// How often a status is written that others write as well.
+const TRIES: usize = 5;
+/// How often an object is written again that others change meanwhile.
+const ROUNDS: usize = 8;
+/// How long the API servers of a cluster may take to see a changed definition: until then one of them may store objects in the
+/// version that leaves. The API server itself counts on 5 s before it establishes a definition.
+const SETTLING: SignedDuration = SignedDuration::from_secs(5);
+/// Pause before a conversion webhook is asked again that does not answer yet.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Why a migration ended early.
+enum Stop {
+    Failed(Vec<Failure>),
+    /// The time is over; what was done stays done.
+    Late(String),
+}
+
+/// The migrations of one installation.
+pub(super) struct Migrator<'a> {
+    cluster: &'a Cluster,
+    plan: &'a InstallationPlan,
+    deadline: Instant,
+    events: &'a (dyn Fn(Event) + Send + Sync),
+}
+
+impl<'a> Migrator<'a> {
+    pub(super) fn of(
+        cluster: &'a Cluster,
+        plan: &'a InstallationPlan,
+        deadline: Instant,
+        events: &'a (dyn Fn(Event) + Send + Sync),
+    ) -> Self {
+        Self {
+            cluster,
+            plan,
+            deadline,
+            events,
+        }
+    }
+
+    /// Runs every migration of the plan, where everything before succeeded: the objects may be converted by what was applied. What
+    /// fails is in the report; the last definition is written into the journal.
+    pub(super) async fn run(&self, report: &mut Report, journal: &Journal) {
+        if !report.is_done() {
+            return;
+        }
+        for migration in &self.plan.migrations {
+            match self.one(migration, journal).await {
+                Ok(written) => report.migrated += written,
+                Err(Stop::Late(message)) => {
+                    let readiness = Readiness {
+                        status: Status::InProgress,
+                        message,
+                    };
+                    let key = migration.definition.clone();
+                    report.not_ready.push((key, readiness));
+                }
+                Err(Stop::Failed(failures)) => {
+                    for failure in failures {
+                        (self.events)(Event::failed(&failure, None));
+                        report.failed.push(failure);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The number of objects that were written again.
+    async fn one(&self, migration: &Migration, journal: &Journal) -> Result<usize, Stop> {
+        let definition = self.settled(migration).await?;
+        let written = self.objects(migration, &definition).await?;
+        self.leave(migration, &definition).await?;
+        self.finish(migration, journal).await?;
+        Ok(written)
+    }
+
+    /// The transitional definition, once every API server has seen it.
+    async fn settled(&self, migration: &Migration) -> Result<Value, Stop> {
+        let key = &migration.definition;
+        let found = live(self.cluster, key).await;
+        let definition = found
+            .map_err(|error| failed(key, &error))?
+            .filter(|found| migration.is_transitional(found));
+        let definition = definition.ok_or_else(|| changed(key))?;
+        let settled = changed_at(&definition).and_then(|at| at.checked_add(SETTLING).ok());
+        let left = settled.map(|settled| settled.duration_since(self.cluster.now()));
+        if let Some(left) = left.and_then(|left| Duration::try_from(left).ok()) {
+            // A clock that is wrong is not waited for.
+            sleep(left.min(SETTLING.unsigned_abs())).await;
+        }
+        Ok(definition)
+    }
+
+    /// Writes every object again.
+    async fn objects(&self, migration: &Migration, definition: &Value) -> Result<usize, Stop> {
+        let version =
+            migration::served(definition).ok_or_else(|| changed(&migration.definition))?;
+        let collection = in_version(definition, version.to_owned());
+        let mut done = BTreeSet::new();
+        let mut next = String::new();
+        loop {
+            let page = match self.page(&collection, &next).await {
+                Ok(page) => page,
+                // The continue token expired: the list begins again, without those that were written.
+                Err(error) if error.code() == Some(410) && !next.is_empty() => {
+                    next.clear();
+                    continue;
+                }
+                Err(error) if self.is_over() => return Err(late(migration, done.len(), &error)),
+                Err(error) if is_conversion(&error) => {
+                    self.tell(
+                        migration,
+                        Status::InProgress,
+                        format!("the conversion does not answer yet: {}", error.words()),
+                    );
+                    sleep(PAUSE).await;
+                    continue;
+                }
+                Err(error) => return Err(failed(&migration.definition, &error)),
+            };
+            let objects: Vec<Value> = page
+                .items
+                .into_iter()
+                .filter(|object| !done.contains(&uid(object)))
+                .collect();
+            if !objects.is_empty() && !migration.is_accepted {
+                return Err(unexpected(migration));
+            }
+            self.write(migration, &collection, objects, &mut done)
+                .await?;
+            next = page.metadata.r#continue;
+            if next.is_empty() {
+                return Ok(done.len());
+            }
+            self.tell(
+                migration,
+                Status::InProgress,
+                format!("{} objects written again", done.len()),
+            );
+        }
+    }
+
+    async fn page(&self, collection: &Collection, next: &str) -> Result<Page<Value>, EngineError> {
+        let mut call = Call::list(collection, JSON).query("limit", PAGE);
+        if !next.is_empty() {
+            call = call.query("continue", &query_value(next));
+        }
+        Ok(self.cluster.send::<Page<Value>>(call).await?.object)
+    }
+
+    /// Writes the objects of one page; every object that is refused is named.
+    async fn write(
+        &self,
+        migration: &Migration,
+        collection: &Collection,
+        objects: Vec<Value>,
+        done: &mut BTreeSet<String>,
+    ) -> Result<(), Stop> {
+        let written: Vec<_> = stream::iter(objects)
+            .map(async |object| {
+                let (uid, key) = (uid(&object), key(collection, &object));
+                (uid, key, self.again(collection, object).await)
+            })
+            .buffered(self.cluster.concurrency())
+            .collect()
+            .await;
+        let mut failures = Vec::new();
+        for (uid, key, result) in written {
+            match result {
+                Ok(()) => drop(done.insert(uid)),
+                Err(error) => failures.push(Failure::of(key, &error)),
+            }
+        }
+        if !failures.is_empty() {
+            return Err(Stop::Failed(failures));
+        }
+        if self.is_over() {
+            return Err(Stop::Late(progress(migration, done.len(), "timed out")));
+        }
+        Ok(())
+    }
+
+    /// Replaces an object by itself. Where another client changed it meanwhile, what that client wrote is written again.
+    async fn again(&self, collection: &Collection, mut object: Value) -> Result<(), EngineError> {
+        let key = key(collection, &object);
+        let collection = Collection {
+            namespace: key.namespace.clone(),
+            ..collection.clone()
+        };
+        let mut rounds = 0;
+        loop {
+            let call = Call::replace(&collection, &key.name, METADATA)
+                .query("fieldManager", names::CLIENT)
+                .body(object.to_string().into_bytes());
+            let error = match self.cluster.send::<Partial>(call).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_not_found() => return Ok(()),
+                Err(error) => error,
+            };
+            rounds += 1;
+            let waits = is_conversion(&error) && !self.is_over();
+            if waits {
+                sleep(PAUSE).await;
+            } else if !error.is_conflict() || rounds == ROUNDS {
+                return Err(error);
+            }
+            let call = Call::get(&collection, &key.name, JSON);
+            match self.cluster.send::<Value>(call).await {
+                Ok(answer) => object = answer.object,
+                Err(error) if error.is_not_found() => return Ok(()),
+                Err(error) if is_conversion(&error) && waits => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Takes the versions out of the status, as long as the definition is the one whose objects were written.
+    async fn leave(&self, migration: &Migration, settled: &Value) -> Result<(), Stop> {
+        let key = &migration.definition;
+        let generation = |object: &Value| object.pointer("/metadata/generation").cloned();
+        let mut definition = settled.clone();
+        for _ in 0..TRIES {
+            let stored = migration::left(&definition, &migration.versions);
+            let version = definition.pointer("/metadata/resourceVersion");
+            let patch = json!({"metadata": {"resourceVersion": version}, "status": {"storedVersions": stored}});
+            let call = Call::patch(&served::collection(), &key.name, MERGE_PATCH, METADATA)
+                .subresource("status")
+                .body(patch.to_string().into_bytes());
+            match self.cluster.send::<Partial>(call).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_conflict() => {}
+                Err(error) => return Err(failed(key, &error)),
+            }
+            let found = live(self.cluster, key).await;
+            definition = found
+                .map_err(|error| failed(key, &error))?
+                .filter(|found| generation(found) == generation(settled))
+                .ok_or_else(|| changed(key))?;
+        }
+        Err(changed(key))
+    }
+
+    /// Applies the wanted definition.
+    async fn finish(&self, migration: &Migration, journal: &Journal) -> Result<(), Stop> {
+        let key = &migration.definition;
+        let Some(step) = self.plan.step(key) else {
+            return Err(changed(key));
+        };
+        let last = Step {
+            action: Action::Update,
+            object: migration.wanted.clone(),
+            digest: migration.digest.clone(),
+            ..step.clone()
+        };
+        let name = &self.plan.installation;
+        let applier = Applier {
+            manager: names::field_manager(&name.namespace, &name.name),
+            owner: names::owner_hash(&name.namespace, &name.name),
+            deadline: self.deadline,
+        };
+        let outcome = applier.step(self.cluster, &last).await;
+        let answer = outcome.result.map_err(|error| failed(key, &error))?;
+        if let Some(exact) = self.plan.exact.objects.get(key) {
+            let mut exact = exact.clone();
+            exact.object.digest.clone_from(&migration.digest);
+            journal.write(key, &exact, &answer, &outcome.settled);
+        }
+        let removed = format!("{} removed", migration.versions.join(", "));
+        self.tell(migration, Status::Current, removed);
+        Ok(())
+    }
+
+    fn tell(&self, migration: &Migration, status: Status, message: String) {
+        (self.events)(Event::Waiting {
+            key: migration.definition.clone(),
+            readiness: Readiness { status, message },
+        });
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+}
+
+/// When anyone last changed the definition itself, by the server's clock.
+fn changed_at(definition: &Value) -> Option<Timestamp> {
+    let entries = definition.pointer("/metadata/managedFields")?.as_array()?;
+    let of_spec = entries
+        .iter()
+        .filter(|entry| entry.get("subresource").is_none());
+    let times = of_spec.filter_map(|entry| entry.get("time")?.as_str()?.parse().ok());
+    times.max()
+}
+
+/// A conversion webhook that cannot be reached, or fails: its workload may be rolling out.
+fn is_conversion(error: &EngineError) -> bool {
+    matches!(error, EngineError::Api { code: 500, message, .. } if message.contains("conversion webhook"))
+}
+
+fn uid(object: &Value) -> String {
+    let uid = object.pointer("/metadata/uid").and_then(Value::as_str);
+    uid.unwrap_or_default().to_owned()
+}
+
+fn key(collection: &Collection, object: &Value) -> ObjectKey {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    ObjectKey {
+        group: collection.gvk.group.clone(),
+        kind: collection.gvk.kind.clone(),
+        namespace: text("/metadata/namespace").map(str::to_owned),
+        name: text("/metadata/name").unwrap_or_default().to_owned(),
+    }
+}
+
+fn failed(key: &ObjectKey, error: &EngineError) -> Stop {
+    Stop::Failed(vec![Failure::of(key.clone(), error)])
+}
+
+fn changed(key: &ObjectKey) -> Stop {
+    conflict(
+        key,
+        "another client changed it while its objects were written again; run the command again",
+    )
+}
+
+fn unexpected(migration: &Migration) -> Stop {
+    conflict(
+        &migration.definition,
+        "objects were created after the plan was made; run the command again",
+    )
+}
+
+fn conflict(key: &ObjectKey, message: &str) -> Stop {
+    let error = EngineError::Conflict {
+        key: Box::new(key.clone()),
+        message: message.to_owned(),
+        recorded: None,
+        remedy: None,
+    };
+    failed(key, &error)
+}
+
+fn late(migration: &Migration, written: usize, error: &EngineError) -> Stop {
+    Stop::Late(progress(migration, written, &error.words()))
+}
+
+fn progress(migration: &Migration, written: usize, why: &str) -> String {
+    format!(
+        "{written} objects were written again in {}, and not all: {why}",
+        migration.storage
+    )
+}

@@ -1,0 +1,95 @@
+use super::*;
+
+fn version(name: &str, served: bool, storage: bool) -> Value {
+    json!({"name": name, "served": served, "storage": storage, "schema": {"openAPIV3Schema": {"type": "object"}}})
+}
+
+fn definition(versions: Value, stored: Value) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "tills.shop.example"},
+        "spec": {"group": "shop.example", "names": {"kind": "Till", "plural": "tills"}, "versions": versions},
+        "status": {"storedVersions": stored},
+    })
+}
+
+fn wanted() -> Arc<Value> {
+    let mut wanted = definition(json!([version("v1", true, true)]), Value::Null);
+    wanted.as_object_mut().unwrap().remove("status");
+    Arc::new(wanted)
+}
+
+#[test]
+fn only_a_dropped_stored_version_is_migrated() {
+    let both = json!([version("v1alpha1", true, false), version("v1", true, true)]);
+    for (stored, dropped) in [
+        (json!(["v1"]), &[][..]),
+        (json!(["v1alpha1", "v1"]), &["v1alpha1"]),
+    ] {
+        let live = definition(both.clone(), stored);
+        let found = Migration::of(&live, &wanted(), Some(2));
+        let found = found.map(|migration| migration.versions);
+        assert_eq!(found.unwrap_or_default(), dropped);
+    }
+}
+
+/// Every step follows from the live definition.
+#[test]
+fn each_step_follows_from_the_live_definition() {
+    let mut live = definition(
+        json!([version("v1alpha1", true, true)]),
+        json!(["v1alpha1"]),
+    );
+    live["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {}});
+    let migration = Migration::of(&live, &wanted(), Some(2)).unwrap();
+    assert!(!migration.is_begun && !migration.is_free() && !migration.is_transitional(&live));
+    assert_eq!(
+        (storage(&live), served(&live)),
+        (Some("v1alpha1"), Some("v1alpha1"))
+    );
+
+    let mut next = migration.transitional(&live);
+    let names: Vec<_> = versions(&next).filter_map(name).collect();
+    assert_eq!(names, ["v1", "v1alpha1"]);
+    assert_eq!(next["spec"]["versions"][1]["served"], false);
+    assert_eq!(next["spec"]["versions"][1]["storage"], false);
+    assert_eq!(next["spec"]["conversion"], live["spec"]["conversion"]);
+    // The API server adds the new storage version.
+    next["status"] = json!({"storedVersions": ["v1alpha1", "v1"]});
+    let migration = Migration::of(&next, &wanted(), Some(2)).unwrap();
+    assert!(migration.is_begun && migration.is_free() && migration.is_transitional(&next));
+    assert_eq!(served(&next), Some("v1"));
+    assert_eq!(
+        migration.transitional(&next)["spec"]["versions"],
+        next["spec"]["versions"]
+    );
+
+    next["status"]["storedVersions"] = json!(left(&next, &migration.versions));
+    assert_eq!(next["status"]["storedVersions"], json!(["v1"]));
+    assert_eq!(Migration::of(&next, &wanted(), Some(2)), None);
+}
+
+#[test]
+fn what_is_said_of_it() {
+    let live = definition(
+        json!([version("v1alpha1", true, true)]),
+        json!(["v1alpha1"]),
+    );
+    let of = |count| Migration::of(&live, &wanted(), count).unwrap();
+    let name = "CustomResourceDefinition tills.shop.example";
+    let end = "no rollback goes back below that";
+    for (count, what) in [
+        (Some(0), "v1alpha1 is removed, no object is stored in it"),
+        (
+            Some(3),
+            "3 Tills written again in v1, then v1alpha1 is removed",
+        ),
+        (
+            None,
+            "every Till written again in v1, then v1alpha1 is removed",
+        ),
+    ] {
+        assert_eq!(of(count).to_string(), format!("{name}: {what}; {end}"));
+    }
+    assert!(of(Some(0)).is_free() && !of(None).is_free());
+}
