@@ -385,3 +385,6 @@ fn progress(migration: &Migration, written: usize, why: &str) -> String {
         migration.storage
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use common::api::installation::ObjectState;
 use common::api::names;
+use common::plan::conflicts::Policy;
 use common::plan::immutable::{FixedField, Obstacle, Recreation, Unjudged, loses_claims, table};
 use common::plan::{Action, InstallationPlan, Step};
 
@@ -96,7 +97,15 @@ async fn judge(
     planned: &Planned<'_>,
 ) -> Result<Option<Verdict>, EngineError> {
     let manager = names::field_manager(&plan.installation.namespace, &plan.installation.name);
-    let error = match dry_run::<Partial>(cluster, step, &manager, METADATA).await {
+    // Replicas, which are left to an autoscaler, can always change: to leave them out would be one more request.
+    let asked = Step {
+        policy: Policy {
+            autoscaler: None,
+            ..step.policy.clone()
+        },
+        ..step.clone()
+    };
+    let error = match dry_run::<Partial>(cluster, &asked, &manager, METADATA).await {
         Ok(_) => return Ok(None),
         Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
             return Err(error);
