@@ -44,6 +44,7 @@ pub mod snapshot;
 pub mod summary;
 pub mod teardown;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -125,6 +126,9 @@ pub struct InstallationPlan {
     /// Objects to watch until they are ready, changed or not, sorted by key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wait_for: Vec<Target>,
+    /// Objects whose content is partly made at random and not kept: another plan has other values of them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub generated: BTreeSet<ObjectKey>,
     /// Things that the user should know and that stop nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -190,6 +194,7 @@ impl InstallationPlan {
             yielded: Vec::new(),
             wait_for: Vec::new(),
             warnings: Vec::new(),
+            generated: BTreeSet::new(),
             breakages: Vec::new(),
             migrations: Vec::new(),
             recreations: Vec::new(),

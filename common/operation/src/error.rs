@@ -226,6 +226,14 @@ pub enum OperationError {
     /// Objects would be written again.
     #[error(transparent)]
     Migration(#[from] MigrationError),
+    /// Objects with values that the chart generates cannot be read, so it is not known what would be replaced.
+    #[error("the chart generates values, and the live ones of kind {kind} cannot be read: {why}")]
+    GeneratedUnreadable {
+        /// The kind of the objects.
+        kind: String,
+        /// The server's message.
+        why: String,
+    },
     /// The objects of the command wait for each other.
     #[error(transparent)]
     Cycle(#[from] Cycle),

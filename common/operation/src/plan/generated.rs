@@ -6,7 +6,7 @@ use addons_engine::{Cluster, live};
 use common::api::names::owner_hash;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
-use common::plan::desired::Desired;
+use common::plan::desired::{Desired, DesiredContext};
 use common::plan::inventory::Inventory;
 
 use crate::error::OperationError;
@@ -16,24 +16,46 @@ use crate::resolved::Resolved;
 /// Objects that a line names.
 const NAMED: usize = 3;
 
-/// Puts the live values into the rendered objects, all or none, and says which of both. `desired` is what they are without that.
+/// What becomes of generated values.
+#[derive(Debug, Default)]
+pub(super) struct Generated {
+    /// For the plan.
+    line: String,
+    /// Objects with new ones.
+    pub(super) objects: BTreeSet<ObjectKey>,
+}
+
+/// The wanted objects. Of what the chart generates they have the live values, all or none, and a warning says which of both.
 ///
 /// # Errors
-/// Those of the requests.
-pub(super) async fn keep(
+/// Manifests that cannot become objects; those of the requests.
+pub(super) async fn desired(
     cluster: &Cluster,
-    kinds: &KindTable,
     resolved: &Resolved,
     rendered: &mut Rendered,
-    desired: &Desired,
+    context: &DesiredContext<'_>,
     inventory: &Inventory,
-) -> Result<Option<String>, OperationError> {
-    let random = &rendered.random;
-    if random.is_empty() {
-        return Ok(None);
+) -> Result<(Desired, Generated), OperationError> {
+    let desired = |manifests| {
+        let desired = Desired::new(manifests, context);
+        desired.map_err(|error| OperationError::from(error).masked(context.mask))
+    };
+    if rendered.random.is_empty() {
+        let manifests = std::mem::take(&mut rendered.manifests);
+        return Ok((desired(manifests)?, Generated::default()));
     }
+    let first = desired(rendered.manifests.clone())?;
+    let wanted = keys(rendered, &first);
+    let generated = keep(cluster, context, resolved, rendered, &wanted, inventory).await?;
+    rendered.warnings.push(generated.line.clone());
+    let manifests = std::mem::take(&mut rendered.manifests);
+    Ok((desired(manifests)?, generated))
+}
+
+/// The objects with generated values, and their index in the rendering.
+fn keys(rendered: &Rendered, desired: &Desired) -> BTreeMap<ObjectKey, usize> {
     let mut wanted = BTreeMap::new();
-    for field in &random.fields {
+    for field in &rendered.random.fields {
         let Some(manifest) = rendered.manifests.get(field.object) else {
             continue;
         };
@@ -47,33 +69,42 @@ pub(super) async fn keep(
             wanted.insert(key.clone(), field.object);
         }
     }
+    wanted
+}
+
+async fn keep(
+    cluster: &Cluster,
+    context: &DesiredContext<'_>,
+    resolved: &Resolved,
+    rendered: &mut Rendered,
+    wanted: &BTreeMap<ObjectKey, usize>,
+    inventory: &Inventory,
+) -> Result<Generated, OperationError> {
     let names: Vec<String> = wanted.keys().take(NAMED).map(ToString::to_string).collect();
     let more = match wanted.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     let what = format!("{}{more}", names.join(", "));
-    if random.objects {
-        let line = "the chart names objects at random: they are replaced by each upgrade";
-        return Ok(Some(format!(
-            "{line}, with the values it generates: {what}"
-        )));
+    let objects = wanted.keys().cloned().collect();
+    let told = |line: String, objects| Ok(Generated { line, objects });
+    if rendered.random.objects {
+        let line = "the chart generates names of objects: each upgrade replaces them and all generated values, \
+                    and a plan file cannot be applied";
+        return told(line.to_owned(), objects);
     }
-    let is_installed = wanted.keys().any(|key| inventory.objects.contains_key(key));
-    if !is_installed {
-        let line = "the chart generates values at random, which upgrades keep";
-        return Ok(Some(format!(
-            "{line}: {what}; a plan file of this install cannot be applied"
-        )));
+    if !wanted.keys().any(|key| inventory.objects.contains_key(key)) {
+        let line = format!("generated values, which upgrades keep: {what}");
+        return told(line, objects);
     }
-    let live = read(cluster, kinds, resolved, &wanted).await?;
-    Ok(Some(if random.keep(&mut rendered.manifests, &live) {
-        format!("generated values stay as they are: {what}")
-    } else {
-        format!(
-            "generated values are replaced by new ones: {what}; not all of them are there, or the chart changed what is around them"
-        )
-    }))
+    let live = read(cluster, context.kinds, resolved, wanted).await?;
+    if rendered.random.keep(&mut rendered.manifests, &live) {
+        let line = format!("generated values stay as they are: {what}");
+        return told(line, BTreeSet::new());
+    }
+    let why = "not all of them are there, or the chart changed what is around them";
+    let line = format!("generated values are replaced by new ones: {what}; {why}");
+    told(line, objects)
 }
 
 /// The live objects of ours, by their index in the rendering.
@@ -93,6 +124,13 @@ async fn read(
         .collect();
     let owner = owner_hash(&resolved.name.namespace, &resolved.name.name);
     let found = live::owned(cluster, kinds, &selections, Some(&owner)).await?;
+    // New passwords in the place of those that cannot be read now would lock everyone out.
+    if let Some((selection, why)) = found.unreadable.into_iter().next() {
+        return Err(OperationError::GeneratedUnreadable {
+            kind: selection.kind,
+            why,
+        });
+    }
     let found = found.objects.into_iter().filter_map(|object| {
         let index = wanted.get(&ObjectKey::of(&object)?)?;
         Some((*index, object))

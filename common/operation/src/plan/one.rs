@@ -7,7 +7,7 @@ use common::api::installation::{AddonInstallationStatus, HelmRelease, Installed}
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
 use common::plan::choices::Choices;
-use common::plan::desired::{Desired, DesiredContext, needed_kinds};
+use common::plan::desired::{DesiredContext, needed_kinds};
 use common::plan::facts::{EntryFacts, RecordFacts, WantedRecord};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
@@ -51,18 +51,8 @@ pub(super) async fn one(
         mask: &mask,
     };
     let helm_release = release_of(resolver, resolved, &rendered).await?;
-    let desired = |manifests| {
-        let desired = Desired::new(manifests, &context);
-        desired.map_err(|error| OperationError::from(error).masked(&mask))
-    };
-    let generated = if rendered.random.is_empty() {
-        None
-    } else {
-        let first = desired(rendered.manifests.clone())?;
-        generated::keep(cluster, &kinds, resolved, &mut rendered, &first, &inventory).await?
-    };
-    rendered.warnings.extend(generated);
-    let desired = desired(rendered.manifests)?;
+    let (desired, generated) =
+        generated::desired(cluster, resolved, &mut rendered, &context, &inventory).await?;
     let mut reads = planner::reads(&desired, &inventory, &served);
     reads.namespaces.insert(target_namespace.to_owned());
     let (served, snapshot) = live(cluster, served, &reads).await?;
@@ -97,6 +87,7 @@ pub(super) async fn one(
         delete_kinds: &choices.delete,
     })?;
     plan.mask = mask;
+    plan.generated = generated.objects;
     definitions::check(cluster, &mut plan).await?;
     let warnings = plan.warnings.iter().chain(&rendered.warnings).chain(&notes);
     plan.warnings = warnings.map(|warning| plan.mask.text(warning)).collect();

@@ -66,6 +66,7 @@ pub fn moved_record(then: &InstallationPlan, now: Option<&RecordFacts>) -> Vec<D
 /// Everything that moved between the plan of a file and the plan that is made now.
 #[must_use]
 pub fn moved(then: &InstallationPlan, now: &InstallationPlan) -> Vec<Difference> {
+    let now = &with_generated(then, now);
     let mut found = Found {
         differences: moved_record(then, now.record.as_ref()),
         told: BTreeSet::new(),
@@ -89,6 +90,20 @@ pub fn moved(then: &InstallationPlan, now: &InstallationPlan) -> Vec<Difference>
         found.add(name, "another plan would be made");
     }
     found.differences
+}
+
+/// The plan of now with the digests that the file has of what both plans make at random: the values of no two renderings are the
+/// same, and everything that they are made from is compared by itself.
+fn with_generated(then: &InstallationPlan, now: &InstallationPlan) -> InstallationPlan {
+    let mut now = now.clone();
+    for step in &mut now.steps {
+        let key = &step.target.key;
+        let is_generated = then.generated.contains(key) && now.generated.contains(key);
+        if let Some(then) = then.step(key).filter(|_| is_generated) {
+            step.digest.clone_from(&then.digest);
+        }
+    }
+    now
 }
 
 /// What a plan says, but for its warnings, which decide nothing.
