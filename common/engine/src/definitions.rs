@@ -40,7 +40,7 @@ pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(),
         .steps
         .iter()
         .filter(|step| is_definition(&step.target.key))
-        .filter(|step| matches!(step.action, Action::Update | Action::Restore))
+        .filter(|step| step.action != Action::Create)
         .cloned()
         .collect();
     let found: Vec<_> = stream::iter(&changed)

@@ -67,7 +67,12 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
         );
     }
     for migration in &plan.migrations {
-        line(&mut text, "migrate", &migration.to_string());
+        let flag = if migration.is_accepted {
+            ""
+        } else {
+            " (to accept: --migrate-stored-versions)"
+        };
+        line(&mut text, "migrate", &format!("{migration}{flag}"));
     }
     for (word, rest) in recreations(plan) {
         line(&mut text, word, &rest);

@@ -71,8 +71,7 @@ async fn the_second_waits_and_reports_what_the_first_did() -> Result<()> {
     let requests = stage.requests(mark)?;
     let patches = requests
         .of("kubectl-addons")
-        .filter(|request| request.verb == "patch" && request.object.name == "kept")
-        .filter(|request| !request.is_dry_run());
+        .filter(|request| request.is_write() && request.object.name == "kept");
     ensure!(patches.count() == 1, "both wrote");
     ensure!(
         state::of(stage, "small").await?["record"]["operation"].is_null(),

@@ -54,7 +54,7 @@ async fn one_changed_object_is_one_patch() -> Result<()> {
         requests.by_verb("kubectl-addons")
     );
     ensure!(
-        requests.total("kubectl-addons") <= 10,
+        requests.total("kubectl-addons") <= 11,
         "{:?}",
         requests.by_verb("kubectl-addons")
     );

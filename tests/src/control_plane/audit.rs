@@ -42,14 +42,6 @@ pub struct Request {
     pub object: ObjectReference,
 }
 
-impl Request {
-    /// Whether it changes nothing.
-    #[must_use]
-    pub fn is_dry_run(&self) -> bool {
-        self.uri.contains("dryRun=All")
-    }
-}
-
 /// The object of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
