@@ -1,5 +1,7 @@
 //! What a chart makes at random: the password of a database that has it already.
 
+use std::path::PathBuf;
+
 use addons_tests::control_plane::binaries;
 use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::stage::Stage;
@@ -16,10 +18,8 @@ const SECRET: &str = "{{- $old := lookup \"v1\" \"Secret\" .Release.Namespace \"
     apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, annotations: {sum: {{ sha256sum $password }}}}\n\
     data: {version: {{ .Chart.Version | quote }}}\n";
 
-/// trust 8.
-#[tokio::test]
-async fn t08_generated_credentials_do_not_rotate_by_themselves() -> Result<()> {
-    let stage = Stage::new("generated").await?;
+/// The add-on in four versions, as a file.
+fn catalogue(stage: &Stage) -> Result<PathBuf> {
     let name = stage.namespace.as_str();
     let shelf = Shelf::new()?;
     let mut versions = Vec::new();
@@ -34,7 +34,15 @@ async fn t08_generated_credentials_do_not_rotate_by_themselves() -> Result<()> {
     }
     let catalogue = json!({"apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": name},
         "spec": {"addons": [{"name": name, "versions": versions}]}});
-    let file = stage.write("catalogue.json", &catalogue.to_string())?;
+    stage.write("catalogue.json", &catalogue.to_string())
+}
+
+/// trust 8.
+#[tokio::test]
+async fn t08_generated_credentials_do_not_rotate_by_themselves() -> Result<()> {
+    let stage = Stage::new("generated").await?;
+    let name = stage.namespace.as_str();
+    let file = catalogue(&stage)?;
     let flags = format!("--helm-bin {} --yes", binaries::helm()?.display());
     let line = format!("install {name}@1.0.0 --channel {} {flags}", file.display());
     // A plan file can be applied, although its ConfigMap gets another checksum.
@@ -107,9 +115,13 @@ async fn t08_generated_credentials_do_not_rotate_by_themselves() -> Result<()> {
     );
     let last = seen().await?;
     ensure!(last.1 != first.1, "{last:?}");
+    differ(&first.0, &last.0)
+}
+
+fn differ(first: &Value, last: &Value) -> Result<()> {
     for key in ["password", "tls.key", "tls.crt"] {
-        last.0.get(key).with_context(|| format!("{key} is gone"))?;
-        ensure!(last.0[key] != first.0[key], "{key} stayed");
+        last.get(key).with_context(|| format!("{key} is gone"))?;
+        ensure!(last[key] != first[key], "{key} stayed");
     }
     Ok(())
 }
