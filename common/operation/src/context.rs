@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use addons_engine::{Cluster, EngineError, catalogues, identity, secret, template_facts};
+use addons_engine::{Cluster, EngineError, catalogues, secret, template_facts};
 use addons_helm::Helm;
 use addons_helm::template::TIMEOUT;
 use addons_sources::cache::Cache;
@@ -18,16 +18,12 @@ use common::api::catalogue::AddonCatalogue;
 use common::catalogue::Catalogue;
 use common::catalogue::select::{ClusterFacts, Rules};
 use common::manifest::yaml::DuplicateKeys;
-use common::plan::file;
 use common::render::facts::{Facts, Overlays};
 use futures::future::BoxFuture;
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::error::{BoxError, OperationError, within};
 use crate::event::{Event, Finding};
-
-/// Every cluster has it, and it is never created again.
-const KUBE_SYSTEM: &str = "kube-system";
 
 /// Settings of a [`Context`]. All of them are given: nothing is read from the environment.
 #[derive(Clone, Debug)]
@@ -218,35 +214,6 @@ impl Context {
             }
         };
         self.cluster.get_or_try_init(connect).await
-    }
-
-    /// The identity of the cluster, for plans that are executed later: kube-system, or the namespace of the command where the
-    /// caller may not read that.
-    ///
-    /// # Errors
-    /// Those of the requests.
-    pub async fn identity(&self) -> Result<file::ClusterFacts, OperationError> {
-        match self.identity_by(KUBE_SYSTEM).await {
-            Err(error) if error.is_forbidden() => {
-                let asked = self.settings.namespace.as_ref();
-                let namespace = asked.unwrap_or(&self.settings.system_namespace);
-                self.identity_by(namespace).await
-            }
-            other => other,
-        }
-    }
-
-    /// The identity of the cluster by one of its namespaces.
-    ///
-    /// # Errors
-    /// Those of the requests.
-    pub async fn identity_by(&self, namespace: &str) -> Result<file::ClusterFacts, OperationError> {
-        let cluster = self.cluster().await?;
-        Ok(file::ClusterFacts {
-            namespace: namespace.to_owned(),
-            uid: identity::namespace_uid(cluster, namespace).await?,
-            version: cluster.kubernetes_version().await?,
-        })
     }
 
     /// The version that entries must fit.

@@ -27,6 +27,7 @@ pub mod event;
 pub mod execute;
 pub mod fetch;
 pub mod health;
+mod identity;
 pub mod inputs;
 pub mod installed;
 pub mod intent;
