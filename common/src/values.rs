@@ -34,6 +34,16 @@ pub enum ValuesError {
         /// Where.
         place: Place,
     },
+    /// A number that the API server would change.
+    #[error(
+        "{file}: {path}: a number of that size loses digits in the API server; write it in quotes"
+    )]
+    TooManyDigits {
+        /// The file, or the key of a Secret.
+        file: String,
+        /// The path of the value.
+        path: String,
+    },
     /// An assignment without `=`.
     #[error("{path:?} has no value; write PATH=VALUE")]
     NoValue {
@@ -82,6 +92,13 @@ pub fn read(bytes: &[u8], file: &str) -> Result<Value, ValuesError> {
             }
         }
     }
+    let mut path = Vec::new();
+    if changed_number(&values, &mut path) {
+        return Err(ValuesError::TooManyDigits {
+            file: file.to_owned(),
+            path: path.join("."),
+        });
+    }
     Ok(if values.is_null() {
         Value::Object(Map::new())
     } else {
@@ -92,7 +109,8 @@ pub fn read(bytes: &[u8], file: &str) -> Result<Value, ValuesError> {
 /// Writes an assignment `PATH=VALUE` into values.
 ///
 /// `true`, `false` and `null` have their YAML meaning; so has a number, but only where it is written as JSON would
-/// print it: `1.10` and `007` stay text, because they would be printed differently. In double quotes everything is text.
+/// print it: `1.10` and `007` stay text, because they would be printed differently. So do whole numbers beyond 64 bits with a sign,
+/// of which the API server would keep fewer digits. In double quotes everything is text.
 ///
 /// # Errors
 /// [`ValuesError`] for an assignment without `=`, with an open quote, or with a path through a value that is not a
@@ -116,6 +134,28 @@ pub fn set_from_flag(values: &mut Value, flag: &str) -> Result<(), ValuesError> 
         .map_err(error)
 }
 
+/// Whether the API server stores a number as it is: a whole one beyond 64 bits with a sign it stores as a floating point number, which
+/// has fewer digits.
+fn is_kept(number: &Number) -> bool {
+    !number.is_u64() || number.is_i64()
+}
+
+/// The path of the first number that the API server would change.
+fn changed_number(value: &Value, path: &mut Vec<String>) -> bool {
+    match value {
+        Value::Number(number) => !is_kept(number),
+        Value::Object(map) => map.iter().any(|(key, value)| {
+            path.push(key.clone());
+            changed_number(value, path) || path.pop().is_none()
+        }),
+        Value::Array(items) => items.iter().enumerate().any(|(index, value)| {
+            path.push(index.to_string());
+            changed_number(value, path) || path.pop().is_none()
+        }),
+        _ => false,
+    }
+}
+
 /// `None` for a quote that is not closed.
 fn typed(text: &str) -> Option<Value> {
     if text.starts_with('"') {
@@ -126,7 +166,7 @@ fn typed(text: &str) -> Option<Value> {
         "false" => Value::Bool(false),
         "null" => Value::Null,
         _ => match text.parse::<Number>() {
-            Ok(number) if number.to_string() == text => Value::Number(number),
+            Ok(number) if number.to_string() == text && is_kept(&number) => Value::Number(number),
             _ => Value::String(text.to_owned()),
         },
     })
@@ -151,6 +191,14 @@ mod tests {
             (
                 "a=18446744073709551616",
                 json!({"a": "18446744073709551616"}),
+            ),
+            (
+                "a=12345678901234567890",
+                json!({"a": "12345678901234567890"}),
+            ),
+            (
+                "a=9223372036854775807",
+                json!({"a": 9_223_372_036_854_775_807_i64}),
             ),
             ("a=yes", json!({"a": "yes"})),
             ("a=\"3\"", json!({"a": "3"})),
@@ -190,6 +238,11 @@ mod tests {
             let error = read(text.as_bytes(), "v.yaml").unwrap_err();
             assert!(matches!(error, ValuesError::NotAMap { .. }), "{error}");
         }
+        let error = read(b"a: {b: [1, 12345678901234567890]}\n", "v.yaml").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "v.yaml: a.b.1: a number of that size loses digits in the API server; write it in quotes"
+        );
         let error = read(b"a: [s3cret\n", "v.yaml").unwrap_err();
         assert_eq!(error.to_string(), "v.yaml:1:4: cannot be read as YAML");
     }

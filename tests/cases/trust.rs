@@ -21,6 +21,7 @@ mod retained;
 mod rights;
 mod secrets;
 mod slowness;
+mod small;
 mod taken_back;
 mod templates;
 mod temporary;

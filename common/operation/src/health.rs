@@ -130,7 +130,7 @@ pub async fn objects(
     Ok(objects)
 }
 
-/// `Ready`, `Degraded: Deployment web 1/2 ready`, or the state of an operation from the record.
+/// `Ready`, `Degraded: Deployment web 1/2 ready`, `Suspended`, or the state of an operation from the record.
 pub fn word(record: &AddonInstallation, troubles: &[ObjectHealth]) -> String {
     let status = record.status.as_ref();
     if let Some(operation) = status.and_then(|status| status.operation.as_ref()) {
@@ -150,6 +150,9 @@ pub fn word(record: &AddonInstallation, troubles: &[ObjectHealth]) -> String {
             trouble.key.name,
             trouble.message()
         );
+    }
+    if record.spec.suspend {
+        return "Suspended".to_owned();
     }
     match status.and_then(|status| status.phase) {
         None | Some(Phase::Pending) => "Pending".to_owned(),
@@ -282,13 +285,23 @@ fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> O
             yielded: Vec::new(),
         };
     };
-    let recorded = item.and_then(|item| item.generation);
-    let generation = live["metadata"]["generation"].as_i64();
+    // By the generation, or the resourceVersion of a kind without one (semantics 12).
+    let metadata = &live["metadata"];
+    let edited = match item.map(|item| (item.generation, item.resource_version.as_deref())) {
+        Some((Some(recorded), _)) => metadata["generation"].as_i64() != Some(recorded),
+        Some((None, Some(recorded))) => {
+            // Controllers write a status, and the rules of an aggregated role.
+            let is_ours_alone =
+                live.get("status").is_none() && live.get("aggregationRule").is_none();
+            is_ours_alone && metadata["resourceVersion"] != *recorded
+        }
+        _ => false,
+    };
     ObjectHealth {
         key: key.clone(),
         readiness: seen.facts.judge(live, seen.now),
         blocker: None,
-        edited: recorded.is_some() && generation.is_some() && recorded != generation,
+        edited,
         yielded: item.map(|item| item.yielded.clone()).unwrap_or_default(),
     }
 }

@@ -79,7 +79,8 @@ fn plan_output(typed: &str) -> Result<PlanOutput, String> {
     match typed {
         "" => Err("it is empty; name a file".to_owned()),
         "text" => Ok(PlanOutput::Text),
-        "json" => Ok(PlanOutput::Print(Format::Json)),
+        // As other programs understand it: the plan file on stdout.
+        "json" | "-" => Ok(PlanOutput::Print(Format::Json)),
         "yaml" => Ok(PlanOutput::Print(Format::Yaml)),
         "dot" => Ok(PlanOutput::Draw(Drawing::Dot)),
         "mermaid" => Ok(PlanOutput::Draw(Drawing::Mermaid)),
@@ -98,6 +99,7 @@ mod tests {
     #[test]
     fn formats_and_files() {
         assert_eq!(plan_output("yaml"), Ok(PlanOutput::Print(Format::Yaml)));
+        assert_eq!(plan_output("-"), Ok(PlanOutput::Print(Format::Json)));
         for file in ["plan.json", "./dot", "out/json"] {
             assert_eq!(plan_output(file), Ok(PlanOutput::File(file.into())));
         }

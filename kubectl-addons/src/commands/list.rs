@@ -3,9 +3,10 @@
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::{AddonInstallation, AddonRef, Installed};
-use common::catalogue::due::{Due, due};
+use common::catalogue::due::{Due, DueReason, due};
 use common::catalogue::select::{ClusterFacts, Request, select};
 use common::catalogue::{Catalogue, Entry};
+use common::manifest::digest::sha256_trimmed;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -175,11 +176,17 @@ fn newer(
     };
     let selection = select(catalogue, &request, facts, session.rules());
     let (rules, values) = (selection.rules, &installed.values_hash);
-    let is_newer = |entry: &Entry| due(installed, entry, rules, None, values) != Due::No;
-    selection
-        .chosen
-        .filter(is_newer)
-        .map(|entry| entry_label(&entry))
+    let entry = selection.chosen?;
+    // What stands in the catalogue itself need not be fetched.
+    let inline = entry.version.source.inline.as_ref();
+    let hash = inline.map(|inline| sha256_trimmed(inline.manifest.as_bytes()));
+    match due(installed, &entry, rules, hash.as_deref(), values) {
+        Due::No => None,
+        Due::Yes {
+            reason: DueReason::ManifestChanged,
+        } => Some(format!("{} (changed)", entry_label(&entry))),
+        _ => Some(entry_label(&entry)),
+    }
 }
 
 /// The health of an installation; where that is good, what is gone of its origin.

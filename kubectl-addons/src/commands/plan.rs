@@ -38,7 +38,11 @@ pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
     plan.check_breakages()?;
     plan.check_migrations()?;
     if let PlanOutput::Draw(drawing) = args.output {
-        output::data(&drawn(&plan, drawing));
+        if plan.is_empty() {
+            output::note("nothing to draw: the plan is empty");
+        } else {
+            output::data(&drawn(&plan, drawing));
+        }
         return Ok(partial::report(failed));
     }
     let mut text = words::first(&plan);

@@ -79,7 +79,7 @@ async fn what_is_required_is_asked_for() -> Result<()> {
         .done()?;
     let text = said.stdout.replace('\r', "");
     for words in [
-        "Host (spec.host): text\n  Where it is reached[31m\n> ",
+        "Host (spec.host): text\n  Where it is reached\\u001b[31m\n> ",
         "  a value is required\n> ",
         "Replicas (spec.replicas): a number\n> ",
         "  a number is expected, as in 3 or 0.5\n> ",

@@ -1,0 +1,99 @@
+//! What people look at first tells the truth: list, status and plan.
+
+use addons_tests::stage::{Stage, config_map};
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+/// A catalogue in the cluster with one version of one ConfigMap.
+async fn catalogue(stage: &Stage, value: &str) -> Result<()> {
+    let version = json!({"version": "1.0.0", "defaultNamespace": stage.namespace,
+        "source": {"inline": {"manifest": config_map("web", value)}}});
+    let catalogue = json!({"apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "web"},
+        "spec": {"addons": [{"name": "web", "versions": [version]}]}});
+    stage.write("web.json", &catalogue.to_string())?;
+    stage.run("catalogue add web.json").await?.done().map(drop)
+}
+
+/// trust 21: the same version with another content is newer.
+#[tokio::test]
+async fn t21_a_changed_manifest_of_the_same_version_is_newer() -> Result<()> {
+    let stage = Stage::new("changed-content").await?;
+    stage.run("init").await?.done()?;
+    catalogue(&stage, "1").await?;
+    stage.run("install web --yes").await?.done()?;
+    let said = stage.run("list --outdated").await?.done()?;
+    ensure!(
+        said.stderr.contains("everything is up to date"),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
+    catalogue(&stage, "2").await?;
+    let said = stage.run("list --outdated").await?.done()?;
+    ensure!(
+        said.stdout.contains("1.0.0 (changed)"),
+        "{}{}",
+        said.stdout,
+        said.stderr
+    );
+    stage.run("upgrade web --yes").await?.done()?;
+    let said = stage.run("list --outdated").await?.done()?;
+    ensure!(said.stdout.is_empty(), "{}", said.stdout);
+    Ok(())
+}
+
+/// trust 21: what diff shows, status names.
+#[tokio::test]
+async fn t21_status_names_an_edited_config_map() -> Result<()> {
+    let stage = Stage::new("by-hand").await?;
+    let index = stage.index("web.yaml", &[("web", "1.0.0", &config_map("web", "1"))])?;
+    stage
+        .run(&format!("install web --channel {index} --yes"))
+        .await?
+        .done()?;
+    let said = stage.run("status web").await?.done()?;
+    ensure!(!said.stdout.contains("edited"), "{}", said.stdout);
+    stage
+        .patch("configmap", "web", &json!({"data": {"key": "other"}}))
+        .await?;
+    let said = stage.run("status web").await?.done()?;
+    ensure!(
+        said.stdout.contains("edited since our last apply"),
+        "{}",
+        said.stdout
+    );
+    stage.run("upgrade web --repair --yes").await?.done()?;
+    let said = stage.run("status web").await?.done()?;
+    ensure!(!said.stdout.contains("edited"), "{}", said.stdout);
+    Ok(())
+}
+
+/// trust 21: what every verb passes over is seen to be so; and a plan goes to stdout as other programs do it.
+#[tokio::test]
+async fn t21_a_suspended_installation_is_seen_and_a_plan_goes_to_stdout() -> Result<()> {
+    let stage = Stage::new("suspended").await?;
+    let index = stage.index("web.yaml", &[("web", "1.0.0", &config_map("web", "1"))])?;
+    let said = stage
+        .run(&format!("plan web --channel {index} -o -"))
+        .await?
+        .done()?;
+    let plan: Value = serde_json::from_str(&said.stdout)?;
+    ensure!(plan["kind"] == "AddonPlan", "{plan}");
+    ensure!(!stage.plugin.home().join("-").exists(), "a file named -");
+    stage
+        .run(&format!("install web --channel {index} --yes"))
+        .await?
+        .done()?;
+    stage
+        .patch(
+            "addoninstallation",
+            "web",
+            &json!({"spec": {"suspend": true}}),
+        )
+        .await?;
+    for line in ["list", "status web"] {
+        let said = stage.run(line).await?.done()?;
+        ensure!(said.stdout.contains("Suspended"), "{line}: {}", said.stdout);
+    }
+    Ok(())
+}
