@@ -140,6 +140,9 @@ pub enum OperationError {
         /// Name.
         name: String,
     },
+    /// No verb changes an installation with `spec.suspend`.
+    #[error("{0} is suspended: nothing of it is changed")]
+    Suspended(InstallationName),
     /// A lower version was asked for and not accepted.
     #[error("{} {from} is installed and {to} is lower", installation.name)]
     Downgrade {

@@ -155,6 +155,9 @@ impl<'a> Resolver<'a> {
                             let addon = name.to_owned();
                             self.ctx.find(Finding::DoesNotFit { addon });
                         }
+                        Err(OperationError::Suspended(name)) => {
+                            self.ctx.find(Finding::Suspended(name))
+                        }
                         resolved => resolution.add(name, resolved),
                     }
                 }
@@ -205,10 +208,8 @@ impl<'a> Resolver<'a> {
                 self.ctx.find(Finding::Suspended(name));
                 continue;
             }
-            resolution.add(
-                &name.name,
-                self.upgrade(record, version, edits, answers).await,
-            );
+            let resolved = self.upgrade(record, version, edits, answers).await;
+            resolution.add(&name.name, resolved);
         }
         Ok(())
     }
@@ -237,13 +238,15 @@ impl<'a> Resolver<'a> {
             name,
         };
         let existing = self.records.get(&name).cloned();
+        if existing.as_ref().is_some_and(|record| record.spec.suspend) {
+            return Err(OperationError::Suspended(name));
+        }
         let mut resolved = Resolved::new(name, existing, entry, selection.rules);
         resolved.is_asked_for = new.addon.version.is_some();
         resolved.is_typed = matches!(self.offer, Offer::Index(_));
         let spec = &mut resolved.wanted.spec;
-        if let Some(namespace) = &new.target_namespace {
-            spec.target_namespace = Some(namespace.clone());
-        }
+        let target = new.target_namespace.clone();
+        spec.target_namespace = target.or(spec.target_namespace.take());
         spec.core_addon |= new.core;
         self.complete(resolved, &new.edits, answers).await
     }

@@ -61,6 +61,10 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             format!("accept: kubectl label namespace {asked} {LABEL_CLUSTER}={CLUSTER_LOCAL}"),
         ],
         OperationError::NotListed(_) => fix("add -n NAMESPACE, a namespace in which you may list installations"),
+        OperationError::Suspended(installation) => fix(&format!(
+            "kubectl patch addoninstallation {} -n {} --type=merge -p '{{\"spec\":{{\"suspend\":false}}}}'",
+            installation.name, installation.namespace
+        )),
         OperationError::Ambiguous { .. } => fix("add --namespace NAMESPACE"),
         OperationError::Downgrade {
             installation,

@@ -97,3 +97,56 @@ async fn t21_a_suspended_installation_is_seen_and_a_plan_goes_to_stdout() -> Res
     }
     Ok(())
 }
+
+/// trust 14: no verb changes what is suspended, and the way out that the message names works.
+#[tokio::test]
+async fn t14_suspend_stops_every_verb() -> Result<()> {
+    let stage = Stage::new("stopped").await?;
+    let first = stage.index("one.yaml", &[("web", "1.0.0", &config_map("web", "1"))])?;
+    let second = stage.index("two.yaml", &[("web", "2.0.0", &config_map("web", "2"))])?;
+    stage
+        .run(&format!("install web --channel {first} --yes"))
+        .await?
+        .done()?;
+    stage
+        .patch(
+            "addoninstallation",
+            "web",
+            &json!({"spec": {"suspend": true}}),
+        )
+        .await?;
+    let before = stage.record("web").await?;
+    for (line, code) in [
+        (format!("upgrade web --channel {second} --yes"), 0),
+        (format!("upgrade --channel {second} --yes"), 0),
+        ("upgrade web --repair --yes".to_owned(), 0),
+        (format!("channel apply {second} --yes"), 0),
+        (format!("install web --channel {second} --yes"), 1),
+        ("uninstall web --yes".to_owned(), 1),
+    ] {
+        let said = stage.run(&line).await?.ended(code)?;
+        ensure!(
+            said.stderr.contains("is suspended"),
+            "{line}: {}",
+            said.stderr
+        );
+    }
+    let after = stage.record("web").await?;
+    ensure!(after == before, "{before:#}\n{after:#}");
+    ensure!(stage.must("configmap", "web").await?["data"]["key"] == "1");
+    let said = stage.run("uninstall web --yes").await?.ended(1)?;
+    ensure!(
+        said.stderr
+            .contains("fix:    kubectl patch addoninstallation web"),
+        "{}",
+        said.stderr
+    );
+    stage
+        .patch(
+            "addoninstallation",
+            "web",
+            &json!({"spec": {"suspend": false}}),
+        )
+        .await?;
+    stage.run("uninstall web --yes").await?.done().map(drop)
+}

@@ -44,6 +44,9 @@ pub async fn plan_uninstall(
     let mut records = Vec::new();
     for name in &removal.names {
         let record = all.find(name, namespace)?;
+        if record.spec.suspend {
+            return Err(OperationError::Suspended(name_of(record)));
+        }
         verdict::deletion(ctx, record, &resolver.facts).await?;
         records.push(record);
     }
