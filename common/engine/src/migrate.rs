@@ -46,7 +46,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Why a migration ended early.
 enum Stop {
     Failed(Vec<Failure>),
-    /// The time is over; what was done stays done.
+    /// It timed out; what was done stays done.
     Late(String),
 }
 
@@ -142,7 +142,8 @@ impl<'a> Migrator<'a> {
                     continue;
                 }
                 Err(error) if self.is_over() => return Err(late(migration, done.len(), &error)),
-                Err(error) if is_conversion(&error) => {
+                // Its workload may be rolling out.
+                Err(error) if error.is_of_conversion() => {
                     self.tell(
                         migration,
                         Status::InProgress,
@@ -233,7 +234,7 @@ impl<'a> Migrator<'a> {
                 Err(error) => error,
             };
             rounds += 1;
-            let waits = is_conversion(&error) && !self.is_over();
+            let waits = error.is_of_conversion() && !self.is_over();
             if waits {
                 sleep(PAUSE).await;
             } else if !error.is_conflict() || rounds == ROUNDS {
@@ -243,7 +244,7 @@ impl<'a> Migrator<'a> {
             match self.cluster.send::<Value>(call).await {
                 Ok(answer) => object = answer.object,
                 Err(error) if error.is_not_found() => return Ok(()),
-                Err(error) if is_conversion(&error) && waits => {}
+                Err(error) if error.is_of_conversion() && waits => {}
                 Err(error) => return Err(error),
             }
         }
@@ -325,11 +326,6 @@ fn changed_at(definition: &Value) -> Option<Timestamp> {
         .filter(|entry| entry.get("subresource").is_none());
     let times = of_spec.filter_map(|entry| entry.get("time")?.as_str()?.parse().ok());
     times.max()
-}
-
-/// A conversion webhook that cannot be reached, or fails: its workload may be rolling out.
-fn is_conversion(error: &EngineError) -> bool {
-    matches!(error, EngineError::Api { code: 500, message, .. } if message.contains("conversion webhook"))
 }
 
 fn uid(object: &Value) -> String {

@@ -93,6 +93,24 @@ fn conflict() -> Reply {
     failure(409, "Conflict", "the object has been modified")
 }
 
+/// Where no object of the kind can be converted, the server answers 429 to a LIST: that is waited for as well.
+#[tokio::test]
+async fn a_conversion_that_fails_for_the_whole_kind_is_waited_for() {
+    let waiting = "conversion webhook for shop.example/v1alpha1, Kind=Till failed: no endpoints";
+    let (report, asked) = migrated(
+        &plan(true),
+        vec![
+            ok(definition(1, "1")),
+            failure(429, "TooManyRequests", waiting),
+            page(&[], ""),
+            ok(definition(1, "2")),
+            ok(definition(2, "3")),
+        ],
+    )
+    .await;
+    assert!(report.is_done(), "{report:?} {:?}", asked.lines());
+}
+
 /// Two pages; an object and the definition that others write meanwhile; a conversion webhook that is not ready yet.
 #[tokio::test]
 async fn every_object_is_replaced_by_itself_and_the_version_leaves() {
