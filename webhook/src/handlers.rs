@@ -49,9 +49,9 @@ pub enum Task {
     Mutate,
     /// Judge.
     Validate,
-    /// Judge who makes a namespace stand for this cluster: somebody who may create installations in the system namespace.
+    /// Judge who makes a namespace stand for this cluster: only users who may create installations in the system namespace.
     Clusters {
-        /// Whether they may, as far as it was asked.
+        /// Whether the requester may; only [`ask`] knows.
         is_entitled: bool,
     },
 }
@@ -206,7 +206,8 @@ impl Answer {
 
 /// Asks the API server what the requester may do, where the verdict depends on it, and judges.
 async fn ask(state: &State, facts: &Facts, body: &Bytes) -> Answer {
-    let mut is_entitled = false;
+    // Everyone may do what is not asked about.
+    let mut is_entitled = true;
     if let Ok(request) = Request::from_slice(body)
         && validate::makes_local(&request)
     {
@@ -292,7 +293,7 @@ fn judge(
             Ok((Response::judged(request, &verdict), verdict))
         }
         Task::Clusters { is_entitled } => {
-            let verdict = if is_entitled || !validate::makes_local(request) {
+            let verdict = if is_entitled {
                 Verdict::default()
             } else {
                 validate::unentitled(request, facts)

@@ -53,7 +53,7 @@ pub(super) async fn of(
     kinds: &KindTable,
     scaled: Vec<Scaled>,
 ) -> Result<BTreeMap<ObjectKey, String>, EngineError> {
-    // Before Kubernetes 1.23 there is no autoscaling/v2; what scales which object stands at the same place in every version.
+    // Before Kubernetes 1.23 autoscaling/v2 is not served; what scales which object stands at the same place in every version.
     let served = kinds.versions(GROUP, KIND).next();
     let api_version = format!("{GROUP}/{}", served.unwrap_or("v2"));
     let namespaces: BTreeSet<Option<String>> =

@@ -42,7 +42,7 @@ pub fn makes_local(request: &Request<'_>) -> bool {
         .is_ok_and(|new| rules::cluster::becomes_local(&new, old.as_ref()))
 }
 
-/// The verdict on a request that [`makes_local`], of somebody without the right.
+/// The verdict on a request that [`makes_local`], by a requester without the right.
 #[must_use]
 pub fn unentitled(request: &Request<'_>, facts: &Facts) -> Verdict {
     let mut verdict = Verdict {

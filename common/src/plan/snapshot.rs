@@ -43,7 +43,7 @@ pub struct Controller {
 pub struct Reads {
     /// All wanted and all recorded objects.
     pub objects: BTreeSet<ObjectKey>,
-    /// Those of them that are recorded: if one cannot be read, that is no error but part of the answer.
+    /// Those of them that are recorded: if one cannot be read, that is part of the answer and not an error.
     pub recorded: BTreeSet<ObjectKey>,
     /// Every namespace of a wanted object.
     pub namespaces: BTreeSet<String>,

@@ -16,7 +16,7 @@ fn namespace(name: &str, labels: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
 }
 
-/// Somebody who may write namespaces, and whatever else `rules` allow in the system namespace.
+/// A user who may write namespaces, and whatever else `rules` allow in the system namespace.
 async fn user(scene: &Scene, name: &str, rules: &Value) -> Result<Plugin> {
     let name = unique(name);
     let rbac = |kind: &str, rules: &Value| {

@@ -42,7 +42,7 @@ fn thing(group: &str, version: &str, name: &str) -> String {
     format!("apiVersion: {group}/{version}\nkind: Thing\nmetadata: {{name: {name}}}\n---\n")
 }
 
-/// Somebody who may do everything with what the add-on consists of, but not list Secrets.
+/// A user who may do everything with what the add-on consists of, but not list Secrets.
 async fn without_lists_of_secrets(stage: &Stage) -> Result<Plugin> {
     let name = format!("{}-limited", stage.namespace);
     let user = stage.cluster.user(&name, &[])?;

@@ -37,7 +37,7 @@ pub(super) async fn staying(
     let patience = deadline.min(Instant::now() + PATIENCE);
     loop {
         let left = match found(cluster, name).await {
-            // An error that may pass is no reason to leave the namespace behind.
+            // An error that may pass does not justify leaving the namespace behind.
             Err(error) if is_passing(&error) && Instant::now() + PAUSE < patience => {
                 sleep(PAUSE).await;
                 continue;

@@ -1,4 +1,4 @@
-//! Some objects of one kind and namespace. Where the LIST is refused, each of them is asked for: one object that nobody can
+//! Some objects of one kind and namespace. Where the LIST is refused, each of them is asked for: one object that no webhook can
 //! convert, or a right to list that we do not have, says nothing of the others.
 
 use std::collections::BTreeSet;

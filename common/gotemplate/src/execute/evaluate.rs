@@ -126,7 +126,7 @@ impl<'t, 'a> Execution<'t, 'a> {
         self.charge(distance, pipeline.at, pipeline)
     }
 
-    /// Counts work that is no function's.
+    /// Counts work outside functions.
     pub(super) fn charge(
         &mut self,
         bytes: usize,

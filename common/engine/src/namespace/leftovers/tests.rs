@@ -74,7 +74,7 @@ async fn what_has_lost_its_owner_is_looked_for_again() {
     let (cluster, asked) = fake::cluster(replies);
     let stays = staying(&cluster, "shop", &deleted, deadline).await.unwrap();
     assert_eq!((stays.len(), asked.lines().len()), (0, 6));
-    // What belongs to nobody is not waited for.
+    // What has no owner is not waited for.
     let users = json!([{"metadata": {"name": "users", "uid": "users"}}]);
     let (cluster, _) = fake::cluster(look(users).to_vec());
     let stays = staying(&cluster, "shop", &deleted, deadline).await.unwrap();
