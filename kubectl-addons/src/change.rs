@@ -47,7 +47,7 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
         return Ok(exit);
     }
     if let Err(refusal) = plan.check_breakages() {
-        announce(&plan);
+        announce(session, &plan);
         return Err(refusal.into());
     }
     execute(session, plan, &change.run, !change.no_init).await
@@ -60,7 +60,7 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
 /// Nothing was written: the user declined, there is no terminal to ask on, or the definitions are missing. Or the user pressed
 /// Ctrl-C while helm was at work.
 pub async fn execute(session: &Session, mut plan: Plan, run: &Run, define: bool) -> Result<Exit> {
-    announce(&plan);
+    announce(session, &plan);
     accept_migrations(&mut plan, run.yes)?;
     accept_recreations(&mut plan, run.yes)?;
     if !run.yes {
@@ -70,7 +70,7 @@ pub async fn execute(session: &Session, mut plan: Plan, run: &Run, define: bool)
     let interruption = Interruption::default();
     let writing = Writing::begin();
     let listening = tokio::spawn(listen(interruption.clone()));
-    session.display.begin(&plan);
+    session.display.begin(&plan, is_brief(session, &plan));
     let how = choices::run(run, define);
     let outcomes = execute_plan(session.ctx(), &plan, &how, &interruption).await;
     session.display.end();
@@ -131,8 +131,28 @@ pub fn up_to_date(plan: &Plan) {
     }
 }
 
-fn announce(plan: &Plan) {
+/// Shows a plan that nobody is asked to agree to: the caller says why.
+///
+/// # Errors
+/// What the plan needs was not accepted.
+pub fn preview(session: &Session, plan: &Plan) -> Result<()> {
+    up_to_date(plan);
+    announce(session, plan);
+    plan.check_breakages()?;
+    plan.check_migrations()?;
+    Ok(plan.check_recreations().map_err(OperationError::from)?)
+}
+
+/// Many installations on a terminal have a line each, unless `-v` asks for all of it.
+fn is_brief(session: &Session, plan: &Plan) -> bool {
+    output::live() && session.global().verbosity == 0 && plan.installations.len() > 1
+}
+
+fn announce(session: &Session, plan: &Plan) {
     announce_first(plan);
+    if is_brief(session, plan) {
+        return output::note(words::brief::plans(plan).trim_end());
+    }
     for (planned, text) in plan.installations.iter().zip(words::plans(plan)) {
         let unjudged = told::unjudged(&planned.plan);
         output::note(format!("{text}{unjudged}").trim_end());

@@ -192,7 +192,8 @@ pub struct Global {
     /// Make errors of warnings about missing template values and repeated YAML keys
     #[arg(long, global = true)]
     pub strict: bool,
-    /// Verbosity as of kubectl: from 6 on every request is logged on stderr
+    /// Verbosity as of kubectl: from 1 on every object of several add-ons is listed on a terminal, from 6 on every request is logged
+    /// on stderr
     #[arg(
         short = 'v',
         long = "v",

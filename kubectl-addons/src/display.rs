@@ -40,9 +40,9 @@ struct UnderWay {
 }
 
 impl Display {
-    /// From now on the events of executions are those of this plan.
-    pub fn begin(&self, plan: &Arc<Plan>) {
-        self.state().progress = Some(Progress::new(output::live(), plan));
+    /// From now on the events of executions are those of this plan. `brief`: whether an installation has one line on a terminal.
+    pub fn begin(&self, plan: &Arc<Plan>, brief: bool) {
+        self.state().progress = Some(Progress::new(output::live(), brief, plan));
     }
 
     /// Ends what is shown of a plan; the report names what is unfinished.

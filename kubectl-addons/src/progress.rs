@@ -1,150 +1,115 @@
 //! Shows what the engine does while it does it: a live list on a terminal, plain lines elsewhere.
 //!
-//! Everything goes to stderr. A line is printed once a rank or an object is done, in the words of the plan;
-//! on a terminal the others stand below, each with the reason why it is waiting.
+//! Everything goes to stderr. A command of one installation shows its objects ([`objects`]), one of several a line for each
+//! installation ([`installations`]), unless that is a log or `-v` asks for all.
+
+mod installations;
+mod objects;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use addons_engine::Event;
 use common::manifest::key::ObjectKey;
+use common::plan::InstallationPlan;
 use common::plan::changes::Remedy;
-use common::plan::order::Rank;
-use common::plan::{InstallationPlan, summary};
-use common::readiness::Status;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-
-use addons_operation::elapsed::seconds;
+use installations::Installations;
+use objects::Objects;
 
 use crate::output;
 use crate::words::hint;
-use crate::words::plan as words;
 
 /// The progress of a plan.
 pub struct Progress {
     plan: Arc<addons_operation::Plan>,
-    began: Instant,
+    screen: Screen,
+    form: Form,
+    /// What the server warned of, and about which objects.
+    warnings: BTreeMap<String, Vec<ObjectKey>>,
+}
+
+/// What has lines.
+enum Form {
+    Objects(Objects),
+    Installations(Installations),
+}
+
+/// Where lines go.
+struct Screen {
     /// `None` where stderr is not a terminal.
     live: Option<MultiProgress>,
-    parts: Vec<Part>,
-    waiting: BTreeMap<ObjectKey, Option<ProgressBar>>,
-}
-
-/// One installation of the command.
-struct Part {
-    /// Its name, where the command has several.
-    name: String,
-    ranks: BTreeMap<Rank, Counted>,
-    deletions: Counted,
-}
-
-/// Objects that are counted rather than listed: those of one rank, or many deletions.
-struct Counted {
-    steps: usize,
-    done: usize,
-    /// From the first of them on.
-    began: Option<Instant>,
-    bar: Option<ProgressBar>,
 }
 
 impl Progress {
-    /// `live`: whether stderr is a terminal that can move its cursor.
-    pub fn new(live: bool, plan: &Arc<addons_operation::Plan>) -> Self {
-        let installations = &plan.installations;
-        let parts = installations.iter().map(|planned| Part {
-            name: match installations.len() {
-                1 => String::new(),
-                _ => format!("{}  ", planned.plan.installation.name),
-            },
-            ranks: summary::steps_by_rank(&planned.plan)
-                .into_iter()
-                .map(|(rank, steps)| (rank, Counted::new(steps)))
-                .collect(),
-            deletions: Counted::new(planned.plan.prune.iter().flatten().count()),
-        });
+    /// `live`: whether stderr is a terminal that can move its cursor. `brief`: whether an installation has one line only.
+    pub fn new(live: bool, brief: bool, plan: &Arc<addons_operation::Plan>) -> Self {
+        let form = if live && brief {
+            Form::Installations(Installations::new(plan))
+        } else {
+            Form::Objects(Objects::new(plan))
+        };
         Self {
-            parts: parts.collect(),
             plan: Arc::clone(plan),
-            began: Instant::now(),
-            live: live.then(MultiProgress::new),
-            waiting: BTreeMap::new(),
+            screen: Screen {
+                live: live.then(MultiProgress::new),
+            },
+            form,
+            warnings: BTreeMap::new(),
         }
     }
 
     /// Ends the live list; the report names what is unfinished.
     pub fn finish(mut self) {
-        self.end_ranks();
-        for bar in std::mem::take(&mut self.waiting).into_values().flatten() {
-            bar.finish_and_clear();
+        match &mut self.form {
+            Form::Objects(objects) => objects.finish(&self.screen),
+            Form::Installations(installations) => installations.finish(),
+        }
+        for (message, keys) in &self.warnings {
+            if let [first, others @ ..] = keys.as_slice() {
+                let others = match others.len() {
+                    0 => String::new(),
+                    others => format!(" and {others} more"),
+                };
+                self.screen
+                    .line(&format!("warning: {first}{others}: {message}"));
+            }
         }
     }
 
-    fn plan(&self, part: usize) -> Option<&InstallationPlan> {
-        Some(&self.plan.installations.get(part)?.plan)
-    }
-}
-
-impl Counted {
-    fn new(steps: usize) -> Self {
-        Self {
-            steps,
-            done: 0,
-            began: None,
-            bar: None,
-        }
-    }
-
-    /// Counts one; the summary line where it was the last.
-    fn count(&mut self, title: &str, new_bar: Option<ProgressBar>) -> Option<String> {
-        self.done += 1;
-        let (done, steps) = (self.done, self.steps);
-        let began = *self.began.get_or_insert_with(Instant::now);
-        if done < steps {
-            let bar = self
-                .bar
-                .get_or_insert_with(|| new_bar.unwrap_or_else(ProgressBar::hidden));
-            bar.set_message(output::plain(&format!("… {title:<40} {done}/{steps}")));
-            return None;
-        }
-        self.clear();
-        let elapsed = seconds(began.elapsed());
-        Some(format!("✓ {title:<40} {steps}/{steps}  {elapsed}"))
-    }
-
-    /// The summary line of a rank that was not completed.
-    fn end(&mut self, title: &str) -> Option<String> {
-        self.clear();
-        let (done, steps) = (self.done, self.steps);
-        (done > 0 && done < steps).then(|| format!("✗ {title:<40} {done}/{steps}"))
-    }
-
-    fn clear(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-impl Progress {
     /// Shows one event of an installation.
     pub fn show(&mut self, part: usize, event: &Event) {
+        let Some(planned) = self.plan.installations.get(part) else {
+            return;
+        };
+        let plan = &planned.plan;
+        let screen = &self.screen;
         match event {
             Event::WaitingForLock { holder } => {
-                self.line(&format!("… waiting for {holder} to finish"))
+                screen.line(&format!("… waiting for {holder} to finish"));
             }
-            Event::Applied { key, .. } => self.applied(part, key),
+            Event::Applied { key, .. } => match &mut self.form {
+                Form::Objects(objects) => objects.applied(screen, part, key, plan),
+                Form::Installations(installations) => installations.count(screen, part, key),
+            },
             Event::Waiting { key, readiness } => {
-                let message = self.masked(part, &readiness.message);
-                self.waiting(key, readiness.status, &message);
+                // A message of the server, without values that the plan hides.
+                let (status, message) = (readiness.status, plan.mask.text(&readiness.message));
+                match &mut self.form {
+                    Form::Objects(objects) => objects.waiting(screen, key, status, &message),
+                    Form::Installations(installations) => {
+                        installations.waiting(screen, part, key, status, &message);
+                    }
+                }
             }
-            Event::Pruned { key } => {
-                self.end_wait(key);
-                self.pruned(part, key);
-            }
+            Event::Pruned { key } => match &mut self.form {
+                Form::Objects(objects) => objects.pruned(screen, part, key),
+                Form::Installations(installations) => installations.count(screen, part, key),
+            },
+            // One text may be about hundreds of objects.
             Event::Warning { key, message } => {
-                let message = self.masked(part, message);
-                self.line(&format!("warning: {key}: {message}"));
+                let keys = self.warnings.entry(plan.mask.text(message)).or_default();
+                keys.push(key.clone());
             }
             // The report lists them with both values.
             Event::Settled(_) => {}
@@ -153,113 +118,25 @@ impl Progress {
                 message,
                 remedy,
             } => {
-                self.end_wait(key);
-                let message = self.masked(part, message);
-                let way_out = self.way_out(part, key, *remedy);
-                self.line(&format!("✗ {key}  {message}{way_out}"));
-            }
-        }
-    }
-
-    /// Counts an object; its rank has a line of its own once it is complete.
-    fn applied(&mut self, part: usize, key: &ObjectKey) {
-        let new_bar = self.bar();
-        let step = self.plan(part).and_then(|plan| plan.step(key));
-        let Some(rank) = step.map(|step| Rank::of(key, Some(&step.object))) else {
-            return;
-        };
-        let Some(part) = self.parts.get_mut(part) else {
-            return;
-        };
-        let Some(line) = part.ranks.get_mut(&rank) else {
-            return;
-        };
-        let title = format!("{}{}", part.name, rank.title());
-        let shown = line.count(&title, new_bar);
-        shown.iter().for_each(|text| self.line(text));
-    }
-
-    /// Shows a deletion, or counts it where the plan counted them too.
-    fn pruned(&mut self, part: usize, key: &ObjectKey) {
-        let new_bar = self.bar();
-        let deleted = self.plan(part).map_or("", words::deleted);
-        let Some(part) = self.parts.get_mut(part) else {
-            return;
-        };
-        let shown = if part.deletions.steps > words::LISTED {
-            let title = format!("{}{deleted}", part.name);
-            part.deletions.count(&title, new_bar)
-        } else {
-            Some(format!("- {key}  {deleted}"))
-        };
-        shown.iter().for_each(|text| self.line(text));
-    }
-
-    /// Shows how far the ranks came that were begun and not completed.
-    fn end_ranks(&mut self) {
-        let mut lines = Vec::new();
-        for (part, planned) in self.parts.iter_mut().zip(&self.plan.installations) {
-            for (rank, line) in &mut part.ranks {
-                let title = format!("{}{}", part.name, rank.title());
-                lines.extend(line.end(&title));
-            }
-            let title = format!("{}{}", part.name, words::deleted(&planned.plan));
-            lines.extend(part.deletions.end(&title));
-        }
-        lines.iter().for_each(|line| self.line(line));
-    }
-
-    /// A message of the server, without values that the plan hides.
-    fn masked(&self, part: usize, message: &str) -> String {
-        let plan = self.plan(part);
-        plan.map_or_else(|| message.to_owned(), |plan| plan.mask.text(message))
-    }
-
-    /// What the user can do about an object, below its failure.
-    fn way_out(&self, part: usize, key: &ObjectKey, remedy: Option<Remedy>) -> String {
-        let lines = remedy
-            .zip(self.plan(part))
-            .map(|(remedy, plan)| hint::below(&hint::of_object(remedy, key, &plan.installation)));
-        lines.unwrap_or_default()
-    }
-
-    fn waiting(&mut self, key: &ObjectKey, status: Status, message: &str) {
-        let elapsed = seconds(self.began.elapsed());
-        let name = key.to_string();
-        match status {
-            Status::Current => {
-                self.end_wait(key);
-                self.line(&format!("✓ {name:<40} {message}  {elapsed}"));
-            }
-            Status::InProgress | Status::Failed | Status::Terminating => {
-                let text = format!("… {name:<40} {message}");
-                if !self.waiting.contains_key(key) {
-                    let bar = self.bar();
-                    self.waiting.insert(key.clone(), bar);
+                match &mut self.form {
+                    Form::Objects(objects) => objects.end_wait(key),
+                    Form::Installations(installations) => installations.failed(screen, part, key),
                 }
-                match self.waiting.get(key) {
-                    Some(Some(bar)) => bar.set_message(output::plain(&text)),
-                    _ => self.line(&text),
-                }
+                let message = plan.mask.text(message);
+                let way_out = remedy.map(|remedy| way_out(remedy, key, plan));
+                let way_out = way_out.unwrap_or_default();
+                screen.line(&format!("✗ {key}  {message}{way_out}"));
             }
         }
     }
+}
 
-    fn end_wait(&mut self, key: &ObjectKey) {
-        if let Some(Some(bar)) = self.waiting.remove(key) {
-            bar.finish_and_clear();
-        }
-    }
+/// What the user can do about an object, below its failure.
+fn way_out(remedy: Remedy, key: &ObjectKey, plan: &InstallationPlan) -> String {
+    hint::below(&hint::of_object(remedy, key, &plan.installation))
+}
 
-    fn bar(&self) -> Option<ProgressBar> {
-        let style = ProgressStyle::with_template("  {wide_msg}").ok()?;
-        Some(
-            self.live
-                .as_ref()?
-                .add(ProgressBar::new_spinner().with_style(style)),
-        )
-    }
-
+impl Screen {
     fn line(&self, text: &str) {
         let text = format!("  {}", text.trim_end());
         // A closed stderr does not stop an operation.
@@ -267,5 +144,12 @@ impl Progress {
             Some(live) => drop(live.println(output::plain(&text))),
             None => output::note(&text),
         }
+    }
+
+    /// A line that changes; there is none where the cursor cannot move.
+    fn bar(&self) -> Option<ProgressBar> {
+        let style = ProgressStyle::with_template("  {wide_msg}").ok()?;
+        let bar = ProgressBar::new_spinner().with_style(style);
+        Some(self.live.as_ref()?.add(bar))
     }
 }

@@ -13,6 +13,7 @@ mod immutable;
 mod interruption;
 mod labels;
 mod least;
+mod many;
 mod orphans;
 mod records;
 mod releases;

@@ -107,9 +107,16 @@ pub struct ChannelApply {
     /// kops index: a file, file:// or http(s):// URL
     #[arg(value_name = "INDEX")]
     pub index: String,
-    /// Recreate this object where a field of it cannot change; never volumes, CRDs or namespaces
-    #[arg(long, value_name = "KIND/NAME")]
-    pub recreate: Vec<String>,
+    /// Restore what was edited or deleted, even where no other version is due
+    #[arg(long)]
+    pub repair: bool,
+    /// Accept a lower version
+    #[arg(long)]
+    pub allow_downgrade: bool,
+    #[command(flatten)]
+    pub delete: Delete,
+    #[command(flatten)]
+    pub differences: Differences,
     #[command(flatten)]
     pub change: Change,
 }

@@ -3,7 +3,7 @@
 use addons_operation::{Choices, Intent, Offer, Resolver};
 use anyhow::Result;
 
-use crate::cli::operation::{ChannelApply, Delete, Differences, DryRun};
+use crate::cli::operation::{ChannelApply, DryRun};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, choices, output, partial};
@@ -19,28 +19,21 @@ pub async fn apply(session: &Session, args: &ChannelApply) -> Result<Exit> {
         .resolve(&Intent::ApplyIndex, &Default::default())
         .await?;
     let choices = Choices {
+        repair: args.repair,
+        allow_downgrade: args.allow_downgrade,
         wait_for_types: args.change.wait_for_types().filter(|_| yes),
-        ..choices::choices(
-            args.change.accept,
-            Delete::default(),
-            &Differences {
-                recreate: args.recreate.clone(),
-                ..Differences::default()
-            },
-        )
+        ..choices::choices(args.change.accept, args.delete, &args.differences)
     };
     let (plan, failed) = partial::plan(&resolver, resolution, &choices, false).await?;
     let worst = partial::report(failed);
-    let mut change = args.change.clone();
-    if !yes && change.dry_run == DryRun::None && !plan.is_empty() {
-        change.dry_run = DryRun::Client;
-        let exit = change::run(session, plan, &change).await?;
+    if !yes && args.change.dry_run == DryRun::None && !plan.is_empty() {
+        change::preview(session, &plan)?;
         output::note("Must specify --yes to update");
-        return Ok(worst.max(exit));
+        return Ok(worst);
     }
     if plan.is_empty() && worst == Exit::Done {
         output::note("No update required");
         return Ok(Exit::Done);
     }
-    Ok(worst.max(change::run(session, plan, &change).await?))
+    Ok(worst.max(change::run(session, plan, &args.change).await?))
 }

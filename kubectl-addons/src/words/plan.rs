@@ -1,5 +1,7 @@
 //! The words of an operation: what will happen before, what happened after, with the same counts.
 
+pub mod brief;
+
 use std::fmt::Write as _;
 
 use addons_engine::Report;
@@ -7,6 +9,7 @@ use common::api::installation::Installed;
 use common::manifest::key::ObjectKey;
 use common::plan::crd_safety::Breakage;
 use common::plan::graph::{Graph, Reason};
+use common::plan::migration::Migration;
 use common::plan::prune::KeptKind;
 use common::plan::{InstallationPlan, Verb, summary};
 
@@ -66,13 +69,8 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
             &format!("Namespace {namespace} ({why})"),
         );
     }
-    for migration in &plan.migrations {
-        let flag = if migration.is_accepted {
-            ""
-        } else {
-            " (to accept: --migrate-stored-versions)"
-        };
-        line(&mut text, "migrate", &format!("{migration}{flag}"));
+    for migrated in &plan.migrations {
+        line(&mut text, "migrate", &migration(migrated));
     }
     for (word, rest) in recreations(plan) {
         line(&mut text, word, &rest);
@@ -100,6 +98,16 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
         line(&mut text, "warning", warning);
     }
     text
+}
+
+/// Stored versions that go away, with the flag that accepts it.
+fn migration(migration: &Migration) -> String {
+    let flag = if migration.is_accepted {
+        ""
+    } else {
+        " (to accept: --migrate-stored-versions)"
+    };
+    format!("{migration}{flag}")
 }
 
 /// The namespace that an uninstallation deletes because the installation created it, unless objects of it stay there.

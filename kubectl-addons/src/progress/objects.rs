@@ -1,0 +1,190 @@
+//! Every object: a line once a rank is complete or an object is ready, and on a terminal one below for each that is waited for.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use common::manifest::key::ObjectKey;
+use common::plan::order::Rank;
+use common::plan::{InstallationPlan, summary};
+use common::readiness::Status;
+use indicatif::ProgressBar;
+
+use addons_operation::elapsed::seconds;
+
+use super::Screen;
+use crate::output;
+use crate::words::plan as words;
+
+/// The progress of all objects.
+pub(super) struct Objects {
+    began: Instant,
+    parts: Vec<Part>,
+    waiting: BTreeMap<ObjectKey, Option<ProgressBar>>,
+}
+
+/// One installation of the command.
+struct Part {
+    /// Its name, where the command has several.
+    name: String,
+    /// The word for its deletions.
+    deleted: &'static str,
+    ranks: BTreeMap<Rank, Counted>,
+    deletions: Counted,
+}
+
+/// Objects that are counted rather than listed: those of one rank, or many deletions.
+struct Counted {
+    steps: usize,
+    done: usize,
+    /// From the first of them on.
+    began: Option<Instant>,
+    bar: Option<ProgressBar>,
+}
+
+impl Objects {
+    pub(super) fn new(plan: &addons_operation::Plan) -> Self {
+        let installations = &plan.installations;
+        let parts = installations.iter().map(|planned| Part {
+            name: match installations.len() {
+                1 => String::new(),
+                _ => format!("{}  ", planned.plan.installation.name),
+            },
+            deleted: words::deleted(&planned.plan),
+            ranks: summary::steps_by_rank(&planned.plan)
+                .into_iter()
+                .map(|(rank, steps)| (rank, Counted::new(steps)))
+                .collect(),
+            deletions: Counted::new(planned.plan.prune.iter().flatten().count()),
+        });
+        Self {
+            began: Instant::now(),
+            parts: parts.collect(),
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// Counts an object; its rank has a line of its own once it is complete.
+    pub(super) fn applied(
+        &mut self,
+        screen: &Screen,
+        part: usize,
+        key: &ObjectKey,
+        plan: &InstallationPlan,
+    ) {
+        let Some(step) = plan.step(key) else {
+            return;
+        };
+        let rank = Rank::of(key, Some(&step.object));
+        let Some(part) = self.parts.get_mut(part) else {
+            return;
+        };
+        let Some(line) = part.ranks.get_mut(&rank) else {
+            return;
+        };
+        let title = format!("{}{}", part.name, rank.title());
+        line.count(&title, screen);
+    }
+
+    /// Shows a deletion, or counts it where the plan counted them too.
+    pub(super) fn pruned(&mut self, screen: &Screen, part: usize, key: &ObjectKey) {
+        self.end_wait(key);
+        let Some(part) = self.parts.get_mut(part) else {
+            return;
+        };
+        if part.deletions.steps > words::LISTED {
+            let title = format!("{}{}", part.name, part.deleted);
+            part.deletions.count(&title, screen);
+        } else {
+            screen.line(&format!("- {key}  {}", part.deleted));
+        }
+    }
+
+    pub(super) fn waiting(
+        &mut self,
+        screen: &Screen,
+        key: &ObjectKey,
+        status: Status,
+        message: &str,
+    ) {
+        let name = key.to_string();
+        if status == Status::Current {
+            self.end_wait(key);
+            let elapsed = seconds(self.began.elapsed());
+            return screen.line(&format!("✓ {name:<40} {message}  {elapsed}"));
+        }
+        let text = format!("… {name:<40} {message}");
+        let bar = self
+            .waiting
+            .entry(key.clone())
+            .or_insert_with(|| screen.bar());
+        match bar {
+            Some(bar) => bar.set_message(output::plain(&text)),
+            None => screen.line(&text),
+        }
+    }
+
+    pub(super) fn end_wait(&mut self, key: &ObjectKey) {
+        if let Some(Some(bar)) = self.waiting.remove(key) {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Shows how far the ranks came that were begun and not completed.
+    pub(super) fn finish(&mut self, screen: &Screen) {
+        for part in &mut self.parts {
+            for (rank, line) in &mut part.ranks {
+                line.end(&format!("{}{}", part.name, rank.title()), screen);
+            }
+            part.deletions
+                .end(&format!("{}{}", part.name, part.deleted), screen);
+        }
+        for bar in std::mem::take(&mut self.waiting).into_values().flatten() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Counted {
+    fn new(steps: usize) -> Self {
+        Self {
+            steps,
+            done: 0,
+            began: None,
+            bar: None,
+        }
+    }
+
+    /// Counts one, and says so in a line of its own where it was the last.
+    fn count(&mut self, title: &str, screen: &Screen) {
+        self.done += 1;
+        let (done, steps) = (self.done, self.steps);
+        let began = *self.began.get_or_insert_with(Instant::now);
+        if done < steps {
+            if self.bar.is_none() {
+                self.bar = screen.bar();
+            }
+            if let Some(bar) = &self.bar {
+                bar.set_message(output::plain(&format!("… {title:<40} {done}/{steps}")));
+            }
+            return;
+        }
+        self.clear();
+        let elapsed = seconds(began.elapsed());
+        screen.line(&format!("✓ {title:<40} {steps}/{steps}  {elapsed}"));
+    }
+
+    /// The line of what was begun and not completed.
+    fn end(&mut self, title: &str, screen: &Screen) {
+        self.clear();
+        let (done, steps) = (self.done, self.steps);
+        if done > 0 && done < steps {
+            screen.line(&format!("✗ {title:<40} {done}/{steps}"));
+        }
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The plans of many installations on a terminal: a line each, and below it what a person must know before agreeing.
+
+use std::fmt::Write as _;
+
+use common::plan::crd_safety::Breakage;
+use common::plan::{Verb, summary};
+
+use addons_operation::{Plan, Planned};
+
+use super::super::dry_run::recreations;
+use super::{LISTED, headline, line};
+
+/// What the plans of a command will do.
+pub fn plans(all: &Plan) -> String {
+    let headlines: Vec<String> = all.installations.iter().map(headline).collect();
+    let width = headlines.iter().map(|text| text.chars().count()).max();
+    let width = width.unwrap_or_default();
+    let deleted = all.installations.iter();
+    let deleted: usize = deleted
+        .map(|item| item.plan.prune.iter().flatten().count())
+        .sum();
+    let mut text = String::new();
+    for (item, headline) in all.installations.iter().zip(headlines) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{headline:<width$}  {}", counts(item));
+        if deleted <= LISTED {
+            deletions(&mut text, item);
+        }
+        notable(&mut text, item);
+    }
+    text.push_str("every object and the order: -v 1\n");
+    text
+}
+
+/// `create 4, update 2, prune 1`.
+fn counts(item: &Planned) -> String {
+    let plan = &item.plan;
+    let word = |word| match (word, plan.verb) {
+        ("prune", Verb::Uninstall) => "delete",
+        ("retain", _) => "keep",
+        _ => word,
+    };
+    let counts = summary::lines(plan);
+    let counts: Vec<String> = counts
+        .iter()
+        .map(|line| format!("{} {}", word(line.word), line.objects))
+        .collect();
+    match (counts.as_slice(), &plan.helm_release) {
+        ([], Some(_)) => "by helm".to_owned(),
+        ([], None) => "only its record".to_owned(),
+        (counts, _) => counts.join(", "),
+    }
+}
+
+fn deletions(text: &mut String, item: &Planned) {
+    let word = match item.plan.verb {
+        Verb::Uninstall => "delete",
+        Verb::Install | Verb::Upgrade => "prune",
+    };
+    for deletion in item.plan.prune.iter().flatten() {
+        line(text, word, &deletion.target.key.to_string());
+    }
+}
+
+fn notable(text: &mut String, item: &Planned) {
+    let plan = &item.plan;
+    if let Some(namespace) = super::removed_namespace(item) {
+        line(
+            text,
+            "delete",
+            &format!("Namespace {namespace}, if nothing else is in it"),
+        );
+    }
+    for migration in &plan.migrations {
+        line(text, "migrate", &super::migration(migration));
+    }
+    for (word, rest) in recreations(plan) {
+        line(text, word, &rest);
+    }
+    for breakage in plan.breakages.iter().flat_map(Breakage::lines) {
+        line(text, "warning", &breakage);
+    }
+    for warning in &plan.warnings {
+        line(text, "warning", warning);
+    }
+}
