@@ -10,7 +10,7 @@ use http::HeaderMap;
 use http::header::{HeaderValue, USER_AGENT};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
-use tokio::sync::{Mutex, OnceCell, Semaphore};
+use tokio::sync::{Mutex, OnceCell, Semaphore, SemaphorePermit};
 
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
@@ -131,6 +131,13 @@ impl Cluster {
     /// Steps that are worth running at the same time.
     pub(super) fn concurrency(&self) -> usize {
         self.options.concurrency.max(1)
+    }
+
+    /// Ends once every request under way is answered; until the result is dropped, no other begins but renewals of locks.
+    pub async fn quiet(&self) -> Option<SemaphorePermit<'_>> {
+        let all = u32::try_from(self.concurrency()).unwrap_or(u32::MAX);
+        // The semaphore is never closed, and is fair: who asks later waits.
+        self.permits.acquire_many(all).await.ok()
     }
 
     /// The server's time: locks are compared across machines whose clocks differ.

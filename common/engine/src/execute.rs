@@ -18,7 +18,6 @@ use common::plan::graph::Graph;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::event::Event;
-use super::journal::Journal;
 use super::report::Report;
 use super::task::{ExecuteOptions, Task};
 use operation::Operation;
@@ -58,17 +57,13 @@ pub async fn execute(
         .collect();
     let (news, inbox) = mpsc::unbounded_channel();
     let (handles, outboxes): (Vec<_>, Vec<_>) = tasks.iter().map(|_| oneshot::channel()).unzip();
-    let tasks: Vec<(Task<'_>, Journal)> = tasks
-        .iter()
-        .map(|task| (*task, Journal::of(task.plan)))
-        .collect();
-    let scheduler = Scheduler::new(cluster, &tasks, graph, options.wait, deadline, events);
+    let scheduler = Scheduler::new(cluster, tasks, graph, options.wait, deadline, events);
     let scheduling = scheduler.run(inbox, handles);
 
     let turn = Mutex::new(());
     let parts = tasks.iter().zip(outboxes).zip(&reporters).enumerate();
     let mut operations: Vec<_> = parts
-        .map(|(part, (((task, journal), applied), events))| {
+        .map(|(part, ((task, applied), events))| {
             let operation = Operation {
                 part,
                 cluster,
@@ -77,7 +72,6 @@ pub async fn execute(
                 deadline,
                 events,
                 news: news.clone(),
-                journal: journal.clone(),
                 turn: &turn,
             };
             (&task.plan.installation, part, operation.run(applied))

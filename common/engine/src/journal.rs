@@ -12,11 +12,12 @@ use super::report::{Settled, yielded};
 
 /// One of an operation; clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Journal(Arc<Mutex<Inventory>>);
+pub struct Journal(Arc<Mutex<Inventory>>);
 
 impl Journal {
     /// Nothing of a plan is done.
-    pub(super) fn of(plan: &InstallationPlan) -> Self {
+    #[must_use]
+    pub fn of(plan: &InstallationPlan) -> Self {
         Self(Arc::new(Mutex::new(plan.union.clone())))
     }
 

@@ -66,6 +66,7 @@ pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;
 pub use event::Event;
 pub use execute::execute;
+pub use journal::Journal;
 pub use lock::leave;
 pub use report::{Cause, Failure, Report, Settled, Settlement};
 pub use task::{ExecuteOptions, Outside, Task};

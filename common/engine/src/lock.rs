@@ -118,8 +118,8 @@ pub(super) async fn reread(
         .ok_or_else(|| stale(known, StaleReason::Uninstalled))
 }
 
-/// Gives back a lock that an interrupted operation of `holder` still holds: with a lease of nothing it is free at once. The journal
-/// and the inventory stay, and the next operation continues as after a crash.
+/// Gives back a lock that an interrupted operation of `holder` still holds, with what was done so far: with a lease of nothing it
+/// is free at once. The next operation continues as after a crash.
 ///
 /// # Errors
 /// Those of the requests.
@@ -127,17 +127,22 @@ pub async fn leave(
     cluster: &Cluster,
     installation: &InstallationName,
     holder: &str,
+    journal: &Journal,
 ) -> Result<(), EngineError> {
     loop {
         let (namespace, name) = (&installation.namespace, &installation.name);
         let Some(mut record) = record::get(cluster, namespace, name).await? else {
             return Ok(());
         };
-        let operation = record.status.as_mut().and_then(|it| it.operation.as_mut());
+        let Some(status) = &mut record.status else {
+            return Ok(());
+        };
+        let operation = status.operation.as_mut();
         let Some(operation) = operation.filter(|operation| operation.holder == holder) else {
             return Ok(());
         };
         operation.lease_seconds = 0;
+        status.inventory = journal.inventory().to_groups();
         match record::put_status(cluster, &mut record).await {
             Err(error) if error.is_conflict() => {}
             result => return result,

@@ -7,6 +7,8 @@ use futures::future::BoxFuture;
 use common::api::installation::AddonInstallation;
 use common::plan::InstallationPlan;
 
+use super::journal::Journal;
+
 /// How a command runs.
 #[derive(Clone, Debug)]
 pub struct ExecuteOptions {
@@ -33,6 +35,8 @@ pub struct Task<'a> {
     pub wanted: &'a AddonInstallation,
     /// What to do.
     pub plan: &'a InstallationPlan,
+    /// What was done so far, for whoever ends the operation early.
+    pub journal: &'a Journal,
     /// The record to which labels, annotations and spec go back where the server refuses everything that the plan applies: what failed
     /// must not be tried again by each later command. `None`: they stay.
     pub fallback: Option<&'a AddonInstallation>,

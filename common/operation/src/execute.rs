@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use addons_engine::{
-    Cluster, EngineError, ExecuteOptions, Report, Task, execute as run_plans, local, namespace,
+    Cluster, EngineError, ExecuteOptions, Journal, Report, Task, execute as run_plans, local,
+    namespace,
 };
 use common::api::names::InstallationName;
 use common::plan::Verb;
@@ -87,13 +88,17 @@ pub async fn execute(
         let work = ReleaseWork::of(ctx, planned, run, interruption).await?;
         helm.push(work.map(|work| -> HelmWork { Box::new(move || work.clone().run()) }));
     }
+    let plans = plan.installations.iter().map(|planned| &planned.plan);
+    let journals: Vec<Journal> = plans.map(Journal::of).collect();
     let tasks: Vec<Task<'_>> = plan
         .installations
         .iter()
         .zip(&helm)
-        .map(|(planned, helm)| Task {
+        .zip(&journals)
+        .map(|((planned, helm), journal)| Task {
             wanted: &planned.record,
             plan: &planned.plan,
+            journal,
             fallback: planned.fallback.as_ref(),
             outside: helm.as_deref(),
         })
@@ -106,10 +111,10 @@ pub async fn execute(
         let events = |part, event| ctx.emit(Event::Executing { part, event });
         run_plans(cluster, &tasks, &plan.graph, &options, &events).await
     };
-    let reports = match interruption.ends(work).await {
+    let reports = match interruption.ends(work, cluster.quiet()).await {
         Ok(reports) => reports,
         Err(interrupted) => {
-            leave(ctx, cluster, plan).await;
+            leave(ctx, cluster, &tasks).await;
             return Err(interrupted.into());
         }
     };
@@ -122,12 +127,13 @@ pub async fn execute(
         .collect())
 }
 
-/// Gives back the locks of an operation that was interrupted, so that the next client need not wait until they expire. A lock that
-/// cannot be given back in time expires.
-async fn leave(ctx: &Context, cluster: &Cluster, plan: &Plan) {
+/// Records what an interrupted operation has done and gives its locks back, so that the next client need not wait until they
+/// expire. A lock that cannot be given back in time expires.
+async fn leave(ctx: &Context, cluster: &Cluster, tasks: &[Task<'_>]) {
     let holder = &ctx.settings().holder;
-    let leaving = plan.installations.iter().map(async |planned| {
-        let _ = addons_engine::leave(cluster, &planned.plan.installation, holder).await;
+    let leaving = tasks.iter().map(async |task| {
+        let name = &task.plan.installation;
+        let _ = addons_engine::leave(cluster, name, holder, task.journal).await;
     });
     let _ = tokio::time::timeout(LEAVING, join_all(leaving)).await;
 }

@@ -1,10 +1,16 @@
-//! Ends an operation early. A running helm first marks its release as failed, and the locks are given back: the next run
-//! continues at once.
+//! Ends an operation early. A running helm first marks its release as failed, what was sent is answered, and the locks are given
+//! back: the next run continues at once.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedRwLockReadGuard, RwLock};
+use tokio::time::timeout;
+
+/// Bound for the answers to what was sent before an interruption.
+const DRAINING: Duration = Duration::from_secs(2);
 
 /// The operation was ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,15 +42,27 @@ impl Interruption {
         Arc::clone(&self.helm).read_owned().await
     }
 
-    /// Runs the work, unless it is interrupted.
+    /// Runs the work, unless it is interrupted: then `quiet` holds back what would be sent next, and ends once everything that was
+    /// sent is answered. Until then the work takes the answers.
     ///
     /// # Errors
     /// It was interrupted.
-    pub(crate) async fn ends<T>(&self, work: impl Future<Output = T>) -> Result<T, Interrupted> {
+    pub(crate) async fn ends<T>(
+        &self,
+        work: impl Future<Output = T>,
+        quiet: impl Future,
+    ) -> Result<T, Interrupted> {
+        let mut work = pin!(work);
         tokio::select! {
             biased;
-            () = self.ended() => Err(Interrupted),
+            () = self.ended() => {}
+            done = &mut work => return Ok(done),
+        }
+        tokio::select! {
+            biased;
+            () = self.forced.notified() => Err(Interrupted),
             done = work => Ok(done),
+            _ = timeout(DRAINING, quiet) => Err(Interrupted),
         }
     }
 
@@ -59,23 +77,45 @@ impl Interruption {
 
 #[cfg(test)]
 mod tests {
+    use std::future::{pending, ready};
+
     use futures::poll;
+    use tokio::sync::oneshot;
 
     use super::*;
 
     #[tokio::test]
     async fn an_interruption_ends_the_work_once_helm_has_ended() {
         let interruption = Interruption::default();
-        assert_eq!(interruption.ends(async { 1 }).await, Ok(1));
+        assert_eq!(interruption.ends(async { 1 }, pending::<()>()).await, Ok(1));
         let helm = interruption.helm_runs().await;
-        let mut work = std::pin::pin!(interruption.ends(std::future::pending::<()>()));
+        let mut work = pin!(interruption.ends(pending::<()>(), ready(())));
         assert!(poll!(&mut work).is_pending());
         interruption.interrupt();
         assert!(poll!(&mut work).is_pending(), "helm still runs");
-        let mut next = std::pin::pin!(interruption.helm_runs());
+        let mut next = pin!(interruption.helm_runs());
         assert!(poll!(&mut next).is_pending(), "no other helm begins");
         drop(helm);
         assert_eq!(work.await, Err(Interrupted));
+    }
+
+    #[tokio::test]
+    async fn what_was_sent_is_answered_before_the_work_ends() {
+        let interruption = Interruption::default();
+        let (answer, answered) = oneshot::channel::<()>();
+        let mut taken = false;
+        let work = async {
+            let _ = answered.await;
+            taken = true;
+            pending::<()>().await;
+        };
+        let (all, quiet) = oneshot::channel::<()>();
+        let mut ended = Box::pin(interruption.ends(work, quiet));
+        interruption.interrupt();
+        assert!(poll!(&mut ended).is_pending(), "an answer is missing");
+        assert!(answer.send(()).is_ok() && all.send(()).is_ok());
+        assert_eq!(ended.await, Err(Interrupted));
+        assert!(taken);
     }
 
     #[tokio::test]
@@ -84,7 +124,7 @@ mod tests {
         let _helm = interruption.helm_runs().await;
         interruption.interrupt();
         interruption.force();
-        let work = interruption.ends(std::future::pending::<()>());
+        let work = interruption.ends(pending::<()>(), ready(()));
         assert_eq!(work.await, Err(Interrupted));
     }
 }

@@ -1,7 +1,10 @@
 //! Ctrl-C and SIGTERM: an operation says goodbye, and the next one begins at once.
 
 use std::process::Command;
+use std::time::Duration;
 
+use addons_tests::chaos::rig::Rig;
+use addons_tests::proxy::{Action, Fault};
 use addons_tests::stage::{Stage, config_map, deployment};
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
@@ -63,5 +66,54 @@ async fn t20_an_interrupted_operation_frees_its_lock_and_says_how_to_continue() 
         );
         ensure!(!inventory.contains("planned"), "{name}: {inventory}");
     }
+    Ok(())
+}
+
+/// trust 20: what the server answers within two seconds is recorded, and nothing else is sent.
+#[tokio::test]
+async fn t20_answers_under_way_are_recorded() -> Result<()> {
+    const AT_ONCE: usize = 4;
+    let rig = Rig::new("answered").await?;
+    let stage = &rig.stage;
+    let maps: Vec<String> = (0..3 * AT_ONCE)
+        .map(|number| config_map(&format!("map-{number:02}"), "1"))
+        .collect();
+    let index = stage.index("index.yaml", &[("set", "1.0.0", &maps.concat())])?;
+    stage.run("init").await?.done()?;
+    let slow = Fault::always(Action::Delay(Duration::from_secs(1)));
+    rig.proxy.fault(slow.method("PATCH").path("/configmaps/"));
+    let line = format!("install set --channel {index} --yes --concurrency {AT_ONCE}");
+    let mut process = rig.through.start(&line.split(' ').collect::<Vec<_>>())?;
+    until("the first objects are sent", async || {
+        let hits = rig.proxy.hits();
+        Ok(if hits >= AT_ONCE {
+            Ok(())
+        } else {
+            Err(hits.to_string())
+        })
+    })
+    .await?;
+    let sent = Command::new("kill")
+        .args(["-INT", "--", &process.id().to_string()])
+        .status()?;
+    ensure!(sent.success(), "kill failed");
+    let ended = tokio::task::spawn_blocking(move || process.wait()).await??;
+    ensure!(ended.code() == Some(130), "{ended:?}");
+    let sent = rig.proxy.hits();
+    ensure!(sent < maps.len(), "all {sent} objects were sent");
+    let record = stage.record("set").await?;
+    let groups = record["status"]["inventory"].as_array();
+    let objects = groups.into_iter().flatten();
+    let objects = objects.filter_map(|group| group["objects"].as_array());
+    let known = objects.flatten().filter(|object| object["uid"].is_string());
+    let known = known.count();
+    ensure!(
+        known == sent,
+        "{known} of {sent} answers are recorded: {record}"
+    );
+    println!(
+        "{sent} of {} objects were sent, and each answer is recorded",
+        maps.len()
+    );
     Ok(())
 }

@@ -17,7 +17,6 @@ use super::super::begin::{Begun, begin};
 use super::super::cluster::Cluster;
 use super::super::error::{EngineError, StaleReason};
 use super::super::event::Event;
-use super::super::journal::Journal;
 use super::super::lock::Lock;
 use super::super::namespace::{self, Removal};
 use super::super::report::{Cause, Failure, Report};
@@ -39,7 +38,6 @@ pub(super) struct Operation<'a> {
     /// To the scheduler.
     pub(super) news: UnboundedSender<News>,
     /// What was done so far; shared with the scheduler.
-    pub(super) journal: Journal,
     /// Held while a lock is taken: one operation at a time.
     pub(super) turn: &'a Mutex<()>,
 }
@@ -122,7 +120,7 @@ impl Operation<'_> {
     ) -> Result<Report, EngineError> {
         let (mut report, namespace_uid) = {
             let working = std::pin::pin!(self.work(applied));
-            let keeping = std::pin::pin!(lock.keep(self.cluster, &self.journal));
+            let keeping = std::pin::pin!(lock.keep(self.cluster, self.task.journal));
             match select(working, keeping).await {
                 Either::Left((worked, _)) => worked,
                 Either::Right((lost, _)) => return Err(lost),
@@ -169,7 +167,7 @@ impl Operation<'_> {
             self.wait(&mut report, &ready).await;
         }
         let migrator = Migrator::of(self.cluster, self.task.plan, self.deadline, self.events);
-        migrator.run(&mut report, &self.journal).await;
+        migrator.run(&mut report, self.task.journal).await;
         self.prune(&mut report).await;
         if self.task.plan.verb == Verb::Uninstall {
             for key in &self.task.plan.unreachable {
@@ -226,7 +224,7 @@ impl Operation<'_> {
         let pruned = prune::prune(self.cluster, &plan.prune, self.deadline, self.events).await;
         let held: BTreeSet<&ObjectKey> = pruned.held.iter().map(|(key, _)| key).collect();
         let gone = pruned.deleted.iter().filter(|key| !held.contains(key));
-        self.journal.remove(gone.chain(&pruned.foreign));
+        self.task.journal.remove(gone.chain(&pruned.foreign));
         report.pruned.extend(pruned.deleted);
         report.failed.extend(pruned.failed);
         report.skipped.extend(pruned.skipped);
@@ -240,7 +238,8 @@ impl Operation<'_> {
         let failed: BTreeSet<&ObjectKey> =
             report.failed.iter().map(|failure| &failure.key).collect();
         let released = plan.release.iter().map(|target| &target.key);
-        self.journal
+        self.task
+            .journal
             .remove(released.filter(|key| !failed.contains(key)));
     }
 
@@ -279,7 +278,7 @@ impl Operation<'_> {
         let plan = self.task.plan;
         let ending = ending(report, self.options, &plan.mask);
         let generation = lock.record.metadata.generation;
-        let recorded = self.journal.inventory();
+        let recorded = self.task.journal.inventory();
         let now = self.cluster.now();
         lock.write(self.cluster, |status| {
             if let Some(name) = &plan.create_namespace {
@@ -312,7 +311,7 @@ impl Operation<'_> {
             let deadline = self.deadline;
             let removing = namespace::remove(self.cluster, &created, &record, deleted, deadline);
             let removing = std::pin::pin!(removing);
-            let keeping = std::pin::pin!(lock.keep(self.cluster, &self.journal));
+            let keeping = std::pin::pin!(lock.keep(self.cluster, self.task.journal));
             match select(removing, keeping).await {
                 Either::Left((removal, _)) => removal,
                 Either::Right((lost, _)) => return Err(lost),

@@ -12,7 +12,6 @@ use common::plan::InstallationPlan;
 use common::plan::graph::{Graph, Node};
 
 use super::super::apply::Applier;
-use super::super::journal::Journal;
 use super::super::report::Report;
 use super::super::task::Task;
 
@@ -68,20 +67,13 @@ pub(super) struct Part<'a> {
     pub(super) is_idle: bool,
     pub(super) applied: Applied,
     /// Shared with its operation.
-    pub(super) journal: Journal,
     /// To its operation, until everything has ended.
     pub(super) handle: Option<oneshot::Sender<Applied>>,
     pub(super) is_known: bool,
 }
 
 impl<'a> Part<'a> {
-    pub(super) fn new(
-        index: usize,
-        task: Task<'a>,
-        journal: Journal,
-        graph: &Graph,
-        deadline: Instant,
-    ) -> Self {
+    pub(super) fn new(index: usize, task: Task<'a>, graph: &Graph, deadline: Instant) -> Self {
         let InstallationName { namespace, name } = &task.plan.installation;
         Self {
             task,
@@ -95,7 +87,6 @@ impl<'a> Part<'a> {
                 report: without_order(index, task, graph),
                 ready: BTreeSet::new(),
             },
-            journal,
             handle: None,
             is_known: false,
         }

@@ -22,7 +22,6 @@ use common::readiness::{Readiness, Status};
 use super::super::apply::Outcome;
 use super::super::cluster::Cluster;
 use super::super::event::Event;
-use super::super::journal::Journal;
 use super::super::report::Failure;
 use super::super::served::Definition;
 use super::super::task::Task;
@@ -48,7 +47,7 @@ type Ended<'a> = (NodeId, Result<Outcome<'a>, Aborted>);
 impl<'a> Scheduler<'a> {
     pub(super) fn new(
         cluster: &'a Cluster,
-        tasks: &[(Task<'a>, Journal)],
+        tasks: &[Task<'a>],
         graph: &'a Graph,
         wait: bool,
         deadline: Instant,
@@ -58,16 +57,14 @@ impl<'a> Scheduler<'a> {
             .nodes
             .iter()
             .map(|node| match node {
-                Node::Object { part, key } => tasks.get(*part)?.0.plan.step(key),
+                Node::Object { part, key } => tasks.get(*part)?.plan.step(key),
                 Node::Gate { .. } => None,
             })
             .collect();
         let is_step = |node: NodeId| steps.get(node).is_some_and(Option::is_some);
         let schedule = Schedule::new(graph, tasks.len(), wait, is_step);
         let parts = tasks.iter().enumerate();
-        let parts = parts.map(|(index, (task, journal))| {
-            Part::new(index, *task, journal.clone(), graph, deadline)
-        });
+        let parts = parts.map(|(index, task)| Part::new(index, *task, graph, deadline));
         Self {
             cluster,
             graph,
@@ -150,7 +147,8 @@ impl<'a> Scheduler<'a> {
                 return self.fail(node, failure, error.remedy());
             }
         };
-        part.journal
+        part.task
+            .journal
             .applied(part.task.plan, key, &answer, &outcome.settled);
         let report = &mut part.applied.report;
         for settled in outcome.settled {

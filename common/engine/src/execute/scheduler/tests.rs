@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::super::super::fake;
+use super::super::super::journal::Journal;
 use super::*;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
@@ -98,15 +99,16 @@ async fn an_object_waits_for_its_version() {
     ];
     let (cluster, asked) = fake::cluster(replies);
     let wanted = AddonInstallation::new("shop", Default::default());
+    let journal = Journal::of(&plan);
     let task = Task {
+        journal: &journal,
         fallback: None,
         wanted: &wanted,
         plan: &plan,
         outside: None,
     };
     let deadline = Instant::now() + Duration::from_secs(60);
-    let tasks = [(task, Journal::of(task.plan))];
-    let scheduler = Scheduler::new(&cluster, &tasks, &graph, true, deadline, &|_, _| {});
+    let scheduler = Scheduler::new(&cluster, &[task], &graph, true, deadline, &|_, _| {});
     let (news, inbox) = mpsc::unbounded_channel();
     let (handle, ended) = oneshot::channel();
     assert!(news.send(News::Open { part: 0 }).is_ok());
