@@ -180,8 +180,9 @@ impl Applier {
         })
     }
 
-    /// For a planned creation it matters whether the object is ours: 201 says so, 200 that another client was faster. Where the
-    /// response was lost, the label of the live object decides before the next try.
+    /// For a planned creation it matters whether the object is ours. 201 says so; 200 says that another client was faster, unless
+    /// nobody else wrote it: then it is the late creation of an operation that was killed. Where the response was lost, the label
+    /// of the live object decides before the next try.
     async fn create(&self, cluster: &Cluster, step: &Step) -> Result<Applied, EngineError> {
         let plain = Attempt::plain(step);
         let mut tries = 1;
@@ -189,7 +190,12 @@ impl Applier {
             let call = self.call(step, &plain)?.once();
             let lost = match self.patiently(cluster, call).await {
                 Err(lost) if lost.is_uncertain() && !is_silent_webhook(&lost) => lost,
-                answer => return answer,
+                Err(error) => return Err(error),
+                Ok(mut answer) => {
+                    let managers = &answer.object.metadata.managed_fields;
+                    answer.created |= managed::is_only(managers, &self.manager);
+                    return Ok(answer);
+                }
             };
             let collection = Collection::of(&step.target);
             if let Some(live) = read_one(cluster, &collection, &step.target.key.name).await? {

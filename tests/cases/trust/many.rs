@@ -43,7 +43,7 @@ async fn t21_many_installations_have_a_line_each_on_a_terminal() -> Result<()> {
         ensure!(brief.contains(&reported), "{name}:\n{brief}");
     }
     ensure!(
-        brief.contains("every object and the order: -v 1"),
+        brief.contains("to see every object and the order, add -v 1"),
         "{brief}"
     );
     ensure!(!brief.contains("ConfigMap ×2"), "{brief}");

@@ -30,6 +30,12 @@ pub(super) struct Manager {
     subresource: String,
 }
 
+/// Whether this manager alone wrote the object, but for what controllers report about it in its status.
+pub(super) fn is_only(managers: &[Manager], manager: &str) -> bool {
+    let mut writers = managers.iter().filter(|it| it.subresource.is_empty());
+    !managers.is_empty() && writers.all(|it| it.manager == manager)
+}
+
 /// Takes over what client-side apply owns in an object that was just applied, and applies it again: fields that only it owned
 /// are removed (kubernetes#99003, #107417). Sends nothing where there is no such manager, and takes nothing where the
 /// policy leaves or refuses any field.

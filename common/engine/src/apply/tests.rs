@@ -33,6 +33,14 @@ fn live(owner: &str) -> serde_json::Value {
     json!({"metadata": {"uid": "u", "resourceVersion": "1", "labels": {names::LABEL_OWNER: owner}}})
 }
 
+/// A live object with these managers of the main resource or of a subresource.
+fn written_by(managers: &[(&str, &str)]) -> serde_json::Value {
+    let entry = |(name, subresource): &(&str, &str)| json!({"manager": format!("kubectl-addons.{name}"), "operation": "Apply", "subresource": subresource});
+    let mut live = live("ours");
+    live["metadata"]["managedFields"] = managers.iter().map(entry).collect();
+    live
+}
+
 fn answer(code: u16, body: serde_json::Value) -> Reply {
     Some((code, &[], body))
 }
@@ -67,6 +75,25 @@ async fn who_made_a_planned_object_decides_whose_it_is() {
     for (replies, created, methods) in [
         (vec![answer(201, live("ours"))], true, "PATCH"),
         (vec![answer(200, live("ours"))], false, "PATCH"),
+        // Nobody else wrote it: the late creation of a client that was killed.
+        (
+            vec![answer(200, written_by(&[("ours", "")]))],
+            true,
+            "PATCH",
+        ),
+        (
+            vec![answer(
+                200,
+                written_by(&[("ours", ""), ("controller", "status")]),
+            )],
+            true,
+            "PATCH",
+        ),
+        (
+            vec![answer(200, written_by(&[("ours", ""), ("kubectl", "")]))],
+            false,
+            "PATCH",
+        ),
         // The response was lost: the label of the live object decides.
         (
             vec![None, answer(200, live("ours")), answer(200, live("ours"))],

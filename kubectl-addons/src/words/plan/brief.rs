@@ -28,7 +28,7 @@ pub fn plans(all: &Plan) -> String {
         }
         notable(&mut text, item);
     }
-    text.push_str("every object and the order: -v 1\n");
+    text.push_str("to see every object and the order, add -v 1\n");
     text
 }
 
