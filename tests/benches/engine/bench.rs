@@ -1,11 +1,12 @@
 //! One tool, its rows, and the cluster that a sequence of steps runs on.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use addons_tests::control_plane::{ControlPlane, Options};
 use addons_tests::plugin::{Output, Plugin};
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use super::set::Set;
 
@@ -80,6 +81,14 @@ impl Tool {
         self.rows.entry(step).or_default().push(row);
     }
 
+    /// The median of the peak memory of all runs: from one run to the next it differs by a tenth.
+    pub(crate) fn memory(&self, step: Step) -> u64 {
+        let rows = self.rows.get(&step).into_iter().flatten();
+        let mut peaks: Vec<u64> = rows.map(|row| row.output.max_rss).collect();
+        peaks.sort_unstable();
+        peaks.get(peaks.len() / 2).copied().unwrap_or_default()
+    }
+
     /// The run with the median wall time.
     pub(crate) fn median(&self, step: Step) -> Option<&Row> {
         let mut rows: Vec<_> = self.rows.get(&step)?.iter().collect();
@@ -93,6 +102,14 @@ impl Row {
     pub(crate) fn requests(&self) -> usize {
         self.requests.values().sum()
     }
+}
+
+/// Reads a program once. Of its text, only what lies in the page cache counts as the memory of a process, so that a program
+/// that was not run for a while seems to be smaller.
+pub(crate) fn warm(program: &Path) -> Result<()> {
+    std::fs::read(program)
+        .map(drop)
+        .with_context(|| format!("cannot read {}", program.display()))
 }
 
 impl Bench {

@@ -35,8 +35,8 @@ pub(crate) fn table(set: &Set, runs: usize, ours: &Tool, peers: &[Tool]) -> Stri
     let mut text = format!(
         "\nOne add-on of {} objects, {:.1} MB, from the kops index many-addons without webhook configurations, APIService and\n\
          custom resources; no waiting for readiness. Each tool has a fresh kube-apiserver with etcd on this machine ({} cores),\n\
-         {runs} runs; printed is the run with the median wall time. Wall, CPU (user and system) and peak memory are those of the\n\
-         process by wait4, requests those of its user in the audit log; behind a peer's figure stands its ratio to ours. The\n\
+         {runs} runs; printed is the run with the median wall time, and the median of the peaks of memory. Wall, CPU (user and\n\
+         system) and memory are those of the process by wait4, each program was read before, requests those of its user in the audit log; behind a peer's figure stands its ratio to ours. The\n\
          plugin's CRDs were installed before, and kubectl had asked for a server-side dry run of the set, so that no tool pays\n\
          for the start of the API server; each step begins when the controllers have ended what the one before left to them.\n\
          Peers: {}.\n",
@@ -56,12 +56,15 @@ pub(crate) fn table(set: &Set, runs: usize, ours: &Tool, peers: &[Tool]) -> Stri
         let Some(row) = ours.median(step) else {
             continue;
         };
-        let own = figures(row);
+        let own = figures(row, ours.memory(step));
         text += &line(title(step), "goal", goal(step), None, "");
         text += &line("", ours.name, own, None, &verbs(row));
         for peer in peers.iter().filter(|peer| !peer.version.is_empty()) {
             text += &match peer.median(step) {
-                Some(row) => line("", peer.name, figures(row), Some(own), &verbs(row)),
+                Some(row) => {
+                    let figures = figures(row, peer.memory(step));
+                    line("", peer.name, figures, Some(own), &verbs(row))
+                }
                 None => format!("{:<19} {:<27} (does not)\n", "", peer.name),
             };
         }
@@ -69,12 +72,12 @@ pub(crate) fn table(set: &Set, runs: usize, ours: &Tool, peers: &[Tool]) -> Stri
     text
 }
 
-fn figures(row: &Row) -> [f64; 4] {
+fn figures(row: &Row, memory: u64) -> [f64; 4] {
     let seconds = |time: Duration| time.as_secs_f64();
     [
         seconds(row.output.elapsed),
         seconds(row.output.cpu),
-        row.output.max_rss as f64 / f64::from(1 << 20),
+        memory as f64 / f64::from(1 << 20),
         row.requests() as f64,
     ]
 }
