@@ -152,7 +152,7 @@ pub struct InstallationPlan {
     /// Recorded after the last one, with the uids and generations that the writes returned.
     #[serde(skip)]
     pub exact: Inventory,
-    /// Hides what comes from Secrets of `valuesFrom` in everything that is reported of the plan.
+    /// Hides in everything that is reported of the plan what comes from Secrets: those of the values, and those of the manifest.
     #[serde(skip)]
     pub mask: Mask,
 }

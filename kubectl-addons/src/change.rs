@@ -100,22 +100,17 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> Exit {
     let mut worst = Exit::Done;
     let mut skipped = false;
     for (planned, outcome) in plan.installations.iter().zip(outcomes) {
-        let mask = &planned.plan.mask;
         let exit = match outcome.result {
             Ok(report) => {
                 let text = words::report(planned, &report, waited);
-                output::note(&mask.text(text.trim_end()));
+                output::note(text.trim_end());
                 skipped |= !report.skipped.is_empty();
                 of_report(&report)
             }
             Err(error) => {
                 let error = anyhow::Error::from(error);
-                let exit = Exit::of(&error);
-                match error.downcast::<OperationError>() {
-                    Ok(error) => output::failure(&error.masked(mask).into()),
-                    Err(error) => output::failure(&error),
-                };
-                exit
+                output::failure(&error);
+                Exit::of(&error)
             }
         };
         worst = worst.max(exit);

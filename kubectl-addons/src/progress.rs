@@ -93,12 +93,11 @@ impl Progress {
                 Form::Installations(installations) => installations.count(screen, part, key),
             },
             Event::Waiting { key, readiness } => {
-                // A message of the server, without values that the plan hides.
-                let (status, message) = (readiness.status, plan.mask.text(&readiness.message));
+                let (status, message) = (readiness.status, &readiness.message);
                 match &mut self.form {
-                    Form::Objects(objects) => objects.waiting(screen, key, status, &message),
+                    Form::Objects(objects) => objects.waiting(screen, key, status, message),
                     Form::Installations(installations) => {
-                        installations.waiting(screen, part, key, status, &message);
+                        installations.waiting(screen, part, key, status, message);
                     }
                 }
             }
@@ -108,7 +107,7 @@ impl Progress {
             },
             // One text may be about hundreds of objects.
             Event::Warning { key, message } => {
-                let keys = self.warnings.entry(plan.mask.text(message)).or_default();
+                let keys = self.warnings.entry(message.clone()).or_default();
                 keys.push(key.clone());
             }
             // The report lists them with both values.
@@ -122,7 +121,6 @@ impl Progress {
                     Form::Objects(objects) => objects.end_wait(key),
                     Form::Installations(installations) => installations.failed(screen, part, key),
                 }
-                let message = plan.mask.text(message);
                 let way_out = remedy.map(|remedy| way_out(remedy, key, plan));
                 let way_out = way_out.unwrap_or_default();
                 screen.line(&format!("✗ {key}  {message}{way_out}"));

@@ -3,6 +3,7 @@
 pub(crate) mod stored;
 
 mod cache;
+mod canaries;
 mod claims;
 mod dependencies;
 mod discovery;

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use anyhow::{Context as _, Result};
+use hyper::body::Bytes;
 use tokio::sync::{oneshot, watch};
 
 use crate::control_plane::ControlPlane;
@@ -48,6 +49,8 @@ pub struct Seen {
     pub status: Option<u16>,
     /// How many requests had come when it was answered: whoever waited for the answer is none of them.
     pub answered: Option<usize>,
+    /// What was sent to the API server; empty where the proxy did not deliver it.
+    pub body: Bytes,
 }
 
 /// What the connections share.

@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep};
 use common::api::names;
 use common::plan::inventory::Answer;
 use common::plan::{Action, Step};
+use common::values::mask::Mask;
 
 use super::address::Collection;
 use super::cluster::Cluster;
@@ -52,6 +53,8 @@ pub(super) struct Applier {
     pub(super) owner: String,
     /// End of the operation.
     pub(super) deadline: Instant,
+    /// Hides values of Secrets in conflicts, before these are shortened.
+    pub(super) mask: Arc<Mask>,
 }
 
 /// What became of one step.
@@ -149,7 +152,7 @@ impl Applier {
                     return managed::take_over(self, cluster, step, &attempt, applied, notes).await;
                 }
                 Err(EngineError::FieldConflict { causes, .. }) => {
-                    attempt = settle::settle(cluster, step, attempt, &causes).await?;
+                    attempt = settle::settle(self, cluster, step, attempt, &causes).await?;
                 }
                 // It was changed after it was read.
                 Err(error) if error.is_conflict() && attempt.is_pinned() => {

@@ -5,6 +5,7 @@ pub(super) mod classify;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::changes::Remedy;
+use common::values::mask::Mask;
 
 /// An error of the engine. Display names the object or request; the source stays in the chain.
 #[derive(Debug, thiserror::Error)]
@@ -169,6 +170,34 @@ fn fields(causes: &[FieldCause]) -> String {
 }
 
 impl EngineError {
+    /// The same without what comes from Secrets in the words of the server.
+    pub(super) fn masked(mut self, mask: &Mask) -> Self {
+        match &mut self {
+            Self::Forbidden { message, .. }
+            | Self::Denied { message, .. }
+            | Self::Unchangeable { message, .. }
+            | Self::Api { message, .. } => *message = mask.text(message),
+            Self::Conflict {
+                message, recorded, ..
+            } => {
+                *message = mask.text(message);
+                *recorded = recorded.take().map(|text| mask.text(&text));
+            }
+            Self::FieldConflict { causes, .. } | Self::Immutable { causes, .. } => {
+                for cause in causes {
+                    cause.message = mask.text(&cause.message);
+                }
+            }
+            Self::Unreachable { .. }
+            | Self::Unauthorized { .. }
+            | Self::Locked { .. }
+            | Self::Stale { .. }
+            | Self::NotInitialised
+            | Self::TooLarge { .. } => {}
+        }
+        self
+    }
+
     /// HTTP status of the answer, where there was one.
     #[must_use]
     pub fn code(&self) -> Option<u16> {

@@ -6,6 +6,7 @@ use common::manifest::key::ObjectKey;
 use common::plan::Action;
 use common::plan::changes::Remedy;
 use common::readiness::Readiness;
+use common::values::mask::Mask;
 
 use super::report::{Failure, Settled};
 
@@ -59,6 +60,23 @@ pub enum Event {
 }
 
 impl Event {
+    /// The same without what comes from Secrets in messages of servers and of helm.
+    pub(super) fn masked(mut self, mask: &Mask) -> Self {
+        match &mut self {
+            Self::Waiting {
+                readiness: Readiness { message, .. },
+                ..
+            }
+            | Self::Warning { message, .. }
+            | Self::Failed { message, .. } => *message = mask.text(message),
+            Self::WaitingForLock { .. }
+            | Self::Applied { .. }
+            | Self::Pruned { .. }
+            | Self::Settled(_) => {}
+        }
+        self
+    }
+
     pub(super) fn failed(failure: &Failure, remedy: Option<Remedy>) -> Self {
         Self::Failed {
             key: failure.key.clone(),

@@ -52,6 +52,12 @@ pub async fn execute(
     let begun = Instant::now();
     // A time-out of centuries counts as none; the sum must not overflow.
     let deadline = begun + options.timeout.min(Duration::from_secs(365 * 24 * 3600));
+    // Whatever is shown or recorded of a part goes through its mask, here and in the operation.
+    let events = &|part: usize, event: Event| {
+        if let Some(task) = tasks.get(part) {
+            events(part, event.masked(&task.plan.mask));
+        }
+    };
     let reporters: Vec<_> = (0..tasks.len())
         .map(|part| move |event| events(part, event))
         .collect();

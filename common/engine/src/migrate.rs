@@ -5,6 +5,7 @@
 //! `status.storedVersions`; then the wanted definition. An object that is refused stops the removal.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -293,6 +294,7 @@ impl<'a> Migrator<'a> {
             manager: names::field_manager(&name.namespace, &name.name),
             owner: names::owner_hash(&name.namespace, &name.name),
             deadline: self.deadline,
+            mask: Arc::new(self.plan.mask.clone()),
         };
         let outcome = applier.step(self.cluster, &last).await;
         let answer = outcome.result.map_err(|error| failed(key, &error))?;

@@ -63,7 +63,6 @@ pub async fn find(
         match verdict {
             Verdict::Recreate(mut recreation) => {
                 for field in &mut recreation.fields {
-                    field.field = plan.mask.text(&field.field);
                     field.rule = plan.mask.text(&field.rule);
                 }
                 plan.recreations.push(recreation);

@@ -8,6 +8,7 @@ use common::api::installation::AddonInstallation;
 use common::manifest::key::ObjectKey;
 use common::plan::conflicts::Conflict;
 use common::readiness::{Readiness, Status};
+use common::values::mask::Mask;
 
 use super::error::EngineError;
 
@@ -168,6 +169,18 @@ impl Report {
             && changed.iter().all(|keys| keys.is_empty())
             && self.not_ready.is_empty()
             && self.failed.iter().all(|failure| failure.is_refused)
+    }
+
+    /// The same without what comes from Secrets in messages of servers and of helm. Conflicts and our own words name no values.
+    pub(super) fn masked(mut self, mask: &Mask) -> Self {
+        for failure in &mut self.failed {
+            failure.message = mask.text(&failure.message);
+            failure.recorded = mask.text(&failure.recorded);
+        }
+        for (_, readiness) in &mut self.not_ready {
+            readiness.message = mask.text(&readiness.message);
+        }
+        self
     }
 
     /// Takes over what a wait returned: objects that have failed are failures, the others were not ready in time.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use common::values::mask::Mask;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
@@ -40,8 +41,8 @@ pub(super) struct Call<'a> {
     bound: Duration,
     output: usize,
     input: Vec<u8>,
-    /// Text that is not shown.
-    secrets: &'a [String],
+    /// Hides what comes from Secrets; none where helm reads nothing of them.
+    mask: Option<&'a Mask>,
     /// It writes to a cluster: asked to stop before it is killed, and on Ctrl-C.
     writes: bool,
     /// A program that the kubeconfig names has to run as it does for kubectl.
@@ -64,7 +65,7 @@ impl<'a> Call<'a> {
             bound,
             output,
             input: Vec::new(),
-            secrets: &[],
+            mask: None,
             writes: false,
             ambient: false,
         }
@@ -81,8 +82,8 @@ impl<'a> Call<'a> {
         self
     }
 
-    pub(super) fn secrets(mut self, secrets: &'a [String]) -> Self {
-        self.secrets = secrets;
+    pub(super) fn mask(mut self, mask: &'a Mask) -> Self {
+        self.mask = Some(mask);
         self
     }
 
@@ -171,7 +172,7 @@ fn finished(
     if status.success() {
         return Ok(Said { verb, stdout });
     }
-    let mut message = message(&String::from_utf8_lossy(words), call.secrets);
+    let mut message = message(&String::from_utf8_lossy(words), call.mask);
     if message.is_empty() {
         message = format!("it ended with {status} and said nothing");
     }
@@ -273,7 +274,7 @@ async fn signal(child: &Child, name: &str) {
 }
 
 /// What helm says of its failure, on one line or few: from `Error:` on, for warnings before it repeat values.
-fn message(words: &str, secrets: &[String]) -> String {
+fn message(words: &str, mask: Option<&Mask>) -> String {
     let start = words
         .match_indices("Error: ")
         .find(|(at, _)| {
@@ -288,11 +289,9 @@ fn message(words: &str, secrets: &[String]) -> String {
         .filter(|line| !line.is_empty() && !line.starts_with("Use --debug flag"));
     let mut text = lines.collect::<Vec<_>>().join("\n");
     text.retain(|c| c == '\n' || !c.is_control());
-    for secret in secrets.iter().flat_map(|secret| secret.lines()) {
-        // Two letters are in every text.
-        if secret.len() > 2 {
-            text = text.replace(secret, "***");
-        }
+    // Before it is shortened: half of a value cannot be recognised.
+    if let Some(mask) = mask {
+        text = mask.text(&text);
     }
     if text.len() > SHOWN {
         let end = (0..=SHOWN).rev().find(|end| text.is_char_boundary(*end));
@@ -315,11 +314,8 @@ mod tests {
 
     #[test]
     fn words_of_helm() {
-        let secrets = [
-            "s3cret".to_owned(),
-            "ab".to_owned(),
-            "line1\nline2".to_owned(),
-        ];
+        let secrets = serde_json::json!(["s3cret", "ab", "first line\nsecond line"]);
+        let mask = Mask::of([secrets].iter());
         for (words, expected) in [
             ("Error: a: b\n", "a: b"),
             (
@@ -332,13 +328,13 @@ mod tests {
             ),
             ("no helm\n", "no helm"),
             (
-                "Error: fail s3cret ab line2\u{1b}[31m",
+                "Error: fail s3cret ab second line\u{1b}[31m",
                 "fail *** ab ***[31m",
             ),
             ("", ""),
         ] {
-            assert_eq!(message(words, &secrets), expected);
+            assert_eq!(message(words, Some(&mask)), expected);
         }
-        assert_eq!(message(&"ä".repeat(SHOWN), &[]).len(), SHOWN + "…".len());
+        assert_eq!(message(&"ä".repeat(SHOWN), None).len(), SHOWN + "…".len());
     }
 }

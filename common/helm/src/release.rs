@@ -13,6 +13,7 @@ use std::time::Duration;
 use common::api::names::LABEL_OWNER;
 use common::render::chart::overrides;
 use common::render::package::Package;
+use common::values::mask::Mask;
 use kube::Config;
 use serde_json::Value;
 
@@ -50,8 +51,8 @@ pub struct Wanted<'a> {
     pub package: &'a Package,
     /// The merged values, those of the chart included.
     pub values: &'a Value,
-    /// Text out of Secrets: in no error.
-    pub secrets: &'a [String],
+    /// Hides what comes from Secrets in errors.
+    pub mask: &'a Mask,
     /// Hash of the installation, which becomes a label of helm's records: it proves whose release it is.
     pub owner: &'a str,
     /// Whether a missing namespace is made.
@@ -163,7 +164,7 @@ impl<'a> Release<'a> {
             .writing("upgrade", wanted.timeout)
             .args(args)
             .input(values.to_string().into_bytes())
-            .secrets(wanted.secrets);
+            .mask(wanted.mask);
         run(&self.helm.program, &self.workspace, call).await?;
         Ok(())
     }

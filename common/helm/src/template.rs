@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use common::render::chart::overrides;
 use common::render::package::Package;
+use common::values::mask::Mask;
 use serde_json::Value;
 
 use super::process::{Call, flag, run};
@@ -28,8 +29,8 @@ pub struct TemplateRequest<'a> {
     pub namespace: &'a str,
     /// The merged values, those of the chart included: what an earlier layer set and a later one took away stays away.
     pub values: &'a Value,
-    /// Text out of Secrets: in no error.
-    pub secrets: &'a [String],
+    /// Hides what comes from Secrets in errors.
+    pub mask: &'a Mask,
     /// `v1.36.3`.
     pub kube_version: &'a str,
     /// All that the cluster serves: `v1`, `apps/v1`, `apps/v1/Deployment`.
@@ -74,6 +75,6 @@ pub async fn template(
     let call = Call::new("template", request.timeout, MAX_OUTPUT)
         .args(args)
         .input(values.to_string().into_bytes())
-        .secrets(request.secrets);
+        .mask(request.mask);
     run(&helm.program, &workspace, call).await?.text()
 }

@@ -7,6 +7,7 @@ use common::render::package::Package;
 use common::render::random;
 use common::render::text::Text;
 use common::values::layers::Values;
+use common::values::mask::Mask;
 use serde_json::Value;
 
 use crate::context::Context;
@@ -30,8 +31,8 @@ pub struct CompleteChart {
     pub package: Package,
     /// The merged values.
     pub values: Value,
-    /// Text from Secrets: never in an error.
-    pub secrets: Vec<String>,
+    /// Hides what comes from Secrets in errors.
+    pub mask: Mask,
 }
 
 /// Prepares everything that helm needs for an installation.
@@ -61,7 +62,7 @@ pub(crate) async fn complete(
         release,
         package,
         values,
-        secrets: inputs.mask().parts().to_vec(),
+        mask: inputs.mask(),
     })
 }
 
@@ -141,7 +142,7 @@ async fn rendered(
         release_name: &chart.release,
         namespace: resolved.target_namespace(),
         values: &chart.values,
-        secrets: &chart.secrets,
+        mask: &chart.mask,
         kube_version: &format!("v{}", version.trim_start_matches('v')),
         api_versions,
         is_upgrade,

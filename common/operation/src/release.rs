@@ -103,7 +103,7 @@ impl ReleaseWork {
         let wanted = Wanted {
             package: &chart.package,
             values: &chart.values,
-            secrets: &chart.secrets,
+            mask: &chart.mask,
             owner: &self.owner,
             create_namespace: false,
             wait: self.run.wait,

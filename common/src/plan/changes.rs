@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Action;
 use crate::manifest::key::ObjectKey;
-use crate::values::mask::{MASK, Mask};
+use crate::values::mask::Mask;
 
 /// The change of one object.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -114,28 +114,13 @@ impl ObjectDiff {
     }
 }
 
-/// Hides values of Secrets (`valuesFrom`) that templates wrote into objects. If one side of a change is hidden, the other is as
-/// well: it may be the former value of the Secret.
+/// Hides values of Secrets that templates wrote into objects. The path of a field is made of names.
 pub fn hide(changes: &mut [ObjectDiff], mask: &Mask) {
-    if mask.is_empty() {
-        return;
-    }
     for change in changes {
         for field in &mut change.fields {
-            let is_hidden =
-                |side: &Option<Value>| side.as_ref().is_some_and(|side| mask.hides(side));
-            if is_hidden(&field.old) || is_hidden(&field.new) {
-                for side in [&mut field.old, &mut field.new] {
-                    *side = side.take().map(|_| Value::from(MASK));
-                }
-            }
-            field.path = mask.text(&field.path);
+            mask.sides([&mut field.old, &mut field.new]);
         }
-        for text in [
-            &mut change.recreated,
-            &mut change.error,
-            &mut change.unjudged,
-        ] {
+        for text in [&mut change.recreated, &mut change.error] {
             *text = text.take().map(|text| mask.text(&text));
         }
     }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::summary::brief;
 use crate::api::installation::Conflicts;
 use crate::api::names::{ANNOTATION_CONFLICTS, ANNOTATION_RECREATE};
+use crate::values::mask::Mask;
 
 /// The field that an autoscaler sets.
 pub const REPLICAS: &str = "spec.replicas";
@@ -160,6 +161,13 @@ impl Policy {
 }
 
 impl Conflict {
+    /// The same without what comes from Secrets.
+    #[must_use]
+    pub fn masked(mut self, mask: &Mask) -> Self {
+        mask.sides([&mut self.live, &mut self.ours]);
+        self
+    }
+
     /// `"theirs"`, shortened; `nothing` where the field is missing.
     #[must_use]
     pub fn value(value: Option<&Value>) -> String {

@@ -1,22 +1,26 @@
-//! Hides values of Secrets (`valuesFrom`) in output for people: a template may have written them into any object.
+//! Hides values of Secrets in output for people: a template may have written them into any object, and servers quote them.
 //!
 //! A scalar of a Secret is hidden where it is a whole value, and where it is part of a longer text (a URL, a configuration
 //! file), also line by line, as base64, and escaped as `quote` and `toJson` do it. Values that a template changed in other ways
 //! cannot be recognised.
+//!
+//! Only free text is masked: names, keys, uids, digests and versions are not, whatever the Secret holds.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The text in place of a hidden value.
 pub const MASK: &str = "***";
 /// Shortest value, in characters, that is hidden where it is a whole value: shorter ones are too common.
 const MIN_WHOLE: usize = 4;
-/// Shortest value that is hidden inside other texts.
+/// Shortest value that is hidden anywhere inside other texts; shorter ones only where they stand alone.
 const MIN_PART: usize = 6;
+/// The same for Secrets of manifests, which also hold the names of users and databases, and files with their own syntax.
+const MIN_OBJECT_PART: usize = 12;
 /// With more values than these, whole texts are hidden instead of being searched.
 const MAX_PARTS: usize = 1000;
 
@@ -26,6 +30,8 @@ pub struct Mask {
     whole: HashSet<String>,
     /// The longest first, so that none is left over from inside another.
     parts: Vec<String>,
+    /// Values that are hidden where they stand alone, with whether that means in quotes.
+    short: BTreeMap<String, bool>,
 }
 
 impl Mask {
@@ -36,23 +42,42 @@ impl Mask {
         for values in secrets {
             mask.collect(values);
         }
-        let parts: HashSet<String> = mask.parts.drain(..).collect();
-        mask.parts = parts.into_iter().collect();
-        mask.parts
-            .sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        mask.sort();
         mask
+    }
+
+    /// The same, and what is in these Secrets of a manifest, whose values other objects may repeat. Of their texts of several lines,
+    /// only as many lines are hidden by themselves as can be searched.
+    #[must_use]
+    pub fn with_objects<'a>(mut self, secrets: impl Iterator<Item = &'a Value>) -> Self {
+        for text in secrets.flat_map(texts_of) {
+            self.hide(&text, MIN_OBJECT_PART);
+        }
+        self.sort();
+        self
+    }
+
+    /// Hides what is in one Secret of a manifest, in messages about this Secret.
+    #[must_use]
+    pub fn of_object(secret: &Value) -> Self {
+        let mut mask = Self::default();
+        for text in texts_of(secret) {
+            mask.hide(&text, MIN_PART);
+        }
+        mask.sort();
+        mask
+    }
+
+    fn sort(&mut self) {
+        self.parts
+            .sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        self.parts.dedup();
     }
 
     /// Whether nothing is hidden.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.whole.is_empty()
-    }
-
-    /// The texts that are hidden wherever they occur, the longest first.
-    #[must_use]
-    pub fn parts(&self) -> &[String] {
-        &self.parts
     }
 
     /// A text without the hidden values.
@@ -65,6 +90,11 @@ impl Mask {
         for part in &self.parts {
             if shown.contains(part.as_str()) {
                 shown = shown.replace(part.as_str(), MASK);
+            }
+        }
+        for (value, in_quotes) in &self.short {
+            if shown.contains(value.as_str()) {
+                shown = without_word(&shown, value, *in_quotes);
             }
         }
         shown
@@ -89,41 +119,128 @@ impl Mask {
         }
     }
 
+    /// An object without the hidden values. Its name is not one, even where a Secret has the same text.
+    #[must_use]
+    pub fn object(&self, object: &Value) -> Value {
+        let mut shown = self.value(object);
+        for identity in [
+            "/apiVersion",
+            "/kind",
+            "/metadata/name",
+            "/metadata/namespace",
+        ] {
+            if let (Some(shown), Some(own)) =
+                (shown.pointer_mut(identity), object.pointer(identity))
+            {
+                shown.clone_from(own);
+            }
+        }
+        shown
+    }
+
     /// Whether something in a value is hidden.
     #[must_use]
     pub fn hides(&self, value: &Value) -> bool {
         !self.is_empty() && self.value(value) != *value
     }
 
+    /// Hides both sides of a change where something in one of them is hidden: the other may be the former value of the Secret.
+    pub fn sides(&self, sides: [&mut Option<Value>; 2]) {
+        if sides
+            .iter()
+            .any(|side| side.as_ref().is_some_and(|side| self.hides(side)))
+        {
+            for side in sides {
+                *side = side.take().map(|_| Value::from(MASK));
+            }
+        }
+    }
+
     fn collect(&mut self, value: &Value) {
         match value {
-            Value::String(text) => self.hide(text),
-            Value::Number(number) => self.hide(&number.to_string()),
+            Value::String(text) => self.hide(text, MIN_PART),
+            Value::Number(number) => self.hide(&number.to_string(), MIN_PART),
             Value::Array(items) => items.iter().for_each(|item| self.collect(item)),
             Value::Object(fields) => fields.values().for_each(|value| self.collect(value)),
             Value::Null | Value::Bool(_) => {}
         }
     }
 
-    fn hide(&mut self, text: &str) {
+    /// Hides a text wherever it stands if it has so many characters, and the lines of it that have them.
+    fn hide(&mut self, text: &str, least: usize) {
         let trimmed = text.trim();
-        if trimmed.chars().count() < MIN_WHOLE {
+        let length = trimmed.chars().count();
+        if length < MIN_WHOLE {
             return;
         }
         self.whole.extend([text.to_owned(), trimmed.to_owned()]);
+        let encoded = [text, trimmed].map(|text| STANDARD.encode(text));
+        self.parts.extend(encoded);
+        if length < least {
+            let is_word = |is: fn(char) -> bool| trimmed.chars().all(is);
+            let in_quotes = least == MIN_OBJECT_PART
+                || is_word(char::is_alphabetic)
+                || is_word(char::is_numeric);
+            *self.short.entry(trimmed.to_owned()).or_insert(true) &= in_quotes;
+            return;
+        }
+        self.parts.push(trimmed.to_owned());
+        self.parts.extend(escaped(trimmed).into_iter().flatten());
         // Templates indent, so texts of several lines are searched line by line.
-        let lines = trimmed.lines().map(str::trim);
-        let parts = lines.filter(|line| line.chars().count() >= MIN_PART);
-        self.parts.extend(parts.map(str::to_owned));
-        if trimmed.chars().count() >= MIN_PART {
-            let encoded = [text, trimmed].map(|text| STANDARD.encode(text));
-            self.parts.extend(encoded);
-            self.parts.extend(escaped(trimmed).into_iter().flatten());
+        let lines = trimmed.lines().map(str::trim).filter(|one| *one != trimmed);
+        for one in lines.filter(|one| one.chars().count() >= least) {
+            if least == MIN_OBJECT_PART && self.parts.len() >= MAX_PARTS {
+                return;
+            }
+            self.parts.push(one.to_owned());
+            self.parts.extend(escaped(one).into_iter().flatten());
         }
     }
 }
 
-/// A text as it is escaped in JSON inside an object, plain and as Go escapes it.
+/// The values of a Secret; those that are not text as they are encoded.
+fn texts_of(secret: &Value) -> Vec<String> {
+    let texts = |field| {
+        let map = secret.get(field).and_then(Value::as_object);
+        let values = map.into_iter().flat_map(Map::values);
+        values.filter_map(Value::as_str)
+    };
+    let decoded = |encoded: &str| String::from_utf8(STANDARD.decode(encoded).ok()?).ok();
+    texts("data")
+        .map(|encoded| decoded(encoded).unwrap_or_else(|| encoded.to_owned()))
+        .chain(texts("stringData").map(str::to_owned))
+        .collect()
+}
+
+/// A text without a short value, where that stands alone: between other signs than letters and digits, or in quotes, as servers quote
+/// values. Mere words and numbers are in many texts that have nothing to do with the Secret.
+fn without_word(text: &str, value: &str, in_quotes: bool) -> String {
+    let stands_alone = |before: Option<char>, after: Option<char>| {
+        if in_quotes {
+            let quotes = ['"', '\'', '\\'];
+            [before, after]
+                .iter()
+                .all(|sign| sign.is_some_and(|sign| quotes.contains(&sign)))
+        } else {
+            ![before, after]
+                .iter()
+                .flatten()
+                .any(|sign| sign.is_alphanumeric())
+        }
+    };
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(value) {
+        shown.push_str(before);
+        let hides = stands_alone(shown.chars().next_back(), after.chars().next());
+        shown.push_str(if hides { MASK } else { value });
+        rest = after;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+/// A text as it is escaped in JSON inside an object, plain and as Go escapes it; `None` where that changes nothing.
 fn escaped(text: &str) -> Option<[String; 2]> {
     let quoted = serde_json::to_string(text).ok()?;
     let plain = quoted.strip_prefix('"')?.strip_suffix('"')?;
@@ -153,7 +270,7 @@ mod tests {
     #[test]
     fn values_are_hidden_whole_and_inside_of_texts() {
         let mask = mask(json!({
-            "db": {"password": "hunter2", "port": 54321, "pin": "1234", "tiny": "abc", "tls": true},
+            "db": {"password": "hunter2", "port": 54321, "pin": "1234", "sign": "q9!z", "tiny": "abc", "tls": true},
             "keys": ["-----BEGIN-----\nMIIB0123\n-----END-----\n"],
         }));
         for (value, shown) in [
@@ -163,6 +280,11 @@ mod tests {
             (json!("1234"), json!("***")),
             // Too short to be searched in other texts, or at all.
             (json!("x1234"), json!("x1234")),
+            (json!("port 1234"), json!("port 1234")),
+            (json!("value \"1234\""), json!("value \"***\"")),
+            (json!("pin=q9!z;"), json!("pin=***;")),
+            (json!("pin=aq9!z;"), json!("pin=aq9!z;")),
+            (json!("cTkheg=="), json!("***")),
             (json!("abc"), json!("abc")),
             (json!(true), json!(true)),
             (
@@ -194,6 +316,20 @@ mod tests {
         ] {
             assert_eq!(mask.text(text), r#"{"password":"***"}"#);
         }
+    }
+
+    #[test]
+    fn secrets_of_manifests_are_hidden_and_names_are_not() {
+        let secret = json!({"kind": "Secret", "data": {"a": "cG9zdGdyZXM=", "b": "/w=="}, "stringData": {"file":
+            "server:\n  password: correct-horse\n"}});
+        let mask = Mask::default().with_objects([secret].iter());
+        assert_eq!(
+            mask.text("image postgres:16, \"postgres\", password: correct-horse"),
+            "image postgres:16, \"***\", ***"
+        );
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "postgres"}, "data": {"a": "postgres"}});
+        let shown = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "postgres"}, "data": {"a": "***"}});
+        assert_eq!(mask.object(&object), shown);
     }
 
     #[test]

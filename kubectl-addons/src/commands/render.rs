@@ -79,7 +79,7 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     let rendered = render::objects(session.ctx(), &resolved, inputs, verified).await?;
     warn_each(&rendered.warnings);
     let objects = rendered.manifests.into_iter();
-    let objects: Vec<Value> = objects.map(|one| mask.value(&one.object)).collect();
+    let objects: Vec<Value> = objects.map(|one| mask.object(&one.object)).collect();
     print(&objects, args.output)?;
     Ok(Exit::Done)
 }

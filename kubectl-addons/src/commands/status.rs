@@ -13,6 +13,7 @@ use crate::output;
 use crate::session::Session;
 use crate::words::plan::label;
 use addons_helm;
+use addons_helm::release as helm_release;
 use addons_operation::Records;
 use addons_operation::health::{self, ObjectHealth};
 use addons_operation::release;
@@ -83,15 +84,23 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// `Release web/web   Deployed, revision 2: Upgrade complete`
-fn helm(status: Option<addons_helm::release::Status>, named: &HelmRelease) -> String {
+/// `Release web/web   Deployed, revision 2: Upgrade complete`. What helm says of a failure may repeat values: the record of the
+/// installation has it without them.
+fn helm(status: Option<helm_release::Status>, named: &HelmRelease) -> String {
     let HelmRelease { name, namespace } = named;
     match status {
+        Some(helm_release::Status {
+            phase: phase @ helm_release::Phase::Deployed,
+            revision,
+            description,
+            ..
+        }) => format!(
+            "Release {namespace}/{name}   {phase:?}, revision {revision}: {}",
+            release::one_line(&description)
+        ),
         Some(status) => format!(
-            "Release {namespace}/{name}   {:?}, revision {}: {}",
-            status.phase,
-            status.revision,
-            release::one_line(&status.description)
+            "Release {namespace}/{name}   {:?}, revision {}",
+            status.phase, status.revision
         ),
         None => format!("Release {namespace}/{name}   is gone"),
     }

@@ -5,6 +5,7 @@ mod hooks;
 mod mode;
 mod released;
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use addons_helm::release::{Phase, Recovery, Release, Wanted};
@@ -12,6 +13,7 @@ use addons_helm::{Helm, HelmError};
 use addons_tests::control_plane::{ControlPlane, binaries};
 use anyhow::{Context as _, Result, ensure};
 use common::render::package::{File, Package};
+use common::values::mask::Mask;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -20,6 +22,8 @@ use serde_json::{Value, json};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-map}\ndata: {size: {{ .Values.size | quote }}}\n";
+
+static NOTHING: LazyLock<Mask> = LazyLock::new(Mask::default);
 
 struct Stage {
     cluster: &'static ControlPlane,
@@ -109,7 +113,7 @@ fn wanted<'a>(package: &'a Package, values: &'a Value) -> Wanted<'a> {
     Wanted {
         package,
         values,
-        secrets: &[],
+        mask: &NOTHING,
         owner: "0123456789abcdef",
         create_namespace: false,
         wait: true,
@@ -235,10 +239,10 @@ async fn helm_is_the_user_that_we_are() -> Result<()> {
         "1.0.0",
         "apiVersion: v1\nkind: {{ .Values.size }}\nmetadata: {name: x}\n",
     )?;
-    let secrets = ["correct-horse".to_owned()];
+    let mask = Mask::of(std::iter::once(&secret));
     let release = Release::new(&stage.helm, &stage.config, "web", &namespace)?;
     let wanted = Wanted {
-        secrets: &secrets,
+        mask: &mask,
         ..wanted(&wrong, &secret)
     };
     let error = release.upgrade(&wanted).await;

@@ -8,6 +8,7 @@ use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 use common::manifest::parse::{Options, parse};
 use common::render::hooks::{Occasion, of_occasion};
+use common::values::mask::Mask;
 use rig::{Rig, folder, request};
 use serde_json::json;
 
@@ -131,11 +132,11 @@ async fn mistakes_are_reported_once() -> Result<()> {
             } else {
                 folder("web", &files)
             };
-            let secrets = [secret.to_owned()];
+            let mask = Mask::of([json!(secret)].iter());
             let answer = rig
                 .template(&package, |request| {
                     request.values = &values;
-                    request.secrets = &secrets;
+                    request.mask = &mask;
                 })
                 .await;
             let error = format!(

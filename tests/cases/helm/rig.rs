@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use addons_helm::template::{TIMEOUT, TemplateRequest, template};
@@ -11,6 +12,7 @@ use addons_tests::guard::Folder;
 use addons_tests::servers::charts::shelf::Shelf;
 use anyhow::Result;
 use common::render::package::{File, Package};
+use common::values::mask::Mask;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
@@ -85,12 +87,15 @@ impl Rig {
     }
 }
 
+/// What hides nothing.
+pub(crate) static NOTHING: LazyLock<Mask> = LazyLock::new(Mask::default);
+
 pub(crate) fn request(values: &Value) -> TemplateRequest<'_> {
     TemplateRequest {
         release_name: "rel",
         namespace: "space",
         values,
-        secrets: &[],
+        mask: &NOTHING,
         kube_version: "v1.36.3",
         api_versions: &[],
         is_upgrade: false,

@@ -129,7 +129,7 @@ impl Rig {
         let front = Front::start(Some(&registry), |_| None).await?;
         let shelf = Shelf::new()?;
         let options = charts::Options {
-            basic: account,
+            basic: account.map(|(user, password)| (user, password.to_owned())),
             ..charts::Options::default()
         };
         let charts = Charts::serve(shelf.path(), &options)?;

@@ -106,7 +106,7 @@ async fn what_is_not_there() -> Result<()> {
 async fn the_password_is_for_the_repository_alone() -> Result<()> {
     let mut tally = Tally::new("sources::chart credentials");
     let closed = Options {
-        basic: Some(USER),
+        basic: Some((USER.0, USER.1.to_owned())),
         tls: None,
     };
     let shelf = shelf()?;
@@ -205,7 +205,7 @@ async fn an_authority_of_its_own() -> Result<()> {
     let mut tally = Tally::new("sources::chart TLS");
     let authority = Authority::new("charts")?;
     let tls = Options {
-        basic: Some(USER),
+        basic: Some((USER.0, USER.1.to_owned())),
         tls: Some(authority.serving("charts", &["127.0.0.1"])?),
     };
     let shelf = shelf()?;

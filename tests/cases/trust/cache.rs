@@ -17,7 +17,7 @@ async fn t06_a_secret_of_the_same_name_opens_nothing_of_another() -> Result<()> 
     shelf.chart("web", "1.0.0", &[("templates/a.yaml", template)])?;
     shelf.index(None)?;
     let options = Options {
-        basic: Some(("reader", "right")),
+        basic: Some(("reader", "right".to_owned())),
         ..Options::default()
     };
     let charts = Charts::serve(shelf.path(), &options)?;

@@ -33,8 +33,8 @@ pub fn numbers(of: usize, few: usize, salt: u64) -> Vec<usize> {
         .collect()
 }
 
-/// splitmix64.
-fn next(state: &mut u64) -> u64 {
+/// The next number of a sequence (splitmix64).
+pub fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

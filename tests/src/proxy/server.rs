@@ -119,13 +119,19 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
         Some(Action::Delay(duration)) => tokio::time::sleep(duration).await,
         Some(Action::Cut { delivered }) => {
             if delivered {
-                deliver(state, client, request).await?.bytes().await?;
+                deliver(state, number, client, request)
+                    .await?
+                    .bytes()
+                    .await?;
             }
             return Err(anyhow!("cut"));
         }
         Some(Action::Hang { delivered }) => {
             if delivered {
-                deliver(state, client, request).await?.bytes().await?;
+                deliver(state, number, client, request)
+                    .await?
+                    .bytes()
+                    .await?;
             }
             // The service is dropped with the connection.
             return std::future::pending().await;
@@ -133,7 +139,10 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
         Some(Action::Stop { delivered }) => {
             // The answer has come before anybody knows that the client is gone: what it sent otherwise is as it is.
             if delivered {
-                deliver(state, client, request).await?.bytes().await?;
+                deliver(state, number, client, request)
+                    .await?
+                    .bytes()
+                    .await?;
             }
             state
                 .stopped
@@ -142,7 +151,7 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
         }
         None => {}
     }
-    let upstream = deliver(state, client, request).await?;
+    let upstream = deliver(state, number, client, request).await?;
     state.answered(number, upstream.status().as_u16());
     let mut answer = Response::builder().status(upstream.status());
     for (name, value) in upstream.headers() {
@@ -175,6 +184,7 @@ fn register(state: &State, client: &str, request: &Request<Incoming>) -> (usize,
         agent: agent.unwrap_or_default().to_owned(),
         status: None,
         answered: None,
+        body: Bytes::new(),
     });
     (inner.seen.len() - 1, hits.into_iter().next())
 }
@@ -182,6 +192,7 @@ fn register(state: &State, client: &str, request: &Request<Incoming>) -> (usize,
 /// Sends the request to the API server in the name of the client's user.
 async fn deliver(
     state: &State,
+    number: usize,
     client: &str,
     request: Request<Incoming>,
 ) -> Result<reqwest::Response> {
@@ -190,6 +201,9 @@ async fn deliver(
     let (mut parts, body) = request.into_parts();
     let body = Limited::new(body, BODY_LIMIT).collect().await;
     let body = body.map_err(|error| anyhow!(error))?.to_bytes();
+    if let Some(seen) = state.lock().seen.get_mut(number) {
+        seen.body = body.clone();
+    }
     for name in [
         AUTHORIZATION,
         CONNECTION,

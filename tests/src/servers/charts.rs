@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// User and password that every request needs.
-    pub basic: Option<(&'static str, &'static str)>,
+    pub basic: Option<(&'static str, String)>,
     /// TLS with this certificate.
     pub tls: Option<Pair>,
 }
@@ -91,7 +91,7 @@ impl Charts {
             "http"
         };
         let url = format!("{scheme}://{}", listener.local_addr()?);
-        let basic = options.basic.map(|(user, password)| {
+        let basic = options.basic.as_ref().map(|(user, password)| {
             let text = format!("{user}:{password}");
             format!(
                 "Basic {}",

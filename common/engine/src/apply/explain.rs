@@ -1,17 +1,13 @@
 //! The error of a step as the user reads it: who holds a field, what can be done, and no value of a Secret.
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::Value;
 
 use common::manifest::kinds::traits::KeptKind;
 use common::plan::changes::Remedy;
 use common::plan::{Action, Step};
+use common::values::mask::Mask;
 
 use super::super::error::{EngineError, FieldCause};
-
-/// Shorter values are not hidden: they also occur in harmless words.
-const SHORTEST_SECRET: usize = 4;
 
 /// The error of a step, with the name of its object and what the user can do.
 pub(crate) fn explain(error: EngineError, step: &Step) -> EngineError {
@@ -96,22 +92,5 @@ fn redact(message: String, object: &Value, code: u16) -> String {
             "the server refuses it (HTTP {code}); its message is left out, because it may repeat the Secret"
         );
     }
-    let values = ["data", "stringData"]
-        .into_iter()
-        .filter_map(|field| object.get(field)?.as_object())
-        .flat_map(|values| values.values())
-        .filter_map(Value::as_str);
-    let mut clean = message;
-    for value in values {
-        let plain = BASE64
-            .decode(value)
-            .ok()
-            .and_then(|bytes| String::from_utf8(bytes).ok());
-        for secret in [Some(value), plain.as_deref()].into_iter().flatten() {
-            if secret.len() >= SHORTEST_SECRET {
-                clean = clean.replace(secret, "***");
-            }
-        }
-    }
-    clean
+    Mask::of_object(object).text(&message)
 }

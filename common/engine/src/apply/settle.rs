@@ -8,16 +8,16 @@ use common::api::installation::Conflicts;
 use common::plan::Step;
 use common::plan::changes::Remedy;
 use common::plan::conflicts::{Conflict, Decider, path};
+use common::values::mask::MASK;
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
 use super::super::error::{EngineError, FieldCause};
 use super::super::report::{Settled, Settlement};
 use super::super::request::{Call, JSON};
+use super::Applier;
 use super::explain::of_conflict;
 use super::holder::Holder;
-
-const MASK: &str = "***";
 
 /// One apply: what is sent, and what was decided about it.
 pub(super) struct Attempt {
@@ -59,6 +59,7 @@ impl Attempt {
 
 /// The next attempt, after the server named fields that others hold.
 pub(super) async fn settle(
+    applier: &Applier,
     cluster: &Cluster,
     step: &Step,
     before: Attempt,
@@ -75,7 +76,7 @@ pub(super) async fn settle(
     let mut settled = before.settled;
     let mut refused = Vec::new();
     for cause in causes {
-        let conflict = conflict(step, &live, cause);
+        let conflict = conflict(step, &live, cause).masked(&applier.mask);
         let (policy, decider) = step.policy.at(&conflict.field);
         let settlement = match policy {
             Conflicts::Yield => Settlement::Left {

@@ -57,6 +57,7 @@ fn applier() -> Applier {
         manager: "kubectl-addons.ours".into(),
         owner: "ours".into(),
         deadline: Instant::now(),
+        mask: Arc::default(),
     }
 }
 
@@ -124,6 +125,7 @@ async fn the_request_is_an_apply_that_asks_for_metadata() {
         manager: "kubectl-addons.ours".into(),
         owner: "ours".into(),
         deadline: Instant::now(),
+        mask: Arc::default(),
     };
     applier
         .step(&cluster, &step("ConfigMap", Action::Update))

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use common::api::names;
 use common::plan::changes::{FieldChange, FieldOwner};
+use common::values::mask::MASK;
 
 /// What the server maintains in metadata by itself.
 const NOISE: &[&str] = &[
@@ -16,7 +17,6 @@ const NOISE: &[&str] = &[
     "uid",
     "selfLink",
 ];
-const MASK: &str = "***";
 /// Contains a whole Secret that `kubectl apply` wrote.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 

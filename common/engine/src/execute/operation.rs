@@ -11,7 +11,6 @@ use common::api::installation::{AddonInstallation, CreatedNamespace, Phase};
 use common::manifest::key::ObjectKey;
 use common::plan::{Action, Target, Verb};
 use common::readiness::{Readiness, Status};
-use common::values::mask::Mask;
 
 use super::super::begin::{Begun, begin};
 use super::super::cluster::Cluster;
@@ -48,7 +47,9 @@ impl Operation<'_> {
         self,
         applied: oneshot::Receiver<Applied>,
     ) -> Result<Report, EngineError> {
+        let mask = &self.task.plan.mask;
         let outcome = self.locked(applied).await;
+        let outcome = outcome.map_err(|error| error.masked(mask));
         // Has no effect where its objects have ended; the others cannot end any more.
         let why = outcome.as_ref().err();
         self.send(News::GiveUp {
@@ -109,7 +110,7 @@ impl Operation<'_> {
             self.wait(&mut report, &BTreeSet::new()).await;
         }
         report.record = Some(stored);
-        report
+        report.masked(&plan.mask)
     }
 
     /// The operation under its lock, which is renewed meanwhile; work stops when the lock is lost.
@@ -174,7 +175,7 @@ impl Operation<'_> {
                 self.fail(&mut report, unreachable(key));
             }
         }
-        (report, namespace_uid)
+        (report.masked(&self.task.plan.mask), namespace_uid)
     }
 
     async fn create_namespace(&self) -> Result<Option<String>, Failure> {
@@ -276,7 +277,7 @@ impl Operation<'_> {
         report: &Report,
     ) -> Result<(), EngineError> {
         let plan = self.task.plan;
-        let ending = ending(report, self.options, &plan.mask);
+        let ending = ending(report, self.options);
         let generation = lock.record.metadata.generation;
         let recorded = self.task.journal.inventory();
         let now = self.cluster.now();
@@ -367,12 +368,11 @@ fn unreachable(key: &ObjectKey) -> Failure {
     }
 }
 
-/// How the operation ended, for the record. Others may read that: what comes from Secrets is hidden in the messages, and never in
-/// names.
-fn ending(report: &Report, options: &ExecuteOptions, mask: &Mask) -> Ending {
+/// How the operation ended, for the record, which others may read.
+fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
     let failed = |reason, key: &ObjectKey, message: &str| Ending::Failed {
         reason,
-        message: format!("{key}: {}", mask.text(message)),
+        message: format!("{key}: {message}"),
     };
     match (
         report.failed.first(),

@@ -1,6 +1,7 @@
 //! The objects of one installation while they are applied.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -81,6 +82,7 @@ impl<'a> Part<'a> {
                 manager: names::field_manager(namespace, name),
                 owner: names::owner_hash(namespace, name),
                 deadline,
+                mask: Arc::new(task.plan.mask.clone()),
             },
             is_idle: false,
             applied: Applied {

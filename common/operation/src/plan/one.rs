@@ -86,7 +86,9 @@ pub(super) async fn one(
         claims: &claims,
         delete_kinds: &choices.delete,
     })?;
-    plan.mask = mask;
+    let secrets = desired.objects.iter().filter(|(key, _)| key.is_secret());
+    let secrets = secrets.map(|(_, wanted)| &*wanted.object);
+    plan.mask = mask.clone().with_objects(secrets);
     plan.generated = generated.objects;
     definitions::check(cluster, &mut plan).await?;
     let warnings = plan.warnings.iter().chain(&rendered.warnings).chain(&notes);
