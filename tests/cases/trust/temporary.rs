@@ -62,15 +62,23 @@ async fn interrupted(
     })
     .await?;
     let begun = Instant::now();
-    for signal in signals {
+    let heard = stage.plugin.home().join("stderr");
+    for (turn, signal) in signals.iter().enumerate() {
+        if turn > 0 {
+            until("the first signal is heard", async || {
+                let said = std::fs::read_to_string(&heard)?;
+                let is_heard = said.contains("interrupted; ending the operation");
+                Ok(if is_heard { Ok(()) } else { Err(said) })
+            })
+            .await?;
+        }
         let sent = Command::new("kill")
             .args([&format!("-{signal}"), "--", &id])
             .status()?;
         ensure!(sent.success(), "kill failed");
-        tokio::time::sleep(Duration::from_millis(300)).await;
     }
     let ended = tokio::task::spawn_blocking(move || process.wait()).await??;
-    let said = std::fs::read_to_string(stage.plugin.home().join("stderr"))?;
+    let said = std::fs::read_to_string(heard)?;
     ensure!(
         ended.code() == Some(130),
         "{line}: {signals:?}: {ended:?} {said}"
