@@ -68,6 +68,19 @@ impl Stage {
         Ok(self.write(file, &index)?.to_string_lossy().into_owned())
     }
 
+    /// Writes a catalogue file `NAME.json` with one add-on in one version, whose namespace is this one unless it says another.
+    pub fn catalogue(&self, name: &str, version: &Value) -> Result<PathBuf> {
+        let mut version = version.clone();
+        if version["defaultNamespace"].is_null() {
+            version["defaultNamespace"] = json!(self.namespace);
+        }
+        let catalogue = json!({
+            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": name},
+            "spec": {"addons": [{"name": name, "versions": [version]}]},
+        });
+        self.write(&format!("{name}.json"), &catalogue.to_string())
+    }
+
     /// One object as JSON, `None` where there is none.
     pub async fn get(&self, kind: &str, name: &str) -> Result<Option<Value>> {
         let args = [

@@ -71,16 +71,10 @@ impl Till {
         );
         let version = json!({
             "version": version,
-            "defaultNamespace": self.stage.namespace,
             "template": {"method": "go-template"},
             "source": {"inline": {"manifest": manifest}},
         });
-        let catalogue = json!({
-            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "tills"},
-            "spec": {"addons": [{"name": "till", "versions": [version]}]},
-        });
-        self.stage.write("tills.json", &catalogue.to_string())?;
-        Ok(())
+        self.stage.catalogue("till", &version).map(drop)
     }
 
     /// Searches all that was written, and all that commands print for others to read.
@@ -99,9 +93,9 @@ impl Till {
             "status till",
             "status till -o json",
             "values till --explain",
-            "diff till --channel tills.json -o json",
-            "plan till --channel tills.json -o plan.json",
-            "upgrade till --channel tills.json --dry-run=server",
+            "diff till --channel till.json -o json",
+            "plan till --channel till.json -o plan.json",
+            "upgrade till --channel till.json --dry-run=server",
         ] {
             // What cannot be done may fail; what it says is searched all the same.
             let said = self.stage.run(line).await?;
@@ -130,7 +124,7 @@ async fn t02_what_is_in_secrets_is_in_nothing_that_others_read() -> Result<()> {
     let record = json!({
         "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation", "metadata": {"name": "till"},
         "spec": {
-            "addonRef": {"name": "till", "index": format!("file://{}/tills.json", till.stage.plugin.home().display())},
+            "addonRef": {"name": "till", "index": format!("file://{}/till.json", till.stage.plugin.home().display())},
             "targetNamespace": namespace,
             "valuesFrom": [{"secretKeyRef": {"name": "values", "key": "values"}}],
         },

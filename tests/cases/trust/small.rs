@@ -6,11 +6,9 @@ use serde_json::{Value, json};
 
 /// A catalogue in the cluster with one version of one ConfigMap.
 async fn catalogue(stage: &Stage, value: &str) -> Result<()> {
-    let version = json!({"version": "1.0.0", "defaultNamespace": stage.namespace,
-        "source": {"inline": {"manifest": config_map("web", value)}}});
-    let catalogue = json!({"apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "web"},
-        "spec": {"addons": [{"name": "web", "versions": [version]}]}});
-    stage.write("web.json", &catalogue.to_string())?;
+    let manifest = config_map("web", value);
+    let version = json!({"version": "1.0.0", "source": {"inline": {"manifest": manifest}}});
+    stage.catalogue("web", &version)?;
     stage.run("catalogue add web.json").await?.done().map(drop)
 }
 

@@ -10,18 +10,13 @@ fn catalogue(stage: &Stage) -> Result<()> {
                     selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    \
                     spec: {containers: [{name: web, image: web}]}\n---\n\
                     apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n  labels: {extra: {{ .Variables.extra | default \"none\" | quote }}}\ndata:\n  extra: {{ .Variables.extra | default \"none\" | quote }}\n";
-    let catalogue = json!({
-        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "web"},
-        "spec": {"addons": [{"name": "web", "versions": [{
-            "version": "1.0.0",
-            "defaultNamespace": stage.namespace,
-            "values": {"replicas": 1, "extra": "on"},
-            "template": {"method": "go-template"},
-            "source": {"inline": {"manifest": manifest}},
-        }]}]},
+    let version = json!({
+        "version": "1.0.0",
+        "values": {"replicas": 1, "extra": "on"},
+        "template": {"method": "go-template"},
+        "source": {"inline": {"manifest": manifest}},
     });
-    stage.write("web.json", &catalogue.to_string())?;
-    Ok(())
+    stage.catalogue("web", &version).map(drop)
 }
 
 fn values(record: &Value) -> &Value {

@@ -139,10 +139,11 @@ impl<'a> Play<'a> {
     }
 
     fn catalogue(&self, source: &Value) -> Result<()> {
-        let stage = &self.world.stage;
-        let catalogue = scene::entry(self.case, source, &stage.namespace);
-        let file = format!("{}.json", self.case.name);
-        stage.write(&file, &catalogue.to_string()).map(drop)
+        let version = scene::version(self.case, source);
+        self.world
+            .stage
+            .catalogue(&self.case.name, &version)
+            .map(drop)
     }
 
     /// The installation, as its owner writes it.

@@ -120,8 +120,8 @@ pub(super) fn values(case: &Case, text: &str, namespace: &str) -> Value {
     values
 }
 
-/// The entry of the add-on.
-pub(super) fn entry(case: &Case, source: &Value, namespace: &str) -> Value {
+/// The version of the add-on.
+pub(super) fn version(case: &Case, source: &Value) -> Value {
     let mut template = match case.method {
         Method::Templates => json!({"method": "go-template"}),
         Method::Chart => json!({"method": "helm"}),
@@ -134,12 +134,7 @@ pub(super) fn entry(case: &Case, source: &Value, namespace: &str) -> Value {
         };
         template["formSpec"] = json!([{"internalName": path, "type": "number"}]);
     }
-    json!({
-        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "tills"},
-        "spec": {"addons": [{"name": case.name, "versions": [{
-            "version": VERSION, "defaultNamespace": namespace, "template": template, "source": source,
-        }]}]},
-    })
+    json!({"version": VERSION, "template": template, "source": source})
 }
 
 /// The schema of a chart that no canary fits.
