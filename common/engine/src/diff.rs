@@ -10,12 +10,12 @@ use common::api::names;
 use common::plan::changes::{ObjectDiff, hide};
 use common::plan::{Action, InstallationPlan, Step};
 
-use super::address::Collection;
 use super::apply::explain;
 use super::cluster::Cluster;
 use super::dry_run::{Planned, dry_run};
 use super::error::EngineError;
-use super::request::{Call, JSON};
+use super::live;
+use super::request::JSON;
 
 /// Dry-runs every step of a plan.
 ///
@@ -53,13 +53,13 @@ async fn diff_step(
         let answer = dry_run.await;
         let there = answer.as_ref().is_ok_and(|answer| !answer.created);
         let live = if there {
-            live(cluster, step).await?
+            live::object(cluster, step).await?
         } else {
             None
         };
         (live, answer)
     } else {
-        let (live, answer) = futures::join!(live(cluster, step), dry_run);
+        let (live, answer) = futures::join!(live::object(cluster, step), dry_run);
         (live?, answer)
     };
     let mut change = ObjectDiff {
@@ -95,14 +95,4 @@ async fn diff_step(
         },
     }
     Ok(change)
-}
-
-/// The whole live object; `None` where it does not exist.
-async fn live(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
-    let call = Call::get(&Collection::of(&step.target), &step.target.key.name, JSON);
-    match cluster.send::<Value>(call).await {
-        Ok(answer) => Ok(Some(answer.object)),
-        Err(error) if error.code() == Some(404) => Ok(None),
-        Err(error) => Err(error),
-    }
 }

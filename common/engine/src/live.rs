@@ -1,4 +1,5 @@
-//! Whole live objects of installations, for `list` and `status`: one LIST a kind and namespace, by the owner label.
+//! Whole live objects: those of installations, for `list` and `status` (one LIST a kind and namespace, by the owner label), and that
+//! of one step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +9,13 @@ use serde_json::Value;
 use common::api::names::LABEL_OWNER;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
+use common::plan::Step;
 
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::listing;
+use super::request::{Call, JSON};
 
 /// Which objects to read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +26,16 @@ pub struct Selection {
     pub kind: String,
     /// Namespace; `None` = all.
     pub namespace: Option<String>,
+}
+
+/// The whole live object of a step; `None` where it does not exist.
+pub(super) async fn object(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
+    let call = Call::get(&Collection::of(&step.target), &step.target.key.name, JSON);
+    match cluster.send::<Value>(call).await {
+        Ok(answer) => Ok(Some(answer.object)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// What was found.

@@ -14,13 +14,13 @@ use common::plan::conflicts::Policy;
 use common::plan::immutable::{FixedField, Obstacle, Recreation, Unjudged, loses_claims, table};
 use common::plan::{Action, InstallationPlan, Step};
 
-use super::address::Collection;
 use super::apply::{is_silent_webhook, precise};
 use super::cluster::Cluster;
 use super::dry_run::{Planned, dry_run};
 use super::error::{EngineError, FieldCause};
+use super::live;
 use super::meta::Partial;
-use super::request::{Call, JSON, METADATA};
+use super::request::METADATA;
 use super::served::is_definition;
 
 /// The verdict on one object; none where it is changed in place, or refused for another reason, which the operation reports.
@@ -139,7 +139,7 @@ async fn judge(
     }
     let mut recreation = Recreation::new(plan, &step.target.key, fields);
     if recreation.obstacle.is_none() && is_stateful(step) {
-        let live = live(cluster, step).await?;
+        let live = readable(cluster, step).await?;
         let loses = live.is_some_and(|live| loses_claims(&live, &step.object));
         recreation.obstacle = loses.then_some(Obstacle::Claims);
     }
@@ -170,20 +170,18 @@ fn hidden_by(error: &EngineError) -> Option<&'static str> {
 /// The fields that never change by the table of built-in kinds; `None` where it does not have the kind, or the object cannot be
 /// read.
 async fn by_table(cluster: &Cluster, step: &Step) -> Result<Option<Vec<FixedField>>, EngineError> {
-    let live = live(cluster, step).await?;
+    let live = readable(cluster, step).await?;
     Ok(live.and_then(|live| table::changed(&step.target.key, &live, &step.object)))
 }
 
 /// The whole live object; `None` where it does not exist or may not be read.
-async fn live(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
-    let key = &step.target.key;
-    let call = Call::get(&Collection::of(&step.target), &key.name, JSON);
-    match cluster.send::<Value>(call).await {
-        Ok(answer) => Ok(Some(answer.object)),
+async fn readable(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
+    match live::object(cluster, step).await {
         Err(error @ (EngineError::Unreachable { .. } | EngineError::Unauthorized { .. })) => {
             Err(error)
         }
         Err(_) => Ok(None),
+        found => found,
     }
 }
 
