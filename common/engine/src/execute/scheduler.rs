@@ -13,9 +13,8 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use common::manifest::key::ObjectKey;
-use common::plan::changes::Remedy;
 use common::plan::graph::{Graph, Node, NodeId, Until};
-use common::plan::schedule::{Schedule, Skipped};
+use common::plan::schedule::Schedule;
 use common::plan::{Action, Step, Target};
 use common::readiness::{Readiness, Status};
 
@@ -27,6 +26,8 @@ use super::super::served::Definition;
 use super::super::task::Task;
 use super::part::{Applied, News, Part};
 use super::watches::{Pending, Watched, Watches};
+
+mod failures;
 
 pub(super) struct Scheduler<'a> {
     cluster: &'a Cluster,
@@ -105,7 +106,10 @@ impl<'a> Scheduler<'a> {
             tokio::select! {
                 Some((node, ended)) = in_flight.next(), if !in_flight.is_empty() => {
                     self.aborts.remove(&node);
-                    let _ = ended.map(|outcome| self.take(node, outcome));
+                    // One that was aborted belongs to a part that was given up.
+                    if let Ok(outcome) = ended {
+                        self.take(node, outcome);
+                    }
                 }
                 Some((key, readiness)) = self.watches.seeing.recv() => self.see(&key, &readiness),
                 Some(pending) = self.watches.open.next(), if !self.watches.open.is_empty() => self.miss(pending),
@@ -253,47 +257,6 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    fn fail(&mut self, node: NodeId, failure: Failure, remedy: Option<Remedy>) {
-        let why = format!("{} failed", failure.key);
-        if let Some(Node::Object { part, .. }) = self.graph.nodes.get(node) {
-            (self.events)(*part, Event::failed(&failure, remedy));
-        }
-        if let Some(part) = self.part_mut(node) {
-            part.applied.report.failed.push(failure);
-        }
-        let skipped = self.schedule.failed(node);
-        self.skip(skipped, &why);
-    }
-
-    fn not_ready(&mut self, node: NodeId, readiness: Readiness) {
-        let Some(key) = self.key(node).cloned() else {
-            return;
-        };
-        let why = format!("{key} is not ready");
-        if let Some(part) = self.part_mut(node) {
-            part.applied.report.not_ready.push((key, readiness));
-        }
-        let skipped = self.schedule.failed(node);
-        self.skip(skipped, &why);
-    }
-
-    /// Reports what will not begin, unless nothing would have been sent for it.
-    fn skip(&mut self, skipped: Vec<Skipped>, why: &str) {
-        for Skipped { node, reason, .. } in skipped {
-            self.report_skipped(node, format!("{why}, and it waits for that ({reason})"));
-        }
-    }
-
-    fn report_skipped(&mut self, node: NodeId, why: String) {
-        let is_step = self.steps.get(node).is_some_and(Option::is_some);
-        let key = self.key(node).cloned();
-        if let (Some(key), Some(part), true) = (key, self.part_mut(node), is_step)
-            && !part.is_idle
-        {
-            part.applied.report.skipped.push((key, why));
-        }
-    }
-
     fn handle(&mut self, news: News) {
         let (News::Open { part } | News::Nothing { part } | News::GiveUp { part, .. }) = &news;
         if let Some(part) = self.parts.get_mut(*part) {
@@ -304,35 +267,6 @@ impl<'a> Scheduler<'a> {
             News::Open { part } | News::Nothing { part } => self.schedule.open(part),
             News::GiveUp { part, why } => self.give_up(part, &why),
         }
-    }
-
-    /// Cancels the requests in flight of a part, and skips the rest and what waits for it in other parts.
-    fn give_up(&mut self, part: usize, why: &str) {
-        let Some(name) = self
-            .parts
-            .get(part)
-            .map(|part| &part.task.plan.installation.name)
-        else {
-            return;
-        };
-        let given_up = self.schedule.give_up(part);
-        for node in &given_up.unready {
-            self.watches.give_up(*node);
-            let readiness = Readiness {
-                status: Status::InProgress,
-                message: format!("it was not looked at yet: {why}"),
-            };
-            if let (Some(key), Some(part)) = (self.key(*node).cloned(), self.part_mut(*node)) {
-                part.applied.report.not_ready.push((key, readiness));
-            }
-        }
-        for node in given_up.unapplied {
-            if let Some(abort) = self.aborts.remove(&node) {
-                abort.abort();
-            }
-            self.report_skipped(node, why.to_owned());
-        }
-        self.skip(given_up.skipped, &format!("{name} was given up ({why})"));
     }
 
     fn time_is_over(&mut self) {
