@@ -1,7 +1,7 @@
 //! What the program says, without a cluster: `cargo test -p addons-tests --test offline cli::`.
 //!
 //! A case is a command line in `tests/data/cli` and the file `cases/cli/NAME.txt` with everything that it says. With
-//! `UPDATE_EXPECT=1` the files are written anew; read the difference before you commit it.
+//! `UPDATE_EXPECT=1` the files are written again; read the difference before you commit it.
 
 mod cases;
 mod http;
@@ -117,7 +117,7 @@ fn says_what_it_said() -> Result<()> {
     }
     ensure!(
         differ.is_empty(),
-        "{} of {} differ (UPDATE_EXPECT=1 writes them anew)\n{}",
+        "{} of {} differ (UPDATE_EXPECT=1 writes them again)\n{}",
         differ.len(),
         cases::CASES.len(),
         differ.join("\n")

@@ -1,5 +1,5 @@
-//! What a chart makes at random (`randAlphaNum`, `genCA`, `uuidv4`): fields that differ between two renderings. A password that is
-//! made anew at every upgrade locks its users out, so the live values of such fields are kept: all of them, or none, for they belong
+//! What a chart makes at random (`randAlphaNum`, `genCA`, `uuidv4`): fields that differ between two renderings. A password that
+//! changes with every upgrade locks its users out, so the live values of such fields are kept: all of them, or none, for they belong
 //! together (a key, its certificate, the caBundle, the checksum of the Secret).
 
 use std::borrow::Cow;

@@ -76,7 +76,7 @@ async fn t11_what_an_installation_that_is_gone_left_behind_is_taken_over() -> Re
     let after = stage.must("persistentvolumeclaim", "data").await?;
     ensure!(
         before["metadata"]["uid"] == after["metadata"]["uid"],
-        "made anew"
+        "it was created again"
     );
     let args = ["get", "persistentvolumeclaim", "data", "-o", "json"];
     let shown = stage
