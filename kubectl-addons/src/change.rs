@@ -59,10 +59,10 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
 /// # Errors
 /// Nothing was written: the user declined, there is no terminal to ask on, or the definitions are missing. Or the user pressed
 /// Ctrl-C while helm was at work.
-pub async fn execute(session: &Session, mut plan: Plan, run: &Run, define: bool) -> Result<Exit> {
+pub async fn execute(session: &Session, plan: Plan, run: &Run, define: bool) -> Result<Exit> {
     announce(session, &plan);
-    accept_migrations(&mut plan, run.yes)?;
-    accept_recreations(&mut plan, run.yes)?;
+    let plan = accept_migrations(plan, run.yes)?;
+    let plan = accept_recreations(plan, run.yes)?;
     if !run.yes {
         confirm(question(&plan))?;
     }
@@ -209,32 +209,30 @@ fn of_skipped(worst: Exit, skipped: bool) -> Exit {
     }
 }
 
-/// Asks whether objects may be written again whose definition drops the version that they are stored in. Without a terminal that
-/// is refused.
-fn accept_migrations(plan: &mut Plan, yes: bool) -> Result<()> {
+/// The plan, and whether objects may be written again whose definition drops the version that they are stored in. Without a terminal
+/// that is refused.
+fn accept_migrations(plan: Plan, yes: bool) -> Result<Plan> {
     let Err(refusal) = plan.check_migrations() else {
-        return Ok(());
+        return Ok(plan);
     };
     if yes || !output::can_ask() {
         return Err(refusal.into());
     }
     confirm("Write these objects again and remove the version? [y/N] ")?;
-    plan.accept_migrations();
-    Ok(())
+    Ok(plan.accepting_migrations())
 }
 
-/// Asks whether objects may be recreated that cannot be changed in place. Without a terminal, and where they hold data, that is
-/// refused.
-fn accept_recreations(plan: &mut Plan, yes: bool) -> Result<()> {
+/// The plan, and whether objects may be recreated that cannot be changed in place. Without a terminal, and where they hold data, that
+/// is refused.
+fn accept_recreations(plan: Plan, yes: bool) -> Result<Plan> {
     let Err(refusal) = plan.check_recreations() else {
-        return Ok(());
+        return Ok(plan);
     };
     if yes || !refusal.is_acceptable() || !output::can_ask() {
         return Err(OperationError::from(refusal).into());
     }
     confirm("Delete these objects and create them again? [y/N] ")?;
-    plan.accept_recreations();
-    Ok(())
+    Ok(plan.accepting_recreations())
 }
 
 fn question(plan: &Plan) -> &'static str {

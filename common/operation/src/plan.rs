@@ -121,11 +121,10 @@ impl Plan {
         Ok(())
     }
 
-    /// Accepts that objects are written again.
-    pub fn accept_migrations(&mut self) {
-        for planned in &mut self.installations {
-            planned.plan.accept_migrations();
-        }
+    /// The same plan where objects may be written again.
+    #[must_use]
+    pub fn accepting_migrations(self) -> Self {
+        self.with_each(InstallationPlan::accepting_migrations)
     }
 
     /// Refuses to delete objects and create them again, unless that was accepted; nothing was written.
@@ -136,10 +135,21 @@ impl Plan {
         immutable::check(self.installations.iter().map(|planned| &planned.plan))
     }
 
-    /// Accepts that objects are deleted and created again, where they cannot be changed in place and hold no data.
-    pub fn accept_recreations(&mut self) {
-        for planned in &mut self.installations {
-            planned.plan.accept_recreations();
+    /// The same plan where objects may be deleted and created again, if they cannot be changed in place and hold no data.
+    #[must_use]
+    pub fn accepting_recreations(self) -> Self {
+        self.with_each(InstallationPlan::accepting_recreations)
+    }
+
+    /// The same plan with other plans of its installations. What they were made of stays.
+    fn with_each(self, change: fn(InstallationPlan) -> InstallationPlan) -> Self {
+        let installations = self.installations.into_iter().map(|planned| Planned {
+            plan: change(planned.plan),
+            ..planned
+        });
+        Self {
+            installations: installations.collect(),
+            ..self
         }
     }
 

@@ -171,8 +171,9 @@ impl InstallationPlan {
             .collect()
     }
 
-    /// Allows every object to be recreated that has to be and can be.
-    pub fn accept_recreations(&mut self) {
+    /// The same plan where every object may be recreated that has to be and can be.
+    #[must_use]
+    pub fn accepting_recreations(mut self) -> Self {
         for object in &self.recreations {
             let found = self
                 .steps
@@ -183,6 +184,7 @@ impl InstallationPlan {
                 step.policy.recreate = true;
             }
         }
+        self
     }
 }
 

@@ -250,11 +250,13 @@ impl InstallationPlan {
         self.migrations.push(migration);
     }
 
-    /// Accepts that objects are written again.
-    pub fn accept_migrations(&mut self) {
+    /// The same plan where objects may be written again.
+    #[must_use]
+    pub fn accepting_migrations(mut self) -> Self {
         for migration in &mut self.migrations {
             migration.is_accepted = true;
         }
+        self
     }
 
     /// Refuses a plan whose objects would have to be written again, unless that was accepted.

@@ -100,9 +100,11 @@ pub async fn plan(
         recreate::allow(plans, &choices.recreate)?;
     }
     if choices.migrate_stored_versions {
-        for planned in &mut installations {
-            planned.plan.accept_migrations();
-        }
+        let accepted = installations.into_iter().map(|planned| Planned {
+            plan: planned.plan.accepting_migrations(),
+            ..planned
+        });
+        installations = accepted.collect();
     }
     if !installations.is_empty() {
         let plans = installations.iter_mut().map(|planned| &mut planned.plan);

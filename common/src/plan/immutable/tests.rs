@@ -68,17 +68,17 @@ fn what_is_not_accepted_is_refused_and_named() {
     plan.steps[0].policy.recreate = true;
     let error = check([&plan]).unwrap_err();
     assert_eq!(error.refused[0].objects.len(), 1);
-    plan.accept_recreations();
+    let plan = plan.accepting_recreations();
     assert_eq!(check([&plan]), Ok(()));
 }
 
 #[test]
 fn what_holds_data_is_refused_whatever_is_accepted() {
-    let mut plan = plan(&[
+    let plan = plan(&[
         key("PersistentVolumeClaim", "data"),
         key("Service", "theirs"),
     ]);
-    plan.accept_recreations();
+    let plan = plan.accepting_recreations();
     let error = check([&plan]).unwrap_err();
     assert!(error.is_final() && !error.is_acceptable());
     for words in [
