@@ -19,6 +19,8 @@ use crate::session::Session;
 use crate::words::dry_run as told;
 use crate::words::plan as words;
 
+const UNCHANGED: &str = "dry run: nothing was changed";
+
 /// The user did not agree, or could not be asked: nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Declined {
@@ -40,10 +42,11 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
         return Ok(Exit::Done);
     }
     if change.dry_run != DryRun::None {
-        let exit = dry_run(session, &plan, change.dry_run).await?;
-        plan.check_breakages()?;
-        plan.check_migrations()?;
-        plan.check_recreations().map_err(OperationError::from)?;
+        let exit = match change.dry_run {
+            DryRun::Server => ask_server(session, &plan).await?,
+            DryRun::None | DryRun::Client => preview(session, &plan),
+        };
+        check(&plan)?;
         return Ok(exit);
     }
     if let Err(refusal) = plan.check_breakages() {
@@ -126,13 +129,17 @@ pub fn up_to_date(plan: &Plan) {
     }
 }
 
-/// Shows a plan that nobody is asked to agree to: the caller says why.
+/// Shows what is due, and asks nothing: the caller says why.
 ///
 /// # Errors
 /// What the plan needs was not accepted.
-pub fn preview(session: &Session, plan: &Plan) -> Result<()> {
+pub fn propose(session: &Session, plan: &Plan) -> Result<()> {
     up_to_date(plan);
     announce(session, plan);
+    check(plan)
+}
+
+fn check(plan: &Plan) -> Result<()> {
     plan.check_breakages()?;
     plan.check_migrations()?;
     Ok(plan.check_recreations().map_err(OperationError::from)?)
@@ -161,30 +168,33 @@ fn announce_first(plan: &Plan) {
     }
 }
 
-async fn dry_run(session: &Session, plan: &Plan, mode: DryRun) -> Result<Exit> {
+/// Announces a plan that is not executed.
+pub fn preview(session: &Session, plan: &Plan) -> Exit {
+    announce(session, plan);
+    output::note(UNCHANGED);
+    Exit::Done
+}
+
+/// The same, with the server's answer about every object.
+async fn ask_server(session: &Session, plan: &Plan) -> Result<Exit> {
     let mut worst = Exit::Done;
     announce_first(plan);
     for (planned, text) in plan.installations.iter().zip(words::plans(plan)) {
-        if mode != DryRun::Server {
-            let unjudged = told::unjudged(&planned.plan);
-            output::note(format!("{text}{unjudged}").trim_end());
-        } else {
-            output::note(text.trim_end());
-            let changes = compare(session.ctx(), planned).await?;
-            for change in &changes {
-                let is_told = planned.plan.recreation(&change.key).is_some();
-                if let Some(error) = change.error.as_ref().filter(|_| !is_told) {
-                    output::note(&format!("  refused  {}: {error}", change.key));
-                    worst = worst.max(Exit::Failed);
-                }
-            }
-            let unchecked = told::unchecked(&changes);
-            if !unchecked.is_empty() {
-                output::note(unchecked.trim_end());
+        output::note(text.trim_end());
+        let changes = compare(session.ctx(), planned).await?;
+        for change in &changes {
+            let is_told = planned.plan.recreation(&change.key).is_some();
+            if let Some(error) = change.error.as_ref().filter(|_| !is_told) {
+                output::note(&format!("  refused  {}: {error}", change.key));
+                worst = worst.max(Exit::Failed);
             }
         }
+        let unchecked = told::unchecked(&changes);
+        if !unchecked.is_empty() {
+            output::note(unchecked.trim_end());
+        }
     }
-    output::note("dry run: nothing was changed");
+    output::note(UNCHANGED);
     Ok(worst)
 }
 

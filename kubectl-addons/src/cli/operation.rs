@@ -97,6 +97,9 @@ pub struct Uninstall {
     pub keep: bool,
     #[command(flatten)]
     pub delete: Delete,
+    /// Show what would be deleted and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
     #[command(flatten)]
     pub run: Run,
 }

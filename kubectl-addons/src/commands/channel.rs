@@ -27,7 +27,7 @@ pub async fn apply(session: &Session, args: &ChannelApply) -> Result<Exit> {
     let (plan, failed) = partial::plan(&resolver, resolution, &choices, false).await?;
     let worst = partial::report(failed);
     if !yes && args.change.dry_run == DryRun::None && !plan.is_empty() {
-        change::preview(session, &plan)?;
+        change::propose(session, &plan)?;
         output::note("Must specify --yes to update");
         return Ok(worst);
     }

@@ -9,7 +9,7 @@ use crate::cli::operation::Uninstall;
 use crate::exit::Exit;
 use crate::session::Session;
 
-/// Uninstalls: objects first, the record last.
+/// Uninstalls: objects first, the record last; `--dry-run` only announces.
 ///
 /// # Errors
 /// Nothing was written.
@@ -21,5 +21,8 @@ pub async fn run(session: &Session, args: &Uninstall) -> Result<Exit> {
         delete: args.delete.kinds(),
     };
     let plan = plan_uninstall(&resolver, &removal).await?;
+    if args.dry_run {
+        return Ok(change::preview(session, &plan));
+    }
     change::execute(session, plan, &args.run, false).await
 }

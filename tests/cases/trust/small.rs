@@ -148,3 +148,24 @@ async fn t14_suspend_stops_every_verb() -> Result<()> {
         .await?;
     stage.run("uninstall web --yes").await?.done().map(drop)
 }
+
+/// trust 21: what an uninstallation deletes can be seen first.
+#[tokio::test]
+async fn t21_an_uninstallation_can_be_looked_at_first() -> Result<()> {
+    let stage = Stage::new("looked-at").await?;
+    let index = stage.index("web.yaml", &[("web", "1.0.0", &config_map("web", "1"))])?;
+    stage
+        .run(&format!("install web --channel {index} --yes"))
+        .await?
+        .done()?;
+    let before = stage.record("web").await?;
+    let said = stage.run("uninstall web --dry-run").await?.done()?;
+    ensure!(
+        said.stderr.contains("ConfigMap web") && said.stderr.contains("nothing was changed"),
+        "{}",
+        said.stderr
+    );
+    ensure!(stage.record("web").await? == before, "the record changed");
+    ensure!(stage.has("configmap", "web").await?, "it was deleted");
+    stage.run("uninstall web --yes").await?.done().map(drop)
+}

@@ -7,7 +7,7 @@ use common::plan::{Verb, summary};
 
 use addons_operation::{Plan, Planned};
 
-use super::super::dry_run::recreations;
+use super::super::dry_run::{recreations, unjudged};
 use super::{LISTED, headline, line};
 
 /// What the plans of a command will do.
@@ -27,6 +27,7 @@ pub fn plans(all: &Plan) -> String {
             deletions(&mut text, item);
         }
         notable(&mut text, item);
+        text.push_str(&unjudged(&item.plan));
     }
     text.push_str("to see every object and the order, add -v 1\n");
     text
