@@ -120,6 +120,15 @@ fn catalogue_cases() -> Vec<(Value, &'static str)> {
         ),
         (one(json!({"defaultNamespace": "a.b"})), "should match"),
         (one(json!({"version": "v".repeat(129)})), "128"),
+        // semantics 11: a sha256, a sha1, and an md5 of a kops index.
+        (one(json!({"manifestHash": "0aF9".repeat(16)})), ""),
+        (one(json!({"manifestHash": "0aF9".repeat(10)})), ""),
+        (one(json!({"manifestHash": "0aF9".repeat(8)})), ""),
+        (one(json!({"manifestHash": ""})), ""),
+        (
+            one(json!({"manifestHash": "0aF9".repeat(9)})),
+            "should match",
+        ),
         (
             versions(json!([{"source": url}])),
             "a version needs a version, an id or a manifestHash",

@@ -145,7 +145,10 @@ pub struct AddonVersion {
     pub source: Source,
     /// Hex sha256 or sha1 of the manifest, verified before anything is applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 128))]
+    #[schemars(
+        length(max = 128),
+        regex(pattern = r"^([0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?$")
+    )]
     pub manifest_hash: Option<String>,
     /// On which clusters this version fits.
     #[serde(default, skip_serializing_if = "Constraints::is_empty")]
