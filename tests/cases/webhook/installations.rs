@@ -38,7 +38,7 @@ async fn references_and_values_are_judged() -> Result<()> {
         ),
         (
             json!({"addonRef": {"name": plain, "version": "3.0.0", "catalogue": source}}),
-            format!("spec.addonRef.version: {plain} has no version 3.0.0; there are 2.0.0, 1.0.0"),
+            format!("spec.addonRef.version: {plain} has no version 3.0.0; it has 2.0.0, 1.0.0"),
         ),
         (
             json!({"addonRef": {"name": plain, "version": "1.0.0"}}),

@@ -186,7 +186,7 @@ fn unknown_addon(reference: &AddonRef, catalogues: &[&AddonCatalogue], facts: &F
     )
 }
 
-/// `prometheus has no version 1.9.0; there are 1.2.0, 1.1.0`
+/// `prometheus has no version 1.9.0; it has 1.2.0, 1.1.0`
 fn unknown_version(reference: &AddonRef, entries: &Catalogue) -> Problem {
     let mut asked = String::new();
     if let Some(version) = &reference.version {
@@ -222,7 +222,7 @@ fn unknown_version(reference: &AddonRef, entries: &Catalogue) -> Problem {
         "unknown-version",
         field,
         format!(
-            "{} has no{asked}; there are {}{more}",
+            "{} has no{asked}; it has {}{more}",
             reference.name,
             listed.join(", ")
         ),

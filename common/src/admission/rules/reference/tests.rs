@@ -117,12 +117,12 @@ fn references_to_something_that_does_not_exist() {
         (
             json!({"name": "metrics-server", "version": "0.7.0"}),
             "kubectl-addons",
-            "spec.addonRef.version: metrics-server has no version 0.7.0; there are 0.9.0, 0.8.1",
+            "spec.addonRef.version: metrics-server has no version 0.7.0; it has 0.9.0, 0.8.1",
         ),
         (
             json!({"name": "metrics-server", "id": "x"}),
             "kubectl-addons",
-            "spec.addonRef.id: metrics-server has no id x; there are 0.9.0, 0.8.1",
+            "spec.addonRef.id: metrics-server has no id x; it has 0.9.0, 0.8.1",
         ),
     ] {
         assert_eq!(
