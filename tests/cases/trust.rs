@@ -14,6 +14,7 @@ mod immutable;
 mod interruption;
 mod labels;
 mod least;
+mod lookup;
 mod many;
 mod orphans;
 mod records;

@@ -1,5 +1,5 @@
-//! Whole live objects: those of installations, for `list` and `status` (one LIST a kind and namespace, by the owner label), and that
-//! of one step.
+//! Whole live objects: those of installations, for `list` and `status` (one LIST a kind and namespace, by the owner label), and one
+//! by one those of steps, and of charts that look them up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use common::api::names::LABEL_OWNER;
 use common::manifest::key::Gvk;
-use common::manifest::kinds::KindTable;
+use common::manifest::kinds::{KindInfo, KindTable};
 use common::plan::Step;
 
 use super::address::Collection;
@@ -30,12 +30,12 @@ pub struct Selection {
 
 /// The whole live object of a step; `None` where it does not exist.
 pub(super) async fn object(cluster: &Cluster, step: &Step) -> Result<Option<Value>, EngineError> {
-    let call = Call::get(&Collection::of(&step.target), &step.target.key.name, JSON);
-    match cluster.send::<Value>(call).await {
-        Ok(answer) => Ok(Some(answer.object)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
+    read(
+        cluster,
+        &Collection::of(&step.target),
+        &step.target.key.name,
+    )
+    .await
 }
 
 /// What was found.
@@ -88,6 +88,33 @@ pub async fn owned(
         }
     }
     Ok(live)
+}
+
+/// One object, in this version of its kind; `None` where there is none.
+///
+/// # Errors
+/// Those of the request.
+pub async fn get(
+    cluster: &Cluster,
+    gvk: &Gvk,
+    info: &KindInfo,
+    namespace: Option<&str>,
+    name: &str,
+) -> Result<Option<Value>, EngineError> {
+    let collection = Collection::new(gvk.clone(), info, namespace);
+    read(cluster, &collection, name).await
+}
+
+async fn read(
+    cluster: &Cluster,
+    collection: &Collection,
+    name: &str,
+) -> Result<Option<Value>, EngineError> {
+    match cluster.send(Call::get(collection, name, JSON)).await {
+        Ok(answer) => Ok(Some(answer.object)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Items of a list carry neither apiVersion nor kind.

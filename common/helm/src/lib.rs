@@ -1,12 +1,14 @@
 //! The real helm, which renders charts (no library renders charts as helm does): found once, run in a private folder with an environment of its
 //! own, bounded in time and output.
 //!
-//! [`template`] renders for our engine; [`release`] lets helm install (`template.helm.mode: release`). What can be said about a
-//! chart without helm is in [`common::render::chart`], what its hooks mean in [`common::render::hooks`].
+//! [`template`] renders for our engine, and [`lookup`] answers what charts ask of a cluster; [`release`] lets helm install
+//! (`template.helm.mode: release`). What can be said about a chart without helm is in [`common::render::chart`], what its hooks mean
+//! in [`common::render::hooks`].
 
 pub mod binary;
 pub mod dependencies;
 mod kubeconfig;
+pub mod lookup;
 mod process;
 pub mod release;
 pub mod template;
@@ -76,6 +78,13 @@ pub enum HelmError {
     Answer {
         /// `status`, …
         verb: &'static str,
+    },
+    /// The endpoint for `lookup` cannot be opened.
+    #[error("no endpoint for `lookup` in the chart can be opened on loopback")]
+    Endpoint {
+        /// Why.
+        #[source]
+        source: std::io::Error,
     },
     /// A chart that cannot be rendered.
     #[error("chart: {0}")]

@@ -38,6 +38,7 @@ const GRACE: Duration = Duration::from_secs(10);
 pub(super) struct Call<'a> {
     verb: &'static str,
     args: Vec<OsString>,
+    env: Vec<(&'static str, OsString)>,
     bound: Duration,
     output: usize,
     input: Vec<u8>,
@@ -62,6 +63,7 @@ impl<'a> Call<'a> {
         Self {
             verb,
             args: Vec::new(),
+            env: Vec::new(),
             bound,
             output,
             input: Vec::new(),
@@ -73,6 +75,12 @@ impl<'a> Call<'a> {
 
     pub(super) fn args<T: Into<OsString>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// A variable of its environment.
+    pub(super) fn env(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.env.push((name, value.into()));
         self
     }
 
@@ -211,6 +219,7 @@ fn command(program: &Path, workspace: &Workspace, call: &Call<'_>) -> Command {
         }
     }
     command.env("NO_COLOR", "1");
+    command.envs(call.env.iter().map(|(name, value)| (name, value)));
     command
 }
 

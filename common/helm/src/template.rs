@@ -1,16 +1,17 @@
 //! `helm template`: from a chart and values to the text of manifests, for our own engine to apply.
 //!
-//! Helm asks no cluster: `lookup` finds nothing, and the versions and kinds that the cluster serves are told to it. Kinds that its
-//! own library knows count as served, too: that is how helm renders.
+//! Helm asks no cluster: the versions and kinds that the cluster serves are told to it. Kinds that its own library knows count as
+//! served, too: that is how helm renders. `lookup` finds what the caller lets it find ([`super::lookup`]).
 
 use std::ffi::OsString;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::render::chart::overrides;
 use common::render::package::Package;
 use common::values::mask::Mask;
 use serde_json::Value;
 
+use super::lookup::{Endpoint, Lookup, capabilities, unmapped};
 use super::process::{Call, flag, run};
 use super::workspace::Workspace;
 use super::{Helm, HelmError, chart};
@@ -19,6 +20,10 @@ use super::{Helm, HelmError, chart};
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes of manifests that a chart may render.
 pub const MAX_OUTPUT: usize = 64 << 20;
+/// Renderings in which helm may name further kinds that are not served yet.
+const ATTEMPTS: usize = 8;
+/// Requests that helm may send at once: the endpoint has no need to be spared.
+const BURST: &str = "100000";
 
 /// What a chart is rendered with.
 #[derive(Clone, Debug)]
@@ -41,6 +46,8 @@ pub struct TemplateRequest<'a> {
     pub include_crds: bool,
     /// Bound of the run.
     pub timeout: Duration,
+    /// What `lookup` finds; `None` = nothing.
+    pub lookup: Option<&'a Lookup<'a>>,
 }
 
 /// Renders a chart: a folder with everything that it is made of ([`super::dependencies::complete`]), or an archive.
@@ -55,10 +62,49 @@ pub async fn template(
     let chart = chart(package)?;
     let workspace = Workspace::new()?;
     let path = workspace.chart(package)?;
+    let values = overrides(&chart.values, request.values);
+    let input = values.to_string().into_bytes();
+    let args = arguments(request, path.into());
+    let Some(lookup) = request.lookup else {
+        let call = Call::new("template", request.timeout, MAX_OUTPUT)
+            .args(args)
+            .input(input)
+            .mask(request.mask);
+        return run(&helm.program, &workspace, call).await?.text();
+    };
+    let begun = Instant::now();
+    let capabilities = capabilities(helm, &workspace, request);
+    let capabilities = lookup.capabilities.get_or_try_init(|| capabilities).await?;
+    let endpoint = Endpoint::open(capabilities, lookup, request.is_upgrade).await?;
+    let kubeconfig = endpoint.kubeconfig(&workspace)?;
+    let mask = request.mask.clone().with_text(endpoint.token());
+    for _ in 0..ATTEMPTS {
+        let left = request.timeout.saturating_sub(begun.elapsed());
+        let call = Call::new("template", left, MAX_OUTPUT)
+            .args(args.clone())
+            .args(["--dry-run=server", "--disable-openapi-validation"])
+            .args([flag("kubeconfig", &kubeconfig)])
+            // A cache of discovery below a file cannot be made: the listing after the rendering is asked for, too.
+            .env("KUBECACHEDIR", &kubeconfig)
+            // Each listing has a request for each group and version.
+            .env("HELM_BURST_LIMIT", BURST)
+            .input(input.clone())
+            .mask(&mask);
+        let ended = endpoint.during(run(&helm.program, &workspace, call)).await;
+        match ended {
+            Err(HelmError::Failed { message, .. }) if endpoint.begin(unmapped(&message)) => {}
+            ended => return ended?.text(),
+        }
+    }
+    Err(HelmError::Answer { verb: "template" })
+}
+
+/// The arguments for a chart.
+pub(super) fn arguments(request: &TemplateRequest<'_>, chart: OsString) -> Vec<OsString> {
     let mut args: Vec<OsString> = vec![
         "template".into(),
         request.release_name.into(),
-        path.into(),
+        chart,
         flag("namespace", request.namespace),
         flag("kube-version", request.kube_version),
         flag("values", "-"),
@@ -71,10 +117,5 @@ pub async fn template(
     if request.is_upgrade {
         args.push("--is-upgrade".into());
     }
-    let values = overrides(&chart.values, request.values);
-    let call = Call::new("template", request.timeout, MAX_OUTPUT)
-        .args(args)
-        .input(values.to_string().into_bytes())
-        .mask(request.mask);
-    run(&helm.program, &workspace, call).await?.text()
+    args
 }

@@ -1,9 +1,10 @@
 //! Charts: the input for helm, and the objects that it renders.
 
 use addons_helm::dependencies;
+use addons_helm::lookup::Lookup;
 use addons_helm::template::{TemplateRequest, template};
 use common::render::chart::release_name::release_name;
-use common::render::package::Package;
+use common::render::package::{File, Package};
 use common::render::random;
 use common::render::text::Text;
 use common::values::layers::Values;
@@ -14,6 +15,7 @@ use crate::context::Context;
 use crate::error::{OperationError, within};
 use crate::event::{Event, Work};
 use crate::inputs::Inputs;
+use crate::lookup::{Own, Seen};
 use crate::resolved::Resolved;
 
 /// The key under which the data of templates reaches a chart, beside its values (semantics 10).
@@ -78,42 +80,78 @@ pub(crate) async fn text(
     is_upgrade: bool,
 ) -> Result<Text, OperationError> {
     let chart = complete(ctx, resolved, inputs, package).await?;
-    rendered(ctx, resolved, inputs, &chart, is_upgrade).await
+    rendered(ctx, resolved, inputs, &chart, is_upgrade, None).await
 }
 
-/// As [`text`], and where the templates make something at random, a second time: what differs is random.
+/// The texts of a chart, and what it read for them.
+pub(crate) struct Renderings {
+    /// The text.
+    pub(crate) text: Text,
+    /// Rendered a second time, where the templates make something at random: what differs is random.
+    pub(crate) again: Option<Text>,
+    /// What `lookup` was asked for.
+    pub(crate) seen: Seen,
+}
+
+/// As [`text`], with the live objects that the installation owns, and where templates make something at random, a second time.
 ///
 /// # Errors
-/// As [`text`].
-pub(crate) async fn twice(
+/// As [`text`]; an object that cannot be read.
+pub(crate) async fn renderings(
     ctx: &Context,
     resolved: &Resolved,
     inputs: &Inputs,
     package: Package,
     is_upgrade: bool,
-) -> Result<(Text, Option<Text>), OperationError> {
+) -> Result<Renderings, OperationError> {
     let chart = complete(ctx, resolved, inputs, package).await?;
-    let first = rendered(ctx, resolved, inputs, &chart, is_upgrade).await?;
-    if !makes_at_random(&chart.package, 0) {
-        return Ok((first, None));
-    }
-    let second = rendered(ctx, resolved, inputs, &chart, is_upgrade).await?;
-    Ok((first, Some(second)))
+    let is_twice = any(&chart.package, 0, &|file| {
+        file.path.contains("templates/") && random::is_random(&file.bytes)
+    });
+    // Values may hold templates, too (`tpl`).
+    let looks_up = any(&chart.package, 0, &|file| random::looks_up(&file.bytes))
+        || random::looks_up(chart.values.to_string().as_bytes());
+    let own = match looks_up {
+        true => Own::of(ctx, resolved).await?,
+        false => None,
+    };
+    let both = async |lookup: Option<&Lookup<'_>>| {
+        let text = rendered(ctx, resolved, inputs, &chart, is_upgrade, lookup).await?;
+        let again = match is_twice {
+            true => Some(rendered(ctx, resolved, inputs, &chart, is_upgrade, lookup).await?),
+            false => None,
+        };
+        Ok((text, again))
+    };
+    let both = match &own {
+        Some(own) => {
+            let (lookup, questions) = Lookup::new(own.kinds());
+            own.during(questions, both(Some(&lookup))).await
+        }
+        None => both(None).await,
+    };
+    let seen = match own {
+        Some(own) => own.seen()?,
+        None => Seen::default(),
+    };
+    let mask = Mask::of(seen.secrets.iter());
+    let (text, again) = both.map_err(|error: OperationError| error.masked(&mask))?;
+    Ok(Renderings { text, again, seen })
 }
 
-/// Whether a template of the chart, or of a chart in it, names a function that gives something else each time.
-fn makes_at_random(package: &Package, depth: usize) -> bool {
+/// Whether it is so of a file of the chart, or of a chart in it.
+fn any(package: &Package, depth: usize, is_so: &impl Fn(&File) -> bool) -> bool {
     let of_archive = |bytes: &[u8]| {
         let files = addons_sources::archive::unpack(bytes);
-        depth < NESTED && files.is_ok_and(|files| makes_at_random(&files, depth + 1))
+        depth < NESTED && files.is_ok_and(|files| any(&files, depth + 1, is_so))
     };
-    package.files().iter().any(|file| {
-        if file.path.ends_with(".tgz") {
-            of_archive(&file.bytes)
-        } else {
-            file.path.contains("templates/") && random::is_random(&file.bytes)
-        }
-    })
+    package
+        .files()
+        .iter()
+        .any(|file| match file.path.ends_with(".tgz") {
+            true => of_archive(&file.bytes),
+            false => is_so(file),
+        })
 }
 
 async fn rendered(
@@ -122,6 +160,7 @@ async fn rendered(
     inputs: &Inputs,
     chart: &CompleteChart,
     is_upgrade: bool,
+    lookup: Option<&Lookup<'_>>,
 ) -> Result<Text, OperationError> {
     let data = inputs.document(&Value::Null);
     let version = data
@@ -148,6 +187,7 @@ async fn rendered(
         is_upgrade,
         include_crds: true,
         timeout: ctx.time_to_render(),
+        lookup,
     };
     let work = Work::Render {
         addon: resolved.entry.addon.clone(),

@@ -237,6 +237,15 @@ pub enum OperationError {
         /// The server's message.
         why: String,
     },
+    /// An object that the chart looks up: taken for missing, it would be made anew, with a new password.
+    #[error("the chart looks up {object}, which cannot be read")]
+    LookupUnreadable {
+        /// The object.
+        object: String,
+        /// Why.
+        #[source]
+        error: EngineError,
+    },
     /// The objects of the command wait for each other.
     #[error(transparent)]
     Cycle(#[from] Cycle),

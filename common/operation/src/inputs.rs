@@ -23,6 +23,8 @@ pub struct Inputs {
     pub values_hash: String,
     /// Digest of the data of templates; empty where the method takes none.
     pub template_data_hash: String,
+    /// The content of live Secrets that the chart looked up.
+    pub looked_up: Vec<Value>,
 }
 
 /// Where the data of templates comes from, without its variables.
@@ -79,18 +81,20 @@ impl Inputs {
             layers,
             data,
             template_data_hash: String::new(),
+            looked_up: Vec::new(),
         }
     }
 
-    /// Hides everything that comes from Secrets in texts for people: those of `valuesFrom`, and the one beside the
-    /// installation that is part of the data of templates.
+    /// Hides everything that comes from Secrets in texts for people: those of `valuesFrom`, the one beside the installation that
+    /// is part of the data of templates, and those that a chart looked up.
     pub fn mask(&self) -> Mask {
         let values = self.layers.values_from.iter().map(Values::values);
         let overlay = match &self.data {
             Data::Cluster(_, overlays) => overlays.secret.as_ref(),
             Data::None | Data::Given(_) => None,
         };
-        Mask::of(values.chain(overlay.map(|secret| &secret.document)))
+        let overlay = overlay.map(|secret| &secret.document);
+        Mask::of(values.chain(overlay).chain(&self.looked_up))
     }
 
     /// Whether the data comes from a cluster: then it also has the served kinds.

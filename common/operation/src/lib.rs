@@ -32,6 +32,7 @@ pub mod inputs;
 pub mod installed;
 pub mod intent;
 pub mod interruption;
+mod lookup;
 pub mod orphan;
 pub mod plan;
 pub mod records;

@@ -16,7 +16,7 @@ use futures::StreamExt as _;
 use futures::stream;
 use tokio::sync::oneshot;
 
-use crate::chart::{self, CompleteChart};
+use crate::chart::{self, CompleteChart, Renderings};
 use crate::context::Context;
 use crate::error::{OperationError, within};
 use crate::fetch::{self, AT_ONCE, Fetched, Verified};
@@ -104,19 +104,21 @@ async fn one(
 pub async fn objects(
     ctx: &Context,
     resolved: &Resolved,
-    inputs: Inputs,
+    mut inputs: Inputs,
     verified: Verified,
 ) -> Result<Rendered, OperationError> {
     let place = || resolved.place();
     let (package, location) = (verified.fetched.package, verified.fetched.location);
     let is_chart = resolved.entry.version.template.method == Method::Helm;
-    let (text, again) = if is_chart {
+    let (text, again, looked_up) = if is_chart {
         let is_upgrade = resolved.occasion() == Occasion::Upgrade;
-        let both = chart::twice(ctx, resolved, &inputs, package, is_upgrade).await;
-        within(both, place)?
+        let renderings = chart::renderings(ctx, resolved, &inputs, package, is_upgrade).await;
+        let Renderings { text, again, seen } = within(renderings, place)?;
+        inputs.looked_up = seen.secrets;
+        (text, again, seen.line)
     } else {
         let text = text(ctx, resolved, &inputs, package).await;
-        (within(text, place)?, None)
+        (within(text, place)?, None, None)
     };
     let options = Options {
         duplicate_keys: ctx.duplicate_keys(),
@@ -140,7 +142,7 @@ pub async fn objects(
         None => Random::default(),
     };
     let (mut manifests, mut warnings) = (parsed.manifests, verified.warnings);
-    warnings.extend(parsed.warnings);
+    warnings.extend(parsed.warnings.into_iter().chain(looked_up));
     if let Some(registry) = resolved.registry()? {
         for manifest in &mut manifests {
             let place = &manifest.place;

@@ -39,9 +39,19 @@ const FUNCTIONS: [&str; 20] = [
 /// Whether a template may make something at random: it names such a function.
 #[must_use]
 pub fn is_random(template: &[u8]) -> bool {
+    names(template, &FUNCTIONS)
+}
+
+/// Whether a template may ask for live objects: it names the function `lookup`.
+#[must_use]
+pub fn looks_up(template: &[u8]) -> bool {
+    names(template, &["lookup"])
+}
+
+fn names(template: &[u8], functions: &[&str]) -> bool {
     let text = String::from_utf8_lossy(template);
     let words = text.split(|c: char| !c.is_ascii_alphanumeric());
-    words.into_iter().any(|word| FUNCTIONS.contains(&word))
+    words.into_iter().any(|word| functions.contains(&word))
 }
 
 /// The fields that differ between two renderings of one chart.
@@ -297,5 +307,9 @@ mod tests {
         ] {
             assert_eq!(is_random(template.as_bytes()), expected, "{template}");
         }
+        assert!(looks_up(
+            b"{{- $old := (lookup \"v1\" \"Secret\" \"a\" \"b\") -}}"
+        ));
+        assert!(!looks_up(b"{{ .Values.lookups }}"));
     }
 }

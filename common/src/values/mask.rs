@@ -57,6 +57,14 @@ impl Mask {
         self
     }
 
+    /// The same, and this text.
+    #[must_use]
+    pub fn with_text(mut self, text: &str) -> Self {
+        self.hide(text, MIN_PART);
+        self.sort();
+        self
+    }
+
     /// Hides what is in one Secret of a manifest, in messages about this Secret.
     #[must_use]
     pub fn of_object(secret: &Value) -> Self {

@@ -110,6 +110,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::ValuesFrom(error) => of_values(error),
         OperationError::NotServed(error) => of_types(error),
         OperationError::Dependents(error) => of_dependents(error),
+        OperationError::LookupUnreadable { error, .. } => of_engine(error),
         OperationError::Mode(error) => of_mode(error),
         OperationError::ForeignRelease {
             namespace, release, ..

@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod hostile;
+mod lookup;
 mod rig;
 
 use addons_tests::tally::Tally;

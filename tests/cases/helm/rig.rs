@@ -101,6 +101,7 @@ pub(crate) fn request(values: &Value) -> TemplateRequest<'_> {
         is_upgrade: false,
         include_crds: true,
         timeout: TIMEOUT,
+        lookup: None,
     }
 }
 

@@ -1,0 +1,285 @@
+//! A small HTTP server on loopback: discovery, GET and LIST, for whoever knows its token.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use common::api::names::CLIENT;
+use common::manifest::key::Gvk;
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
+
+use super::capabilities::{Capabilities, KubeVersion};
+use super::discovery::Discovery;
+use super::{Lookup, Query};
+use crate::HelmError;
+use crate::workspace::Workspace;
+
+/// Where it listens: a free port.
+const ADDRESS: (&str, u16) = ("127.0.0.1", 0);
+/// Connections at a time; helm has one or few.
+const CONNECTIONS: usize = 64;
+/// How long a connection may send no request. Helm opens another one.
+const SILENCE: Duration = Duration::from_secs(30);
+/// Before the next connection where the system had no room for one.
+const PAUSE: Duration = Duration::from_millis(50);
+const KUBECONFIG: &str = "kubeconfig";
+
+/// The server, for the renderings of one chart.
+pub(crate) struct Endpoint<'a> {
+    listener: TcpListener,
+    /// The first segment of every path: clients of Kubernetes send no bearer token without TLS.
+    token: String,
+    version: &'a KubeVersion,
+    discovery: Discovery,
+    lookup: &'a Lookup<'a>,
+    /// Otherwise helm asks in the end whether the objects exist that it rendered.
+    is_upgrade: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// How often the groups were listed. Helm lists them for `.Capabilities` first, and again to map the kinds of what it rendered.
+    listings: usize,
+    /// Kinds of the second listing alone: those that this operation will define.
+    unserved: BTreeSet<Gvk>,
+}
+
+/// Status and document.
+type Reply = (StatusCode, Value);
+
+impl<'a> Endpoint<'a> {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// There is no free port, or no randomness.
+    pub(crate) async fn open(
+        capabilities: &'a Capabilities,
+        lookup: &'a Lookup<'a>,
+        is_upgrade: bool,
+    ) -> Result<Self, HelmError> {
+        let wrong = |source| HelmError::Endpoint { source };
+        let mut random = [0; 32];
+        getrandom::fill(&mut random).map_err(|error| wrong(std::io::Error::other(error)))?;
+        let mut token = String::new();
+        for byte in random {
+            // Writing to a String cannot fail.
+            let _ = write!(token, "{byte:02x}");
+        }
+        Ok(Self {
+            listener: TcpListener::bind(ADDRESS).await.map_err(wrong)?,
+            token,
+            version: &capabilities.kube_version,
+            discovery: Discovery::new(capabilities, lookup.kinds),
+            lookup,
+            is_upgrade,
+            state: Mutex::default(),
+        })
+    }
+
+    /// What a client has to know, and no text may say.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Writes a kubeconfig for it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn kubeconfig(&self, workspace: &Workspace) -> Result<PathBuf, HelmError> {
+        let wrong = |source| HelmError::Endpoint { source };
+        let address = self.listener.local_addr().map_err(wrong)?;
+        let cluster = json!({"server": format!("http://{address}/{}", self.token)});
+        let kubeconfig = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": CLIENT,
+            "clusters": [{"name": CLIENT, "cluster": cluster}],
+            "users": [{"name": CLIENT, "user": {}}],
+            "contexts": [{"name": CLIENT, "context": {"cluster": CLIENT, "user": CLIENT}}],
+        });
+        workspace.write(KUBECONFIG.as_ref(), kubeconfig.to_string().as_bytes())
+    }
+
+    /// Begins a rendering that maps these kinds, too; whether there are any that were not known before.
+    pub(crate) fn begin(&self, unserved: BTreeSet<Gvk>) -> bool {
+        let mut state = self.state();
+        let before = state.unserved.len();
+        state.unserved.extend(unserved);
+        state.listings = 0;
+        state.unserved.len() > before
+    }
+
+    /// Answers until the work is done.
+    pub(crate) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
+        tokio::select! {
+            done = work => done,
+            never = self.serve() => match never {},
+        }
+    }
+
+    async fn serve(&self) -> Infallible {
+        let mut open = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept(), if open.len() < CONNECTIONS => match accepted {
+                    Ok((stream, _)) => open.push(self.connection(stream)),
+                    Err(_) => sleep(PAUSE).await,
+                },
+                Some(()) = open.next() => {}
+            }
+        }
+    }
+
+    async fn connection(&self, stream: TcpStream) {
+        let service = service_fn(async |request: Request<Incoming>| {
+            Ok::<_, Infallible>(response(self.reply(&request).await))
+        });
+        let mut server = http1::Builder::new();
+        server.timer(TokioTimer::new()).header_read_timeout(SILENCE);
+        // A client that breaks off explains nothing, and helm's own words say what it missed.
+        let _ = server.serve_connection(TokioIo::new(stream), service).await;
+    }
+
+    async fn reply(&self, request: &Request<Incoming>) -> Reply {
+        let mut path = request.uri().path().split('/').skip(1);
+        if !same(path.next().unwrap_or_default(), &self.token) {
+            return failure(StatusCode::UNAUTHORIZED, "Unauthorized", "no token");
+        }
+        let query = request.uri().query().unwrap_or_default();
+        if request.method() != Method::GET || query.contains("watch") {
+            let message = "only GET and LIST are served";
+            return failure(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message);
+        }
+        let path: Vec<&str> = path.collect();
+        match path.as_slice() {
+            ["version"] => (StatusCode::OK, self.version()),
+            // For a kind that no document of ours names, helm's `lookup` gets to a path like this one.
+            ["api"] if !discovers(request) => not_found(),
+            ["api"] => (StatusCode::OK, self.discovery.core()),
+            ["apis"] => (StatusCode::OK, self.groups()),
+            ["api", "v1"] => (StatusCode::OK, self.resources("", "v1")),
+            ["apis", group, version] => (StatusCode::OK, self.resources(group, version)),
+            ["api", version, rest @ ..] => self.objects("", version, rest).await,
+            ["apis", group, version, rest @ ..] => self.objects(group, version, rest).await,
+            _ => not_found(),
+        }
+    }
+
+    fn version(&self) -> Value {
+        let KubeVersion {
+            version,
+            major,
+            minor,
+        } = self.version;
+        json!({"gitVersion": version, "major": major, "minor": minor})
+    }
+
+    fn groups(&self) -> Value {
+        self.state().listings += 1;
+        self.mapped(Discovery::groups)
+    }
+
+    fn resources(&self, group: &str, version: &str) -> Value {
+        self.mapped(|discovery| discovery.resources(group, version))
+    }
+
+    /// A document; with the kinds that will be defined, once helm maps what it rendered.
+    fn mapped(&self, document: impl Fn(&Discovery) -> Value) -> Value {
+        let state = self.state();
+        if state.listings < 2 || state.unserved.is_empty() {
+            return document(&self.discovery);
+        }
+        let mut discovery = self.discovery.clone();
+        for gvk in &state.unserved {
+            discovery.kind(gvk, self.lookup.kinds);
+        }
+        document(&discovery)
+    }
+
+    /// `secret`, `secret/NAME`, `namespaces/NAMESPACE/secret`, `namespaces/NAMESPACE/secret/NAME`.
+    async fn objects(&self, group: &str, version: &str, path: &[&str]) -> Reply {
+        let (namespace, kind, name) = match path {
+            ["namespaces", namespace, kind] => (Some(*namespace), kind, None),
+            ["namespaces", namespace, kind, name] => (Some(*namespace), kind, Some(*name)),
+            [kind] => (None, kind, None),
+            [kind, name] => (None, kind, Some(*name)),
+            _ => return not_found(),
+        };
+        let gvk = self.discovery.of_plural(group, version, kind);
+        // Everything is rendered once kinds are mapped, and no object is in the way of a release that there will not be.
+        let is_rendered = !self.is_upgrade && self.state().listings > 1;
+        let Some(gvk) = gvk.filter(|_| !is_rendered) else {
+            return not_found();
+        };
+        let query = Query {
+            gvk: gvk.clone(),
+            namespace: namespace.map(str::to_owned),
+            name: name.map(str::to_owned),
+        };
+        match (self.lookup.find(query).await, name) {
+            (Err(message), _) => failure(StatusCode::FORBIDDEN, "Forbidden", &message),
+            (Ok(objects), None) => (StatusCode::OK, list(&gvk, objects)),
+            (Ok(objects), Some(_)) => match objects.into_iter().next() {
+                Some(object) => (StatusCode::OK, object),
+                None => not_found(),
+            },
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a request is for discovery, by what it accepts.
+fn discovers(request: &Request<Incoming>) -> bool {
+    let accepted = request.headers().get(ACCEPT);
+    let accepted = accepted.and_then(|accepted| accepted.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains("apidiscovery"))
+}
+
+/// Compares in a time that says nothing of where the texts differ.
+fn same(a: &str, b: &str) -> bool {
+    let pairs = a.bytes().zip(b.bytes());
+    a.len() == b.len() && pairs.fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}
+
+fn list(gvk: &Gvk, objects: Vec<Value>) -> Value {
+    json!({"apiVersion": gvk.api_version(), "kind": format!("{}List", gvk.kind), "metadata": {}, "items": objects})
+}
+
+fn not_found() -> Reply {
+    failure(StatusCode::NOT_FOUND, "NotFound", "not found")
+}
+
+fn failure(code: StatusCode, reason: &str, message: &str) -> Reply {
+    let status = json!({"apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",
+        "reason": reason, "message": message, "code": code.as_u16()});
+    (code, status)
+}
+
+fn response((code, document): Reply) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(document.to_string())));
+    *response.status_mut() = code;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,245 @@
+//! What a chart sees through `lookup`: live objects that its own installation created, read with the caller's rights when it asks
+//! for them, and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use addons_engine::{Cluster, live};
+use addons_helm::lookup::{Query, Question};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use common::api::installation::ObjectState;
+use common::api::names::{LABEL_OWNER, owner_hash};
+use common::manifest::key::{Gvk, ObjectKey};
+use common::manifest::kinds::KindTable;
+use common::plan::inventory::{Inventory, Item};
+use serde_json::Value;
+use tokio::sync::{Mutex, mpsc};
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::resolved::Resolved;
+
+/// Objects that the renderings of one chart may read.
+const MAX_OBJECTS: usize = 500;
+/// Bytes of them, as JSON.
+const MAX_BYTES: usize = 32 << 20;
+/// Objects that a line names.
+const NAMED: usize = 3;
+
+/// The objects of an installation.
+pub(crate) struct Own<'a> {
+    cluster: &'a Cluster,
+    kinds: Arc<KindTable>,
+    inventory: Inventory,
+    /// The value of the owner label.
+    owner: String,
+    read: Mutex<Read>,
+}
+
+/// What was read so far: each object once, whatever is rendered twice.
+#[derive(Default)]
+struct Read {
+    objects: BTreeMap<(Gvk, ObjectKey), Option<Value>>,
+    /// Objects by name that are not this installation's, or are gone.
+    missing: BTreeSet<String>,
+    bytes: usize,
+    error: Option<OperationError>,
+}
+
+/// What a chart asked for.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// For the plan.
+    pub(crate) line: Option<String>,
+    /// The content of Secrets.
+    pub(crate) secrets: Vec<Value>,
+}
+
+impl<'a> Own<'a> {
+    /// `None` where nothing is recorded: then there is nothing to find.
+    ///
+    /// # Errors
+    /// The cluster cannot be reached.
+    pub(crate) async fn of(
+        ctx: &'a Context,
+        resolved: &Resolved,
+    ) -> Result<Option<Self>, OperationError> {
+        let existing = resolved.existing.as_ref();
+        let status = existing.and_then(|record| record.status.as_ref());
+        let Some(status) = status.filter(|status| !status.inventory.is_empty()) else {
+            return Ok(None);
+        };
+        let cluster = ctx.cluster().await?;
+        // They are asked for in any case, and after this they are those of this very moment.
+        ctx.api_versions().await?;
+        Ok(Some(Self {
+            cluster,
+            kinds: cluster.kinds(&BTreeSet::new()).await?,
+            inventory: Inventory::from_groups(&status.inventory),
+            owner: owner_hash(&resolved.name.namespace, &resolved.name.name),
+            read: Mutex::default(),
+        }))
+    }
+
+    pub(crate) fn kinds(&self) -> &KindTable {
+        &self.kinds
+    }
+
+    /// Answers until the work is done.
+    pub(crate) async fn during<T>(
+        &self,
+        mut questions: mpsc::Receiver<Question>,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let answers = async {
+            while let Some(Question { query, answer }) = questions.recv().await {
+                // Helm may have been stopped in the meantime.
+                let _ = answer.send(self.find(query).await);
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            done = work => done,
+            done = answers => done,
+        }
+    }
+
+    /// The objects that fit; what went wrong, in words for helm.
+    async fn find(&self, query: Query) -> Result<Vec<Value>, String> {
+        let mut read = self.read.lock().await;
+        let mut found = Vec::new();
+        for (key, item) in self.recorded(&query) {
+            let entry = (query.gvk.clone(), key.clone());
+            if !read.objects.contains_key(&entry) {
+                let object = self.live(&query.gvk, key, item).await;
+                let object = object.map_err(|error| read.fail(error))?;
+                read.note(entry.clone(), object)?;
+            }
+            found.extend(read.objects.get(&entry).cloned().flatten());
+        }
+        if let (Some(name), true) = (query.name, found.is_empty()) {
+            let key = ObjectKey {
+                group: query.gvk.group,
+                kind: query.gvk.kind,
+                namespace: query.namespace,
+                name,
+            };
+            read.missing.insert(key.to_string());
+        }
+        Ok(found)
+    }
+
+    /// The recorded objects that a template asks for. What was there before the installation is not its own.
+    fn recorded<'q>(&'q self, query: &'q Query) -> impl Iterator<Item = (&'q ObjectKey, &'q Item)> {
+        let objects = self.inventory.objects.iter();
+        objects.filter(|(key, item)| {
+            let is_own = item.object.state != ObjectState::Preexisting;
+            let is_of_kind = (&key.group, &key.kind) == (&query.gvk.group, &query.gvk.kind);
+            let is_there = match &query.name {
+                Some(name) => key.name == *name && key.namespace == query.namespace,
+                None => query.namespace.is_none() || key.namespace == query.namespace,
+            };
+            is_own && is_of_kind && is_there
+        })
+    }
+
+    /// The live object, where it is still ours.
+    async fn live(
+        &self,
+        gvk: &Gvk,
+        key: &ObjectKey,
+        item: &Item,
+    ) -> Result<Option<Value>, OperationError> {
+        let Some(info) = self.kinds.get(gvk) else {
+            return Ok(None);
+        };
+        let namespace = key.namespace.as_deref();
+        let object = live::get(self.cluster, gvk, info, namespace, &key.name).await;
+        let object = object.map_err(|error| OperationError::LookupUnreadable {
+            object: key.to_string(),
+            error,
+        })?;
+        Ok(object.filter(|object| {
+            let metadata = &object["metadata"];
+            // A planned object has no uid yet, and our label where an interrupted operation created it.
+            let is_same = item.object.state == ObjectState::Planned
+                || metadata["uid"] == item.object.uid.as_str();
+            is_same && metadata["labels"][LABEL_OWNER] == self.owner.as_str()
+        }))
+    }
+
+    /// What was asked for.
+    ///
+    /// # Errors
+    /// An object that could not be read.
+    pub(crate) fn seen(self) -> Result<Seen, OperationError> {
+        let read = self.read.into_inner();
+        if let Some(error) = read.error {
+            return Err(error);
+        }
+        let found = read.objects.iter().filter(|(_, object)| object.is_some());
+        let found: BTreeSet<String> = found.map(|((_, key), _)| key.to_string()).collect();
+        let objects = read.objects.iter();
+        let secrets = objects.filter(|((_, key), _)| key.is_secret());
+        Ok(Seen {
+            line: line(&found, &read.missing),
+            secrets: secrets
+                .filter_map(|(_, object)| object.as_ref())
+                .flat_map(content)
+                .collect(),
+        })
+    }
+}
+
+impl Read {
+    /// Keeps the first error: helm would repeat only its words.
+    fn fail(&mut self, error: OperationError) -> String {
+        let words = error.chain();
+        self.error.get_or_insert(error);
+        words
+    }
+
+    fn note(&mut self, key: (Gvk, ObjectKey), object: Option<Value>) -> Result<(), String> {
+        let size = object.as_ref().map(|object| object.to_string().len());
+        self.bytes = self.bytes.saturating_add(size.unwrap_or_default());
+        self.objects.insert(key, object);
+        if self.objects.len() > MAX_OBJECTS || self.bytes > MAX_BYTES {
+            return Err(format!(
+                "the chart looks up more than {MAX_OBJECTS} objects or {} MiB",
+                MAX_BYTES >> 20
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The values of a Secret, as they are and in base64.
+fn content(secret: &Value) -> Vec<Value> {
+    let data = secret.get("data").and_then(Value::as_object);
+    let values = data.into_iter().flatten().map(|(_, value)| value);
+    let values = values.flat_map(|value| {
+        let bytes = value.as_str().and_then(|text| STANDARD.decode(text).ok());
+        let plain = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        [Some(value.clone()), plain.map(Value::from)]
+    });
+    values.flatten().collect()
+}
+
+/// What the plan says; nothing where nothing was asked for.
+fn line(found: &BTreeSet<String>, missing: &BTreeSet<String>) -> Option<String> {
+    let names = |names: &BTreeSet<String>| {
+        let first: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+        match names.len().saturating_sub(NAMED) {
+            0 => first.join(", "),
+            more => format!("{} and {more} more", first.join(", ")),
+        }
+    };
+    let parts = [("found", found), ("not found", missing)];
+    let parts = parts.into_iter().filter(|(_, objects)| !objects.is_empty());
+    let parts: Vec<String> = parts
+        .map(|(what, objects)| format!("{what}: {}", names(objects)))
+        .collect();
+    let begin = "`lookup` in the chart reads live objects of this installation only";
+    (!parts.is_empty()).then(|| format!("{begin}; {}", parts.join("; ")))
+}
