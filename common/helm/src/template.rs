@@ -84,7 +84,8 @@ pub async fn template(
             .args(args.clone())
             .args(["--dry-run=server", "--disable-openapi-validation"])
             .args([flag("kubeconfig", &kubeconfig)])
-            // A cache of discovery below a file cannot be made: the listing after the rendering is asked for, too.
+            // Below a file, no cache of discovery can be made: helm lists again what it maps objects by. That takes less time than to
+            // write the cache.
             .env("KUBECACHEDIR", &kubeconfig)
             // Each listing has a request for each group and version.
             .env("HELM_BURST_LIMIT", BURST)

@@ -105,12 +105,15 @@ pub(crate) async fn renderings(
     is_upgrade: bool,
 ) -> Result<Renderings, OperationError> {
     let chart = complete(ctx, resolved, inputs, package).await?;
-    let is_twice = any(&chart.package, 0, &|file| {
-        file.path.contains("templates/") && random::is_random(&file.bytes)
-    });
+    let mut files = Vec::new();
+    unpacked(&chart.package, 0, &mut files);
+    let is_twice = files
+        .iter()
+        .any(|file| file.path.contains("templates/") && random::is_random(&file.bytes));
     // Values may hold templates, too (`tpl`).
-    let looks_up = any(&chart.package, 0, &|file| random::looks_up(&file.bytes))
-        || random::looks_up(chart.values.to_string().as_bytes());
+    let values = chart.values.to_string();
+    let mut texts = files.iter().map(|file| file.bytes.as_slice());
+    let looks_up = texts.any(random::looks_up) || random::looks_up(values.as_bytes());
     let own = match looks_up {
         true => Own::of(ctx, resolved).await?,
         false => None,
@@ -130,28 +133,32 @@ pub(crate) async fn renderings(
         }
         None => both(None).await,
     };
-    let seen = match own {
+    let mut seen = match own {
         Some(own) => own.seen()?,
         None => Seen::default(),
     };
+    seen.spelled_out(
+        files
+            .iter()
+            .map(|file| file.bytes.as_slice())
+            .chain([values.as_bytes()]),
+    );
     let mask = Mask::of(seen.secrets.iter());
     let (text, again) = both.map_err(|error: OperationError| error.masked(&mask))?;
     Ok(Renderings { text, again, seen })
 }
 
-/// Whether it is so of a file of the chart, or of a chart in it.
-fn any(package: &Package, depth: usize, is_so: &impl Fn(&File) -> bool) -> bool {
-    let of_archive = |bytes: &[u8]| {
-        let files = addons_sources::archive::unpack(bytes);
-        depth < NESTED && files.is_ok_and(|files| any(&files, depth + 1, is_so))
-    };
-    package
-        .files()
-        .iter()
-        .any(|file| match file.path.ends_with(".tgz") {
-            true => of_archive(&file.bytes),
-            false => is_so(file),
-        })
+/// The files of the chart, and of the charts in it.
+fn unpacked(package: &Package, depth: usize, files: &mut Vec<File>) {
+    for file in package.files() {
+        if !file.path.ends_with(".tgz") {
+            files.push(file.clone());
+        } else if depth < NESTED
+            && let Ok(inner) = addons_sources::archive::unpack(&file.bytes)
+        {
+            unpacked(&inner, depth + 1, files);
+        }
+    }
 }
 
 async fn rendered(

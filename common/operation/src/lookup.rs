@@ -1,7 +1,7 @@
 //! What a chart sees through `lookup`: live objects that its own installation created, read with the caller's rights when it asks
 //! for them, and nothing else.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use addons_engine::{Cluster, live};
@@ -192,6 +192,26 @@ impl<'a> Own<'a> {
     }
 }
 
+impl Seen {
+    /// Words of these texts, the chart and its values, are no secrets because a Secret repeats them (`user: admin`): hidden, they would
+    /// be missing in every name, and no object with one of them could be known to be unchanged.
+    pub(crate) fn spelled_out<'t>(&mut self, texts: impl Iterator<Item = &'t [u8]>) {
+        if self.secrets.is_empty() {
+            return;
+        }
+        let is_part = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+        let texts: Vec<_> = texts.map(String::from_utf8_lossy).collect();
+        let words = texts.iter().flat_map(|text| text.split(|c| !is_part(c)));
+        let words: HashSet<&str> = words.collect();
+        let is_word = |value: &Value| {
+            value
+                .as_str()
+                .is_some_and(|text| words.contains(text.trim()))
+        };
+        self.secrets.retain(|value| !is_word(value));
+    }
+}
+
 impl Read {
     /// Keeps the first error: helm would repeat only its words.
     fn fail(&mut self, error: OperationError) -> String {
@@ -214,16 +234,15 @@ impl Read {
     }
 }
 
-/// The values of a Secret, as they are and in base64.
-fn content(secret: &Value) -> Vec<Value> {
+/// The values of a Secret: as text where they are text, else as they are.
+fn content(secret: &Value) -> impl Iterator<Item = Value> {
     let data = secret.get("data").and_then(Value::as_object);
     let values = data.into_iter().flatten().map(|(_, value)| value);
-    let values = values.flat_map(|value| {
+    values.map(|value| {
         let bytes = value.as_str().and_then(|text| STANDARD.decode(text).ok());
         let plain = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-        [Some(value.clone()), plain.map(Value::from)]
-    });
-    values.flatten().collect()
+        plain.map_or_else(|| value.clone(), Value::from)
+    })
 }
 
 /// What the plan says; nothing where nothing was asked for.
@@ -242,4 +261,36 @@ fn line(found: &BTreeSet<String>, missing: &BTreeSet<String>) -> Option<String> 
         .collect();
     let begin = "`lookup` in the chart reads live objects of this installation only";
     (!parts.is_empty()).then(|| format!("{begin}; {}", parts.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_chart_spells_out_is_no_secret() {
+        let secret = json!({"data": {
+            "user": STANDARD.encode("admin"), "password": STANDARD.encode("q9xKw2\n"), "key": "//79/A==", "url": STANDARD.encode("a://b"),
+        }});
+        let mut seen = Seen {
+            line: None,
+            secrets: content(&secret).collect(),
+        };
+        let chart = "adminUser: admin\nusers: [q9xKw2x]\n".as_bytes();
+        seen.spelled_out([chart, b"{\"a\":\"b\"}"].into_iter());
+        let expected = [json!("//79/A=="), json!("q9xKw2\n"), json!("a://b")];
+        assert_eq!(seen.secrets, expected);
+    }
+
+    #[test]
+    fn the_line_names_what_was_asked_for() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(line(&BTreeSet::new(), &BTreeSet::new()), None);
+        let said = line(&names(&["a/Secret a"]), &names(&["b", "c", "d", "e", "f"]));
+        let expected = "`lookup` in the chart reads live objects of this installation only; found: a/Secret a; \
+            not found: b, c, d and 2 more";
+        assert_eq!(said.as_deref(), Some(expected));
+    }
 }

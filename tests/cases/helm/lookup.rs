@@ -26,6 +26,7 @@ spec:
   served: {{ .Capabilities.APIVersions.Has "own.example/v1" }}
   upgrade: {{ .Release.IsUpgrade }}
 "#;
+const GROUPS: usize = 150;
 const SERVED: [&str; 3] = ["v1", "v1/Secret", "v1/ConfigMap"];
 
 /// What helm says of the chart, and what it asked for.
@@ -36,7 +37,16 @@ async fn rendered(
     answer: impl Fn(&Query) -> Result<Vec<Value>, String>,
 ) -> (Result<String, HelmError>, Vec<Query>) {
     let kinds = KindTable::default();
-    let served = SERVED.map(str::to_owned);
+    // Many groups, as clusters with many definitions have them: helm lists each of them.
+    let others = (0..GROUPS).flat_map(|number| {
+        let group = format!("group-{number}.example/v1");
+        [format!("{group}/Thing"), group]
+    });
+    let served: Vec<String> = SERVED
+        .map(str::to_owned)
+        .into_iter()
+        .chain(others)
+        .collect();
     let (lookup, mut questions) = Lookup::new(&kinds);
     let mut asked = Vec::new();
     let answers = async {
@@ -71,9 +81,10 @@ async fn helm_finds_what_the_caller_finds() -> Result<()> {
     for is_upgrade in [false, true] {
         let object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "namespace": "space"},
             "data": {"password": "b2xk"}});
+        let begun = std::time::Instant::now();
         let (text, asked) = rendered(&rig, &chart, is_upgrade, |_| Ok(vec![object.clone()])).await;
         let text = text?;
-        println!("{text}");
+        println!("rendered in {:.1?}:\n{text}", begun.elapsed());
         for part in [
             "data: {password: b2xk}".to_owned(),
             "all: 1".to_owned(),
