@@ -32,6 +32,8 @@ pub struct Mask {
     parts: Vec<String>,
     /// Values that are hidden where they stand alone, with whether that means in quotes.
     short: BTreeMap<String, bool>,
+    /// Whether there is too much to search for, and whole texts are hidden.
+    hides_all: bool,
 }
 
 impl Mask {
@@ -43,14 +45,20 @@ impl Mask {
             mask.collect(values);
         }
         mask.sort();
+        mask.hides_all = mask.parts.len() > MAX_PARTS;
         mask
     }
 
-    /// The same, and what is in these Secrets of a manifest, whose values other objects may repeat. Of their texts of several lines,
-    /// only as many lines are hidden by themselves as can be searched.
+    /// The same, and what is in these Secrets of a manifest, whose values other objects may repeat: as much of them as can be
+    /// searched, the shortest texts first, for passwords matter more than files.
     #[must_use]
     pub fn with_objects<'a>(mut self, secrets: impl Iterator<Item = &'a Value>) -> Self {
-        for text in secrets.flat_map(texts_of) {
+        let mut texts: Vec<String> = secrets.flat_map(texts_of).collect();
+        texts.sort_by_key(String::len);
+        for text in texts {
+            if self.parts.len() >= MAX_PARTS {
+                break;
+            }
             self.hide(&text, MIN_OBJECT_PART);
         }
         self.sort();
@@ -91,7 +99,7 @@ impl Mask {
     /// A text without the hidden values.
     #[must_use]
     pub fn text(&self, text: &str) -> String {
-        if self.whole.contains(text) || self.parts.len() > MAX_PARTS {
+        if self.hides_all || self.whole.contains(text) {
             return MASK.to_owned();
         }
         let mut shown = text.to_owned();
@@ -344,6 +352,15 @@ mod tests {
     fn where_there_is_too_much_to_look_for_everything_is_hidden() {
         let many: Vec<String> = (0..2000).map(|i| format!("secret-{i}")).collect();
         assert_eq!(mask(json!(many)).text("anything"), "***");
+        let lines = "a line of sixteen\n".repeat(3) + &many.join("-of-this-file\n");
+        let secrets = [
+            json!({"stringData": {"file": lines}}),
+            json!({"stringData": {"more": lines}}),
+            json!({"stringData": {"password": "correct horse battery"}}),
+        ];
+        let mask = Mask::default().with_objects(secrets.iter());
+        assert_eq!(mask.text("anything"), "anything");
+        assert_eq!(mask.text("is correct horse battery"), "is ***");
         assert_eq!(Mask::default().text("anything"), "anything");
     }
 }
