@@ -14,6 +14,7 @@
 //! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
 //! | [`conflicts`], [`recreate`], [`immutable`] | what happens to fields that others hold, or that never change |
 //! | [`mod@prune`], [`teardown`] | what goes, what is kept, and in which order |
+//! | [`transfer`] | which records of older versions may move to the system namespace, and which objects with them |
 //! | [`requires`], [`brought`], [`graph`], [`schedule`], [`order`] | which add-ons and objects wait for which, and which may begin now |
 //! | [`crd_safety`], [`migration`] | what changed definitions do to live objects, and to the versions that these are stored in |
 //! | [`changes`], [`summary`], [`mod@file`] | what people read of a plan, and a plan in a file |
@@ -43,6 +44,7 @@ pub mod schema;
 pub mod snapshot;
 pub mod summary;
 pub mod teardown;
+pub mod transfer;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

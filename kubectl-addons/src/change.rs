@@ -3,7 +3,7 @@
 use std::io::BufRead as _;
 use std::sync::Arc;
 
-use addons_engine::{Cause, Report};
+use addons_engine::{Cause, Failure, Report};
 use addons_operation::execute::execute as execute_plan;
 use addons_operation::plan::compare;
 use addons_operation::{Interruption, OperationError, Outcome, Plan};
@@ -70,15 +70,14 @@ pub async fn execute(session: &Session, plan: Plan, run: &Run, define: bool) -> 
         confirm(question(&plan))?;
     }
     let plan = Arc::new(plan);
-    let interruption = Interruption::default();
-    let writing = Writing::begin();
-    let listening = tokio::spawn(listen(interruption.clone()));
-    session.display.begin(&plan, is_brief(session, &plan));
     let how = choices::run(run, define);
-    let outcomes = execute_plan(session.ctx(), &plan, &how, &interruption).await;
-    session.display.end();
-    listening.abort();
-    drop(writing);
+    let outcomes = interruptible(async |interruption| {
+        session.display.begin(&plan, is_brief(session, &plan));
+        let outcomes = execute_plan(session.ctx(), &plan, &how, interruption).await;
+        session.display.end();
+        outcomes
+    })
+    .await;
     let outcomes = outcomes.inspect_err(|error| {
         if matches!(error, OperationError::Interrupted(_)) {
             for planned in &plan.installations {
@@ -88,6 +87,17 @@ pub async fn execute(session: &Session, plan: Plan, run: &Run, define: bool) -> 
         }
     })?;
     Ok(report(&plan, outcomes, run.wait))
+}
+
+/// Runs work that writes, and that Ctrl-C ends in good order.
+pub async fn interruptible<T>(work: impl AsyncFnOnce(&Interruption) -> T) -> T {
+    let interruption = Interruption::default();
+    let writing = Writing::begin();
+    let listening = tokio::spawn(listen(interruption.clone()));
+    let done = work(&interruption).await;
+    listening.abort();
+    drop(writing);
+    done
 }
 
 /// The first Ctrl-C or SIGTERM ends the operation: helm may end its work, and the locks are given back. The second ends it at once.
@@ -200,13 +210,21 @@ async fn ask_server(session: &Session, plan: &Plan) -> Result<Exit> {
 
 /// The highest code of what happened to the objects (semantics 17), but for what was skipped: [`of_skipped`].
 fn of_report(report: &Report) -> Exit {
-    let failed = report.failed.iter().map(|failure| match failure.cause {
+    let not_ready = report.not_ready.iter().map(|_| Exit::TimedOut);
+    not_ready
+        .max()
+        .unwrap_or(Exit::Done)
+        .max(of_failures(&report.failed))
+}
+
+/// The highest code of objects that failed.
+pub fn of_failures(failed: &[Failure]) -> Exit {
+    let codes = failed.iter().map(|failure| match failure.cause {
         Cause::Denied => Exit::Denied,
         Cause::Conflict => Exit::Conflict,
         Cause::Other => Exit::Failed,
     });
-    let not_ready = report.not_ready.iter().map(|_| Exit::TimedOut);
-    failed.chain(not_ready).max().unwrap_or(Exit::Done)
+    codes.max().unwrap_or(Exit::Done)
 }
 
 /// The code of a command: what was skipped was so because of something that failed, perhaps in another add-on, or else because
@@ -254,7 +272,11 @@ fn question(plan: &Plan) -> &'static str {
     }
 }
 
-fn confirm(question: &str) -> Result<(), Declined> {
+/// Asks a question that only `y` agrees to.
+///
+/// # Errors
+/// [`Declined`].
+pub fn confirm(question: &str) -> Result<(), Declined> {
     if !output::can_ask() {
         return Err(Declined::NoTerminal);
     }
@@ -271,7 +293,6 @@ fn confirm(question: &str) -> Result<(), Declined> {
 
 #[cfg(test)]
 mod tests {
-    use addons_engine::Failure;
     use common::manifest::key::ObjectKey;
     use common::readiness::{Readiness, Status};
 

@@ -53,7 +53,7 @@ pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
 /// One verb.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Install the definitions of this tool into the cluster, or update them
+    /// Install the definitions of this tool into the cluster, or update them; move installations of older versions
     Init(reading::Init),
     /// Add, list, show, remove, view and validate catalogues
     #[command(subcommand, alias = "catalog")]

@@ -34,7 +34,7 @@ use crate::session::Session;
 /// Those of the verb, in its own words.
 pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
     match command {
-        Command::Init(_) => init::run(session).await,
+        Command::Init(args) => init::run(session, args).await,
         Command::Catalogue(verb) => catalogue::run(session, verb).await,
         Command::Search(args) => search::run(session, args).await,
         Command::Show(args) => show::run(session, args).await,

@@ -5,10 +5,12 @@ pub mod finding;
 pub mod hint;
 pub mod plan;
 mod settled;
+pub mod transfer;
 
 use addons_engine::crds::Installed;
 use addons_operation::Work;
 use addons_operation::required_types::named;
+use common::api::installation::AddonInstallation;
 use common::manifest::key::ObjectKey;
 
 /// What takes a while.
@@ -30,5 +32,16 @@ pub fn definition(key: &ObjectKey, done: &Installed) -> String {
         Installed::Newer { version } => {
             format!("{key} is of the newer version {version} and stays")
         }
+    }
+}
+
+/// Where an installation comes from; empty where any catalogue may have it.
+pub fn origin(record: &AddonInstallation) -> String {
+    let reference = &record.spec.addon_ref;
+    match (&reference.catalogue, &reference.index, &reference.directory) {
+        (Some(name), _, _) => format!("catalogue {name}"),
+        (_, Some(index), _) => format!("index {index}"),
+        (_, _, Some(directory)) => format!("directory {directory}"),
+        _ => String::new(),
     }
 }

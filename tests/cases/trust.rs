@@ -16,6 +16,7 @@ mod labels;
 mod least;
 mod lookup;
 mod many;
+mod moved;
 mod orphans;
 mod records;
 mod releases;

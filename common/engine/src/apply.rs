@@ -5,6 +5,7 @@
 //! (`recreate`); managedFields entries of client-side managers and of versions that are gone are corrected (`managed`).
 
 mod explain;
+pub(super) mod handover;
 mod holder;
 mod managed;
 pub(super) mod precise;
@@ -20,7 +21,7 @@ use tokio::time::{Instant, sleep};
 
 use common::api::names;
 use common::plan::inventory::Answer;
-use common::plan::{Action, Step};
+use common::plan::{Action, Step, Target};
 use common::values::mask::Mask;
 
 use super::address::Collection;
@@ -138,7 +139,7 @@ impl Applier {
             return self.create(cluster, step).await;
         }
         if let Some(owner) = &step.policy.inherited {
-            managed::inherit(self, cluster, step, owner).await?;
+            managed::inherit(cluster, &step.target, owner, &self.manager).await?;
         }
         let mut attempt = Attempt::plain(step);
         let mut pause = FIRST_PAUSE;
@@ -170,7 +171,9 @@ impl Applier {
                     return Err(EngineError::Immutable { object, causes });
                 }
                 Err(error) => match managed::gone_version(&error) {
-                    Some(version) => managed::heal(self, cluster, step, version, error).await?,
+                    Some(version) => {
+                        managed::heal(cluster, &step.target, &self.manager, version, error).await?;
+                    }
                     None => return Err(error),
                 },
             }
@@ -253,7 +256,7 @@ pub(super) fn apply_object(
     manager: &str,
     accept: &'static str,
 ) -> Result<Call, EngineError> {
-    let body = body(step, object.as_ref())?;
+    let body = body(&step.target, object.as_ref())?;
     let collection = Collection::of(&step.target);
     Ok(
         Call::patch(&collection, &step.target.key.name, APPLY_PATCH, accept)
@@ -263,9 +266,9 @@ pub(super) fn apply_object(
     )
 }
 
-fn body(step: &Step, value: &Value) -> Result<Vec<u8>, EngineError> {
+fn body(target: &Target, value: &Value) -> Result<Vec<u8>, EngineError> {
     serde_json::to_vec(value).map_err(|error| EngineError::Api {
-        what: step.target.key.to_string(),
+        what: target.key.to_string(),
         message: error.to_string(),
         code: 0,
     })

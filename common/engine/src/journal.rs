@@ -14,11 +14,22 @@ use super::report::{Settled, yielded};
 #[derive(Clone, Debug, Default)]
 pub struct Journal(Arc<Mutex<Inventory>>);
 
+impl From<Inventory> for Journal {
+    fn from(inventory: Inventory) -> Self {
+        Self(Arc::new(Mutex::new(inventory)))
+    }
+}
+
 impl Journal {
     /// Nothing of a plan is done.
     #[must_use]
     pub fn of(plan: &InstallationPlan) -> Self {
-        Self(Arc::new(Mutex::new(plan.union.clone())))
+        Self::from(plan.union.clone())
+    }
+
+    /// What is known of one object.
+    pub(super) fn put(&self, key: ObjectKey, item: Item) {
+        self.lock().objects.insert(key, item);
     }
 
     /// Writes the answer to an apply ([`Inventory::applied`]).

@@ -7,6 +7,7 @@
 //! | [`snapshot`], `autoscaler`, [`definitions`] | live metadata of the wanted and recorded objects; who sets their replicas; what changed definitions do to live objects |
 //! | [`record`], `lock`, `journal`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `migrate`, `delete`, `holder`, [`namespace`] | what an operation does |
+//! | [`transfer`] | records of older versions, moved with their objects to the system namespace |
 //! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what else its readiness depends on |
 //! | `task`, `event`, `report` | input, events and result of an operation |
@@ -59,6 +60,7 @@ pub mod snapshot;
 mod status;
 mod task;
 pub mod template_facts;
+pub mod transfer;
 mod wait;
 mod watch;
 

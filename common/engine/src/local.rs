@@ -3,15 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER};
+use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET};
 use serde_json::json;
 
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::listing;
-use super::meta::Partial;
+use super::meta::{Metadata, Partial};
 use super::namespace::post;
-use super::snapshot::{namespace_collection, read_one};
+use super::snapshot::{namespace_collection, read_all, read_one};
 
 /// All of them: one LIST.
 ///
@@ -45,7 +45,21 @@ pub async fn ensure(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
 /// Those of the request.
 pub async fn is_local(cluster: &Cluster, namespace: &str) -> Result<bool, EngineError> {
     let found = read_one(cluster, &namespace_collection(), namespace).await?;
-    Ok(found.is_some_and(|metadata| {
-        metadata.labels.get(LABEL_CLUSTER).map(String::as_str) == Some(CLUSTER_LOCAL)
-    }))
+    Ok(found.is_some_and(|metadata| stands_for_this(&metadata)))
+}
+
+/// Those that stand for no cluster, neither this one nor another, the system namespace included: one LIST.
+///
+/// # Errors
+/// Those of the request.
+pub async fn of_no_cluster(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
+    let found = read_all(cluster, &namespace_collection()).await?;
+    let for_other = |metadata: &Metadata| metadata.labels.contains_key(LABEL_KUBECONFIG_SECRET);
+    let found = found.unwrap_or_default().into_iter();
+    let of_none = found.filter(|metadata| !stands_for_this(metadata) && !for_other(metadata));
+    Ok(of_none.map(|metadata| metadata.name).collect())
+}
+
+fn stands_for_this(metadata: &Metadata) -> bool {
+    metadata.labels.get(LABEL_CLUSTER).map(String::as_str) == Some(CLUSTER_LOCAL)
 }

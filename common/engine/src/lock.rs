@@ -118,8 +118,8 @@ pub(super) async fn reread(
         .ok_or_else(|| stale(known, StaleReason::Uninstalled))
 }
 
-/// Gives back a lock that an interrupted operation of `holder` still holds, with what was done so far: with a lease of nothing it
-/// is free at once. The next operation continues as after a crash.
+/// Gives back a lock that an interrupted operation of `holder` still holds: with a lease of nothing it is free at once. The next
+/// operation continues as after a crash. `journal`: what was done so far, where the record does not have it yet.
 ///
 /// # Errors
 /// Those of the requests.
@@ -127,7 +127,7 @@ pub async fn leave(
     cluster: &Cluster,
     installation: &InstallationName,
     holder: &str,
-    journal: &Journal,
+    journal: Option<&Journal>,
 ) -> Result<(), EngineError> {
     loop {
         let (namespace, name) = (&installation.namespace, &installation.name);
@@ -142,7 +142,9 @@ pub async fn leave(
             return Ok(());
         };
         operation.lease_seconds = 0;
-        status.inventory = journal.inventory().to_groups();
+        if let Some(journal) = journal {
+            status.inventory = journal.inventory().to_groups();
+        }
         match record::put_status(cluster, &mut record).await {
             Err(error) if error.is_conflict() => {}
             result => return result,

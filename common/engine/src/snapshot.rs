@@ -174,7 +174,8 @@ pub(super) async fn read_all(
     }
 }
 
-fn live(metadata: Metadata) -> LiveObject {
+/// What a plan knows of an object.
+pub(super) fn live(metadata: Metadata) -> LiveObject {
     LiveObject {
         other_owner: owners::other_owner(&metadata.labels, &metadata.annotations),
         owner: metadata.labels.get(names::LABEL_OWNER).cloned(),

@@ -25,6 +25,7 @@ use common::plan::planner::PlanError;
 use common::plan::recreate::RecreateError;
 use common::plan::requires::RequiresError;
 use common::plan::schema::SchemaError;
+use common::plan::transfer::Obstacle;
 use common::render::chart::release_name::ReleaseNameError;
 use common::render::image::ImageError;
 use common::render::registry::RegistryError;
@@ -106,7 +107,12 @@ pub enum OperationError {
         asked: String,
         /// The system namespace.
         system: String,
+        /// Whether records lie there that `init` may move (semantics 5).
+        holds_old: bool,
     },
+    /// A record of an older version that stays where it is (semantics 5).
+    #[error("{0} stays in its namespace: {1}")]
+    Stays(InstallationName, Box<Obstacle>),
     /// A record that was created from a directory.
     #[error("{installation} comes from directory {directory}, which has no catalogue entries")]
     OfDirectory {

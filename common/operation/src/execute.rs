@@ -133,7 +133,7 @@ async fn leave(ctx: &Context, cluster: &Cluster, tasks: &[Task<'_>]) {
     let holder = &ctx.settings().holder;
     let leaving = tasks.iter().map(async |task| {
         let name = &task.plan.installation;
-        let _ = addons_engine::leave(cluster, name, holder, task.journal).await;
+        let _ = addons_engine::leave(cluster, name, holder, Some(task.journal)).await;
     });
     let _ = tokio::time::timeout(LEAVING, join_all(leaving)).await;
 }

@@ -44,6 +44,7 @@ pub mod requirements;
 pub mod resolve;
 pub mod resolved;
 pub mod stage;
+pub mod transfer;
 pub mod values_from;
 pub mod verdict;
 

@@ -7,6 +7,7 @@ use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use common::nearest::nearest;
 use common::plan::claims::Claims;
+use common::plan::transfer::is_of_old_place;
 
 use crate::context::{Context, Settings};
 use crate::error::OperationError;
@@ -83,6 +84,7 @@ impl Records {
         Err(OperationError::NotLocal {
             asked: namespace.to_owned(),
             system: self.system.clone(),
+            holds_old: self.within(Some(namespace)).any(is_of_old_place),
         })
     }
 

@@ -296,7 +296,7 @@ pub struct HelmRelease {
 pub struct Operation {
     /// Random id of this operation.
     pub id: String,
-    /// `install`, `upgrade` or `uninstall`.
+    /// `install`, `upgrade`, `uninstall` or `move`.
     pub verb: String,
     /// Who holds the lock: user, host and process as the client names itself.
     pub holder: String,

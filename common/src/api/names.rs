@@ -35,6 +35,8 @@ pub const ANNOTATION_DEFAULTED: &str = "kubectl-addons.dev/defaulted";
 pub const ANNOTATION_RELEASED: &str = "kubectl-addons.dev/released";
 /// On a namespace whose cluster is being deleted: nothing in it is guarded any more (semantics 14).
 pub const ANNOTATION_CLUSTER_DELETING: &str = "kubectl-addons.dev/cluster-deleting";
+/// On an installation that was moved to the system namespace: `NAMESPACE/NAME/UID` of the record in its old place (semantics 5).
+pub const ANNOTATION_MOVED_FROM: &str = "kubectl-addons.dev/moved-from";
 /// On a manifest object: how it is applied; the only value is [`APPLY_CREATE_ONLY`] (semantics 12).
 pub const ANNOTATION_APPLY: &str = "kubectl-addons.dev/apply";
 /// Created once, never updated or pruned (semantics 12).

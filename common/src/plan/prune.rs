@@ -11,10 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory::{Inventory, Item};
 use super::planner::PlanInput;
-use super::snapshot::LiveObject;
+use super::snapshot::{LiveObject, Snapshot};
 use super::{Deletion, Target};
 use crate::api::installation::ObjectState;
 use crate::manifest::key::{Gvk, ObjectKey};
+use crate::manifest::kinds::KindTable;
 pub use crate::manifest::kinds::traits::KeptKind;
 
 /// The result.
@@ -55,7 +56,7 @@ pub(super) fn prune(
         if wanted.contains(key) {
             continue;
         }
-        let Some(target) = target(input, key, item) else {
+        let Some(target) = target(input.snapshot, input.kinds, key, item) else {
             pruning.unserved(input, key, item);
             continue;
         };
@@ -108,12 +109,14 @@ fn kept_by(input: &PlanInput<'_>, live: &LiveObject) -> Option<String> {
 }
 
 /// How a recorded object is addressed now; `None` where its kind is not served.
-fn target(input: &PlanInput<'_>, key: &ObjectKey, item: &Item) -> Option<Target> {
-    if input
-        .snapshot
-        .unserved
-        .contains(&(key.group.clone(), key.kind.clone()))
-    {
+pub(super) fn target(
+    snapshot: &Snapshot,
+    kinds: &KindTable,
+    key: &ObjectKey,
+    item: &Item,
+) -> Option<Target> {
+    let kind = (key.group.clone(), key.kind.clone());
+    if snapshot.unserved.contains(&kind) {
         return None;
     }
     let recorded = Gvk {
@@ -121,10 +124,10 @@ fn target(input: &PlanInput<'_>, key: &ObjectKey, item: &Item) -> Option<Target>
         version: item.version.clone(),
         kind: key.kind.clone(),
     };
-    let (version, info) = match input.kinds.get(&recorded) {
+    let (version, info) = match kinds.get(&recorded) {
         Some(info) => (recorded.version, info),
         None => {
-            let (gvk, info) = input.kinds.preferred(&key.group, &key.kind)?;
+            let (gvk, info) = kinds.preferred(&key.group, &key.kind)?;
             (gvk.version, info)
         }
     };

@@ -3,6 +3,7 @@
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
+use common::api::names::InstallationName;
 
 use super::Output;
 use super::operation::Source;
@@ -10,7 +11,28 @@ use crate::completion;
 
 /// Flags of `init`.
 #[derive(Args, Debug)]
-pub struct Init {}
+pub struct Init {
+    /// Move this installation of an older version to the system namespace; may be repeated
+    ///
+    /// Older versions kept installations of an index or a directory in kube-system and in the namespaces of entries. Without this flag,
+    /// they are shown, and a terminal is asked for each. Whoever may write installations in NAMESPACE may have written it, and once it
+    /// is moved, commands run what its origin holds with the rights of the caller.
+    #[arg(long = "move", value_name = "NAMESPACE/NAME", value_parser = pair)]
+    pub moves: Vec<InstallationName>,
+}
+
+/// `NAMESPACE/NAME`.
+fn pair(text: &str) -> Result<InstallationName, String> {
+    match text.split_once('/') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
+            Ok(InstallationName {
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+            })
+        }
+        _ => Err(format!("{text:?} is not a valid NAMESPACE/NAME")),
+    }
+}
 
 /// Verbs on catalogues.
 #[derive(Subcommand, Debug)]

@@ -1,17 +1,24 @@
-//! `init`: our definitions.
+//! `init`: our definitions, and installations that older versions kept in other places.
 
 use addons_operation::definitions;
+use addons_operation::transfer::{self, Candidate};
+use addons_operation::{Records, name_of};
 use anyhow::Result;
+use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
 
+use crate::change::{Declined, confirm, interruptible, of_failures};
+use crate::cli::reading::Init;
 use crate::exit::Exit;
 use crate::session::Session;
+use crate::usage::Usage;
 use crate::{output, words};
 
-/// Installs the definitions, or updates older ones.
+/// Installs the definitions, or updates older ones; then it moves installations of older versions, each only if the user agrees to it.
 ///
 /// # Errors
 /// What the server refuses.
-pub async fn run(session: &Session) -> Result<Exit> {
+pub async fn run(session: &Session, args: &Init) -> Result<Exit> {
     for (definition, done) in definitions::install(session.ctx()).await? {
         output::note(&words::definition(&definition, &done));
     }
@@ -19,5 +26,65 @@ pub async fn run(session: &Session) -> Result<Exit> {
     output::note(
         "the definitions are served; nothing is enforced yet, for no admission webhook was installed",
     );
-    Ok(Exit::Done)
+    let records = match Records::read(session.ctx()).await {
+        // Who may only install definitions is not told of installations.
+        Err(error) if error.is_forbidden() && args.moves.is_empty() => return Ok(Exit::Done),
+        other => other?,
+    };
+    let found = transfer::find(session.ctx(), &records).await?;
+    let is_found = |name: &&InstallationName| found.iter().any(|one| name_of(one) == **name);
+    if let Some(unknown) = args.moves.iter().find(|name| !is_found(name)) {
+        return Err(Usage(format!(
+            "--move {unknown}: there is no installation of an index or directory that could be moved"
+        ))
+        .into());
+    }
+    let mut worst = Exit::Done;
+    for record in found {
+        let is_named = args.moves.contains(&name_of(record));
+        let exit = match one(session, &records, record, is_named).await {
+            Ok(exit) => exit,
+            // What was not asked for may stay as it is.
+            Err(error) => match output::failure(&error) {
+                Exit::Interrupted => return Ok(Exit::Interrupted),
+                exit if is_named => exit,
+                _ => Exit::Done,
+            },
+        };
+        worst = worst.max(exit);
+    }
+    Ok(worst)
+}
+
+async fn one(
+    session: &Session,
+    records: &Records,
+    record: &AddonInstallation,
+    is_named: bool,
+) -> Result<Exit> {
+    output::note(&words::transfer::record(record));
+    let is_begun = transfer::is_begun(record, records);
+    if !is_named && !output::can_ask() && !is_begun {
+        output::note(&words::transfer::how(&name_of(record)));
+        return Ok(Exit::Done);
+    }
+    let candidate = transfer::judge(session.ctx(), record).await?;
+    output::note(&words::transfer::candidate(&candidate));
+    let is_agreed = is_named || candidate.is_begun;
+    if !is_agreed
+        && let Err(Declined::No | Declined::NoTerminal) = confirm(words::transfer::QUESTION)
+    {
+        output::note(&words::transfer::declined(&candidate));
+        return Ok(Exit::Done);
+    }
+    run_move(session, &candidate).await
+}
+
+async fn run_move(session: &Session, candidate: &Candidate) -> Result<Exit> {
+    let done = interruptible(async |interruption| {
+        transfer::run(session.ctx(), candidate, interruption).await
+    });
+    let done = done.await?;
+    output::note(&words::transfer::done(candidate, &done));
+    Ok(of_failures(&done.failed))
 }

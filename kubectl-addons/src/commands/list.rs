@@ -16,10 +16,10 @@ use crate::exit::Exit;
 use crate::output::{self, Items, age::age, table::Table};
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::words::hint;
+use crate::words::{self, hint};
 use addons_operation::health::{self, ObjectHealth};
-use addons_operation::orphan;
 use addons_operation::{Records, name_of};
+use addons_operation::{orphan, transfer};
 
 /// How many characters of a status a table shows.
 const SHOWN: usize = 60;
@@ -60,6 +60,13 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
         return Err(Usage("--all-namespaces does not go with --namespace".to_owned()).into());
     }
     let known = Records::read(session.ctx()).await?;
+    match transfer::find(session.ctx(), &known).await {
+        // It is only a hint.
+        Err(error) if error.is_forbidden() => {}
+        old => words::transfer::found(&old?)
+            .iter()
+            .for_each(|text| output::note(text)),
+    }
     let namespace = session.global().namespace.as_deref();
     let records: Vec<_> = known
         .within(namespace)
@@ -145,7 +152,7 @@ async fn rows(
             id: installed.id.clone(),
             core: record.spec.core_addon,
             newer,
-            origin: origin(record),
+            origin: words::origin(record),
             installed_at: installed.at.as_ref().map(|at| at.0.to_string()),
             age: created
                 .map(|created: Timestamp| age(created, now))
@@ -217,16 +224,6 @@ fn entry_label(entry: &Entry) -> String {
         format!("id {}", entry.version.id)
     } else {
         entry.version.version.clone()
-    }
-}
-
-fn origin(record: &AddonInstallation) -> String {
-    let reference = &record.spec.addon_ref;
-    match (&reference.catalogue, &reference.index, &reference.directory) {
-        (Some(name), _, _) => format!("catalogue {name}"),
-        (_, Some(index), _) => format!("index {index}"),
-        (_, _, Some(directory)) => format!("directory {directory}"),
-        _ => String::new(),
     }
 }
 

@@ -56,10 +56,8 @@ fn of_operation(error: &OperationError) -> Vec<String> {
     match error.root() {
         OperationError::UnknownCatalogue { .. } => look("kubectl addons catalogue list --core"),
         OperationError::UnknownInstallation { near: None, .. } => look("kubectl addons list"),
-        OperationError::NotLocal { asked, .. } => vec![
-            format!("look:   kubectl get namespaces -l {LABEL_CLUSTER}={CLUSTER_LOCAL}"),
-            format!("accept: kubectl label namespace {asked} {LABEL_CLUSTER}={CLUSTER_LOCAL}"),
-        ],
+        OperationError::NotLocal { asked, holds_old, .. } => of_place(asked, *holds_old),
+        OperationError::Stays(installation, _) => of_place(&installation.namespace, false),
         OperationError::NotListed(_) => fix("add -n NAMESPACE, a namespace in which you may list installations"),
         OperationError::Suspended(installation) => fix(&format!(
             "kubectl patch addoninstallation {} -n {} --type=merge -p '{{\"spec\":{{\"suspend\":false}}}}'",
@@ -128,6 +126,21 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// For a namespace that stands for no cluster. `holds_old`: of the records in it, `init` may move some.
+fn of_place(namespace: &str, holds_old: bool) -> Vec<String> {
+    let label = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
+    let mut lines = look(&format!("kubectl get namespaces -l {label}"));
+    if holds_old {
+        lines.extend(fix(
+            "kubectl addons init, which moves installations of older versions",
+        ));
+    }
+    lines.push(format!(
+        "accept: kubectl label namespace {namespace} {label}"
+    ));
+    lines
 }
 
 /// For an installation whose index cannot be read.

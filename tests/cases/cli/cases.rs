@@ -13,6 +13,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("help-command-install", "kubectl-addons help channel apply"),
     ("help-list", "kubectl-addons list -h"),
     ("list-all-and-one", "kubectl-addons list -A -n shop"),
+    ("help-init", "kubectl-addons init -h"),
     ("help-show", "kubectl-addons show -h"),
     ("help-images", "kubectl-addons images -h"),
     ("help-install", "kubectl-addons install -h"),

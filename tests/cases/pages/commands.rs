@@ -198,6 +198,7 @@ fn offered(source: &str) -> Vec<(usize, String)> {
                 let is_verb = command.len() == 2;
                 command.push(match word.starts_with('{') {
                     true if is_verb => "upgrade".to_owned(),
+                    true if word.contains("}/{") => "NAMESPACE/NAME".to_owned(),
                     true => "NAME".to_owned(),
                     false => word.to_owned(),
                 });

@@ -9,6 +9,7 @@ pub struct Fault {
     method: Option<String>,
     path: Option<String>,
     writes: bool,
+    changes: bool,
     first: usize,
     times: usize,
     action: Action,
@@ -58,6 +59,7 @@ impl Fault {
             method: None,
             path: None,
             writes: false,
+            changes: false,
             first: number,
             times: 1,
             action,
@@ -103,6 +105,15 @@ impl Fault {
         }
     }
 
+    /// Only about requests that are not reads.
+    #[must_use]
+    pub fn changes(self) -> Self {
+        Self {
+            changes: true,
+            ..self
+        }
+    }
+
     /// Not about dry runs.
     #[must_use]
     pub fn writes(self) -> Self {
@@ -127,6 +138,7 @@ impl Armed {
             method: only_method,
             path,
             writes,
+            changes,
             first,
             times,
             action,
@@ -134,7 +146,8 @@ impl Armed {
         let about = only_client.as_ref().is_none_or(|name| name == client)
             && only_method.as_ref().is_none_or(|name| name == method)
             && path.as_ref().is_none_or(|part| uri.contains(part))
-            && !(*writes && uri.contains("dryRun=All"));
+            && !(*writes && uri.contains("dryRun=All"))
+            && !(*changes && method == "GET");
         if !about {
             return None;
         }

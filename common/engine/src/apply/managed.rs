@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use common::api::names;
 use common::manifest::managed_fields::{self, CLIENT_SIDE};
-use common::plan::Step;
+use common::plan::{Step, Target};
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
@@ -58,7 +58,7 @@ pub(super) async fn take_over(
     if leaves || !step.policy.takes_all() || !managers.iter().any(is_client_side) {
         return Ok(applied);
     }
-    let rewritten = rewrite(applier, cluster, step, |live| {
+    let rewritten = rewrite(cluster, &step.target, &applier.manager, |live| {
         managed_fields::migrate(live, CLIENT_SIDE, &applier.manager)
     });
     match rewritten.await {
@@ -83,23 +83,21 @@ pub(super) async fn take_over(
     }
 }
 
-/// Makes the fields of the installation that an object moves from ours, so that the apply finds no conflict with it and removes
-/// what only it wanted.
+/// Makes the fields of the installation that an object moves from those of `manager`, so that an apply finds no conflict with it and
+/// removes what only it wanted. The new resourceVersion; `None` where it owned nothing, or the object was deleted meanwhile.
 pub(super) async fn inherit(
-    applier: &Applier,
     cluster: &Cluster,
-    step: &Step,
+    target: &Target,
     owner: &str,
-) -> Result<(), EngineError> {
+    manager: &str,
+) -> Result<Option<String>, EngineError> {
     let from = names::manager_of_owner(owner);
-    let rewritten = rewrite(applier, cluster, step, |live| {
-        managed_fields::inherit(live, &from, &applier.manager)
+    let rewritten = rewrite(cluster, target, manager, |live| {
+        managed_fields::inherit(live, &from, manager)
     });
     match rewritten.await {
-        Ok(_) => Ok(()),
-        // It was deleted meanwhile, and is created now.
-        Err(error) if error.is_not_found() => Ok(()),
-        Err(error) => Err(error),
+        Err(error) if error.is_not_found() => Ok(None),
+        other => other,
     }
 }
 
@@ -115,7 +113,7 @@ pub(super) async fn give_back(
     if attempt.settled.iter().all(Settled::is_left) {
         return Ok(applied);
     }
-    let rewritten = rewrite(applier, cluster, step, |live| {
+    let rewritten = rewrite(cluster, &step.target, &applier.manager, |live| {
         managed_fields::give_back(live, &attempt.before, &applier.manager)
     });
     match rewritten.await {
@@ -143,14 +141,14 @@ pub(super) fn gone_version(error: &EngineError) -> Option<String> {
 
 /// Moves the entries of a removed version to the version that is applied.
 pub(super) async fn heal(
-    applier: &Applier,
     cluster: &Cluster,
-    step: &Step,
+    target: &Target,
+    manager: &str,
     version: String,
     error: EngineError,
 ) -> Result<(), EngineError> {
-    let to = step.target.gvk().api_version();
-    let rewritten = rewrite(applier, cluster, step, |live| {
+    let to = target.gvk().api_version();
+    let rewritten = rewrite(cluster, target, manager, |live| {
         managed_fields::move_version(live, &version, &to)
     });
     match rewritten.await? {
@@ -163,13 +161,13 @@ pub(super) async fn heal(
 /// Writes managedFields, guarded by the resourceVersion that they were read with; the new one, or `None` where there is
 /// nothing to change.
 async fn rewrite(
-    applier: &Applier,
     cluster: &Cluster,
-    step: &Step,
+    target: &Target,
+    manager: &str,
     change: impl Fn(&[Value]) -> Option<Vec<Value>>,
 ) -> Result<Option<String>, EngineError> {
-    let collection = Collection::of(&step.target);
-    let name = &step.target.key.name;
+    let collection = Collection::of(target);
+    let name = &target.key.name;
     let mut tries = 1;
     loop {
         let call = Call::get(&collection, name, METADATA);
@@ -183,8 +181,8 @@ async fn rewrite(
             {"op": "replace", "path": "/metadata/resourceVersion", "value": live.pointer("/metadata/resourceVersion")},
         ]);
         let call = Call::patch(&collection, name, JSON_PATCH, METADATA)
-            .query("fieldManager", &applier.manager)
-            .body(body(step, &patch)?);
+            .query("fieldManager", manager)
+            .body(body(target, &patch)?);
         match cluster.send::<Written>(call).await {
             Ok(answer) => return Ok(Some(answer.object.metadata.resource_version)),
             Err(error) if error.is_conflict() && tries < TRIES => tries += 1,

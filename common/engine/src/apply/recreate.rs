@@ -98,7 +98,7 @@ async fn check_creation(
 ) -> Result<(), EngineError> {
     let call = Call::create(collection, &step.target.key.name, JSON)
         .query("dryRun", "All")
-        .body(body(step, &step.object)?);
+        .body(body(&step.target, &step.object)?);
     match cluster.send::<Value>(call).await {
         Ok(_) => Ok(()),
         Err(error) if error.is_conflict() => Ok(()),

@@ -12,6 +12,7 @@ use common::plan::facts::{EntryFacts, RecordFacts, WantedRecord};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
 use common::plan::snapshot::{Reads, Snapshot};
+use common::plan::transfer::{self, OldPlace};
 
 use addons_engine::{Cluster, definitions, snapshot};
 
@@ -37,7 +38,7 @@ pub(super) async fn one(
     let cluster = resolver.ctx.cluster().await?;
     let existing = resolved.existing.as_ref();
     let status = existing.and_then(|record| record.status.as_ref());
-    let inventory = recorded(status);
+    let mut inventory = recorded(status);
     let served = served(cluster, neighbours, &rendered, &inventory).await?;
     let kinds = served.with(&neighbours.kinds);
     let mask = rendered.inputs.mask();
@@ -53,6 +54,9 @@ pub(super) async fn one(
     let helm_release = release_of(resolver, resolved, &rendered).await?;
     let (desired, generated) =
         generated::desired(cluster, resolved, &mut rendered, &context, &inventory).await?;
+    if let Some(old) = existing.and_then(OldPlace::named_by) {
+        transfer::remark(&mut inventory, &desired, &old.installation, &mask);
+    }
     let mut reads = planner::reads(&desired, &inventory, &served);
     reads.namespaces.insert(target_namespace.to_owned());
     let (served, snapshot) = live(cluster, served, &reads).await?;
