@@ -71,4 +71,4 @@ pub use execute::execute;
 pub use journal::Journal;
 pub use lock::leave;
 pub use report::{Cause, Failure, Report, Settled, Settlement};
-pub use task::{ExecuteOptions, Outside, Task};
+pub use task::{ExecuteOptions, Outside, OutsideFailure, Task};

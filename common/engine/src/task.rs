@@ -8,6 +8,7 @@ use common::api::installation::AddonInstallation;
 use common::plan::InstallationPlan;
 
 use super::journal::Journal;
+use super::report::Cause;
 
 /// How a command runs.
 #[derive(Clone, Debug)]
@@ -25,7 +26,17 @@ pub struct ExecuteOptions {
 }
 
 /// Work that the engine leaves to another program: a release of helm's own.
-pub type Outside<'a> = &'a (dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync);
+pub type Outside<'a> =
+    &'a (dyn Fn() -> BoxFuture<'static, Result<(), OutsideFailure>> + Send + Sync);
+
+/// Why the other program failed.
+#[derive(Clone, Debug)]
+pub struct OutsideFailure {
+    /// Its message.
+    pub message: String,
+    /// Whether it met fields of others.
+    pub cause: Cause,
+}
 
 /// One installation of a command.
 #[derive(Clone, Copy)]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use addons_engine::{
-    Cluster, EngineError, ExecuteOptions, Journal, Report, Task, execute as run_plans, local,
-    namespace,
+    Cluster, EngineError, ExecuteOptions, Journal, OutsideFailure, Report, Task,
+    execute as run_plans, local, namespace,
 };
 use common::api::names::InstallationName;
 use common::plan::Verb;
@@ -60,7 +60,7 @@ impl Default for Run {
 }
 
 /// Work for helm, in the form that the engine takes.
-type HelmWork = Box<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+type HelmWork = Box<dyn Fn() -> BoxFuture<'static, Result<(), OutsideFailure>> + Send + Sync>;
 
 /// Executes a plan. A failure stops only what comes after it in the order. One outcome for each installation of the plan, in
 /// its order.

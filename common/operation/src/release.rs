@@ -2,6 +2,7 @@
 //! of the record.
 
 use addons_engine::release::{ReleaseOwner, owner};
+use addons_engine::{Cause, OutsideFailure};
 use addons_helm::release::{Release, Status, Wanted};
 use addons_helm::{Helm, HelmError};
 use common::api::installation::{AddonInstallationStatus, Conflicts, HelmRelease};
@@ -66,13 +67,18 @@ impl ReleaseWork {
     }
 
     /// Runs helm; returns helm's message where it fails.
-    pub(crate) fn run(self) -> BoxFuture<'static, Result<(), String>> {
+    pub(crate) fn run(self) -> BoxFuture<'static, Result<(), OutsideFailure>> {
         Box::pin(async move {
             let _runs = self.interruption.helm_runs().await;
             let done = self.done().await;
             done.map_err(|error| {
                 let words = one_line(&error.to_string());
-                match self.conflicts {
+                let cause = if error.is_conflict() {
+                    Cause::Conflict
+                } else {
+                    Cause::Other
+                };
+                let message = match self.conflicts {
                     Conflicts::Yield if error.is_conflict() => format!(
                         "{words}; spec.conflicts is Yield, and helm cannot leave fields to others: leave them out of the values, or set Take"
                     ),
@@ -80,7 +86,8 @@ impl ReleaseWork {
                         format!("{words}; spec.conflicts is Fail: nothing is taken back")
                     }
                     _ => words,
-                }
+                };
+                OutsideFailure { message, cause }
             })
         })
     }

@@ -5,7 +5,8 @@ use common::plan::{Action, Verb};
 use common::readiness::{Readiness, Status};
 
 use super::super::event::Event;
-use super::super::report::{Cause, Failure, Report};
+use super::super::report::{Failure, Report};
+use super::super::task::OutsideFailure;
 use super::operation::Operation;
 
 impl Operation<'_> {
@@ -32,8 +33,7 @@ impl Operation<'_> {
             },
         };
         (self.events)(helm(Status::InProgress, "helm is at work"));
-        if let Err(message) = outside().await {
-            let cause = Cause::Other;
+        if let Err(OutsideFailure { message, cause }) = outside().await {
             self.fail(
                 report,
                 Failure {
