@@ -91,6 +91,9 @@ pub struct InstallationPlan {
     /// The entry that it comes from; `None` for an uninstallation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<EntryFacts>,
+    /// Whether the user named the index of the entry; otherwise the record did, and it is read with the reach of the record.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_typed: bool,
     /// The record as it should be.
     pub wanted: WantedRecord,
     /// The record as it was; `None` where there was none.
@@ -182,6 +185,7 @@ impl InstallationPlan {
             from: None,
             to: None,
             entry: None,
+            is_typed: false,
             wanted: WantedRecord::default(),
             record: None,
             requires: Vec::new(),

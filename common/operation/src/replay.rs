@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use addons_engine::EngineError;
+use addons_sources::Reach;
 use common::api::installation::Installed;
 use common::catalogue::select::Rules;
 use common::catalogue::{Catalogue, Entry, Origin};
@@ -34,7 +35,7 @@ pub async fn replay(
     same_cluster(ctx, file).await?;
     // What is kept of discovery between runs may be older than the plan.
     ctx.cluster().await?.forget_kinds().await;
-    let resolver = Resolver::new(ctx, offer(file)).await?;
+    let resolver = Resolver::new(ctx, offer(ctx, file)).await?;
     let mut differences = Vec::new();
     let mut resolved = Vec::new();
     for then in &file.installations {
@@ -114,17 +115,26 @@ pub async fn same_cluster(ctx: &Context, file: &PlanFile) -> Result<(), Operatio
 }
 
 /// Where everything comes from one kind of place, the other is not asked.
-fn offer(file: &PlanFile) -> Offer {
+fn offer(ctx: &Context, file: &PlanFile) -> Offer {
     let locations = file
         .installations
         .iter()
         .map(|plan| match &plan.entry.as_ref()?.origin {
-            Origin::Index { location } => Some(location.clone()),
-            Origin::Catalogue { .. } => None,
+            Origin::Index { location } if reach(ctx, plan) == Reach::Own => Some(location.clone()),
+            Origin::Index { .. } | Origin::Catalogue { .. } => None,
         });
     let locations: Option<Vec<String>> = locations.collect();
     let first = locations.and_then(|locations| locations.into_iter().next());
     first.map_or(Offer::Catalogues, Offer::Index)
+}
+
+/// How far the index of a plan may reach: as when it was made (semantics 6).
+fn reach(ctx: &Context, plan: &InstallationPlan) -> Reach {
+    if plan.is_typed {
+        Reach::Own
+    } else {
+        ctx.reach_of_record(&plan.installation.namespace)
+    }
 }
 
 /// The installation that a plan file recorded, with the entry as it stands now.
@@ -136,11 +146,10 @@ async fn again(
     let (Some(facts), Some(to)) = (&then.entry, &then.to) else {
         return Err(OperationError::NoEntry(then.addon.clone()));
     };
-    let offer = match &facts.origin {
-        Origin::Index { location } => Offer::Index(location.clone()),
-        Origin::Catalogue { .. } => Offer::Catalogues,
+    let catalogue = match &facts.origin {
+        Origin::Index { location } => ctx.index(location, reach(ctx, then)).await?,
+        Origin::Catalogue { .. } => ctx.catalogue(&Offer::Catalogues).await?,
     };
-    let catalogue = ctx.catalogue(&offer).await?;
     let entry = same_entry(&catalogue, facts, to).ok_or_else(|| OperationError::EntryGone {
         addon: facts.addon.clone(),
         origin: facts.origin.to_string(),
@@ -150,7 +159,7 @@ async fn again(
     let existing = resolver.records.get(&name).cloned();
     let mut resolved = Resolved::new(name, existing, entry.clone(), rules);
     resolved.is_asked_for = true;
-    resolved.is_typed = true;
+    resolved.is_typed = then.is_typed;
     let (wanted, recorded) = (&mut resolved.wanted, &then.wanted);
     wanted.spec = recorded.spec.clone();
     let labels = &recorded.labels;

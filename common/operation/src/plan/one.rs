@@ -99,6 +99,7 @@ pub(super) async fn one(
     plan.warnings = warnings.map(|warning| plan.mask.text(warning)).collect();
     plan.helm_release = helm_release.filter(|_| rendered.is_due);
     plan.entry = Some(EntryFacts::of(&resolved.entry));
+    plan.is_typed = resolved.is_typed;
     plan.wanted = WantedRecord::of(&resolved.wanted);
     plan.record = existing.map(RecordFacts::of);
     Ok(Planned {
