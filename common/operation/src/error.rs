@@ -1,5 +1,7 @@
 //! Errors that end an operation, or one installation of it.
 
+mod place;
+
 use std::time::Duration;
 
 use addons_engine::EngineError;
@@ -31,7 +33,6 @@ use common::render::image::ImageError;
 use common::render::registry::RegistryError;
 use common::render::text::TextError;
 use common::values::ValuesError;
-use common::values::mask::Mask;
 
 use crate::choose::{ChooseError, meant};
 use crate::elapsed::seconds;
@@ -42,6 +43,8 @@ use crate::required_types::NotServed;
 use crate::requirements::Dependents;
 use crate::values_from::ValuesFromError;
 use crate::verdict::Refused;
+
+pub(crate) use place::within;
 
 /// An error of other code.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -337,69 +340,6 @@ impl From<SourceError> for OperationError {
     fn from(error: SourceError) -> Self {
         Self::Source(Box::new(error))
     }
-}
-
-impl OperationError {
-    /// The error itself, without the places around it.
-    #[must_use]
-    pub fn root(&self) -> &Self {
-        match self {
-            Self::Within { error, .. } => error.root(),
-            error => error,
-        }
-    }
-
-    /// Whether the caller lacks a right.
-    #[must_use]
-    pub fn is_forbidden(&self) -> bool {
-        let error = match self.root() {
-            Self::Engine(error) | Self::NotListed(error) => error,
-            _ => return false,
-        };
-        matches!(error, EngineError::Forbidden { .. })
-    }
-
-    /// The error with a place around it.
-    #[must_use]
-    pub fn at(self, place: String) -> Self {
-        Self::Within {
-            place,
-            error: Box::new(self),
-        }
-    }
-
-    /// An error about what was rendered, without what a template copied from a Secret. An error that repeats none of it stays
-    /// as it is.
-    #[must_use]
-    pub fn masked(self, mask: &Mask) -> Self {
-        let chain = self.chain();
-        let text = mask.text(&chain);
-        if text == chain {
-            return self;
-        }
-        Self::Masked(text)
-    }
-
-    /// The error and its causes in one line.
-    #[must_use]
-    pub fn chain(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = std::error::Error::source(self);
-        while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            cause = error.source();
-        }
-        text
-    }
-}
-
-/// The result, with a place around its error.
-pub(crate) fn within<T, E: Into<OperationError>>(
-    result: Result<T, E>,
-    place: impl FnOnce() -> String,
-) -> Result<T, OperationError> {
-    result.map_err(|error| error.into().at(place()))
 }
 
 #[cfg(test)]

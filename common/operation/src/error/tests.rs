@@ -1,4 +1,5 @@
 use common::manifest::parse::{self, Options};
+use common::values::mask::Mask;
 use serde_json::json;
 
 use super::*;
