@@ -7,12 +7,13 @@ use common::api::installation::{AddonInstallationStatus, HelmRelease, Installed}
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
 use common::plan::choices::Choices;
-use common::plan::desired::{DesiredContext, needed_kinds};
+use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::facts::{EntryFacts, RecordFacts, WantedRecord};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
 use common::plan::snapshot::{Reads, Snapshot};
 use common::plan::transfer::{self, OldPlace};
+use common::values::mask::Mask;
 
 use addons_engine::{Cluster, definitions, snapshot};
 
@@ -90,9 +91,7 @@ pub(super) async fn one(
         claims: &claims,
         delete_kinds: &choices.delete,
     })?;
-    let secrets = desired.objects.iter().filter(|(key, _)| key.is_secret());
-    let secrets = secrets.map(|(_, wanted)| &*wanted.object);
-    plan.mask = mask.clone().with_objects(secrets);
+    plan.mask = with_secrets(&mask, &desired);
     plan.generated = generated.objects;
     definitions::check(cluster, &mut plan).await?;
     let warnings = plan.warnings.iter().chain(&rendered.warnings).chain(&notes);
@@ -109,6 +108,13 @@ pub(super) async fn one(
         desired,
         release: rendered.release,
     })
+}
+
+/// Hides what comes from Secrets of the manifest, too.
+fn with_secrets(mask: &Mask, desired: &Desired) -> Mask {
+    let secrets = desired.objects.iter().filter(|(key, _)| key.is_secret());
+    mask.clone()
+        .with_objects(secrets.map(|(_, wanted)| &*wanted.object))
 }
 
 /// The release that helm installs. It follows what is recorded, and is ours if it exists.
