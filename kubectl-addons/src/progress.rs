@@ -1,7 +1,7 @@
 //! Shows what the engine does while it does it: a live list on a terminal, plain lines elsewhere.
 //!
-//! Everything goes to stderr. A command of one installation shows its objects ([`objects`]), one of several a line for each
-//! installation ([`installations`]), unless that is a log or `-v` asks for all.
+//! Everything goes to stderr. A command of one installation shows its objects (`objects`), one of several a line for each
+//! installation (`installations`), unless that is a log or `-v` asks for all.
 
 mod installations;
 mod objects;
