@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, OwnedRwLockReadGuard, RwLock};
+use tokio::sync::{Notify, OwnedRwLockReadGuard, RwLock, RwLockWriteGuard};
 use tokio::time::timeout;
 
 /// Bound for the answers to what was sent before an interruption.
@@ -53,11 +53,12 @@ impl Interruption {
         quiet: impl Future,
     ) -> Result<T, Interrupted> {
         let mut work = pin!(work);
-        tokio::select! {
+        // Held while the work takes the last answers: no other helm begins.
+        let _no_helm = tokio::select! {
             biased;
-            () = self.ended() => {}
+            ended = self.ended() => ended.ok_or(Interrupted)?,
             done = &mut work => return Ok(done),
-        }
+        };
         tokio::select! {
             biased;
             () = self.forced.notified() => Err(Interrupted),
@@ -66,11 +67,13 @@ impl Interruption {
         }
     }
 
-    async fn ended(&self) {
+    /// No helm runs, and none begins while the guard is held; `None` where the user does not wait for that.
+    async fn ended(&self) -> Option<RwLockWriteGuard<'_, ()>> {
         self.asked.notified().await;
         tokio::select! {
-            () = self.forced.notified() => {}
-            helm = self.helm.write() => drop(helm),
+            biased;
+            () = self.forced.notified() => None,
+            no_helm = self.helm.write() => Some(no_helm),
         }
     }
 }
@@ -78,6 +81,7 @@ impl Interruption {
 #[cfg(test)]
 mod tests {
     use std::future::{pending, ready};
+    use std::task::Poll;
 
     use futures::poll;
     use tokio::sync::oneshot;
@@ -116,6 +120,37 @@ mod tests {
         assert!(answer.send(()).is_ok() && all.send(()).is_ok());
         assert_eq!(ended.await, Err(Interrupted));
         assert!(taken);
+    }
+
+    #[tokio::test]
+    async fn no_helm_begins_while_answers_are_awaited() {
+        let interruption = Interruption::default();
+        let (answer, answered) = oneshot::channel::<()>();
+        let mut began = false;
+        let work = async {
+            let _ = answered.await;
+            let _helm = interruption.helm_runs().await;
+            began = true;
+        };
+        let (all, quiet) = oneshot::channel::<()>();
+        let mut ended = Box::pin(interruption.ends(work, quiet));
+        interruption.interrupt();
+        assert!(poll!(&mut ended).is_pending(), "an answer is missing");
+        assert!(answer.send(()).is_ok());
+        assert!(poll!(&mut ended).is_pending(), "the work went on");
+        assert!(all.send(()).is_ok());
+        assert_eq!(ended.await, Err(Interrupted));
+        assert!(!began);
+    }
+
+    #[tokio::test]
+    async fn who_insists_waits_for_no_answer() {
+        let interruption = Interruption::default();
+        let _helm = interruption.helm_runs().await;
+        interruption.interrupt();
+        interruption.force();
+        let mut work = pin!(interruption.ends(pending::<()>(), pending::<()>()));
+        assert_eq!(poll!(&mut work), Poll::Ready(Err(Interrupted)));
     }
 
     #[tokio::test]
