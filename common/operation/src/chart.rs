@@ -105,8 +105,13 @@ pub(crate) async fn renderings(
     is_upgrade: bool,
 ) -> Result<Renderings, OperationError> {
     let chart = complete(ctx, resolved, inputs, package).await?;
-    let mut files = Vec::new();
-    unpacked(&chart.package, 0, &mut files);
+    let mut inner = Vec::new();
+    unpack(&chart.package, 0, &mut inner);
+    let packages = std::iter::once(&chart.package).chain(&inner);
+    let files = packages
+        .flat_map(Package::files)
+        .filter(|file| !is_archive(file));
+    let files: Vec<&File> = files.collect();
     let is_twice = files
         .iter()
         .any(|file| file.path.contains("templates/") && random::is_random(&file.bytes));
@@ -148,17 +153,20 @@ pub(crate) async fn renderings(
     Ok(Renderings { text, again, seen })
 }
 
-/// The files of the chart, and of the charts in it.
-fn unpacked(package: &Package, depth: usize, files: &mut Vec<File>) {
-    for file in package.files() {
-        if !file.path.ends_with(".tgz") {
-            files.push(file.clone());
-        } else if depth < NESTED
-            && let Ok(inner) = addons_sources::archive::unpack(&file.bytes)
+/// The charts in a chart.
+fn unpack(package: &Package, depth: usize, inner: &mut Vec<Package>) {
+    for file in package.files().iter().filter(|file| is_archive(file)) {
+        if depth < NESTED
+            && let Ok(chart) = addons_sources::archive::unpack(&file.bytes)
         {
-            unpacked(&inner, depth + 1, files);
+            unpack(&chart, depth + 1, inner);
+            inner.push(chart);
         }
     }
+}
+
+fn is_archive(file: &File) -> bool {
+    file.path.ends_with(".tgz")
 }
 
 async fn rendered(
