@@ -159,7 +159,7 @@ pub struct InstallationPlan {
     pub exact: Inventory,
     /// Hides in everything that is reported of the plan what comes from Secrets: those of the values, and those of the manifest.
     #[serde(skip)]
-    pub mask: Mask,
+    pub mask: Arc<Mask>,
 }
 
 /// A namespace that has to exist before the first record is written into it.
@@ -208,7 +208,7 @@ impl InstallationPlan {
             facts: Facts::default(),
             union: Inventory::default(),
             exact: Inventory::default(),
-            mask: Mask::default(),
+            mask: Arc::default(),
         }
     }
 

@@ -294,7 +294,7 @@ impl<'a> Migrator<'a> {
             manager: names::field_manager(&name.namespace, &name.name),
             owner: names::owner_hash(&name.namespace, &name.name),
             deadline: self.deadline,
-            mask: Arc::new(self.plan.mask.clone()),
+            mask: Arc::clone(&self.plan.mask),
         };
         let outcome = applier.step(self.cluster, &last).await;
         let answer = outcome.result.map_err(|error| failed(key, &error))?;

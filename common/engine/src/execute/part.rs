@@ -82,7 +82,7 @@ impl<'a> Part<'a> {
                 manager: names::field_manager(namespace, name),
                 owner: names::owner_hash(namespace, name),
                 deadline,
-                mask: Arc::new(task.plan.mask.clone()),
+                mask: Arc::clone(&task.plan.mask),
             },
             is_idle: false,
             applied: Applied {

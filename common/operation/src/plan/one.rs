@@ -91,7 +91,7 @@ pub(super) async fn one(
         claims: &claims,
         delete_kinds: &choices.delete,
     })?;
-    plan.mask = with_secrets(&mask, &desired);
+    plan.mask = Arc::new(with_secrets(mask, &desired));
     plan.generated = generated.objects;
     definitions::check(cluster, &mut plan).await?;
     let warnings = plan.warnings.iter().chain(&rendered.warnings).chain(&notes);
@@ -111,10 +111,9 @@ pub(super) async fn one(
 }
 
 /// Hides what comes from Secrets of the manifest, too.
-fn with_secrets(mask: &Mask, desired: &Desired) -> Mask {
+fn with_secrets(mask: Mask, desired: &Desired) -> Mask {
     let secrets = desired.objects.iter().filter(|(key, _)| key.is_secret());
-    mask.clone()
-        .with_objects(secrets.map(|(_, wanted)| &*wanted.object))
+    mask.with_objects(secrets.map(|(_, wanted)| &*wanted.object))
 }
 
 /// The release that helm installs. It follows what is recorded, and is ours if it exists.
