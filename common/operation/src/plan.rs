@@ -61,6 +61,16 @@ pub struct Planned {
     pub release: Option<CompleteChart>,
 }
 
+impl Planned {
+    /// The same with another plan; what that was made of stays.
+    fn with(self, change: fn(InstallationPlan) -> InstallationPlan) -> Self {
+        Self {
+            plan: change(self.plan),
+            ..self
+        }
+    }
+}
+
 impl Plan {
     /// Completes it: the order of all objects, and the namespaces of new records.
     pub(crate) fn new(
@@ -141,14 +151,11 @@ impl Plan {
         self.with_each(InstallationPlan::accepting_recreations)
     }
 
-    /// The same plan with other plans of its installations. What they were made of stays.
+    /// The same plan with other plans of its installations.
     fn with_each(self, change: fn(InstallationPlan) -> InstallationPlan) -> Self {
-        let installations = self.installations.into_iter().map(|planned| Planned {
-            plan: change(planned.plan),
-            ..planned
-        });
+        let installations = self.installations.into_iter();
         Self {
-            installations: installations.collect(),
+            installations: installations.map(|planned| planned.with(change)).collect(),
             ..self
         }
     }

@@ -100,11 +100,10 @@ pub async fn plan(
         recreate::allow(plans, &choices.recreate)?;
     }
     if choices.migrate_stored_versions {
-        let accepted = installations.into_iter().map(|planned| Planned {
-            plan: planned.plan.accepting_migrations(),
-            ..planned
-        });
-        installations = accepted.collect();
+        let accepted = installations.into_iter();
+        installations = accepted
+            .map(|planned| planned.with(InstallationPlan::accepting_migrations))
+            .collect();
     }
     if !installations.is_empty() {
         let plans = installations.iter_mut().map(|planned| &mut planned.plan);
