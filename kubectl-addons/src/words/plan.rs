@@ -9,7 +9,6 @@ use common::api::installation::Installed;
 use common::manifest::key::ObjectKey;
 use common::plan::crd_safety::Breakage;
 use common::plan::graph::{Graph, Reason};
-use common::plan::migration::Migration;
 use common::plan::prune::KeptKind;
 use common::plan::{InstallationPlan, Verb, summary};
 
@@ -49,18 +48,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
             );
         }
     }
-    let pruned: Vec<_> = plan
-        .prune
-        .iter()
-        .flatten()
-        .map(|deletion| &deletion.target.key)
-        .collect();
-    let word = if plan.verb == Verb::Uninstall {
-        "delete"
-    } else {
-        "prune"
-    };
-    each(&mut text, word, pruned, ToString::to_string);
+    deletions(&mut text, plan);
     if let Some(namespace) = removed_namespace(item) {
         let why = "created by this installation, if nothing else is in it";
         line(
@@ -69,12 +57,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
             &format!("Namespace {namespace} ({why})"),
         );
     }
-    for migrated in &plan.migrations {
-        line(&mut text, "migrate", &migration(migrated));
-    }
-    for (word, rest) in recreations(plan) {
-        line(&mut text, word, &rest);
-    }
+    acceptable(&mut text, plan);
     let released = plan.release.iter().map(|target| &target.key).collect();
     each(&mut text, "release", released, |key| {
         format!("{key} (it was there before; it stays)")
@@ -91,23 +74,43 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
     if let Some(order) = summary::order(plan, graph, part) {
         line(&mut text, "order", &order);
     }
-    for breakage in plan.breakages.iter().flat_map(Breakage::lines) {
-        line(&mut text, "warning", &breakage);
-    }
-    for warning in &plan.warnings {
-        line(&mut text, "warning", warning);
-    }
+    warnings(&mut text, plan);
     text
 }
 
-/// Stored versions that go away, with the flag that accepts it.
-fn migration(migration: &Migration) -> String {
-    let flag = if migration.is_accepted {
-        ""
-    } else {
-        " (to accept: --migrate-stored-versions)"
+/// The objects that are deleted.
+fn deletions(text: &mut String, plan: &InstallationPlan) {
+    let deletions = plan.prune.iter().flatten();
+    let keys = deletions.map(|deletion| &deletion.target.key).collect();
+    let word = match plan.verb {
+        Verb::Uninstall => "delete",
+        Verb::Install | Verb::Upgrade => "prune",
     };
-    format!("{migration}{flag}")
+    each(text, word, keys, ToString::to_string);
+}
+
+/// What has to be accepted: stored versions that go away, and objects that cannot be changed in place.
+fn acceptable(text: &mut String, plan: &InstallationPlan) {
+    for migration in &plan.migrations {
+        let flag = if migration.is_accepted {
+            ""
+        } else {
+            " (to accept: --migrate-stored-versions)"
+        };
+        line(text, "migrate", &format!("{migration}{flag}"));
+    }
+    for (word, rest) in recreations(plan) {
+        line(text, word, &rest);
+    }
+}
+
+fn warnings(text: &mut String, plan: &InstallationPlan) {
+    for breakage in plan.breakages.iter().flat_map(Breakage::lines) {
+        line(text, "warning", &breakage);
+    }
+    for warning in &plan.warnings {
+        line(text, "warning", warning);
+    }
 }
 
 /// The namespace that an uninstallation deletes because the installation created it, unless objects of it stay there.

@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
-use common::plan::crd_safety::Breakage;
 use common::plan::{Verb, summary};
 
 use addons_operation::{Plan, Planned};
 
-use super::super::dry_run::{recreations, unjudged};
-use super::{LISTED, headline, line};
+use super::super::dry_run::unjudged;
+use super::{LISTED, acceptable, deletions, headline, line, removed_namespace, warnings};
 
 /// What the plans of a command will do.
 pub fn plans(all: &Plan) -> String {
@@ -24,9 +23,14 @@ pub fn plans(all: &Plan) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{headline:<width$}  {}", counts(item));
         if deleted <= LISTED {
-            deletions(&mut text, item);
+            deletions(&mut text, &item.plan);
         }
-        notable(&mut text, item);
+        if let Some(namespace) = removed_namespace(item) {
+            let what = format!("Namespace {namespace}, if nothing else is in it");
+            line(&mut text, "delete", &what);
+        }
+        acceptable(&mut text, &item.plan);
+        warnings(&mut text, &item.plan);
         text.push_str(&unjudged(&item.plan));
     }
     text.push_str("to see every object and the order, add -v 1\n");
@@ -50,38 +54,5 @@ fn counts(item: &Planned) -> String {
         ([], Some(_)) => "by helm".to_owned(),
         ([], None) => "only its record".to_owned(),
         (counts, _) => counts.join(", "),
-    }
-}
-
-fn deletions(text: &mut String, item: &Planned) {
-    let word = match item.plan.verb {
-        Verb::Uninstall => "delete",
-        Verb::Install | Verb::Upgrade => "prune",
-    };
-    for deletion in item.plan.prune.iter().flatten() {
-        line(text, word, &deletion.target.key.to_string());
-    }
-}
-
-fn notable(text: &mut String, item: &Planned) {
-    let plan = &item.plan;
-    if let Some(namespace) = super::removed_namespace(item) {
-        line(
-            text,
-            "delete",
-            &format!("Namespace {namespace}, if nothing else is in it"),
-        );
-    }
-    for migration in &plan.migrations {
-        line(text, "migrate", &super::migration(migration));
-    }
-    for (word, rest) in recreations(plan) {
-        line(text, word, &rest);
-    }
-    for breakage in plan.breakages.iter().flat_map(Breakage::lines) {
-        line(text, "warning", &breakage);
-    }
-    for warning in &plan.warnings {
-        line(text, "warning", warning);
     }
 }
