@@ -54,12 +54,8 @@ pub struct Upgrade {
     /// Upgrade every installation of this cluster
     #[arg(long, conflicts_with = "addons")]
     pub all: bool,
-    /// Restore what was edited or deleted, even where no other version is due
-    #[arg(long)]
-    pub repair: bool,
-    /// Accept a lower version
-    #[arg(long)]
-    pub allow_downgrade: bool,
+    #[command(flatten)]
+    pub due: Due,
     #[command(flatten)]
     pub delete: Delete,
     #[command(flatten)]
@@ -110,18 +106,25 @@ pub struct ChannelApply {
     /// kops index: a file, file:// or http(s):// URL
     #[arg(value_name = "INDEX")]
     pub index: String,
-    /// Restore what was edited or deleted, even where no other version is due
-    #[arg(long)]
-    pub repair: bool,
-    /// Accept a lower version
-    #[arg(long)]
-    pub allow_downgrade: bool,
+    #[command(flatten)]
+    pub due: Due,
     #[command(flatten)]
     pub delete: Delete,
     #[command(flatten)]
     pub differences: Differences,
     #[command(flatten)]
     pub change: Change,
+}
+
+/// What is changed beside newer versions.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Due {
+    /// Restore what was edited or deleted, even where no other version is due
+    #[arg(long)]
+    pub repair: bool,
+    /// Accept a lower version
+    #[arg(long)]
+    pub allow_downgrade: bool,
 }
 
 /// Where entries come from, and which rules choose.

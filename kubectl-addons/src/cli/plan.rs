@@ -7,7 +7,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
 use super::Format;
-use super::operation::{Accept, Delete, Differences, New, Run, Source, Values};
+use super::operation::{Accept, Delete, Differences, Due, New, Run, Source, Values};
 use crate::completion;
 
 /// Flags of `plan`.
@@ -21,12 +21,8 @@ pub struct Plan {
     pub output: PlanOutput,
     #[command(flatten)]
     pub new: New,
-    /// Restore what was edited or deleted, even where no other version is due
-    #[arg(long)]
-    pub repair: bool,
-    /// Accept a lower version
-    #[arg(long)]
-    pub allow_downgrade: bool,
+    #[command(flatten)]
+    pub due: Due,
     #[command(flatten)]
     pub accept: Accept,
     #[command(flatten)]

@@ -19,8 +19,8 @@ pub async fn apply(session: &Session, args: &ChannelApply) -> Result<Exit> {
         .resolve(&Intent::ApplyIndex, &Default::default())
         .await?;
     let choices = Choices {
-        repair: args.repair,
-        allow_downgrade: args.allow_downgrade,
+        repair: args.due.repair,
+        allow_downgrade: args.due.allow_downgrade,
         wait_for_types: args.change.wait_for_types().filter(|_| yes),
         ..choices::choices(args.change.accept, args.delete, &args.differences)
     };

@@ -28,8 +28,8 @@ pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
     let intent = Intent::InstallOrUpgrade { named, edits };
     let resolution = resolver.resolve(&intent, &Default::default()).await?;
     let choices = Choices {
-        repair: args.repair,
-        allow_downgrade: args.allow_downgrade,
+        repair: args.due.repair,
+        allow_downgrade: args.due.allow_downgrade,
         ..choices::choices(args.accept, args.delete, &args.differences)
     };
     let is_named = !args.addons.is_empty();

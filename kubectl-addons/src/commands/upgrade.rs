@@ -24,8 +24,8 @@ pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
     let resolution = prompt::resolve(&resolver, &intent, args.change.run.yes).await?;
     let choices = Choices {
-        repair: args.repair,
-        allow_downgrade: args.allow_downgrade,
+        repair: args.due.repair,
+        allow_downgrade: args.due.allow_downgrade,
         wait_for_types: args.change.wait_for_types(),
         ..choices::choices(args.change.accept, args.delete, &args.differences)
     };
