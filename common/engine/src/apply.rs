@@ -187,7 +187,7 @@ impl Applier {
     }
 
     /// For a planned creation it matters whether the object is ours. 201 says so; 200 says that another client was faster, unless
-    /// nobody else wrote it: then it is the late creation of an operation that was killed. Where the response was lost, the label
+    /// no other client wrote it: then it is the late creation of an operation that was killed. Where the response was lost, the label
     /// of the live object decides before the next try.
     async fn create(&self, cluster: &Cluster, step: &Step) -> Result<Applied, EngineError> {
         let plain = Attempt::plain(step);

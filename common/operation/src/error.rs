@@ -246,7 +246,7 @@ pub enum OperationError {
         /// The server's message.
         why: String,
     },
-    /// An object that the chart looks up: taken for missing, it would be made anew, with a new password.
+    /// An object that the chart looks up: taken for missing, it would be rendered with a new password.
     #[error("the chart looks up {object}, which cannot be read")]
     LookupUnreadable {
         /// The object.

@@ -193,7 +193,7 @@ impl<'a> Own<'a> {
 }
 
 impl Seen {
-    /// Words of these texts, the chart and its values, are no secrets because a Secret repeats them (`user: admin`): hidden, they would
+    /// Words of these texts, the chart and its values, do not become secrets because a Secret repeats them (`user: admin`): hidden, they would
     /// be missing in every name, and no object with one of them could be known to be unchanged.
     pub(crate) fn spelled_out<'t>(&mut self, texts: impl Iterator<Item = &'t [u8]>) {
         if self.secrets.is_empty() {
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_chart_spells_out_is_no_secret() {
+    fn what_the_chart_spells_out_stays_readable() {
         let secret = json!({"data": {
             "user": STANDARD.encode("admin"), "password": STANDARD.encode("q9xKw2\n"), "key": "//79/A==", "url": STANDARD.encode("a://b"),
         }});

@@ -151,7 +151,7 @@ async fn t08_lookup_finds_the_objects_of_its_own_installation_alone() -> Result<
     println!("{}", planned.stderr);
     println!("Secret db was read {reads} times by an upgrade");
     let record = stage.record("web").await?;
-    // What the chart spells out is no secret because a Secret repeats it: an object with it counts as unchanged.
+    // What the chart spells out does not become secret because a Secret repeats it: an object with it counts as unchanged.
     ensure!(digest(&record, "settings").is_some(), "{record:#}");
     ensure!(
         !planned.stderr.contains("refresh   2"),

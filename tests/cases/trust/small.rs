@@ -12,6 +12,18 @@ async fn catalogue(stage: &Stage, value: &str) -> Result<()> {
     stage.run("catalogue add web.json").await?.done().map(drop)
 }
 
+/// Installs web from an index.
+async fn install(stage: &Stage, index: &str) -> Result<()> {
+    let line = format!("install web --channel {index} --yes");
+    stage.run(&line).await?.done().map(drop)
+}
+
+/// Suspends web, or not any more.
+async fn suspend(stage: &Stage, suspend: bool) -> Result<()> {
+    let patch = json!({"spec": {"suspend": suspend}});
+    stage.patch("addoninstallation", "web", &patch).await
+}
+
 /// trust 21: the same version with another content is newer.
 #[tokio::test]
 async fn t21_a_changed_manifest_of_the_same_version_is_newer() -> Result<()> {
@@ -45,10 +57,7 @@ async fn t21_a_changed_manifest_of_the_same_version_is_newer() -> Result<()> {
 async fn t21_status_names_an_edited_config_map() -> Result<()> {
     let stage = Stage::new("by-hand").await?;
     let index = stage.index("web.yaml", &[("web", "1.0.0", &config_map("web", "1"))])?;
-    stage
-        .run(&format!("install web --channel {index} --yes"))
-        .await?
-        .done()?;
+    install(&stage, &index).await?;
     let said = stage.run("status web").await?.done()?;
     ensure!(!said.stdout.contains("edited"), "{}", said.stdout);
     stage
@@ -78,17 +87,8 @@ async fn t21_a_suspended_installation_is_seen_and_a_plan_goes_to_stdout() -> Res
     let plan: Value = serde_json::from_str(&said.stdout)?;
     ensure!(plan["kind"] == "AddonPlan", "{plan}");
     ensure!(!stage.plugin.home().join("-").exists(), "a file named -");
-    stage
-        .run(&format!("install web --channel {index} --yes"))
-        .await?
-        .done()?;
-    stage
-        .patch(
-            "addoninstallation",
-            "web",
-            &json!({"spec": {"suspend": true}}),
-        )
-        .await?;
+    install(&stage, &index).await?;
+    suspend(&stage, true).await?;
     for line in ["list", "status web"] {
         let said = stage.run(line).await?.done()?;
         ensure!(said.stdout.contains("Suspended"), "{line}: {}", said.stdout);
@@ -102,17 +102,8 @@ async fn t14_suspend_stops_every_verb() -> Result<()> {
     let stage = Stage::new("stopped").await?;
     let first = stage.index("one.yaml", &[("web", "1.0.0", &config_map("web", "1"))])?;
     let second = stage.index("two.yaml", &[("web", "2.0.0", &config_map("web", "2"))])?;
-    stage
-        .run(&format!("install web --channel {first} --yes"))
-        .await?
-        .done()?;
-    stage
-        .patch(
-            "addoninstallation",
-            "web",
-            &json!({"spec": {"suspend": true}}),
-        )
-        .await?;
+    install(&stage, &first).await?;
+    suspend(&stage, true).await?;
     let before = stage.record("web").await?;
     for (line, code) in [
         (format!("upgrade web --channel {second} --yes"), 0),
@@ -139,13 +130,7 @@ async fn t14_suspend_stops_every_verb() -> Result<()> {
         "{}",
         said.stderr
     );
-    stage
-        .patch(
-            "addoninstallation",
-            "web",
-            &json!({"spec": {"suspend": false}}),
-        )
-        .await?;
+    suspend(&stage, false).await?;
     stage.run("uninstall web --yes").await?.done().map(drop)
 }
 
@@ -154,10 +139,7 @@ async fn t14_suspend_stops_every_verb() -> Result<()> {
 async fn t21_an_uninstallation_can_be_looked_at_first() -> Result<()> {
     let stage = Stage::new("looked-at").await?;
     let index = stage.index("web.yaml", &[("web", "1.0.0", &config_map("web", "1"))])?;
-    stage
-        .run(&format!("install web --channel {index} --yes"))
-        .await?
-        .done()?;
+    install(&stage, &index).await?;
     let before = stage.record("web").await?;
     let said = stage.run("uninstall web --dry-run").await?.done()?;
     ensure!(

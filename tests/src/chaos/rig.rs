@@ -85,7 +85,7 @@ impl Rig {
         Ok(())
     }
 
-    /// That nothing which belongs to somebody else was changed or created again.
+    /// That nothing which belongs to others was changed or created again.
     pub async fn foreign_is_untouched(&self) -> Result<()> {
         let client = self.stage.cluster.client().await?;
         let foreign = self

@@ -103,7 +103,7 @@ impl Handover<'_> {
     }
 
     /// Applies the marks of the new owner; force takes these two fields from the former one. Refused (409) where the object is not the
-    /// one that was read: its label proves whose it is only while nobody changes it.
+    /// one that was read: its label proves whose it is only as long as the object does not change.
     async fn mark(
         &self,
         cluster: &Cluster,

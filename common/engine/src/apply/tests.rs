@@ -76,7 +76,7 @@ async fn who_made_a_planned_object_decides_whose_it_is() {
     for (replies, created, methods) in [
         (vec![answer(201, live("ours"))], true, "PATCH"),
         (vec![answer(200, live("ours"))], false, "PATCH"),
-        // Nobody else wrote it: the late creation of a client that was killed.
+        // No other client wrote it: the late creation of a client that was killed.
         (
             vec![answer(200, written_by(&[("ours", "")]))],
             true,

@@ -267,7 +267,7 @@ impl Case {
         )
     }
 
-    /// Whether somebody who may read the record may read the value anyway: they wrote it there.
+    /// Whether the readers of the record may read the value anyway: the user wrote it there.
     pub(super) fn is_entered(&self) -> bool {
         matches!(self.store, Store::File | Store::Set)
     }

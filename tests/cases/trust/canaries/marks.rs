@@ -10,7 +10,7 @@ use super::draw::{Case, Form};
 pub(super) struct Marks(Vec<String>);
 
 impl Marks {
-    /// Of a case; a name is no secret.
+    /// Of a case; names are public.
     pub(super) fn of(case: &Case) -> Self {
         let mut marks = Self(Vec::new());
         if case.form != Form::Name {

@@ -275,7 +275,7 @@ impl<'a> Play<'a> {
         self.expect("apply plan.json --yes", Vec::new(), &[4]).await
     }
 
-    /// Somebody else writes into our field.
+    /// Another manager writes into our field.
     async fn edit(&self) -> Result<()> {
         let (case, stage) = (self.case, &self.world.stage);
         let text = match case.store {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{OWNER, get, handed_over, run};
 
 const INDEX: &str = "https://evil.example.test/index.yaml";
-/// An object of another installation, one of nobody, and one of an installation that is gone and had the name which the forged one
+/// An object of another installation, one without an owner, and one of an installation that is gone and had the name which the forged one
 /// gets.
 const VICTIMS: [&str; 3] = ["ours", "theirs", "orphan"];
 
