@@ -42,6 +42,24 @@ const fn answer(status: u16, retry_after: Option<u32>) -> Action {
     }
 }
 
+/// A server that fails for a moment is no reason to leave the namespace behind and forget the installation.
+#[tokio::test]
+async fn a_namespace_that_could_not_be_removed_is_removed_by_the_next_run() -> Result<()> {
+    let operation = Operation::Uninstall;
+    let undisturbed = operation.undisturbed().await?;
+    let points = undisturbed.points.iter();
+    let points = points.filter(|at| at.is_for("/api/v1/namespaces/UNIQUE-target"));
+    let cases = points.map(|at| Case {
+        at: at.clone(),
+        action: answer(500, None),
+        gets_over_it: false,
+    });
+    matrix::run("faults::namespace", cases.collect(), async |case| {
+        case.run(operation, &undisturbed.state).await
+    })
+    .await
+}
+
 async fn faults(operation: Operation, name: &'static str, few: usize, salt: u64) -> Result<()> {
     let undisturbed = operation.undisturbed().await?;
     let mut cases = Vec::new();
@@ -54,18 +72,17 @@ async fn faults(operation: Operation, name: &'static str, few: usize, salt: u64)
         }));
     }
     matrix::run(name, cases, async |case| {
-        let rig = Rig::new("fault").await?;
-        let fault = case.at.fault(case.action.clone(), &rig.stage.namespace);
-        one(
-            operation,
-            &rig,
-            fault,
-            case.gets_over_it,
-            &undisturbed.state,
-        )
-        .await
+        case.run(operation, &undisturbed.state).await
     })
     .await
+}
+
+impl Case {
+    async fn run(&self, operation: Operation, wanted: &Value) -> Result<bool> {
+        let rig = Rig::new("fault").await?;
+        let fault = self.at.fault(self.action.clone(), &rig.stage.namespace);
+        one(operation, &rig, fault, self.gets_over_it, wanted).await
+    }
 }
 
 /// A run with a fault ends where an undisturbed one does, by itself or with the next run. Whether its request came.

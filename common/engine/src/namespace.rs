@@ -173,7 +173,11 @@ pub(super) async fn remove(
     if let Some(user) = other_user(cluster, name, record).await? {
         return Ok(Removal::Kept(format!("{user} is installed into it")));
     }
-    let stays = leftovers::staying(cluster, name, &deleted, deadline).await?;
+    let stays = match leftovers::staying(cluster, name, &deleted, deadline).await {
+        // What is in it and cannot be read is not deleted with it.
+        Err(error) if error.is_of_reading() => return Ok(Removal::Kept(error.to_string())),
+        stays => stays?,
+    };
     if !stays.is_empty() {
         return Ok(Removal::Kept(leftovers::in_it(&stays)));
     }

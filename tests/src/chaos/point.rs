@@ -38,6 +38,11 @@ impl Point {
         points
     }
 
+    /// Whether it is a request for this very path, in which `UNIQUE` stands for the namespace of the user.
+    pub fn is_for(&self, path: &str) -> bool {
+        self.path == path
+    }
+
     /// What breaks this request of the user whose namespace is `unique`.
     pub fn fault(&self, action: Action, unique: &str) -> Fault {
         Fault::at(self.nth, action)

@@ -318,16 +318,16 @@ impl Operation<'_> {
                 Either::Right((lost, _)) => return Err(lost),
             }
         };
-        // An empty namespace left behind is not a reason to keep the record; what is in it and cannot be read
-        // is not deleted with it.
+        // An empty namespace that stays for good is not a reason to keep the record.
         let why = match removal {
             Ok(Removal::Removed) => {
                 report.pruned.push(key);
                 return Ok(());
             }
             Ok(Removal::Kept(why)) => why,
-            Err(error @ EngineError::Denied { .. }) => error.to_string(),
-            Err(error) if error.is_of_reading() => error.to_string(),
+            Err(error @ (EngineError::Denied { .. } | EngineError::Forbidden { .. })) => {
+                error.to_string()
+            }
             Err(error) => return Err(error),
         };
         (self.events)(Event::Warning {
