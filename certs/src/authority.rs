@@ -12,7 +12,7 @@ use rcgen::{
 /// How far before its issue a certificate is valid: clocks of API servers differ.
 const BACKDATED: Duration = Duration::from_secs(300);
 
-/// An authority that signs serving certificates. Its key exists only as long as this value.
+/// An authority that signs serving certificates. Its key exists only as long as this value, unless the caller keeps it.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate_pem: String,
@@ -76,6 +76,12 @@ impl Authority {
     #[must_use]
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
+    }
+
+    /// Its private key (PKCS #8), PEM, for an authority that others keep and sign with.
+    #[must_use]
+    pub fn key_pem(&self) -> String {
+        self.issuer.key().serialize_pem()
     }
 
     /// A serving certificate for `names` (DNS names or IP addresses) with a new key.

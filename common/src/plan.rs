@@ -10,6 +10,7 @@
 //! | [`claims`] | what other installations use |
 //! | [`inventory`], [`snapshot`] | what is recorded and what is there, as values |
 //! | `relocate` | recorded objects whose kind moved to another group |
+//! | [`mod@kops`] | what kops' own tool finds recorded afterwards |
 //! | [`facts`] | what a plan was made with, to tell later whether it still holds |
 //! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
 //! | [`conflicts`], [`recreate`], [`immutable`] | what happens to fields that others hold, or that never change |
@@ -32,6 +33,7 @@ pub mod file;
 pub mod graph;
 pub mod immutable;
 pub mod inventory;
+pub mod kops;
 pub mod migration;
 pub mod order;
 pub mod planner;
@@ -134,6 +136,9 @@ pub struct InstallationPlan {
     /// Objects whose content is partly made at random and not kept: another plan has other values of them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub generated: BTreeSet<ObjectKey>,
+    /// What is left behind for kops' own tool, where that knows the add-on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kops: Option<kops::KopsRecord>,
     /// Things that the user should know and that stop nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -198,6 +203,7 @@ impl InstallationPlan {
             unreachable: Vec::new(),
             unchanged: Vec::new(),
             yielded: Vec::new(),
+            kops: None,
             wait_for: Vec::new(),
             warnings: Vec::new(),
             generated: BTreeSet::new(),
@@ -220,6 +226,7 @@ impl InstallationPlan {
             && self.release.is_empty()
             && self.create_namespace.is_none()
             && self.helm_release.is_none()
+            && self.kops.as_ref().is_none_or(kops::KopsRecord::is_current)
     }
 
     /// What is sent for an object; `None` where it is as it should be.

@@ -118,6 +118,11 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> Exit {
                 let text = words::report(planned, &report, waited);
                 output::note(text.trim_end());
                 skipped |= !report.skipped.is_empty();
+                let kops = planned.plan.kops.as_ref();
+                if report.is_done() && kops.is_some_and(|kops| kops.after.is_some()) {
+                    // As kops' tool says it.
+                    output::note(&format!("Updated {:?}", planned.plan.addon));
+                }
                 of_report(&report)
             }
             Err(error) => {

@@ -10,7 +10,7 @@ use crate::usage::Usage;
 /// Where entries are chosen from.
 pub fn offer(source: &Source) -> Offer {
     match (&source.channel, &source.catalogue) {
-        (Some(index), _) => Offer::Index(index.clone()),
+        (Some(index), _) => Offer::Indexes(vec![index.clone()]),
         (None, Some(name)) => Offer::Catalogue(name.clone()),
         (None, None) => Offer::Catalogues,
     }

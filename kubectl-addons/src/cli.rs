@@ -1,5 +1,6 @@
 //! The command line: clap types only. What a command does stands in `commands/`.
 
+pub mod channel;
 pub mod operation;
 pub mod plan;
 pub mod reading;
@@ -84,9 +85,9 @@ pub enum Command {
     Apply(plan::Apply),
     /// Print the manifests of an add-on or of a folder, rendered
     Render(render::Render),
-    /// Apply a kops index
+    /// Apply kops indexes, and list what kops has recorded
     #[command(subcommand)]
-    Channel(Channel),
+    Channel(channel::Channel),
     /// Print the versions of this client and of the server
     Version(reading::Version),
     /// Print the script that completes commands in a shell
@@ -100,18 +101,11 @@ impl Command {
             Self::Install(args) => Some(args.change.run.timeout),
             Self::Upgrade(args) => Some(args.change.run.timeout),
             Self::Uninstall(args) => Some(args.run.timeout),
-            Self::Channel(Channel::Apply(args)) => Some(args.change.run.timeout),
+            Self::Channel(channel::Channel::Apply(args)) => Some(args.change.run.timeout),
             Self::Apply(args) => Some(args.run.timeout),
             _ => None,
         }
     }
-}
-
-/// Verbs on a kops index.
-#[derive(Subcommand, Debug)]
-pub enum Channel {
-    /// Install or upgrade every add-on of a kops index
-    Apply(operation::ChannelApply),
 }
 
 /// Flags that every command takes, as kubectl names them.

@@ -23,8 +23,9 @@ use anyhow::{Context as _, Result};
 use common::catalogue::Origin;
 use common::catalogue::select::ClusterFacts;
 
+use crate::cli::Command;
+use crate::cli::channel::Channel;
 use crate::cli::reading::Fit;
-use crate::cli::{Channel, Command};
 use crate::exit::Exit;
 use crate::session::Session;
 
@@ -50,6 +51,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Apply(args) => apply::run(session, args).await,
         Command::Render(args) => render::run(session, args).await,
         Command::Channel(Channel::Apply(args)) => channel::apply(session, args).await,
+        Command::Channel(Channel::List(args)) => channel::list(session, args).await,
         Command::Version(args) => version::run(session, args).await,
         Command::Completion(args) => completion::run(args),
     }

@@ -26,6 +26,7 @@ const TABLE: [(&str, &[&str]); 11] = [
             "addons-sources",
             "addons-helm",
             "addons-versions",
+            "certs",
         ],
     ),
     ("certs", &[]),

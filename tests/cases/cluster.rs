@@ -1,6 +1,7 @@
 //! Tests on a real control plane: `cargo test -p addons-tests --test cluster`.
 
 mod catalogue;
+mod channels;
 mod crash;
 mod definitions;
 mod engine;

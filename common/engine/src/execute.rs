@@ -1,5 +1,6 @@
 //! Executes the plans of a command: record, apply in the order of the graph, wait, prune, record.
 
+mod ending;
 mod helm;
 mod operation;
 mod part;

@@ -14,6 +14,7 @@
 //! | [`mod@diff`], `dry_run`, [`recreations`] | what a plan would change, field by field; what cannot be changed in place |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
 //! | [`template_facts`] | the data of a cluster that templates use |
+//! | [`mod@kops`] | kops' records of installed add-ons |
 //! | [`live`], [`secret`], [`identity`] | whole live objects of installations; Secrets by reference; who we are |
 
 mod address;
@@ -39,6 +40,7 @@ mod fake;
 mod holder;
 pub mod identity;
 mod journal;
+pub mod kops;
 mod listing;
 pub mod live;
 pub mod local;

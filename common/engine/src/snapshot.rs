@@ -149,10 +149,22 @@ pub(super) async fn read_all(
     cluster: &Cluster,
     collection: &Collection,
 ) -> Result<Option<Vec<Metadata>>, EngineError> {
+    read_selected(cluster, collection, &[]).await
+}
+
+/// As [`read_all`], of the objects that these selectors match: `labelSelector`, `fieldSelector`.
+pub(super) async fn read_selected(
+    cluster: &Cluster,
+    collection: &Collection,
+    selectors: &[(&'static str, &str)],
+) -> Result<Option<Vec<Metadata>>, EngineError> {
     let mut found = Vec::new();
     let mut next = String::new();
     loop {
         let mut call = Call::list(collection, METADATA_LIST).query("limit", PAGE);
+        for (name, selector) in selectors {
+            call = call.query(name, &query_value(selector));
+        }
         if !next.is_empty() {
             call = call.query("continue", &query_value(&next));
         }

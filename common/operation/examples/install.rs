@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     });
 
-    let resolver = Resolver::new(&ctx, Offer::Index(index)).await?;
+    let resolver = Resolver::new(&ctx, Offer::Indexes(vec![index])).await?;
     let intent = Intent::Install(vec![NewInstallation {
         addon: Target::parse(&addon),
         ..NewInstallation::default()

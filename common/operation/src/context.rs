@@ -24,6 +24,7 @@ use tokio::sync::{Mutex, OnceCell};
 
 use crate::error::{BoxError, OperationError, within};
 use crate::event::{Event, Finding};
+use crate::kops::Records;
 
 /// Settings of a [`Context`]. All of them are given: nothing is read from the environment.
 #[derive(Clone, Debug)]
@@ -58,8 +59,8 @@ pub enum Offer {
     Catalogues,
     /// One AddonCatalogue of the cluster.
     Catalogue(String),
-    /// A kops index or a file of catalogues, by location.
-    Index(String),
+    /// Kops indexes or files of catalogues, by location: as if they were one, in this order.
+    Indexes(Vec<String>),
 }
 
 /// Makes the connection when it is first needed.
@@ -79,6 +80,7 @@ pub struct Context {
     credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
     template_facts: OnceCell<Facts>,
     overlays: Mutex<BTreeMap<String, Overlays>>,
+    pub(crate) kops: Records,
     helm: OnceCell<Helm>,
     api_versions: OnceCell<Vec<String>>,
     fetched: Cache,
@@ -140,6 +142,7 @@ impl Context {
             credentials: Mutex::new(BTreeMap::new()),
             template_facts: OnceCell::new(),
             overlays: Mutex::new(BTreeMap::new()),
+            kops: Records::default(),
             helm: OnceCell::new(),
             api_versions: OnceCell::new(),
             rendering: OnceLock::new(),
@@ -262,7 +265,7 @@ impl Context {
     /// The source cannot be read; there is no catalogue of that name.
     pub async fn catalogue(&self, offer: &Offer) -> Result<Arc<Catalogue>, OperationError> {
         let name = match offer {
-            Offer::Index(location) => return self.index(location, Reach::Own).await,
+            Offer::Indexes(locations) => return self.indexes(locations).await,
             Offer::Catalogues => {
                 return Ok(Arc::new(Catalogue::of_objects(self.catalogues().await?)));
             }
@@ -277,6 +280,23 @@ impl Context {
         Ok(Arc::new(Catalogue::of_objects(&named)))
     }
 
+    /// A location as it is recorded: a path is a URL.
+    pub(crate) fn location(given: &str) -> Result<String, OperationError> {
+        Ok(url::absolute(given)?)
+    }
+
+    async fn indexes(&self, locations: &[String]) -> Result<Arc<Catalogue>, OperationError> {
+        if let [location] = locations {
+            return self.index(location, Reach::Own).await;
+        }
+        let mut merged = Catalogue::default();
+        for location in locations {
+            let one = self.index(location, Reach::Own).await?;
+            merged.entries.extend(one.entries.iter().cloned());
+        }
+        Ok(Arc::new(merged))
+    }
+
     /// The entries of a kops index or of a catalogue file, fetched once. `reach`: by who named it.
     ///
     /// # Errors
@@ -286,7 +306,7 @@ impl Context {
         location: &str,
         reach: Reach,
     ) -> Result<Arc<Catalogue>, OperationError> {
-        let location = url::absolute(location)?;
+        let location = Self::location(location)?;
         let mut indexes = self.indexes.lock().await;
         let known = indexes.get(&(location.clone(), reach));
         if let Some(catalogue) = known {

@@ -164,6 +164,26 @@ pub enum OperationError {
         /// The version that was asked for.
         to: String,
     },
+    /// Two indexes have one entry with different contents.
+    #[error("{addon} has one version and id, but two manifests: in {first} and in {second}")]
+    TwoHashes {
+        /// The add-on.
+        addon: String,
+        /// An index.
+        first: String,
+        /// Another one.
+        second: String,
+    },
+    /// Most of what came from an index is not in it any more.
+    #[error(
+        "{removed} of {installed} installations from kops indexes are not in them any more; none was uninstalled"
+    )]
+    MostlyRemoved {
+        /// How many would be uninstalled.
+        removed: usize,
+        /// How many there are.
+        installed: usize,
+    },
     /// The entry of a recorded plan is not in its catalogue any more.
     #[error("{addon} in {origin} does not exist any more")]
     EntryGone {
@@ -181,6 +201,9 @@ pub enum OperationError {
     /// The defaults of catalogue and form do not make an installation.
     #[error("the defaults do not fit the installation")]
     Defaults(#[source] BoxError),
+    /// No certificate authority could be made for an entry that asks for one.
+    #[error("its certificate authority cannot be made")]
+    Authority(#[source] BoxError),
     /// The definitions of this program cannot be read.
     #[error("the built-in definitions cannot be read")]
     Definitions(#[source] BoxError),

@@ -92,6 +92,8 @@ pub enum Finding {
         /// The add-on.
         addon: String,
     },
+    /// A record of kops that cannot be read: the add-on counts as not installed.
+    KopsRecord(String),
     /// A required installation is not ready.
     Requirement(Unready),
     /// Types that an installation would wait for.

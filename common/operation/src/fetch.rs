@@ -2,7 +2,7 @@
 
 use common::api::catalogue::{Auth, Source};
 use common::catalogue::Origin;
-use common::catalogue::due::Due;
+use common::catalogue::due::{Due, DueReason};
 use common::catalogue::select::Rules;
 use common::manifest::digest::{self, HashError};
 use common::plan::choices::Choices;
@@ -19,6 +19,7 @@ use crate::dependencies;
 use crate::error::{OperationError, within};
 use crate::event::{Event, Finding, Work};
 use crate::inputs::Inputs;
+use crate::kops;
 use crate::resolved::Resolved;
 use crate::stage::{Stage, Staged};
 
@@ -63,6 +64,11 @@ pub async fn fetch(
     fetching.buffered(AT_ONCE).collect().await
 }
 
+/// The authority is created, and nothing else is applied again.
+const NO_AUTHORITY: Due = Due::Yes {
+    reason: DueReason::NoAuthority,
+};
+
 /// The inputs and the package of one installation; `None` where it is up to date.
 async fn one(
     ctx: &Context,
@@ -76,6 +82,9 @@ async fn one(
         let package = package(ctx, resolved).await?;
         due = resolved.due(&inputs, Some(&package.manifest_hash));
         fetched = Some(package);
+    }
+    if due == Due::No && resolved.kops.is_some() && !kops::has_authority(ctx, resolved).await? {
+        due = NO_AUTHORITY;
     }
     match &due {
         Due::Downgrade { from, to } if !choices.allow_downgrade => {
@@ -108,7 +117,7 @@ async fn one(
     Ok(Some(Fetched {
         inputs,
         package,
-        is_due: due != Due::No || choices.repair,
+        is_due: !matches!(due, Due::No | NO_AUTHORITY) || choices.repair,
     }))
 }
 

@@ -25,7 +25,7 @@ pub enum Intent {
         /// Changes of the values of all, where none is named.
         edits: Edits,
     },
-    /// Install or upgrade every add-on of the index that is on offer.
+    /// Install or upgrade every add-on of the indexes that are on offer.
     ApplyIndex,
 }
 

@@ -16,6 +16,8 @@
 //!
 //! Nothing here prints, asks, reads the environment or knows flags.
 
+mod authority;
+pub mod channel;
 pub mod chart;
 pub mod choose;
 pub mod context;
@@ -32,6 +34,7 @@ pub mod inputs;
 pub mod installed;
 pub mod intent;
 pub mod interruption;
+pub mod kops;
 mod lookup;
 pub mod orphan;
 pub mod plan;

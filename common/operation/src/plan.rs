@@ -3,6 +3,7 @@
 
 mod assemble;
 mod generated;
+mod old;
 mod one;
 mod uninstall;
 

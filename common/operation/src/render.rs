@@ -16,6 +16,7 @@ use futures::StreamExt as _;
 use futures::stream;
 use tokio::sync::oneshot;
 
+use crate::authority;
 use crate::chart::{self, CompleteChart, Renderings};
 use crate::context::Context;
 use crate::error::{OperationError, within};
@@ -76,7 +77,16 @@ async fn one(
     } = fetched;
     if template.method != Method::Helm || !is_release {
         let rendered = objects(ctx, resolved, inputs, verified).await?;
-        return Ok(Rendered { is_due, ..rendered });
+        let mut manifests = rendered.manifests;
+        if resolved.entry.version.needs_pki {
+            let now = ctx.cluster().await?.now();
+            manifests.extend(authority::manifests(&resolved.entry, now)?);
+        }
+        return Ok(Rendered {
+            is_due,
+            manifests,
+            ..rendered
+        });
     }
     let Verified {
         fetched,

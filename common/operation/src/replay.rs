@@ -14,6 +14,7 @@ use common::plan::file::{self, Difference, Moved, PlanFile};
 
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
+use crate::kops;
 use crate::plan::Plan;
 use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
@@ -125,7 +126,7 @@ fn offer(ctx: &Context, file: &PlanFile) -> Offer {
         });
     let locations: Option<Vec<String>> = locations.collect();
     let first = locations.and_then(|locations| locations.into_iter().next());
-    first.map_or(Offer::Catalogues, Offer::Index)
+    first.map_or(Offer::Catalogues, |first| Offer::Indexes(vec![first]))
 }
 
 /// How far the index of a plan may reach: as when it was made (semantics 6).
@@ -168,6 +169,9 @@ async fn again(
     wanted.metadata.annotations = (!annotations.is_empty()).then(|| annotations.clone());
     let finalizers = &recorded.finalizers;
     wanted.metadata.finalizers = (!finalizers.is_empty()).then(|| finalizers.clone());
+    if then.kops.is_some() {
+        kops::attach(ctx, &mut resolved).await?;
+    }
     verdict::judge(ctx, &mut resolved, &resolver.facts).await?;
     Ok(resolved)
 }

@@ -12,11 +12,12 @@ use common::values;
 use futures::future::try_join;
 use serde_json::{Value, json};
 
-use crate::choose::{ChooseError, choose};
+use crate::choose::choose;
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::event::Finding;
 use crate::intent::{Edits, Intent, NewInstallation, Target};
+use crate::kops;
 use crate::orphan;
 use crate::records::{Records, name_of};
 use crate::requirements::Available;
@@ -27,7 +28,7 @@ use crate::verdict;
 /// The inputs of a resolution, read once: records, catalogues, version.
 pub struct Resolver<'a> {
     pub(crate) ctx: &'a Context,
-    offer: Offer,
+    pub(crate) offer: Offer,
     /// The records of the cluster.
     pub records: Records,
     pub(crate) facts: Facts,
@@ -57,7 +58,7 @@ impl Resolution {
         Err(self.failed.remove(0).error)
     }
 
-    fn add(&mut self, name: &str, resolved: Result<Resolved, OperationError>) {
+    pub(crate) fn add(&mut self, name: &str, resolved: Result<Resolved, OperationError>) {
         match resolved {
             Ok(resolved) => self.installations.push(resolved),
             Err(error) => self.failed.push(Failed {
@@ -75,7 +76,7 @@ impl<'a> Resolver<'a> {
     /// One of them fails.
     pub async fn new(ctx: &'a Context, offer: Offer) -> Result<Self, OperationError> {
         // An installation from an index needs none: who may not read them is told where they are needed.
-        let asks_catalogues = !matches!(offer, Offer::Index(_));
+        let asks_catalogues = !matches!(offer, Offer::Indexes(_));
         let catalogues = async {
             if !asks_catalogues {
                 return Ok(false);
@@ -139,29 +140,7 @@ impl<'a> Resolver<'a> {
                         .await?;
                 }
             }
-            Intent::ApplyIndex => {
-                let catalogue = self.ctx.catalogue(&self.offer).await?;
-                for name in catalogue.names() {
-                    let new = NewInstallation {
-                        addon: Target {
-                            name: name.to_owned(),
-                            version: None,
-                        },
-                        ..NewInstallation::default()
-                    };
-                    match self.install(&new, answers).await {
-                        // kops passes over what does not fit this cluster.
-                        Err(OperationError::Choose(ChooseError::DoesNotFit { .. })) => {
-                            let addon = name.to_owned();
-                            self.ctx.find(Finding::DoesNotFit { addon });
-                        }
-                        Err(OperationError::Suspended(name)) => {
-                            self.ctx.find(Finding::Suspended(name))
-                        }
-                        resolved => resolution.add(name, resolved),
-                    }
-                }
-            }
+            Intent::ApplyIndex => self.index(&mut resolution, answers).await?,
         }
         Ok(resolution)
     }
@@ -215,7 +194,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The record for a new installation, or for the one that has its name already.
-    async fn install(
+    pub(crate) async fn install(
         &self,
         new: &NewInstallation,
         answers: &Answers,
@@ -243,7 +222,7 @@ impl<'a> Resolver<'a> {
         }
         let mut resolved = Resolved::new(name, existing, entry, selection.rules);
         resolved.is_asked_for = new.addon.version.is_some();
-        resolved.is_typed = matches!(self.offer, Offer::Index(_));
+        resolved.is_typed = matches!(self.offer, Offer::Indexes(_));
         let spec = &mut resolved.wanted.spec;
         let target = new.target_namespace.clone();
         spec.target_namespace = target.or(spec.target_namespace.take());
@@ -269,7 +248,7 @@ impl<'a> Resolver<'a> {
             version,
             id: None,
             catalogue: match self.offer {
-                Offer::Index(_) => None,
+                Offer::Indexes(_) => None,
                 _ => reference.catalogue.as_deref(),
             },
         };
@@ -279,7 +258,7 @@ impl<'a> Resolver<'a> {
         let existing = Some(record.clone());
         let mut resolved = Resolved::new(name_of(record), existing, entry, selection.rules);
         resolved.is_asked_for = version.is_some();
-        resolved.is_typed = matches!(self.offer, Offer::Index(_));
+        resolved.is_typed = matches!(self.offer, Offer::Indexes(_));
         self.complete(resolved, edits, answers).await
     }
 
@@ -299,6 +278,9 @@ impl<'a> Resolver<'a> {
         }
         if let Some(registry) = &edits.registry {
             spec.registry = (!registry.is_empty()).then(|| registry.clone());
+        }
+        if resolved.existing.as_ref().is_some_and(kops::is_known) {
+            kops::attach(self.ctx, &mut resolved).await?;
         }
         verdict::judge(self.ctx, &mut resolved, &self.facts).await?;
         Ok(resolved)

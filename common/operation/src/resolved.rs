@@ -16,6 +16,7 @@ use common::render::registry::{Registry, RegistryError};
 use kube::ResourceExt as _;
 
 use crate::inputs::Inputs;
+use crate::kops::Kops;
 
 /// One wanted installation.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct Resolved {
     pub rules: Rules,
     /// Whether this version was named: then a downgrade is an error; otherwise it is ignored.
     pub is_asked_for: bool,
+    /// What kops' own tool has recorded of it, where that knows it.
+    pub kops: Option<Kops>,
     /// Whether the caller named the index that the entry is from; otherwise the record did.
     pub is_typed: bool,
 }
@@ -64,6 +67,7 @@ impl Resolved {
             entry,
             rules,
             is_asked_for: false,
+            kops: None,
             is_typed: false,
         }
     }
@@ -150,16 +154,21 @@ impl Resolved {
     /// without it, an entry without a hash that can be verified is judged by version and id alone.
     pub(crate) fn due(&self, inputs: &Inputs, manifest_hash: Option<&str>) -> Due {
         let yes = |reason| Due::Yes { reason };
-        let Some(existing) = &self.existing else {
-            return yes(DueReason::NotInstalled);
-        };
-        let Some(status) = &existing.status else {
-            return yes(DueReason::NotInstalled);
-        };
-        if status.operation.is_some() {
+        let status = self.existing.as_ref();
+        let status = status.and_then(|existing| existing.status.as_ref());
+        if status.is_some_and(|status| status.operation.is_some()) {
             return yes(DueReason::Interrupted);
         }
-        let Some(installed) = &status.installed else {
+        let installed = status.and_then(|status| status.installed.as_ref());
+        if let Some(verdict) = self
+            .kops
+            .as_ref()
+            .and_then(|kops| kops.due(self, installed))
+        {
+            return verdict;
+        }
+        let (Some(existing), Some(status), Some(installed)) = (&self.existing, status, installed)
+        else {
             return yes(DueReason::NotInstalled);
         };
         let verdict = due(

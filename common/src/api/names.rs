@@ -37,6 +37,9 @@ pub const ANNOTATION_RELEASED: &str = "kubectl-addons.dev/released";
 pub const ANNOTATION_CLUSTER_DELETING: &str = "kubectl-addons.dev/cluster-deleting";
 /// On an installation that was moved to the system namespace: `NAMESPACE/NAME/UID` of the record in its old place (semantics 5).
 pub const ANNOTATION_MOVED_FROM: &str = "kubectl-addons.dev/moved-from";
+/// On an installation that kops' own tool knows, too: `NAMESPACE/NAME` of the namespace and the add-on of its annotation
+/// (semantics 11).
+pub const ANNOTATION_KOPS_RECORD: &str = "kubectl-addons.dev/kops-record";
 /// On a manifest object: how it is applied; the only value is [`APPLY_CREATE_ONLY`] (semantics 12).
 pub const ANNOTATION_APPLY: &str = "kubectl-addons.dev/apply";
 /// Created once, never updated or pruned (semantics 12).

@@ -3,6 +3,7 @@
 //! As in kops, unknown fields are ignored, field names may have any case (with a warning), and only the first
 //! document counts. What kops would fail on later is an error here that names the entry.
 
+pub mod annotation;
 mod entry;
 mod location;
 mod normal;
@@ -11,6 +12,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+pub use annotation::ChannelVersion;
 pub use entry::EntryProblem;
 pub use location::{LocationError, resolve_manifest};
 

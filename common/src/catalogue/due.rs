@@ -61,6 +61,10 @@ pub enum DueReason {
     TemplateDataChanged,
     /// The spec of the installation was changed.
     InstallationChanged,
+    /// kops' record of the add-on is missing, though it is installed.
+    NotRecorded,
+    /// The authority that the entry needs is missing.
+    NoAuthority,
 }
 
 impl fmt::Display for DueReason {
@@ -80,6 +84,8 @@ impl fmt::Display for DueReason {
             Self::Failed => "the last operation failed",
             Self::TemplateDataChanged => "the data of its templates changed",
             Self::InstallationChanged => "the installation was changed",
+            Self::NotRecorded => "kops' record of it is missing",
+            Self::NoAuthority => "its certificate authority is missing",
         })
     }
 }
@@ -106,29 +112,36 @@ pub fn due(
     let mut new = entry.recorded();
     let verifiable = entry.verifiable_hash();
     new.manifest_hash = verifiable.or(manifest_hash).or(old.manifest_hash);
-    let is_due = match rules {
-        Rules::Channels => replaces::channels(old, new),
-        Rules::Documented | Rules::Auto => {
-            if is_lower(old, new) {
-                return Due::Downgrade {
-                    from: installed.version.clone(),
-                    to: entry.version.version.clone(),
-                };
-            }
-            replaces::documented(old, new)
-        }
-    };
-    if is_due {
-        return Due::Yes {
-            reason: difference(old, new, rules),
-        };
-    }
-    if installed.values_hash != values_hash {
+    let verdict = compare(old, new, rules);
+    if verdict == Due::No && installed.values_hash != values_hash {
         return Due::Yes {
             reason: DueReason::ValuesChanged,
         };
     }
-    Due::No
+    verdict
+}
+
+/// Judges by version, id and hash alone. `rules` is never `Auto`.
+#[must_use]
+pub fn compare(old: Recorded<'_>, new: Recorded<'_>, rules: Rules) -> Due {
+    let owned = |version: Option<&str>| version.unwrap_or_default().to_owned();
+    let is_due = match rules {
+        Rules::Channels => replaces::channels(old, new),
+        Rules::Documented | Rules::Auto if is_lower(old, new) => {
+            return Due::Downgrade {
+                from: owned(old.version),
+                to: owned(new.version),
+            };
+        }
+        Rules::Documented | Rules::Auto => replaces::documented(old, new),
+    };
+    if is_due {
+        Due::Yes {
+            reason: difference(old, new, rules),
+        }
+    } else {
+        Due::No
+    }
 }
 
 /// Whether both versions can be read and the new one is lower, whatever the id.

@@ -43,6 +43,8 @@ pub struct PlanInput<'a> {
     pub kinds: &'a KindTable,
     /// What other installations of this cluster use.
     pub claims: &'a Claims,
+    /// Recorded objects that do not carry our label because another tool installed them, as the selectors of an entry say.
+    pub unmarked: &'a BTreeSet<ObjectKey>,
     /// Kinds whose objects are deleted although they hold data, because the user named them.
     pub delete_kinds: &'a BTreeSet<KeptKind>,
 }

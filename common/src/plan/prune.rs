@@ -72,7 +72,7 @@ pub(super) fn prune(
                 pruning.release.push(target);
             }
             ObjectState::Preexisting => {}
-            state => match obstacle(item, live, owner) {
+            state => match obstacle(input, key, item, live, owner) {
                 // A planned creation that never happened: the live object is not ours.
                 Some(_) if state == ObjectState::Planned => {}
                 Some(obstacle) => pruning
@@ -87,8 +87,15 @@ pub(super) fn prune(
 }
 
 /// Why an object that is recorded as ours is not ours.
-fn obstacle(item: &Item, live: &LiveObject, owner: &str) -> Option<&'static str> {
-    if live.owner.as_deref() != Some(owner) {
+fn obstacle(
+    input: &PlanInput<'_>,
+    key: &ObjectKey,
+    item: &Item,
+    live: &LiveObject,
+    owner: &str,
+) -> Option<&'static str> {
+    let is_unmarked = live.owner.is_none() && input.unmarked.contains(key);
+    if live.owner.as_deref() != Some(owner) && !is_unmarked {
         Some("it does not carry our label any more")
     } else if item.object.state != ObjectState::Planned && live.uid != item.object.uid {
         Some("it is another object of that name, made since")

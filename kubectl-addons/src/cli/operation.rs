@@ -100,22 +100,6 @@ pub struct Uninstall {
     pub run: Run,
 }
 
-/// Flags of `channel apply`.
-#[derive(Args, Debug)]
-pub struct ChannelApply {
-    /// kops index: a file, file:// or http(s):// URL
-    #[arg(value_name = "INDEX")]
-    pub index: String,
-    #[command(flatten)]
-    pub due: Due,
-    #[command(flatten)]
-    pub delete: Delete,
-    #[command(flatten)]
-    pub differences: Differences,
-    #[command(flatten)]
-    pub change: Change,
-}
-
 /// What is changed beside newer versions.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Due {

@@ -1,39 +1,174 @@
-//! `channel apply INDEX`: every add-on of a kops index.
+//! `channel apply INDEX…` and `channel list`: what kops' own tool does, by the same records.
 
-use addons_operation::{Choices, Intent, Offer, Resolver};
+mod removed;
+mod table;
+
+use std::time::Duration;
+
+use addons_engine::kops;
+use addons_operation::{Choices, Intent, Offer, Plan, Resolver};
 use anyhow::Result;
+use common::catalogue::channel::ChannelVersion;
+use serde::Serialize;
 
-use crate::cli::operation::{ChannelApply, DryRun};
+use crate::cli::Format;
+use crate::cli::channel::{Apply, List};
+use crate::cli::operation::DryRun;
 use crate::exit::Exit;
+use crate::interrupt::stop_asked;
+use crate::output::{self, Items, table::Table};
 use crate::session::Session;
-use crate::{change, choices, output, partial};
+use crate::{change, choices, partial};
+use table::Row;
 
-/// Installs or upgrades every add-on of an index. Without `--yes` it shows what is due, as kops' tool does.
+/// Pause before the next pass after one that failed, until the first that does not.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Installs or upgrades every add-on of the indexes. Without `--yes` it shows what is due, as kops' tool does.
 ///
 /// # Errors
 /// Nothing was written.
-pub async fn apply(session: &Session, args: &ChannelApply) -> Result<Exit> {
-    let yes = args.change.run.yes;
-    let resolver = Resolver::new(session.ctx(), Offer::Index(args.index.clone())).await?;
+pub async fn apply(session: &Session, args: &Apply) -> Result<Exit> {
+    let Some(interval) = args.interval else {
+        return pass(session, args).await;
+    };
+    let mut has_succeeded = false;
+    loop {
+        // Nothing that was read before counts: the index, the version and the cluster may be others now.
+        let fresh = Session::within(session.global().clone(), Some(args.change.run.timeout));
+        let exit = match pass(&fresh, args).await {
+            Ok(exit) => exit,
+            Err(error) => output::failure(&error),
+        };
+        has_succeeded |= exit == Exit::Done;
+        let pause = if has_succeeded {
+            interval
+        } else {
+            interval.min(RETRY)
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop_asked() => return Ok(Exit::Interrupted),
+        }
+    }
+}
+
+async fn pass(session: &Session, args: &Apply) -> Result<Exit> {
+    let indexes = args.indexes.iter().chain(&args.files).cloned();
+    let offer = Offer::Indexes(indexes.collect());
+    let resolver = Resolver::new(session.ctx(), offer).await?;
     let resolution = resolver
         .resolve(&Intent::ApplyIndex, &Default::default())
         .await?;
+    let run = &args.change.run;
     let choices = Choices {
         repair: args.due.repair,
         allow_downgrade: args.due.allow_downgrade,
-        wait_for_types: args.change.wait_for_types().filter(|_| yes),
+        wait_for_types: args.change.wait_for_types().filter(|_| run.yes),
         ..choices::choices(args.change.accept, args.delete, &args.differences)
     };
     let (plan, failed) = partial::plan(&resolver, resolution, &choices, false).await?;
+    let removed = resolver.removed().await?;
     let worst = partial::report(failed);
-    if !yes && args.change.dry_run == DryRun::None && !plan.is_empty() {
-        change::propose(session, &plan)?;
-        output::note("Must specify --yes to update");
-        return Ok(worst);
+    show(&plan, args.output.format)?;
+    if !removed.is_empty() {
+        removed::announce(&removed, args.prune_removed);
     }
-    if plan.is_empty() && worst == Exit::Done {
+    let uninstalls = args.prune_removed && removed.iter().any(|one| one.installation.is_some());
+    if plan.is_empty() && !uninstalls && worst == Exit::Done {
         output::note("No update required");
         return Ok(Exit::Done);
     }
-    Ok(worst.max(change::run(session, plan, &args.change).await?))
+    if !run.yes && args.change.dry_run == DryRun::None {
+        if !plan.is_empty() {
+            change::propose(session, &plan)?;
+        }
+        output::note("Must specify --yes to update");
+        return Ok(worst);
+    }
+    let worst = worst.max(change::run(session, plan, &args.change).await?);
+    if uninstalls && args.change.dry_run == DryRun::None {
+        // Also where an update failed: what is gone does not depend on it.
+        let exit = removed::uninstall(session, &resolver, &removed, args).await?;
+        return Ok(worst.max(exit));
+    }
+    Ok(worst)
+}
+
+/// What is due, in the columns of kops' tool.
+fn show(plan: &Plan, format: Format) -> Result<()> {
+    let rows: Vec<Row> = table::rows(plan);
+    match format {
+        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, format),
+        Format::Name => {
+            output::names("addon", rows.iter().map(|row| row.name.as_str()));
+            Ok(())
+        }
+        Format::Table | Format::Wide => {
+            if !rows.is_empty() {
+                output::data(&table::text(&rows));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// A row of `channel list`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Recorded {
+    namespace: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    manifest_hash: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel: Option<String>,
+}
+
+/// Lists what kops has recorded, whoever wrote it.
+///
+/// # Errors
+/// The namespaces cannot be read.
+pub async fn list(session: &Session, args: &List) -> Result<Exit> {
+    let mut rows = Vec::new();
+    for one in kops::of_cluster(session.cluster().await?).await? {
+        match ChannelVersion::parse(&one.addon, &one.text) {
+            Ok(found) => rows.push(Recorded {
+                namespace: one.namespace,
+                name: one.addon,
+                version: found.version,
+                id: found.id,
+                manifest_hash: found.manifest_hash,
+                channel: found.channel,
+            }),
+            Err(error) => output::warn(&format!("namespace {}: {error}", one.namespace)),
+        }
+    }
+    match args.output.format {
+        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
+        Format::Name => output::names("addon", rows.iter().map(|row| row.name.as_str())),
+        Format::Table | Format::Wide if rows.is_empty() => {
+            output::note("No managed addons found");
+        }
+        Format::Table | Format::Wide => {
+            let mut table = Table::new(&["NAMESPACE", "NAME", "VERSION", "ID", "HASH", "CHANNEL"]);
+            for row in rows {
+                let text = Option::unwrap_or_default;
+                table.row(vec![
+                    row.namespace,
+                    row.name,
+                    text(row.version),
+                    text(row.id),
+                    text(row.manifest_hash),
+                    text(row.channel),
+                ]);
+            }
+            output::data(&table.render());
+        }
+    }
+    Ok(Exit::Done)
 }

@@ -14,6 +14,7 @@ pub fn text(finding: &Finding) -> String {
         Finding::Suspended(installation) => format!("{} is suspended", installation.name),
         Finding::DoesNotFit { addon } => format!("{addon}  does not fit this cluster"),
         Finding::Index(warning)
+        | Finding::KopsRecord(warning)
         | Finding::Verdict(warning)
         | Finding::Selection { warning, .. } => format!("warning: {warning}"),
         Finding::Requirement(unready) => {

@@ -87,6 +87,8 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             installation,
             error,
         } => of_index(installation, error),
+        OperationError::TwoHashes { .. } => fix("apply the indexes one after another"),
+        OperationError::MostlyRemoved { .. } => vec!["accept: --allow-prune 100%".to_owned()],
         OperationError::NoKubernetesVersion => fix("add --k8s VERSION"),
         OperationError::Choose(error) => of_choice(error),
         OperationError::Engine(error) => of_engine(error),

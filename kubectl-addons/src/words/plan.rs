@@ -71,6 +71,15 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
             None => format!("{key} (it stays as it is)"),
         },
     );
+    for nodes in plan.kops.iter().map(|kops| &kops.nodes) {
+        if !nodes.is_empty() {
+            let what = format!(
+                "{} as needing an update (kops replaces them)",
+                nodes.join(", ")
+            );
+            line(&mut text, "mark", &format!("nodes {what}"));
+        }
+    }
     if let Some(order) = summary::order(plan, graph, part) {
         line(&mut text, "order", &order);
     }

@@ -112,6 +112,7 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
     let before = owned(&stage, &names).await?;
     ensure!(before.len() > 100, "{} objects", before.len());
 
+    records_are_those_of(&stage, &from).await?;
     nothing_is_written(&stage, &apply(&from_index)).await?;
 
     let upgraded = stage.run(&apply(&to_index)).await?.done()?;
@@ -132,9 +133,32 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
         "{gone:?}"
     );
 
+    records_are_those_of(&stage, &to).await?;
     nothing_is_written(&stage, &apply(&to_index)).await?;
     for _ in names {
         tally.ran();
+    }
+    Ok(())
+}
+
+/// kops' records hold ids and hashes of the index as they are written there.
+async fn records_are_those_of(stage: &Stage, index: &Path) -> Result<()> {
+    let location = index.join("bootstrap-channel.yaml");
+    let parsed: Value = serde_saphyr::from_str(&fs::read_to_string(&location)?)?;
+    let listed = stage.run("channel list -o json").await?.done()?;
+    let listed: Value = serde_json::from_str(&listed.stdout)?;
+    let rows = listed["items"].as_array().context("items")?;
+    for entry in parsed["spec"]["addons"].as_array().context("addons")? {
+        let row = rows
+            .iter()
+            .find(|row| row["namespace"] == "kube-system" && row["name"] == entry["name"]);
+        let row = row.with_context(|| format!("{} is not recorded", entry["name"]))?;
+        ensure!(
+            row["id"] == entry["id"]
+                && row["manifestHash"] == entry["manifestHash"]
+                && row["channel"] == format!("file://{}", location.display()),
+            "{row} is not {entry}"
+        );
     }
     Ok(())
 }

@@ -27,6 +27,8 @@ pub enum Action {
         /// Seconds in the header Retry-After.
         retry_after: Option<u32>,
     },
+    /// It is not delivered, and answered with this JSON: a server of another version.
+    Say(String),
     /// The connection is closed without an answer.
     Cut {
         /// Whether the API server handles the request before.

@@ -116,6 +116,11 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
             state.answered(number, status);
             return Ok(answer);
         }
+        Some(Action::Say(text)) => {
+            state.answered(number, 200);
+            let answer = Response::builder().header(CONTENT_TYPE, "application/json");
+            return Ok(answer.body(whole(text))?);
+        }
         Some(Action::Delay(duration)) => tokio::time::sleep(duration).await,
         Some(Action::Cut { delivered }) => {
             if delivered {
@@ -223,6 +228,11 @@ async fn deliver(
 }
 
 /// A Status as the API server writes it.
+fn whole(text: String) -> Body {
+    let body = Full::from(text).map_err(|never: Infallible| match never {});
+    body.boxed_unsync()
+}
+
 fn status_answer(status: u16, retry_after: Option<u32>) -> Result<Response<Body>> {
     let reason = match status {
         429 => "TooManyRequests",
@@ -246,8 +256,7 @@ fn status_answer(status: u16, retry_after: Option<u32>) -> Result<Response<Body>
         "reason": reason,
         "code": status,
     });
-    let body = Full::from(body.to_string()).map_err(|never: Infallible| match never {});
-    Ok(answer.body(body.boxed_unsync())?)
+    Ok(answer.body(whole(body.to_string()))?)
 }
 
 impl State {

@@ -18,10 +18,11 @@ use super::super::error::{EngineError, StaleReason};
 use super::super::event::Event;
 use super::super::lock::Lock;
 use super::super::namespace::{self, Removal};
-use super::super::report::{Cause, Failure, Report};
-use super::super::status::{self, Ending};
+use super::super::report::{Failure, Report};
+use super::super::status;
 use super::super::task::{ExecuteOptions, Task};
-use super::super::{migrate::Migrator, prune, wait};
+use super::super::{kops, migrate::Migrator, prune, wait};
+use super::ending::{ending, unreachable};
 use super::part::{Applied, News};
 use super::restore;
 
@@ -170,6 +171,7 @@ impl Operation<'_> {
         let migrator = Migrator::of(self.cluster, self.task.plan, self.deadline, self.events);
         migrator.run(&mut report, self.task.journal).await;
         self.prune(&mut report).await;
+        self.record_for_kops(&mut report).await;
         if self.task.plan.verb == Verb::Uninstall {
             for key in &self.task.plan.unreachable {
                 self.fail(&mut report, unreachable(key));
@@ -242,6 +244,20 @@ impl Operation<'_> {
         self.task
             .journal
             .remove(released.filter(|key| !failed.contains(key)));
+    }
+
+    /// The last write before the record's own: after a failure, kops' tool sees what was there before.
+    async fn record_for_kops(&self, report: &mut Report) {
+        let Some(record) = &self.task.plan.kops else {
+            return;
+        };
+        if self.blocked(report).is_some() {
+            return;
+        }
+        if let Err(error) = kops::record(self.cluster, record).await {
+            let key = namespace::key(&record.namespace);
+            self.fail(report, Failure::of(key, &error));
+        }
     }
 
     /// Why nothing further may begin.
@@ -352,38 +368,5 @@ pub(super) fn report_failures(
                 remedy: None,
             });
         }
-    }
-}
-
-/// Why the record of an uninstallation stays.
-fn unreachable(key: &ObjectKey) -> Failure {
-    let why = "it cannot be read, so it is not known whether it exists; the installation stays recorded, \
-               and uninstall --keep forgets it";
-    Failure {
-        key: key.clone(),
-        message: why.to_owned(),
-        recorded: why.to_owned(),
-        cause: Cause::Other,
-        is_refused: false,
-    }
-}
-
-/// How the operation ended, for the record, which others may read.
-fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
-    let failed = |reason, key: &ObjectKey, message: &str| Ending::Failed {
-        reason,
-        message: format!("{key}: {message}"),
-    };
-    match (
-        report.failed.first(),
-        report.not_ready.first(),
-        report.skipped.first(),
-    ) {
-        (Some(failure), _, _) => failed("Failed", &failure.key, &failure.recorded),
-        (_, Some((key, readiness)), _) => failed("TimedOut", key, &readiness.message),
-        (_, _, Some((key, why))) => failed("Skipped", key, why),
-        (None, None, None) => Ending::Done {
-            waited: options.wait,
-        },
     }
 }

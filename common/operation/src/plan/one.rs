@@ -6,6 +6,7 @@ use std::sync::Arc;
 use common::api::installation::{AddonInstallationStatus, HelmRelease, Installed};
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
+use common::plan::InstallationPlan;
 use common::plan::choices::Choices;
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::facts::{EntryFacts, RecordFacts, WantedRecord};
@@ -18,7 +19,7 @@ use common::values::mask::Mask;
 use addons_engine::{Cluster, definitions, snapshot};
 
 use super::assemble::Neighbours;
-use super::{Planned, generated};
+use super::{Planned, generated, old};
 use crate::error::OperationError;
 use crate::release;
 use crate::render::Rendered;
@@ -60,9 +61,10 @@ pub(super) async fn one(
     }
     let mut reads = planner::reads(&desired, &inventory, &served);
     reads.namespaces.insert(target_namespace.to_owned());
-    let (served, snapshot) = live(cluster, served, &reads).await?;
+    let (served, mut snapshot) = live(cluster, served, &reads).await?;
     let kinds = served.with(&neighbours.kinds);
-    let claims = neighbours.claims_besides(resolver, &resolved.name);
+    let recorded = (&mut inventory, &mut snapshot);
+    let old = old::find(resolver.ctx, resolved, &kinds, &desired, recorded).await?;
     let spec = &resolved.wanted.spec;
     let to = Installed {
         manifest_hash: rendered.manifest_hash,
@@ -88,19 +90,18 @@ pub(super) async fn one(
         inventory: &inventory,
         snapshot: &snapshot,
         kinds: &kinds,
-        claims: &claims,
+        claims: &neighbours.claims_besides(resolver, &resolved.name),
+        unmarked: &old.keys,
         delete_kinds: &choices.delete,
     })?;
     plan.mask = Arc::new(with_secrets(mask, &desired));
     plan.generated = generated.objects;
     definitions::check(cluster, &mut plan).await?;
-    let warnings = plan.warnings.iter().chain(&rendered.warnings).chain(&notes);
+    let warnings = plan.warnings.iter().chain(&rendered.warnings);
+    let warnings = warnings.chain(&notes).chain(&old.warnings);
     plan.warnings = warnings.map(|warning| plan.mask.text(warning)).collect();
     plan.helm_release = helm_release.filter(|_| rendered.is_due);
-    plan.entry = Some(EntryFacts::of(&resolved.entry));
-    plan.is_typed = resolved.is_typed;
-    plan.wanted = WantedRecord::of(&resolved.wanted);
-    plan.record = existing.map(RecordFacts::of);
+    of_records(resolver, resolved, &mut plan).await?;
     Ok(Planned {
         plan,
         record: resolved.wanted.clone(),
@@ -108,6 +109,22 @@ pub(super) async fn one(
         desired,
         release: rendered.release,
     })
+}
+
+/// What the plan knows of the entry, and of the records that it leads to.
+async fn of_records(
+    resolver: &Resolver<'_>,
+    resolved: &Resolved,
+    plan: &mut InstallationPlan,
+) -> Result<(), OperationError> {
+    plan.entry = Some(EntryFacts::of(&resolved.entry));
+    plan.is_typed = resolved.is_typed;
+    plan.wanted = WantedRecord::of(&resolved.wanted);
+    plan.record = resolved.existing.as_ref().map(RecordFacts::of);
+    if let Some(kops) = &resolved.kops {
+        plan.kops = Some(kops.record(resolver.ctx, resolved).await?);
+    }
+    Ok(())
 }
 
 /// Hides what comes from Secrets of the manifest, too.

@@ -15,6 +15,7 @@ use common::plan::prune::KeptKind;
 use super::one::live;
 use super::{Plan, Planned};
 use crate::error::OperationError;
+use crate::kops;
 use crate::records::name_of;
 use crate::resolve::Resolver;
 use crate::{release, requirements, verdict};
@@ -91,6 +92,7 @@ async fn one(
         snapshot: &snapshot,
         kinds: &kinds,
         claims: &resolver.records.claims(together),
+        unmarked: &BTreeSet::new(),
         delete_kinds: &removal.delete,
     })?;
     plan.helm_release = release::recorded(&status)
@@ -100,6 +102,7 @@ async fn one(
         release::check_owner(resolver.ctx, &name, release).await?;
     }
     definitions::check(cluster, &mut plan).await?;
+    plan.kops = kops::removal(resolver.ctx, &record).await?;
     plan.wanted = WantedRecord::of(&record);
     plan.record = Some(RecordFacts::of(&record));
     Ok(Planned {

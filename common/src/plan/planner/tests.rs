@@ -202,6 +202,7 @@ impl World {
             snapshot: &self.snapshot,
             kinds: &self.kinds,
             claims: &self.claims,
+            unmarked: &BTreeSet::new(),
             delete_kinds: &self.delete_kinds,
         })
     }

@@ -21,6 +21,12 @@ impl PruneLimit {
         (percent <= 100).then_some(Self(percent))
     }
 
+    /// Whether so many of a small set may be removed, such as the add-ons of an index.
+    #[must_use]
+    pub fn admits(self, removed: usize, of: usize) -> bool {
+        removed.saturating_mul(100) <= of.saturating_mul(usize::from(self.0))
+    }
+
     /// The share that would accept `pruned` of `there`, where this one does not. A set that becomes empty needs 100 %, however
     /// many objects it keeps: a template that renders to nothing is the usual accident.
     pub(in crate::plan) fn needed(

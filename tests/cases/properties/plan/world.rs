@@ -258,6 +258,7 @@ impl Cluster {
             snapshot: &snapshot,
             kinds: &kinds(),
             claims: &Claims::default(),
+            unmarked: &BTreeSet::new(),
             delete_kinds: &BTreeSet::new(),
         })
     }

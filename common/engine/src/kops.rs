@@ -1,0 +1,243 @@
+//! kops' records of installed add-ons, and the nodes that it replaces: annotations that its own tools read and write too.
+
+use std::collections::BTreeSet;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use serde_json::{Value, json};
+
+use common::api::catalogue::PruneKind;
+use common::api::names;
+use common::catalogue::channel::annotation;
+use common::manifest::key::ObjectKey;
+use common::manifest::kinds::KindTable;
+use common::plan::Target;
+use common::plan::kops::{KopsRecord, NodeRole};
+use common::plan::snapshot::LiveObject;
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::listing;
+use super::meta::{Metadata, Partial};
+use super::request::{Call, JSON_PATCH, MERGE_PATCH, METADATA};
+use super::snapshot::{self, namespace_collection, read_all, read_one, read_selected};
+
+/// How often a namespace is read again that others write meanwhile: every add-on of a command writes its own key.
+const TRIES: usize = 32;
+/// On a node: kops replaces it with the next rolling update.
+const NEEDS_UPDATE: &str = "kops.k8s.io/needs-update";
+
+/// One annotation of kops.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Annotation {
+    /// The namespace that carries it.
+    pub namespace: String,
+    /// The add-on.
+    pub addon: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// The annotations of one namespace; none where it does not exist. One GET.
+///
+/// # Errors
+/// Those of the request.
+pub async fn of_namespace(
+    cluster: &Cluster,
+    namespace: &str,
+) -> Result<Vec<Annotation>, EngineError> {
+    let found = read_one(cluster, &namespace_collection(), namespace).await?;
+    Ok(found.iter().flat_map(annotations).collect())
+}
+
+/// The annotations of all namespaces, sorted. One LIST.
+///
+/// # Errors
+/// Those of the request.
+pub async fn of_cluster(cluster: &Cluster) -> Result<Vec<Annotation>, EngineError> {
+    let found = read_all(cluster, &namespace_collection()).await?;
+    let mut all: Vec<Annotation> = found.iter().flatten().flat_map(annotations).collect();
+    all.sort();
+    Ok(all)
+}
+
+fn annotations(namespace: &Metadata) -> impl Iterator<Item = Annotation> {
+    namespace.annotations.iter().filter_map(|(key, text)| {
+        Some(Annotation {
+            namespace: namespace.name.clone(),
+            addon: annotation::addon(key)?.to_owned(),
+            text: text.clone(),
+        })
+    })
+}
+
+/// Whether the Secret and the Issuer of an add-on's certificate authority exist: two GETs.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn has_authority(cluster: &Cluster, addon: &str) -> Result<bool, EngineError> {
+    let namespace = Some("kube-system");
+    let secrets = Collection::known("v1", "Secret", "secrets", namespace);
+    let issuers = Collection::known("cert-manager.io/v1", "Issuer", "issuers", namespace);
+    let secret = format!("{addon}-ca");
+    Ok(read_one(cluster, &secrets, &secret).await?.is_some()
+        && read_one(cluster, &issuers, addon).await?.is_some())
+}
+
+/// The live objects that a prune rule of kops finds: one LIST, or one for each of its namespaces. A kind that is not served has none.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn matching(
+    cluster: &Cluster,
+    kinds: &KindTable,
+    rule: &PruneKind,
+) -> Result<Vec<(Target, LiveObject)>, EngineError> {
+    let Some((gvk, info)) = kinds.preferred(&rule.group, &rule.kind) else {
+        return Ok(Vec::new());
+    };
+    let namespaces: Vec<Option<&str>> = match rule.namespaces.as_slice() {
+        named if info.namespaced && !named.is_empty() => named
+            .iter()
+            .map(|namespace| Some(namespace.as_str()))
+            .collect(),
+        _ => vec![None],
+    };
+    let mut found = Vec::new();
+    for namespace in namespaces {
+        let collection = Collection::new(gvk.clone(), info, namespace);
+        let selectors = [
+            ("labelSelector", &rule.label_selector),
+            ("fieldSelector", &rule.field_selector),
+        ];
+        let selectors: Vec<(&str, &str)> = selectors
+            .into_iter()
+            .filter_map(|(name, selector)| Some((name, selector.as_deref()?)))
+            .collect();
+        let live = read_selected(cluster, &collection, &selectors).await?;
+        for metadata in live.unwrap_or_default() {
+            let key = ObjectKey {
+                group: gvk.group.clone(),
+                kind: gvk.kind.clone(),
+                namespace: metadata.namespace.clone(),
+                name: metadata.name.clone(),
+            };
+            let target = Target {
+                key,
+                version: gvk.version.clone(),
+                plural: info.plural.clone(),
+            };
+            found.push((target, snapshot::live(metadata)));
+        }
+    }
+    Ok(found)
+}
+
+/// The nodes of a role, sorted by name.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn nodes(cluster: &Cluster, role: NodeRole) -> Result<BTreeSet<String>, EngineError> {
+    let mut found = BTreeSet::new();
+    for selector in role.selectors() {
+        let selector = Some(*selector).filter(|selector| !selector.is_empty());
+        let nodes: Vec<Partial> = listing::all(cluster, &node_collection(), selector).await?;
+        found.extend(nodes.into_iter().map(|node| node.metadata.name));
+    }
+    Ok(found)
+}
+
+/// Writes what an operation leaves behind: the marks of nodes, then the annotation.
+pub(super) async fn record(cluster: &Cluster, record: &KopsRecord) -> Result<(), EngineError> {
+    let marked = json!({"metadata": {"annotations": {NEEDS_UPDATE: ""}}}).to_string();
+    stream::iter(&record.nodes)
+        .map(async |node| {
+            let call = Call::patch(&node_collection(), node, MERGE_PATCH, METADATA)
+                .query("fieldManager", names::CLIENT)
+                .body(marked.clone().into_bytes());
+            match cluster.send::<Partial>(call).await {
+                // It was replaced meanwhile.
+                Err(error) if error.is_not_found() => Ok(()),
+                other => other.map(drop),
+            }
+        })
+        .buffer_unordered(cluster.concurrency())
+        .try_collect::<()>()
+        .await?;
+    annotate(cluster, record).await
+}
+
+/// One key, and only where its text is the one that was read: kops runs on every node of the control plane, and of two writers the
+/// second must see the first. Other keys may change meanwhile, such as those of the other add-ons of a command.
+async fn annotate(cluster: &Cluster, record: &KopsRecord) -> Result<(), EngineError> {
+    let collection = namespace_collection();
+    for _ in 0..TRIES {
+        let found = read_one(cluster, &collection, &record.namespace).await?;
+        let Some(live) = found else {
+            // With its namespace the annotation is gone, but that of an installation has nowhere to be.
+            return match record.after {
+                None => Ok(()),
+                Some(_) => Err(conflict(record, "the namespace does not exist")),
+            };
+        };
+        let now = live.annotations.get(&record.key);
+        if now == record.after.as_ref() {
+            return Ok(());
+        }
+        if now != record.before.as_ref() {
+            break;
+        }
+        let patch = patch(record, &live).to_string();
+        let call = Call::patch(&collection, &record.namespace, JSON_PATCH, METADATA)
+            .query("fieldManager", names::CLIENT)
+            .body(patch.into_bytes());
+        match cluster.send::<Partial>(call).await {
+            Ok(_) => return Ok(()),
+            // 422: the test failed.
+            Err(error) if error.is_conflict() || error.code() == Some(422) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(conflict(
+        record,
+        "another tool has changed it since it was read",
+    ))
+}
+
+/// The change of one key. What cannot be tested, a key that is not there, is guarded by the resourceVersion.
+fn patch(record: &KopsRecord, live: &Metadata) -> Value {
+    let path = format!("/metadata/annotations/{}", escape(&record.key));
+    let guard = match &record.before {
+        Some(before) => json!({"op": "test", "path": path, "value": before}),
+        None => {
+            let version = &live.resource_version;
+            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version})
+        }
+    };
+    let change = match &record.after {
+        Some(after) if live.annotations.is_empty() => {
+            json!({"op": "add", "path": "/metadata/annotations", "value": {&record.key: after}})
+        }
+        Some(after) => json!({"op": "add", "path": path, "value": after}),
+        None => json!({"op": "remove", "path": path}),
+    };
+    json!([guard, change])
+}
+
+fn conflict(record: &KopsRecord, what: &str) -> EngineError {
+    EngineError::Conflict {
+        key: Box::new(super::namespace::key(&record.namespace)),
+        message: format!("annotation {}: {what}; run the command again", record.key),
+        recorded: None,
+        remedy: None,
+    }
+}
+
+/// A JSON pointer's form of a key.
+fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+fn node_collection() -> Collection {
+    Collection::known("v1", "Node", "nodes", None)
+}

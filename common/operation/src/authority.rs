@@ -1,0 +1,61 @@
+//! The certificate authority that an entry of a kops index asks for (`needsPKI`): a Secret with its certificate and key, and the
+//! Issuer of cert-manager that signs with it. As by kops, both are in kube-system, and what is there already stays.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use certs::authority::Authority;
+use common::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
+use common::catalogue::Entry;
+use common::manifest::{Manifest, Place};
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::error::OperationError;
+
+const NAMESPACE: &str = "kube-system";
+/// Ten years, as the authorities of kops.
+const LIFETIME: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// Both objects, with a new key.
+pub(crate) fn manifests(entry: &Entry, now: Timestamp) -> Result<Vec<Manifest>, OperationError> {
+    let name = &entry.addon;
+    let secret = format!("{name}-ca");
+    let authority = Authority::new(name, now, LIFETIME);
+    let authority = authority.map_err(|error| OperationError::Authority(Box::new(error)))?;
+    let metadata = |name: &str| {
+        json!({
+            "name": name,
+            "namespace": NAMESPACE,
+            "annotations": {ANNOTATION_APPLY: APPLY_CREATE_ONLY},
+        })
+    };
+    let objects = [
+        json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": metadata(&secret),
+            "type": "kubernetes.io/tls",
+            "data": {
+                "tls.crt": STANDARD.encode(authority.certificate_pem()),
+                "tls.key": STANDARD.encode(authority.key_pem()),
+            },
+        }),
+        json!({
+            "apiVersion": "cert-manager.io/v1",
+            "kind": "Issuer",
+            "metadata": metadata(name),
+            "spec": {"ca": {"secretName": secret}},
+        }),
+    ];
+    let place = Place {
+        file: format!("{}, needsPKI", entry.place),
+        ..Place::default()
+    };
+    let manifests = objects.into_iter().map(|object| Manifest {
+        object,
+        place: place.clone(),
+    });
+    Ok(manifests.collect())
+}

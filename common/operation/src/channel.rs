@@ -1,0 +1,148 @@
+//! Every add-on of kops indexes: what is wanted of them, and what was installed from them and is in none of them any more.
+
+use std::collections::BTreeSet;
+
+use addons_engine::kops as annotations;
+use addons_versions::tolerant;
+use common::catalogue::channel::ChannelVersion;
+use common::catalogue::select::misfit;
+use common::catalogue::{Catalogue, Entry};
+use common::plan::prune::limit::PruneLimit;
+
+use crate::choose::ChooseError;
+use crate::context::{Context, Offer};
+use crate::error::OperationError;
+use crate::event::Finding;
+use crate::intent::{NewInstallation, Target};
+use crate::kops;
+use crate::resolve::{Answers, Resolution, Resolver};
+
+/// An add-on that kops' records name and the indexes do not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// The namespace of its annotation.
+    pub namespace: String,
+    /// The add-on.
+    pub addon: String,
+    /// The installation of ours, where there is one; otherwise only kops' own tool has installed it.
+    pub installation: Option<String>,
+}
+
+impl Resolver<'_> {
+    /// Every add-on on offer. Those that do not fit are passed over, as by kops.
+    pub(crate) async fn index(
+        &self,
+        resolution: &mut Resolution,
+        answers: &Answers,
+    ) -> Result<(), OperationError> {
+        let catalogue = self.ctx.catalogue(&self.offer).await?;
+        for name in catalogue.names() {
+            let new = NewInstallation {
+                addon: Target {
+                    name: name.to_owned(),
+                    version: None,
+                },
+                ..NewInstallation::default()
+            };
+            let wanted = async {
+                self.check_hashes(&catalogue, name)?;
+                let mut resolved = self.install(&new, answers).await?;
+                kops::attach(self.ctx, &mut resolved).await?;
+                Ok(resolved)
+            };
+            match wanted.await {
+                Err(OperationError::Choose(ChooseError::DoesNotFit { .. })) => {
+                    let addon = name.to_owned();
+                    self.ctx.find(Finding::DoesNotFit { addon });
+                }
+                Err(OperationError::Suspended(name)) => self.ctx.find(Finding::Suspended(name)),
+                resolved => resolution.add(name, resolved),
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses an entry that two indexes have with different contents: which of them is installed would depend on their order.
+    fn check_hashes(&self, catalogue: &Catalogue, name: &str) -> Result<(), OperationError> {
+        let fits = |entry: &&Entry| {
+            entry.addon == name && misfit(&entry.version.constraints, &self.facts.cluster).is_none()
+        };
+        let fitting: Vec<&Entry> = catalogue.entries.iter().filter(fits).collect();
+        for (i, one) in fitting.iter().enumerate() {
+            let clash = fitting.iter().skip(i + 1).find(|other| {
+                let (a, b) = (&one.version, &other.version);
+                one.origin != other.origin
+                    && a.id == b.id
+                    && (a.version == b.version || tolerant::same(&a.version, &b.version))
+                    && a.manifest_hash != b.manifest_hash
+            });
+            if let Some(other) = clash {
+                return Err(OperationError::TwoHashes {
+                    addon: name.to_owned(),
+                    first: one.origin.to_string(),
+                    second: other.origin.to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// What kops' records say was installed from these indexes and what is in none of them any more, sorted.
+    ///
+    /// # Errors
+    /// An index or the namespaces cannot be read.
+    pub async fn removed(&self) -> Result<Vec<Removed>, OperationError> {
+        let Offer::Indexes(locations) = &self.offer else {
+            return Ok(Vec::new());
+        };
+        let locations = locations.iter().map(|location| Context::location(location));
+        let locations: BTreeSet<String> = locations.collect::<Result<_, _>>()?;
+        let catalogue = self.ctx.catalogue(&self.offer).await?;
+        let names = catalogue.names();
+        let all = annotations::of_cluster(self.ctx.cluster().await?).await?;
+        let gone = all.into_iter().filter(|one| {
+            let found = ChannelVersion::parse(&one.addon, &one.text).unwrap_or_default();
+            let is_of_these = found
+                .channel
+                .is_some_and(|channel| locations.contains(&channel));
+            is_of_these && !names.contains(&one.addon.as_str())
+        });
+        let removed = gone.map(|one| Removed {
+            installation: self.installation_of(&one.namespace, &one.addon),
+            namespace: one.namespace,
+            addon: one.addon,
+        });
+        Ok(removed.collect())
+    }
+
+    /// Refuses to uninstall most of what was installed from these indexes: an index that was truncated or replaced looks like that.
+    ///
+    /// # Errors
+    /// [`OperationError::MostlyRemoved`].
+    pub fn check_removal(
+        &self,
+        names: &[String],
+        allowed: PruneLimit,
+    ) -> Result<(), OperationError> {
+        let of_channel = self
+            .records
+            .within(self.ctx.settings().namespace.as_deref());
+        let of_channel = of_channel.filter(|record| kops::is_known(record)).count();
+        if allowed.admits(names.len(), of_channel) {
+            return Ok(());
+        }
+        Err(OperationError::MostlyRemoved {
+            removed: names.len(),
+            installed: of_channel,
+        })
+    }
+
+    fn installation_of(&self, namespace: &str, addon: &str) -> Option<String> {
+        let place = format!("{namespace}/{addon}");
+        let mut records = self
+            .records
+            .within(self.ctx.settings().namespace.as_deref());
+        let record = records.find(|record| kops::place(record) == Some(&place))?;
+        record.metadata.name.clone()
+    }
+}

@@ -1,0 +1,227 @@
+//! Add-ons that kops' own tool knows, too: its annotation says what is installed, and is written after each of our operations
+//! (semantics 11).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use addons_engine::kops::{self as annotations, Annotation};
+use common::api::installation::{AddonInstallation, Installed};
+use common::api::names::ANNOTATION_KOPS_RECORD;
+use common::catalogue::channel::{ChannelVersion, annotation};
+use common::catalogue::due::{Due, DueReason, compare};
+use common::catalogue::{Entry, Origin};
+use common::manifest::digest;
+use common::plan::kops::{KopsRecord, NodeRole};
+use kube::ResourceExt as _;
+use tokio::sync::Mutex;
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::event::Finding;
+use crate::resolved::Resolved;
+
+/// The namespace of an entry that names none.
+const DEFAULT_NAMESPACE: &str = "kube-system";
+
+/// kops' record of one add-on, as it was read.
+#[derive(Clone, Debug)]
+pub struct Kops {
+    /// The namespace of the entry, which carries the annotation.
+    pub namespace: String,
+    /// The index, as kops records it.
+    pub channel: String,
+    /// The text of the annotation.
+    pub text: Option<String>,
+    /// What it says; `None` where it is missing or cannot be read.
+    pub found: Option<ChannelVersion>,
+}
+
+/// What kops' own tool has recorded, by namespace; each is read once.
+#[derive(Default)]
+pub(crate) struct Records(Mutex<BTreeMap<String, Arc<[Annotation]>>>);
+
+impl Records {
+    async fn of(
+        &self,
+        ctx: &Context,
+        namespace: &str,
+    ) -> Result<Arc<[Annotation]>, OperationError> {
+        let mut known = self.0.lock().await;
+        if let Some(found) = known.get(namespace) {
+            return Ok(Arc::clone(found));
+        }
+        let found = annotations::of_namespace(ctx.cluster().await?, namespace).await?;
+        let found: Arc<[Annotation]> = found.into();
+        known.insert(namespace.to_owned(), Arc::clone(&found));
+        Ok(found)
+    }
+}
+
+/// `NAMESPACE/NAME` of kops' record of what an installation installed.
+pub(crate) fn place(record: &AddonInstallation) -> Option<&String> {
+    record.annotations().get(ANNOTATION_KOPS_RECORD)
+}
+
+/// Whether kops' own tool knows what a record installed.
+pub(crate) fn is_known(record: &AddonInstallation) -> bool {
+    place(record).is_some()
+}
+
+/// Reads what kops has recorded of an add-on, and makes our record remember that there is such a record.
+///
+/// # Errors
+/// The namespace cannot be read.
+pub(crate) async fn attach(ctx: &Context, resolved: &mut Resolved) -> Result<(), OperationError> {
+    let Origin::Index { location } = &*resolved.entry.origin else {
+        return Ok(());
+    };
+    let addon = &resolved.entry.addon;
+    let namespace = resolved.entry.version.default_namespace.as_deref();
+    let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE);
+    let all = ctx.kops.of(ctx, namespace).await?;
+    let text = all.iter().find(|one| one.addon == *addon);
+    let text = text.map(|one| one.text.clone());
+    let found = match text
+        .as_deref()
+        .map(|text| ChannelVersion::parse(addon, text))
+    {
+        None => None,
+        Some(Ok(found)) => Some(found),
+        Some(Err(error)) => {
+            ctx.find(Finding::KopsRecord(format!(
+                "namespace {namespace}: {error}"
+            )));
+            None
+        }
+    };
+    let channel = found.as_ref().and_then(|found| found.channel.as_ref());
+    if let Some(channel) = channel.filter(|channel| *channel != location) {
+        ctx.find(Finding::KopsRecord(format!(
+            "{addon} was installed from another channel, {channel}"
+        )));
+    }
+    let place = format!("{namespace}/{addon}");
+    let kops = Kops {
+        namespace: namespace.to_owned(),
+        channel: location.clone(),
+        text,
+        found,
+    };
+    let annotations = resolved.wanted.annotations_mut();
+    annotations.insert(ANNOTATION_KOPS_RECORD.to_owned(), place);
+    resolved.kops = Some(kops);
+    Ok(())
+}
+
+impl Kops {
+    /// Whether the annotation, and not our own record, says what is installed: kops' tool was here since, or we never were.
+    #[must_use]
+    pub fn decides(&self, installed: Option<&Installed>) -> bool {
+        match (&self.found, installed) {
+            (Some(found), Some(installed)) => !is_of(found, installed),
+            _ => true,
+        }
+    }
+
+    /// The verdict of the annotation where it decides.
+    pub(crate) fn due(&self, resolved: &Resolved, installed: Option<&Installed>) -> Option<Due> {
+        if !self.decides(installed) {
+            return None;
+        }
+        let Some(found) = &self.found else {
+            let reason = match installed {
+                Some(_) => DueReason::NotRecorded,
+                None => DueReason::NotInstalled,
+            };
+            return Some(Due::Yes { reason });
+        };
+        let new = resolved.entry.recorded();
+        Some(compare(found.recorded(), new, resolved.rules))
+    }
+
+    /// What is left behind after an operation. Nodes are replaced only for an update (kops#11257).
+    pub(crate) async fn record(
+        &self,
+        ctx: &Context,
+        resolved: &Resolved,
+    ) -> Result<KopsRecord, OperationError> {
+        let entry = &resolved.entry;
+        let after = ChannelVersion::of(entry, &self.channel, self.found.as_ref());
+        let is_update = self.found.as_ref().is_some_and(|found| {
+            compare(found.recorded(), entry.recorded(), resolved.rules) != Due::No
+        });
+        let nodes = if is_update {
+            nodes(ctx, entry).await?
+        } else {
+            Vec::new()
+        };
+        Ok(KopsRecord {
+            namespace: self.namespace.clone(),
+            key: annotation::key(&entry.addon),
+            // The same with its keys in another order is not written again.
+            after: match (&self.text, &self.found) {
+                (Some(text), Some(found)) if *found == after => Some(text.clone()),
+                _ => Some(after.text()),
+            },
+            before: self.text.clone(),
+            nodes,
+        })
+    }
+}
+
+/// Whether an annotation is of what our record says that is installed.
+fn is_of(found: &ChannelVersion, installed: &Installed) -> bool {
+    let same = |theirs: &Option<String>, ours: &str| theirs.as_deref().unwrap_or_default() == ours;
+    let verifiable = found.manifest_hash.as_ref();
+    let verifiable = verifiable.filter(|hash| digest::check(hash).is_ok());
+    // kops 1.22 and later drop the version.
+    (found.version.is_none() || same(&found.version, &installed.version))
+        && same(&found.id, &installed.id)
+        && verifiable.is_none_or(|hash| *hash == installed.manifest_hash)
+}
+
+/// The nodes that an entry asks to replace.
+async fn nodes(ctx: &Context, entry: &Entry) -> Result<Vec<String>, OperationError> {
+    let Some(role) = &entry.version.needs_rolling_update else {
+        return Ok(Vec::new());
+    };
+    let nodes = annotations::nodes(ctx.cluster().await?, NodeRole::parse(role)).await?;
+    Ok(nodes.into_iter().collect())
+}
+
+/// Whether the certificate authority exists that the entry asks for, if it asks for one.
+pub(crate) async fn has_authority(
+    ctx: &Context,
+    resolved: &Resolved,
+) -> Result<bool, OperationError> {
+    let entry = &resolved.entry;
+    if !entry.version.needs_pki {
+        return Ok(true);
+    }
+    Ok(annotations::has_authority(ctx.cluster().await?, &entry.addon).await?)
+}
+
+/// What an uninstallation leaves behind: nothing.
+pub(crate) async fn removal(
+    ctx: &Context,
+    record: &AddonInstallation,
+) -> Result<Option<KopsRecord>, OperationError> {
+    let Some((namespace, addon)) = place(record).and_then(|place| place.split_once('/')) else {
+        return Ok(None);
+    };
+    let all = ctx.kops.of(ctx, namespace).await?;
+    let Some(Annotation { text, .. }) = all.iter().find(|one| one.addon == addon) else {
+        return Ok(None);
+    };
+    let index = record.spec.addon_ref.index.as_ref();
+    let found = ChannelVersion::parse(addon, text).unwrap_or_default();
+    // Another channel has installed it since: the record is its own.
+    let is_ours = found.channel.is_none() || found.channel.as_ref() == index;
+    Ok(is_ours.then(|| KopsRecord {
+        namespace: namespace.to_owned(),
+        key: annotation::key(addon),
+        before: Some(text.clone()),
+        after: None,
+        nodes: Vec::new(),
+    }))
+}

@@ -1,0 +1,100 @@
+//! Objects of an add-on that kops' own tool installed before there was an inventory. What the new version does not contain is
+//! pruned by the rules of the entry, as by kops, but with the protections of every other deletion.
+
+use std::collections::BTreeSet;
+
+use addons_engine::kops;
+use common::api::installation::ObjectState;
+use common::manifest::key::ObjectKey;
+use common::manifest::kinds::KindTable;
+use common::plan::desired::{Desired, DesiredObject};
+use common::plan::inventory::{Inventory, Item};
+use common::plan::kops::prune_rules;
+use common::plan::snapshot::Snapshot;
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::resolved::Resolved;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Old {
+    /// The objects, none of which carries our label.
+    pub(super) keys: BTreeSet<ObjectKey>,
+    /// What was not looked for.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Looks for them, and adds them to what is recorded and live, for what is pruned is recorded first. Nothing is looked for once the add-on is
+/// installed by us, nor where kops has not installed it.
+pub(super) async fn find(
+    ctx: &Context,
+    resolved: &Resolved,
+    kinds: &KindTable,
+    desired: &Desired,
+    (inventory, snapshot): (&mut Inventory, &mut Snapshot),
+) -> Result<Old, OperationError> {
+    let status = resolved.existing.as_ref();
+    let status = status.and_then(|record| record.status.as_ref());
+    let is_installed = status.is_some_and(|status| status.installed.is_some());
+    let is_of_kops = resolved
+        .kops
+        .as_ref()
+        .is_some_and(|kops| kops.found.is_some());
+    if is_installed || !is_of_kops {
+        return Ok(Old::default());
+    }
+    let version = &resolved.entry.version;
+    let (rules, warnings) = prune_rules(version);
+    let mut old = Old {
+        warnings,
+        ..Old::default()
+    };
+    let cluster = ctx.cluster().await?;
+    for rule in &rules {
+        for (target, live) in kops::matching(cluster, kinds, rule).await? {
+            let key = target.key;
+            if desired.objects.contains_key(&key) || live.controlled_by.is_some() {
+                continue;
+            }
+            let mut item = Item::planned(&key.name, &target.version);
+            item.object.state = ObjectState::Owned;
+            item.object.uid.clone_from(&live.uid);
+            inventory.objects.entry(key.clone()).or_insert(item);
+            old.keys.insert(key.clone());
+            snapshot.live.insert(key, live);
+        }
+    }
+    old.warnings.extend(unlabelled(resolved, desired));
+    Ok(old)
+}
+
+/// The selector of the entry finds the objects of the next version only where they carry its labels.
+fn unlabelled(resolved: &Resolved, desired: &Desired) -> Option<String> {
+    let version = &resolved.entry.version;
+    let selector = version
+        .selector
+        .as_ref()
+        .filter(|_| version.prune.is_none())?;
+    let lacks = |wanted: &&DesiredObject| {
+        selector.iter().any(|(key, value)| {
+            let label = wanted
+                .object
+                .pointer("/metadata/labels")
+                .and_then(|labels| labels.get(key));
+            label.and_then(Value::as_str) != Some(value)
+        })
+    };
+    let count = desired.objects.values().filter(lacks).count();
+    let count = Some(count).filter(|count| *count > 0 && !selector.is_empty())?;
+    let labels: Vec<String> = selector
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    Some(format!(
+        "{count} of {} objects do not carry the selector {} of the entry: kops' selector does not find them",
+        desired.objects.len(),
+        labels.join(",")
+    ))
+}

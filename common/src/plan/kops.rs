@@ -1,0 +1,207 @@
+//! What kops' own tool reads of an add-on, and how it stands after an operation.
+
+use serde::{Deserialize, Serialize};
+
+use crate::api::catalogue::{AddonVersion, PruneKind};
+
+/// The annotation of a namespace by which kops knows what is installed, and the nodes that have to be replaced. Written last: after
+/// a failure, kops' tool sees what was there before (semantics 11).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct KopsRecord {
+    /// The namespace of the entry.
+    pub namespace: String,
+    /// Key of the annotation.
+    pub key: String,
+    /// Its text as it was read; `None` where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// Its text afterwards; `None` removes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Nodes that are marked as needing an update, sorted by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
+}
+
+impl KopsRecord {
+    /// Whether there is nothing to write.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.before == self.after && self.nodes.is_empty()
+    }
+}
+
+/// The nodes that an update of an add-on asks to replace (`needsRollingUpdate`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeRole {
+    /// Those of the control plane, by the label of today or by that of kops before 1.24.
+    ControlPlane,
+    /// All others.
+    Workers,
+    /// Every node.
+    All,
+}
+
+impl NodeRole {
+    /// Reads `needsRollingUpdate`. As in kops, an unknown word means every node.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "control-plane" | "master" => Self::ControlPlane,
+            "workers" | "worker" => Self::Workers,
+            _ => Self::All,
+        }
+    }
+
+    /// The label selectors that find them; a node of any of them counts. An empty one is that of every node.
+    #[must_use]
+    pub fn selectors(self) -> &'static [&'static str] {
+        match self {
+            Self::ControlPlane => &[
+                "node-role.kubernetes.io/control-plane",
+                "node-role.kubernetes.io/master",
+            ],
+            Self::Workers => &["node-role.kubernetes.io/node"],
+            Self::All => &[""],
+        }
+    }
+}
+
+/// Kinds in which old objects are searched by the `selector` of an entry without `prune`: those that kops itself prunes.
+const SELECTED: [(&str, &str); 13] = [
+    ("", "ConfigMap"),
+    ("", "Service"),
+    ("", "ServiceAccount"),
+    (
+        "admissionregistration.k8s.io",
+        "MutatingWebhookConfiguration",
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "ValidatingWebhookConfiguration",
+    ),
+    ("apps", "DaemonSet"),
+    ("apps", "Deployment"),
+    ("apps", "StatefulSet"),
+    ("policy", "PodDisruptionBudget"),
+    ("rbac.authorization.k8s.io", "ClusterRole"),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+    ("rbac.authorization.k8s.io", "Role"),
+    ("rbac.authorization.k8s.io", "RoleBinding"),
+];
+/// Controllers make these of Services, labels and all.
+const DERIVED: [(&str, &str); 2] = [("", "Endpoints"), ("discovery.k8s.io", "EndpointSlice")];
+
+/// Where to look for objects of an add-on that were installed before there was an inventory, and what is not looked for. A rule
+/// without a selector would match what is not of the add-on: it matches nothing.
+#[must_use]
+pub fn prune_rules(version: &AddonVersion) -> (Vec<PruneKind>, Vec<String>) {
+    let mut warnings = Vec::new();
+    let Some(prune) = &version.prune else {
+        return (selected(version), warnings);
+    };
+    let rules = prune.kinds.iter().filter(|rule| {
+        let is_empty =
+            |selector: &Option<String>| selector.as_ref().is_none_or(|text| text.trim().is_empty());
+        let is_open = is_empty(&rule.label_selector) && is_empty(&rule.field_selector);
+        if is_open {
+            warnings.push(format!(
+                "prune.kinds: {} has no selector, and nothing of it is pruned",
+                rule.kind
+            ));
+        }
+        !is_open && !DERIVED.contains(&(&*rule.group, &*rule.kind))
+    });
+    (rules.cloned().collect(), warnings)
+}
+
+fn selected(version: &AddonVersion) -> Vec<PruneKind> {
+    let labels = version.selector.iter().flatten();
+    let labels: Vec<String> = labels
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    if labels.is_empty() {
+        return Vec::new();
+    }
+    let rules = SELECTED.iter().map(|(group, kind)| PruneKind {
+        group: (*group).to_owned(),
+        kind: (*kind).to_owned(),
+        namespaces: Vec::new(),
+        label_selector: Some(labels.join(",")),
+        field_selector: None,
+    });
+    rules.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::catalogue::PruneSpec;
+
+    #[test]
+    fn a_rule_without_a_selector_matches_nothing() {
+        let rule = |kind: &str, label: Option<&str>, field: Option<&str>| PruneKind {
+            kind: kind.to_owned(),
+            label_selector: label.map(str::to_owned),
+            field_selector: field.map(str::to_owned),
+            ..PruneKind::default()
+        };
+        let version = AddonVersion {
+            prune: Some(PruneSpec {
+                kinds: vec![
+                    rule("ConfigMap", None, None),
+                    rule("Service", Some(" "), None),
+                    rule("Secret", Some("a=b"), None),
+                    rule("Pod", None, Some("metadata.name=a")),
+                    rule("Endpoints", Some("a=b"), None),
+                ],
+            }),
+            ..AddonVersion::default()
+        };
+        let (rules, warnings) = prune_rules(&version);
+        let kinds: Vec<&str> = rules.iter().map(|rule| rule.kind.as_str()).collect();
+        assert_eq!(kinds, ["Secret", "Pod"]);
+        assert_eq!(
+            warnings,
+            [
+                "prune.kinds: ConfigMap has no selector, and nothing of it is pruned",
+                "prune.kinds: Service has no selector, and nothing of it is pruned",
+            ]
+        );
+    }
+
+    #[test]
+    fn without_rules_the_selector_of_the_entry_finds_the_kinds_of_kops() {
+        let labels = [("k8s-addon", "a"), ("tier", "b")];
+        let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let with = |selector| AddonVersion {
+            selector,
+            ..AddonVersion::default()
+        };
+        let (rules, warnings) = prune_rules(&with(Some(labels.into())));
+        assert!(warnings.is_empty());
+        assert_eq!(rules.len(), 13);
+        assert!(
+            rules
+                .iter()
+                .all(|rule| rule.label_selector.as_deref() == Some("k8s-addon=a,tier=b"))
+        );
+        for none in [None, Some([].into())] {
+            assert!(prune_rules(&with(none)).0.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_unknown_role_is_every_node() {
+        for (text, expected) in [
+            ("control-plane", NodeRole::ControlPlane),
+            ("worker", NodeRole::Workers),
+            ("workers", NodeRole::Workers),
+            ("all", NodeRole::All),
+            ("spot", NodeRole::All),
+        ] {
+            assert_eq!(NodeRole::parse(text), expected, "{text}");
+        }
+    }
+}

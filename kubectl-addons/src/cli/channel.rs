@@ -1,0 +1,52 @@
+//! Verbs on kops indexes. Field docs are the help texts.
+#![expect(missing_docs, reason = "a flattened group has no help text of its own")]
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::Output;
+use super::operation::{Change, Delete, Differences, Due};
+
+/// Verbs on a kops index.
+#[derive(Subcommand, Debug)]
+pub enum Channel {
+    /// Install or upgrade every add-on of kops indexes
+    Apply(Apply),
+    /// List the add-ons that kops has recorded in this cluster
+    List(List),
+}
+
+/// Flags of `channel apply`.
+#[derive(Args, Debug)]
+pub struct Apply {
+    /// kops indexes: files, file://, http(s)://, s3://, gs:// or azure URLs
+    #[arg(value_name = "INDEX", required_unless_present = "files")]
+    pub indexes: Vec<String>,
+    /// Another index, in a file
+    #[arg(short = 'f', long = "filename", value_name = "FILE")]
+    pub files: Vec<String>,
+    /// Uninstall what was installed from these indexes and is in none of them any more
+    #[arg(long)]
+    pub prune_removed: bool,
+    /// Apply again and again, with this pause between two passes, until Ctrl-C
+    #[arg(long, value_name = "DURATION", requires = "yes", value_parser = super::duration)]
+    pub interval: Option<Duration>,
+    #[command(flatten)]
+    pub due: Due,
+    #[command(flatten)]
+    pub delete: Delete,
+    #[command(flatten)]
+    pub differences: Differences,
+    #[command(flatten)]
+    pub change: Change,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `channel list`.
+#[derive(Args, Debug)]
+pub struct List {
+    #[command(flatten)]
+    pub output: Output,
+}

@@ -1,0 +1,49 @@
+//! Add-ons that were installed from an index and are not in it any more.
+
+use addons_operation::Resolver;
+use addons_operation::channel::Removed;
+use addons_operation::plan::{Removal, plan_uninstall};
+use anyhow::Result;
+
+use crate::change;
+use crate::cli::channel::Apply;
+use crate::exit::Exit;
+use crate::output;
+use crate::session::Session;
+
+/// Names them, with what becomes of them.
+pub(super) fn announce(removed: &[Removed], prune: bool) {
+    for Removed {
+        namespace,
+        addon,
+        installation,
+    } in removed
+    {
+        let what = match installation {
+            None => "only kops' own tool has installed it; it stays",
+            Some(_) if prune => "it is uninstalled",
+            Some(_) => "it stays; --prune-removed uninstalls it",
+        };
+        output::note(&format!(
+            "{addon} (namespace {namespace}) is not in the index any more: {what}"
+        ));
+    }
+}
+
+/// Uninstalls those that are ours.
+pub(super) async fn uninstall(
+    session: &Session,
+    resolver: &Resolver<'_>,
+    removed: &[Removed],
+    args: &Apply,
+) -> Result<Exit> {
+    let names = removed.iter().filter_map(|one| one.installation.clone());
+    let removal = Removal {
+        names: names.collect(),
+        keep: false,
+        delete: args.delete.kinds(),
+    };
+    resolver.check_removal(&removal.names, args.change.accept.allow_prune)?;
+    let plan = plan_uninstall(resolver, &removal).await?;
+    change::execute(session, plan, &args.change.run, false).await
+}

@@ -1,0 +1,98 @@
+//! What is due in the columns of kops' tool: NAME, CURRENT, UPDATE, PKI.
+
+use addons_operation::{Plan, Planned};
+use common::api::rules::RuleSet;
+use common::catalogue::channel::{ChannelVersion, annotation};
+use serde::Serialize;
+
+use crate::output::table::Table;
+
+/// One add-on that is due.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Row {
+    /// The add-on.
+    pub(super) name: String,
+    namespace: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current: Option<Version>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    update: Option<Version>,
+    #[serde(rename = "installsPKI")]
+    installs_pki: bool,
+    /// Nodes that will be marked for a rolling update.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nodes: Vec<String>,
+    /// Whether versions are compared, and not hashes alone.
+    #[serde(skip)]
+    is_documented: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    manifest_hash: Option<String>,
+}
+
+/// A row for each add-on of a plan, sorted by name.
+pub(super) fn rows(plan: &Plan) -> Vec<Row> {
+    let mut rows: Vec<Row> = plan.installations.iter().filter_map(row).collect();
+    rows.sort_by(|a, b| a.name.cmp(&b.name));
+    rows
+}
+
+fn row(planned: &Planned) -> Option<Row> {
+    let plan = &planned.plan;
+    let kops = plan.kops.as_ref()?;
+    let name = annotation::addon(&kops.key)?.to_owned();
+    let read = |text: &Option<String>| {
+        let found = ChannelVersion::parse(&name, text.as_deref()?).ok()?;
+        Some(Version {
+            version: found.version,
+            id: found.id,
+            manifest_hash: found.manifest_hash,
+        })
+    };
+    let secret = format!("{name}-ca");
+    let mut creations = plan.steps.iter().map(|step| &step.target.key);
+    Some(Row {
+        current: read(&kops.before),
+        update: read(&kops.after).filter(|_| kops.before != kops.after),
+        installs_pki: creations.any(|key| key.is_secret() && key.name == secret),
+        namespace: kops.namespace.clone(),
+        nodes: kops.nodes.clone(),
+        is_documented: plan.to.as_ref().and_then(|to| to.rules) == Some(RuleSet::Documented),
+        name,
+    })
+}
+
+/// The table. As in kops, versions where these are compared, else hashes.
+pub(super) fn text(rows: &[Row]) -> String {
+    let mut table = Table::new(&["NAME", "CURRENT", "UPDATE", "PKI"]);
+    for row in rows {
+        let cell = |version: &Option<Version>| {
+            let text = version.as_ref().map(|version| {
+                let text = if row.is_documented {
+                    version.version.as_ref().or(version.manifest_hash.as_ref())
+                } else {
+                    version.manifest_hash.as_ref().or(version.id.as_ref())
+                };
+                text.cloned().unwrap_or_else(|| "?".to_owned())
+            });
+            text.unwrap_or_else(|| "-".to_owned())
+        };
+        let pki = if row.installs_pki { "yes" } else { "no" };
+        table.row(vec![
+            row.name.clone(),
+            cell(&row.current),
+            cell(&row.update),
+            pki.to_owned(),
+        ]);
+    }
+    table.render()
+}
