@@ -13,6 +13,7 @@
 //! | [`mod@kops`] | what kops' own tool finds recorded afterwards |
 //! | [`facts`] | what a plan was made with, to tell later whether it still holds |
 //! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
+//! | [`adoption`] | which objects of other tools may become ours |
 //! | [`conflicts`], [`recreate`], [`immutable`] | what happens to fields that others hold, or that never change |
 //! | [`mod@prune`], [`teardown`] | what goes, what is kept, and in which order |
 //! | [`transfer`] | which records of older versions may move to the system namespace, and which objects with them |
@@ -20,6 +21,7 @@
 //! | [`crd_safety`], [`migration`] | what changed definitions do to live objects, and to the versions that these are stored in |
 //! | [`changes`], [`summary`], [`mod@file`] | what people read of a plan, and a plan in a file |
 
+pub mod adoption;
 pub mod brought;
 pub mod changes;
 pub mod choices;
@@ -261,6 +263,8 @@ pub struct Step {
 pub enum Action {
     /// The object is not there.
     Create,
+    /// It is there, and no installation owns it: it becomes ours.
+    Adopt,
     /// The manifest changed.
     Update,
     /// The live object was edited.

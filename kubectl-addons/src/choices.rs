@@ -68,6 +68,8 @@ pub fn choices(accept: Accept, delete: Delete, differences: &Differences) -> Cho
         recreate: differences.recreate.clone(),
         allow_breakage: accept.allow_crd_breakage,
         migrate_stored_versions: accept.migrate_stored_versions,
+        adopt: accept.adopt,
+        force_adopt: accept.force_adopt,
         ..Choices::default()
     }
 }

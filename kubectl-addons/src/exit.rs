@@ -114,7 +114,10 @@ impl Exit {
         match error {
             PlanError::Refused { objects } => {
                 let codes = objects.iter().map(|object| match object.reason {
-                    RefusalReason::Foreign { .. } => Self::Conflict,
+                    RefusalReason::Foreign { .. }
+                    | RefusalReason::Claimed { .. }
+                    | RefusalReason::Controlled { .. }
+                    | RefusalReason::Reconciled { .. } => Self::Conflict,
                     RefusalReason::Terminating | RefusalReason::NoNamespace => Self::Failed,
                 });
                 codes.max().unwrap_or(Self::Failed)

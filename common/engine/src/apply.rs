@@ -4,6 +4,7 @@
 //! read and it is decided whether they are taken (`settle`). What cannot change in place is recreated where that is allowed
 //! (`recreate`); managedFields entries of client-side managers and of versions that are gone are corrected (`managed`).
 
+mod adopt;
 mod explain;
 pub(super) mod handover;
 mod holder;
@@ -140,6 +141,9 @@ impl Applier {
         }
         if let Some(owner) = &step.policy.inherited {
             managed::inherit(cluster, &step.target, owner, &self.manager).await?;
+        }
+        if let Some(adoption) = &step.policy.adopted {
+            adopt::adopt(self, cluster, step, adoption).await?;
         }
         let mut attempt = Attempt::plain(step);
         let mut pause = FIRST_PAUSE;

@@ -36,9 +36,10 @@ impl Scaled {
         };
         let is_autoscaler =
             |writer: &Writer| writer.manager == CONTROLLER && writer.subresource == "scale";
-        writers.iter().any(|writer| !is_ours(writer)).then(|| Self {
+        let scaling = || writers.iter().filter(|writer| writer.sets_replicas);
+        scaling().any(|writer| !is_ours(writer)).then(|| Self {
             key: key.clone(),
-            by_controller: writers.iter().any(is_autoscaler),
+            by_controller: scaling().any(is_autoscaler),
         })
     }
 }

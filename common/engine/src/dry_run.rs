@@ -86,7 +86,7 @@ pub(super) async fn dry_run<T: DeserializeOwned>(
     };
     let policy = &step.policy;
     // The fields of a former owner are ours before the apply.
-    let force = policy.takes_all() || policy.inherited.is_some();
+    let force = policy.takes_all() || policy.inherited.is_some() || policy.adopted.is_some();
     let refusal = match send(&step.object, force).await {
         Err(refusal @ EngineError::FieldConflict { .. }) => refusal,
         answer => return answer,

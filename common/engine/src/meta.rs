@@ -42,9 +42,9 @@ pub(super) struct Metadata {
     pub(super) deletion_timestamp: Option<String>,
     pub(super) finalizers: Vec<String>,
     pub(super) owner_references: Vec<OwnerReference>,
-    /// Who wrote `spec.replicas`; the rest of managedFields is skipped.
-    #[serde(rename = "managedFields", deserialize_with = "replica_writers")]
-    pub(super) replica_writers: Vec<Writer>,
+    /// Who wrote it; of the fields in managedFields only `spec.replicas` is looked at.
+    #[serde(rename = "managedFields", deserialize_with = "writers")]
+    pub(super) writers: Vec<Writer>,
 }
 
 /// A field manager.
@@ -52,10 +52,12 @@ pub(super) struct Metadata {
 pub(super) struct Writer {
     pub(super) manager: String,
     pub(super) subresource: String,
+    /// Whether it holds `spec.replicas`.
+    pub(super) sets_replicas: bool,
 }
 
-/// The entries of managedFields that hold `spec.replicas`.
-fn replica_writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D::Error> {
+/// The entries of managedFields.
+fn writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D::Error> {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Entry {
@@ -75,17 +77,13 @@ fn replica_writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Wri
         replicas: Option<IgnoredAny>,
     }
     let entries: Vec<Entry> = or_default(deserializer)?;
-    let holds = |entry: &Entry| {
-        let spec = entry
-            .fields
-            .as_ref()
-            .and_then(|fields| fields.spec.as_ref());
-        spec.is_some_and(|spec| spec.replicas.is_some())
-    };
-    let entries = entries.into_iter().filter(holds);
-    let writers = entries.map(|entry| Writer {
-        manager: entry.manager,
-        subresource: entry.subresource,
+    let writers = entries.into_iter().map(|entry| {
+        let spec = entry.fields.and_then(|fields| fields.spec);
+        Writer {
+            manager: entry.manager,
+            subresource: entry.subresource,
+            sets_replicas: spec.is_some_and(|spec| spec.replicas.is_some()),
+        }
     });
     Ok(writers.collect())
 }

@@ -82,7 +82,7 @@ fn may_recreate(plan: &InstallationPlan, step: &Step) -> bool {
     }
     match step.action {
         Action::Create => false,
-        Action::Update | Action::Refresh => true,
+        Action::Adopt | Action::Update | Action::Refresh => true,
         Action::Restore => plan.union.objects.get(key).is_some_and(|item| {
             item.object.digest != step.digest || item.object.state == ObjectState::Preexisting
         }),

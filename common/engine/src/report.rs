@@ -18,6 +18,8 @@ use super::error::EngineError;
 pub struct Report {
     /// Objects that were created.
     pub created: Vec<ObjectKey>,
+    /// Objects that no installation owned, and that were adopted and applied.
+    pub adopted: Vec<ObjectKey>,
     /// Objects that were changed.
     pub changed: Vec<ObjectKey>,
     /// Objects that were deleted and created again, because fields of them never change.
@@ -164,7 +166,13 @@ impl Report {
 
     /// Whether the operation failed and the server refused all of it: no object is another than before.
     pub(super) fn is_refused(&self) -> bool {
-        let changed = [&self.created, &self.changed, &self.recreated, &self.pruned];
+        let changed = [
+            &self.created,
+            &self.adopted,
+            &self.changed,
+            &self.recreated,
+            &self.pruned,
+        ];
         !self.is_done()
             && changed.iter().all(|keys| keys.is_empty())
             && self.not_ready.is_empty()

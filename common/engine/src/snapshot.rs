@@ -2,6 +2,7 @@
 
 mod collection;
 mod owners;
+mod reconciler;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +21,7 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::{Metadata, Partial, PartialList};
 use super::request::{Call, METADATA, METADATA_LIST};
+use reconciler::Reconciler;
 
 /// Objects of one page.
 const PAGE: &str = "500";
@@ -41,8 +43,10 @@ pub async fn read(
         recorded,
         namespaces,
         replicas,
+        adoptable,
     } = reads;
     let mut scaled = Vec::new();
+    let mut reconciled = Vec::new();
     let mut snapshot = Snapshot::default();
     let mut wanted = collections(kinds, keys, &mut snapshot);
     if !namespaces.is_empty() {
@@ -92,13 +96,21 @@ pub async fn read(
             let key = key_of(&metadata.name);
             if keys.contains(&key) {
                 if replicas.contains(&key) {
-                    scaled.extend(Scaled::of(&key, &metadata.replica_writers));
+                    scaled.extend(Scaled::of(&key, &metadata.writers));
+                }
+                if adoptable.contains(&key) {
+                    let named = Reconciler::named_by(&metadata.labels, &metadata.annotations);
+                    reconciled.extend(named.into_iter().map(|by| (key.clone(), by)));
                 }
                 snapshot.live.insert(key, live(metadata));
             }
         }
     }
     snapshot.autoscalers = autoscaler::of(cluster, kinds, scaled).await?;
+    for (key, by) in reconciler::live(cluster, kinds, reconciled).await? {
+        let live = snapshot.live.entry(key);
+        live.and_modify(|live| live.reconciled_by = Some(by));
+    }
     Ok(snapshot)
 }
 
@@ -190,6 +202,8 @@ pub(super) async fn read_selected(
 pub(super) fn live(metadata: Metadata) -> LiveObject {
     LiveObject {
         other_owner: owners::other_owner(&metadata.labels, &metadata.annotations),
+        managed_by: owners::managed_by(&metadata),
+        reconciled_by: None,
         owner: metadata.labels.get(names::LABEL_OWNER).cloned(),
         create_only: metadata
             .annotations

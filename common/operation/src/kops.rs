@@ -109,6 +109,11 @@ pub(crate) async fn attach(ctx: &Context, resolved: &mut Resolved) -> Result<(),
     };
     let annotations = resolved.wanted.annotations_mut();
     annotations.insert(ANNOTATION_KOPS_RECORD.to_owned(), place);
+    let status = resolved.existing.as_ref();
+    let status = status.and_then(|record| record.status.as_ref());
+    let installed = status.and_then(|status| status.installed.as_ref());
+    // What kops has installed is its own to replace, by any tool that keeps its records.
+    resolved.adopts = kops.found.is_some() && kops.decides(installed);
     resolved.kops = Some(kops);
     Ok(())
 }

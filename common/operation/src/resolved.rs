@@ -37,6 +37,8 @@ pub struct Resolved {
     pub kops: Option<Kops>,
     /// Whether the caller named the index that the entry is from; otherwise the record did.
     pub is_typed: bool,
+    /// Whether objects that exist and that no installation owns become ours, whatever the caller's choices are.
+    pub adopts: bool,
 }
 
 impl Resolved {
@@ -69,6 +71,7 @@ impl Resolved {
             is_asked_for: false,
             kops: None,
             is_typed: false,
+            adopts: false,
         }
     }
 

@@ -4,10 +4,14 @@
 //! An entry is kept as the server wrote it, except for what has to change. `fieldsV1` is a set of fields as nested maps: `{}`
 //! is a field as a whole, `.` the field itself where some below it are named too.
 
+pub mod former;
+
 use serde_json::{Map, Value};
 
+const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 /// The managers of client-side apply: what they own was applied as a whole object (kubernetes#99003).
-pub const CLIENT_SIDE: &[&str] = &["kubectl-client-side-apply", "before-first-apply"];
+pub const CLIENT_SIDE: &[&str] = &[CLIENT_SIDE_APPLY, BEFORE_FIRST_APPLY];
 const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
 
 /// The entries after the fields that `from` updated were transferred to the apply manager `to`; `None` where there are none to
@@ -16,12 +20,16 @@ const LAST_APPLIED: &str = "f:kubectl.kubernetes.io/last-applied-configuration";
 /// stands for everything that was ever written before managers were tracked.
 #[must_use]
 pub fn migrate(live: &[Value], from: &[&str], to: &str) -> Option<Vec<Value>> {
-    let is_ours = |entry: &Value| is(entry, to, "Apply") && text(entry, "subresource").is_empty();
-    let is_theirs = |entry: &Value| {
+    transfer(live, to, |entry| {
         from.iter().any(|manager| is(entry, manager, "Update"))
-            && text(entry, "subresource").is_empty()
-            && (text(entry, "manager") != "before-first-apply" || has_last_applied(entry))
-    };
+            && (text(entry, "manager") != BEFORE_FIRST_APPLY || has_last_applied(entry))
+    })
+}
+
+/// Unites the entries of the object itself that `is_theirs` with that of the apply manager `to`.
+fn transfer(live: &[Value], to: &str, is_theirs: impl Fn(&Value) -> bool) -> Option<Vec<Value>> {
+    let is_main = |entry: &Value| text(entry, "subresource").is_empty();
+    let is_ours = |entry: &Value| is(entry, to, "Apply") && is_main(entry);
     let mut ours = live.iter().find(|entry| is_ours(entry)).cloned();
     let mut rest = Vec::new();
     let mut moved = false;
@@ -29,7 +37,7 @@ pub fn migrate(live: &[Value], from: &[&str], to: &str) -> Option<Vec<Value>> {
         let fits = ours
             .as_ref()
             .is_none_or(|ours| text(ours, "apiVersion") == text(entry, "apiVersion"));
-        if !is_theirs(entry) || !fits {
+        if !(is_main(entry) && is_theirs(entry) && fits) {
             rest.push(entry.clone());
             continue;
         }

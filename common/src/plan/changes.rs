@@ -99,17 +99,15 @@ impl ObjectDiff {
     #[must_use]
     pub fn change(&self) -> Change {
         if self.error.is_some() {
-            return Change::Refused;
-        }
-        match self.action {
-            _ if self.recreated.is_some() => Change::Recreated,
-            _ if self.created => Change::Added,
-            Action::Create | Action::Update | Action::Restore | Action::Refresh
-                if self.fields.is_empty() =>
-            {
-                Change::Unchanged
-            }
-            Action::Create | Action::Update | Action::Restore | Action::Refresh => Change::Changed,
+            Change::Refused
+        } else if self.recreated.is_some() {
+            Change::Recreated
+        } else if self.created {
+            Change::Added
+        } else if self.fields.is_empty() {
+            Change::Unchanged
+        } else {
+            Change::Changed
         }
     }
 }

@@ -30,6 +30,10 @@ pub struct Choices {
     pub allow_breakage: bool,
     /// Accept that objects are written again because a definition drops the version that they are stored in.
     pub migrate_stored_versions: bool,
+    /// Take over objects that exist and that no installation owns.
+    pub adopt: bool,
+    /// Take them over also where a live Argo CD or Flux object applies them.
+    pub force_adopt: bool,
     /// How long types are waited for that add-ons require; `None` = not at all, for a plan that is only shown. A plan does not
     /// depend on it.
     #[serde(skip)]

@@ -9,6 +9,7 @@ pub mod path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::adoption::Adoption;
 use super::summary::brief;
 use crate::api::installation::Conflicts;
 use crate::api::names::{ANNOTATION_CONFLICTS, ANNOTATION_RECREATE};
@@ -34,6 +35,10 @@ pub struct Policy {
     /// Value of the owner label of the installation whose fields become ours first: the object moves from it to us.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inherited: Option<String>,
+    /// Whose it was, where no installation owned it: it is marked as ours, and the fields of the tool that made it become ours
+    /// first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopted: Option<Adoption>,
     /// Whether it was there before us: what others own of it stays theirs, too, and is not lost when we release it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
@@ -130,6 +135,7 @@ impl Policy {
             fields,
             autoscaler: None,
             inherited: None,
+            adopted: None,
             shared: false,
             recreate,
         })

@@ -1,5 +1,6 @@
 //! The decision about one wanted object: whether it is ours, and whether it is up to date (semantics 12 and 13).
 
+use super::adoption::{self, Adoption};
 use super::claims::Claims;
 use super::desired::DesiredObject;
 use super::inventory::Item;
@@ -23,6 +24,8 @@ pub(super) struct Judge<'a> {
     pub(super) restores: bool,
     /// What happens to fields that others hold.
     pub(super) conflicts: Conflicts,
+    /// Whether objects that no installation owns become ours.
+    pub(super) adopts: bool,
 }
 
 /// The decision about one wanted object.
@@ -37,6 +40,8 @@ pub(super) struct Decision {
     pub(super) warning: Option<String>,
     /// Value of the owner label of the installation that the object moves from.
     pub(super) inherited: Option<String>,
+    /// Whose it was before, where it is of no installation.
+    pub(super) adopted: Option<Adoption>,
 }
 
 /// The ownership of a live object.
@@ -49,6 +54,8 @@ enum Standing<'a> {
     Recreated(&'a Item),
     /// Of an installation that is gone or does not want it any more: it becomes ours. How, for the plan.
     Inherited(String),
+    /// Of another tool, or of none: it becomes ours. Also one that an interrupted adoption has recorded.
+    Adopted,
     /// It existed before us and is not changed.
     LeftAlone,
     /// Of another owner.
@@ -71,9 +78,9 @@ impl Judge<'_> {
         };
         let standing = self.standing(wanted, recorded, live);
         if let Standing::Foreign = standing {
-            return Err(RefusalReason::Foreign {
-                owner: self.owner_of(&wanted.target.key, live),
-            });
+            let key = &wanted.target.key;
+            return Err(adoption::obstacle(self.claims, key, live)
+                .unwrap_or_else(|| RefusalReason::unowned(live)));
         }
         if live.terminating {
             return Err(RefusalReason::Terminating);
@@ -93,6 +100,18 @@ impl Judge<'_> {
                 let mut decision = step(wanted, Action::Update, before);
                 decision.warning = Some(format!("{} {how}", wanted.target.key));
                 decision.inherited.clone_from(&live.owner);
+                decision
+            }
+            Standing::Adopted => {
+                let is_marked = live.owner.as_deref() == Some(self.owner);
+                let action = if is_marked {
+                    Action::Update
+                } else {
+                    Action::Adopt
+                };
+                let before = recorded_only(wanted, live, ObjectState::Owned);
+                let mut decision = step(wanted, action, before);
+                decision.adopted = Some(Adoption::of(live));
                 decision
             }
             Standing::LeftAlone | Standing::Foreign => {
@@ -138,9 +157,7 @@ impl Judge<'_> {
             && !is_namespace(key)
             && let Some(other) = self.claims.objects.get(key)
         {
-            return Err(RefusalReason::Foreign {
-                owner: Some(format!("the installation {other}")),
-            });
+            return Err(RefusalReason::of_installation(other));
         }
         let before = Item::planned(&key.name, &wanted.target.version);
         let mut decision = step(wanted, Action::Create, before);
@@ -169,8 +186,11 @@ impl Judge<'_> {
         }
         // These are only recorded where they are not ours: none of their fields is changed (semantics 5 and 12).
         let shared = wanted.create_only || is_namespace(&wanted.target.key);
+        let key = &wanted.target.key;
         let foreign = if shared {
             Standing::LeftAlone
+        } else if self.adopts && adoption::obstacle(self.claims, key, live).is_none() {
+            Standing::Adopted
         } else {
             Standing::Foreign
         };
@@ -183,6 +203,9 @@ impl Judge<'_> {
             _ if theirs => foreign,
             ObjectState::Preexisting if !item.was_applied() => foreign,
             ObjectState::Preexisting => Standing::Recorded(item),
+            ObjectState::Owned if !shared && !item.was_applied() && live.uid == item.object.uid => {
+                Standing::Adopted
+            }
             ObjectState::Owned | ObjectState::Retained => {
                 if ours || live.uid == item.object.uid {
                     Standing::Recorded(item)
@@ -279,17 +302,6 @@ impl Judge<'_> {
         };
         moved || live.uid != recorded.uid || live.owner.as_deref() != Some(self.owner)
     }
-
-    fn owner_of(&self, key: &ObjectKey, live: &LiveObject) -> Option<String> {
-        let claim = self.claims.objects.get(key);
-        claim
-            .map(|other| format!("the installation {other}"))
-            .or_else(|| live.other_owner.clone())
-            .or_else(|| {
-                let hash = live.owner.as_deref()?;
-                Some(format!("another installation (owner label {hash})"))
-            })
-    }
 }
 
 /// Whether a recorded object that does not exist any more is a Job that ran and was deleted after its time to live
@@ -328,6 +340,7 @@ fn step(wanted: &DesiredObject, action: Action, before: Item) -> Decision {
         after,
         warning: None,
         inherited: None,
+        adopted: None,
     }
 }
 
@@ -338,6 +351,7 @@ fn quiet(item: Item) -> Decision {
         after: item,
         warning: None,
         inherited: None,
+        adopted: None,
     }
 }
 

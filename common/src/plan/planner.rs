@@ -83,6 +83,8 @@ pub struct Wanted<'a> {
     pub due: bool,
     /// How much of a larger set may be pruned.
     pub allow_prune: PruneLimit,
+    /// Whether objects that exist and that no installation owns become ours; otherwise they are refused (semantics 12).
+    pub adopt: bool,
 }
 
 /// What a snapshot has to hold for a plan of these objects.
@@ -102,6 +104,7 @@ pub fn reads(desired: &Desired, inventory: &Inventory, kinds: &KindTable) -> Rea
         recorded,
         namespaces: namespaces.collect(),
         replicas: scaled.map(|(key, _)| key.clone()).collect(),
+        adoptable: BTreeSet::new(),
     }
 }
 
@@ -134,6 +137,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
         due: wanted.due,
         restores: wanted.due || wanted.reconcile == Reconcile::Ensure,
         conflicts: wanted.conflicts,
+        adopts: wanted.adopt,
     };
     let mut plan = empty(input);
     plan.warnings.clone_from(&desired.warnings);
@@ -157,6 +161,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
                 after,
                 warning,
                 inherited,
+                adopted,
             }) => {
                 match action {
                     Some(action) => steps.push(Step {
@@ -167,6 +172,7 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
                         policy: Policy {
                             autoscaler: input.snapshot.autoscalers.get(key).cloned(),
                             inherited,
+                            adopted,
                             ..recreate::policy(object, wanted.conflicts, &before)
                         },
                     }),

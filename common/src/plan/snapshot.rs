@@ -21,6 +21,10 @@ pub struct LiveObject {
     pub terminating: bool,
     /// Another owner, as its labels and annotations name it (Helm release, Flux, Argo CD), for refusals.
     pub other_owner: Option<String>,
+    /// The tool that wrote it, where no mark names an owner: kubectl, or its first field manager.
+    pub managed_by: Option<String>,
+    /// The live Argo CD or Flux object that applies it; only looked for in [`Reads::adoptable`].
+    pub reconciled_by: Option<String>,
     /// The mark that forbids its deletion, as it is written ([`super::prune::keep::mark`]).
     pub keep: Option<String>,
     /// Its controller, where an ownerReference names one.
@@ -49,6 +53,8 @@ pub struct Reads {
     pub namespaces: BTreeSet<String>,
     /// Wanted objects whose manifest sets [`super::conflicts::REPLICAS`]: only those can be in conflict with an autoscaler.
     pub replicas: BTreeSet<ObjectKey>,
+    /// Wanted objects that are not recorded and may become ours: it matters whether Argo CD or Flux applies them.
+    pub adoptable: BTreeSet<ObjectKey>,
 }
 
 /// The live state of the wanted and the recorded objects.

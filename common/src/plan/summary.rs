@@ -10,7 +10,7 @@ use crate::manifest::key::ObjectKey;
 /// One line of the confirmation: `create   9 objects   ServiceAccount, ClusterRole ×2, …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// `create`, `update`, `restore`, `refresh`, `recreate`, `prune`, `release` or `retain`.
+    /// `create`, `adopt`, `update`, `restore`, `refresh`, `recreate`, `prune`, `release` or `retain`.
     pub word: &'static str,
     /// How many objects.
     pub objects: usize,
@@ -30,6 +30,7 @@ pub fn lines(plan: &InstallationPlan) -> Vec<Line> {
     let deletions = plan.prune.iter().flatten();
     let all = [
         ("create", steps(Action::Create)),
+        ("adopt", steps(Action::Adopt)),
         ("update", steps(Action::Update)),
         ("restore", steps(Action::Restore)),
         ("refresh", steps(Action::Refresh)),

@@ -202,6 +202,12 @@ pub struct Accept {
     /// Accept CRDs that drop a stored version: write every object again in one that stays
     #[arg(long)]
     pub migrate_stored_versions: bool,
+    /// Take over objects that exist and that no installation owns, without restarting a pod whose template stays the same
+    #[arg(long)]
+    pub adopt: bool,
+    /// Adopt objects also where a live Argo CD or Flux object applies them
+    #[arg(long, requires = "adopt")]
+    pub force_adopt: bool,
 }
 
 /// Kinds whose objects hold data of others: they are deleted only when named (semantics 7).

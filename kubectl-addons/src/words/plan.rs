@@ -1,5 +1,6 @@
 //! The words of an operation: what will happen before, what happened after, with the same counts.
 
+mod adopted;
 pub mod brief;
 
 use std::fmt::Write as _;
@@ -40,7 +41,10 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
         line(&mut text, "helm", &named);
     }
     for part in summary::lines(plan) {
-        if !matches!(part.word, "recreate" | "prune" | "release" | "retain") {
+        if !matches!(
+            part.word,
+            "adopt" | "recreate" | "prune" | "release" | "retain"
+        ) {
             line(
                 &mut text,
                 part.word,
@@ -48,6 +52,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
             );
         }
     }
+    adopted::lines(&mut text, plan);
     deletions(&mut text, plan);
     if let Some(namespace) = removed_namespace(item) {
         let why = "created by this installation, if nothing else is in it";
@@ -233,6 +238,7 @@ pub fn report(item: &Planned, report: &Report, waited: bool) -> String {
 fn outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> String {
     let counts: Vec<String> = [
         (report.created.len(), "created"),
+        (report.adopted.len(), "adopted"),
         (report.changed.len(), "changed"),
         (report.recreated.len(), "recreated"),
         (report.migrated, "migrated"),

@@ -101,6 +101,18 @@ pub(super) async fn inherit(
     }
 }
 
+/// Makes the fields of the tool that an object is taken over from those of `manager`, in the same way.
+pub(super) async fn adopt(
+    cluster: &Cluster,
+    target: &Target,
+    manager: &str,
+) -> Result<Option<String>, EngineError> {
+    rewrite(cluster, target, manager, |live| {
+        managed_fields::former::adopt(live, manager)
+    })
+    .await
+}
+
 /// Returns to the managers of an object that was there before us what was just taken from them: the values are ours, and when
 /// the object is released, they stay with those who have set these fields. Sends nothing where nothing was taken.
 pub(super) async fn give_back(

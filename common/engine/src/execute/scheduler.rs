@@ -162,6 +162,7 @@ impl<'a> Scheduler<'a> {
         match outcome.step.action {
             _ if outcome.recreated => report.recreated.push(key.clone()),
             Action::Create => report.created.push(key.clone()),
+            Action::Adopt => report.adopted.push(key.clone()),
             Action::Update | Action::Restore | Action::Refresh => report.changed.push(key.clone()),
         }
         events(Event::Applied {

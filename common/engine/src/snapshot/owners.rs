@@ -3,6 +3,16 @@
 use std::collections::BTreeMap;
 
 use common::api::names;
+use common::manifest::managed_fields::former::tool;
+
+use super::super::meta::Metadata;
+
+/// Labels that the addon-manager of kube-up needs on everything that it applies.
+const ADDON_MANAGER: [&str; 2] = [
+    "addonmanager.kubernetes.io/mode",
+    "kubernetes.io/cluster-service",
+];
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Another tool's mark: the label or annotation, and the words before its value.
 struct Mark {
@@ -91,9 +101,77 @@ pub(super) fn other_owner(
     found(ANNOTATIONS, annotations).or_else(|| found(LABELS, labels))
 }
 
+/// The tool that wrote an object, as far as labels, annotations and its first field manager tell.
+pub(super) fn managed_by(metadata: &Metadata) -> Option<String> {
+    let labels = &metadata.labels;
+    if ADDON_MANAGER.iter().any(|name| labels.contains_key(*name)) {
+        return Some("addon-manager".to_owned());
+    }
+    let is_ours = |manager: &str| {
+        let rest = manager.strip_prefix(names::CLIENT);
+        rest.is_some_and(|rest| rest.starts_with('.'))
+    };
+    let mut writers = metadata.writers.iter();
+    let first = writers.find(|it| it.subresource.is_empty() && !is_ours(&it.manager));
+    let by_kubectl = || {
+        let is_applied = metadata.annotations.contains_key(LAST_APPLIED);
+        is_applied.then(|| "kubectl".to_owned())
+    };
+    first
+        .map(|first| tool(&first.manager).to_owned())
+        .filter(|tool| !tool.is_empty())
+        .or_else(by_kubectl)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::super::meta::Writer;
     use super::*;
+
+    #[test]
+    fn the_tool_is_named_where_no_mark_is() {
+        let metadata = |label: &str, managers: &[&str], annotation: &str| Metadata {
+            labels: [(label.to_owned(), String::new())].into(),
+            annotations: [(annotation.to_owned(), String::new())].into(),
+            writers: managers
+                .iter()
+                .map(|manager| Writer {
+                    manager: (*manager).to_owned(),
+                    subresource: String::new(),
+                    sets_replicas: false,
+                })
+                .collect(),
+            ..Metadata::default()
+        };
+        let mode = "addonmanager.kubernetes.io/mode";
+        for (label, managers, annotation, tool) in [
+            (
+                mode,
+                &["kubectl-client-side-apply"][..],
+                LAST_APPLIED,
+                Some("addon-manager"),
+            ),
+            (
+                "a",
+                &["kubectl-client-side-apply"],
+                LAST_APPLIED,
+                Some("kubectl"),
+            ),
+            ("a", &["kops", "kubectl-edit"], "a", Some("kops")),
+            ("a", &["helm"], "a", Some("Helm")),
+            (
+                "a",
+                &["kubectl-addons.0123", "terraform"],
+                "a",
+                Some("terraform"),
+            ),
+            ("a", &[], LAST_APPLIED, Some("kubectl")),
+            ("a", &["kubectl-addons.0123"], "a", None),
+        ] {
+            let found = managed_by(&metadata(label, managers, annotation));
+            assert_eq!(found.as_deref(), tool, "{managers:?}");
+        }
+    }
 
     #[test]
     fn owners_are_named() {

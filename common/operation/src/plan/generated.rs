@@ -25,7 +25,8 @@ pub(super) struct Generated {
     pub(super) objects: BTreeSet<ObjectKey>,
 }
 
-/// The wanted objects. Of what the chart generates they have the live values, all or none, and a warning says which of both.
+/// The wanted objects. Of what the chart generates they have the live values, all or none, and a warning says which of both. Live is
+/// what carries our label, and with `adopt` also what may become ours.
 ///
 /// # Errors
 /// Manifests that cannot become objects; those of the requests.
@@ -35,6 +36,7 @@ pub(super) async fn desired(
     rendered: &mut Rendered,
     context: &DesiredContext<'_>,
     inventory: &Inventory,
+    adopt: bool,
 ) -> Result<(Desired, Generated), OperationError> {
     let desired = |manifests| {
         let desired = Desired::new(manifests, context);
@@ -46,7 +48,14 @@ pub(super) async fn desired(
     }
     let first = desired(rendered.manifests.clone())?;
     let wanted = keys(rendered, &first);
-    let generated = keep(cluster, context, resolved, rendered, &wanted, inventory).await?;
+    let live = if adopt {
+        adoptable(cluster, context.kinds, &wanted).await?
+    } else if wanted.keys().any(|key| inventory.objects.contains_key(key)) {
+        Some(read(cluster, context.kinds, resolved, &wanted).await?)
+    } else {
+        None
+    };
+    let generated = keep(rendered, &wanted, live);
     rendered.warnings.push(generated.line.clone());
     let manifests = std::mem::take(&mut rendered.manifests);
     Ok((desired(manifests)?, generated))
@@ -72,14 +81,12 @@ fn keys(rendered: &Rendered, desired: &Desired) -> BTreeMap<ObjectKey, usize> {
     wanted
 }
 
-async fn keep(
-    cluster: &Cluster,
-    context: &DesiredContext<'_>,
-    resolved: &Resolved,
+/// Keeps what is generated as it is in these live objects; `None` where nothing is installed yet.
+fn keep(
     rendered: &mut Rendered,
     wanted: &BTreeMap<ObjectKey, usize>,
-    inventory: &Inventory,
-) -> Result<Generated, OperationError> {
+    live: Option<BTreeMap<usize, serde_json::Value>>,
+) -> Generated {
     let names: Vec<String> = wanted.keys().take(NAMED).map(ToString::to_string).collect();
     let more = match wanted.len().saturating_sub(NAMED) {
         0 => String::new(),
@@ -87,17 +94,16 @@ async fn keep(
     };
     let what = format!("{}{more}", names.join(", "));
     let objects = wanted.keys().cloned().collect();
-    let told = |line: String, objects| Ok(Generated { line, objects });
+    let told = |line: String, objects| Generated { line, objects };
     if rendered.random.objects {
         let line = "the chart generates names of objects: each upgrade replaces them and all generated values, \
                     and a plan file cannot be applied";
         return told(line.to_owned(), objects);
     }
-    if !wanted.keys().any(|key| inventory.objects.contains_key(key)) {
+    let Some(live) = live else {
         let line = format!("generated values, which upgrades keep: {what}");
         return told(line, objects);
-    }
-    let live = read(cluster, context.kinds, resolved, wanted).await?;
+    };
     if rendered.random.keep(&mut rendered.manifests, &live) {
         let line = format!("generated values stay as they are: {what}");
         return told(line, BTreeSet::new());
@@ -136,4 +142,22 @@ async fn read(
         Some((*index, object))
     });
     Ok(found.collect())
+}
+
+/// The live objects by their index, whoever owns them: what is not adopted stops the plan. `None` where there are none.
+async fn adoptable(
+    cluster: &Cluster,
+    kinds: &KindTable,
+    wanted: &BTreeMap<ObjectKey, usize>,
+) -> Result<Option<BTreeMap<usize, serde_json::Value>>, OperationError> {
+    let mut found = BTreeMap::new();
+    for (key, index) in wanted {
+        let Some((gvk, info)) = kinds.preferred(&key.group, &key.kind) else {
+            continue;
+        };
+        let namespace = key.namespace.as_deref();
+        let live = live::get(cluster, &gvk, info, namespace, &key.name).await?;
+        found.extend(live.map(|live| (*index, live)));
+    }
+    Ok((!found.is_empty()).then_some(found))
 }

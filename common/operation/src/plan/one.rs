@@ -20,6 +20,7 @@ use addons_engine::{Cluster, definitions, snapshot};
 
 use super::assemble::Neighbours;
 use super::{Planned, generated, old};
+use crate::chart::CompleteChart;
 use crate::error::OperationError;
 use crate::release;
 use crate::render::Rendered;
@@ -53,25 +54,28 @@ pub(super) async fn one(
         kinds: &kinds,
         mask: &mask,
     };
+    let adopt = choices.adopt || resolved.adopts;
     let helm_release = release_of(resolver, resolved, &rendered).await?;
-    let (desired, generated) =
-        generated::desired(cluster, resolved, &mut rendered, &context, &inventory).await?;
+    let (desired, generated) = generated::desired(
+        cluster,
+        resolved,
+        &mut rendered,
+        &context,
+        &inventory,
+        adopt,
+    )
+    .await?;
     if let Some(old) = existing.and_then(OldPlace::named_by) {
         transfer::remark(&mut inventory, &desired, &old.installation, &mask);
     }
-    let mut reads = planner::reads(&desired, &inventory, &served);
-    reads.namespaces.insert(target_namespace.to_owned());
+    let checks = adopt && !choices.force_adopt;
+    let reads = reads(&desired, &inventory, &served, target_namespace, checks);
     let (served, mut snapshot) = live(cluster, served, &reads).await?;
     let kinds = served.with(&neighbours.kinds);
     let recorded = (&mut inventory, &mut snapshot);
     let old = old::find(resolver.ctx, resolved, &kinds, &desired, recorded).await?;
     let spec = &resolved.wanted.spec;
-    let to = Installed {
-        manifest_hash: rendered.manifest_hash,
-        resolved: rendered.resolved,
-        helm_release: helm_release.clone(),
-        ..resolved.target(&rendered.inputs)
-    };
+    let to = target(resolved, &rendered, helm_release.clone());
     let mut plan = planner::plan(&PlanInput {
         installation: &resolved.name,
         addon: &spec.addon_ref.name,
@@ -86,6 +90,7 @@ pub(super) async fn one(
             reconcile: spec.reconcile,
             due: rendered.is_due,
             allow_prune: choices.allow_prune,
+            adopt,
         }),
         inventory: &inventory,
         snapshot: &snapshot,
@@ -102,13 +107,56 @@ pub(super) async fn one(
     plan.warnings = warnings.map(|warning| plan.mask.text(warning)).collect();
     plan.helm_release = helm_release.filter(|_| rendered.is_due);
     of_records(resolver, resolved, &mut plan).await?;
-    Ok(Planned {
+    Ok(planned(plan, resolved, desired, rendered.release))
+}
+
+/// What will be recorded as installed.
+fn target(
+    resolved: &Resolved,
+    rendered: &Rendered,
+    helm_release: Option<HelmRelease>,
+) -> Installed {
+    Installed {
+        manifest_hash: rendered.manifest_hash.clone(),
+        resolved: rendered.resolved.clone(),
+        helm_release,
+        ..resolved.target(&rendered.inputs)
+    }
+}
+
+/// The plan with what it was made from.
+fn planned(
+    plan: InstallationPlan,
+    resolved: &Resolved,
+    desired: Desired,
+    release: Option<CompleteChart>,
+) -> Planned {
+    Planned {
         plan,
         record: resolved.wanted.clone(),
         fallback: resolved.fallback(),
         desired,
-        release: rendered.release,
-    })
+        release,
+    }
+}
+
+/// What has to be read: the wanted and recorded objects, and the target namespace. `checks`: it matters whether Argo CD or Flux
+/// applies what is not recorded.
+fn reads(
+    desired: &Desired,
+    inventory: &Inventory,
+    kinds: &KindTable,
+    target_namespace: &str,
+    checks: bool,
+) -> Reads {
+    let mut reads = planner::reads(desired, inventory, kinds);
+    reads.namespaces.insert(target_namespace.to_owned());
+    if checks {
+        let wanted = desired.objects.keys();
+        let unrecorded = wanted.filter(|key| !inventory.objects.contains_key(*key));
+        reads.adoptable = unrecorded.cloned().collect();
+    }
+    reads
 }
 
 /// What the plan knows of the entry, and of the records that it leads to.

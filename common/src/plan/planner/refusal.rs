@@ -5,6 +5,7 @@ use std::fmt;
 use super::super::inventory::TooLarge;
 use super::super::one_a_line;
 use super::super::prune::limit::PruneLimit;
+use super::super::snapshot::LiveObject;
 use crate::api::names::InstallationName;
 use crate::manifest::key::ObjectKey;
 
@@ -48,10 +49,25 @@ pub struct Refusal {
 /// Why an object cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RefusalReason {
-    /// It exists and is not ours, or another installation has recorded it: exit 4.
+    /// It exists, and no installation owns it: it can be adopted. Exit 4.
     Foreign {
         /// Its owner, where its labels name one.
         owner: Option<String>,
+    },
+    /// Another installation owns it: exit 4.
+    Claimed {
+        /// That one.
+        by: String,
+    },
+    /// Its controller makes it, and would make it again: exit 4.
+    Controlled {
+        /// Kind and name of the controller.
+        by: String,
+    },
+    /// Argo CD or Flux applies it again and again, and would take it back: exit 4.
+    Reconciled {
+        /// The object of Argo CD or Flux.
+        by: String,
     },
     /// It is being deleted: what is applied to it would vanish.
     Terminating,
@@ -59,18 +75,41 @@ pub enum RefusalReason {
     NoNamespace,
 }
 
+impl RefusalReason {
+    /// Of an object that can be adopted.
+    pub(in super::super) fn unowned(live: &LiveObject) -> Self {
+        Self::Foreign {
+            owner: live.other_owner.clone(),
+        }
+    }
+
+    /// Of an object of another installation.
+    pub(in super::super) fn of_installation(other: &InstallationName) -> Self {
+        Self::Claimed {
+            by: format!("the installation {other}"),
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = &self.key;
         match &self.reason {
-            RefusalReason::Foreign { owner: Some(owner) } => write!(
+            RefusalReason::Foreign { owner: Some(owner) } => {
+                write!(f, "{key} belongs to {owner}")
+            }
+            RefusalReason::Foreign { owner: None } => write!(f, "{key} exists and is not ours"),
+            RefusalReason::Claimed { by } => write!(
                 f,
-                "{key} belongs to {owner}; remove it there, or take it out of this manifest"
+                "{key} belongs to {by}; remove it there, or take it out of this manifest"
             ),
-            RefusalReason::Foreign { owner: None } => write!(
+            RefusalReason::Controlled { by } => write!(
                 f,
-                "{key} exists and is not ours; delete it, or take it out of the manifest"
+                "{key} is made by its controller, {by}; take it out of the manifest"
             ),
+            RefusalReason::Reconciled { by } => {
+                write!(f, "{key} is applied by {by}, which would take it back")
+            }
             RefusalReason::Terminating => write!(
                 f,
                 "{key} is being deleted; wait until it is gone (see its finalizers), then run this again"

@@ -13,6 +13,7 @@ use crate::plan::snapshot::LiveObject;
 use crate::values::mask::Mask;
 use ObjectState::{Owned, Planned, Preexisting, Retained};
 
+mod adopting;
 mod applying;
 mod moving;
 mod pruning;
@@ -40,6 +41,7 @@ struct Options {
     reconcile: Reconcile,
     due: bool,
     allow_prune: PruneLimit,
+    adopt: bool,
 }
 
 fn world() -> World {
@@ -91,6 +93,7 @@ fn world() -> World {
             reconcile: Reconcile::Once,
             due: true,
             allow_prune: PruneLimit::default(),
+            adopt: false,
         },
     }
 }
@@ -171,6 +174,7 @@ impl World {
             reconcile,
             due,
             allow_prune,
+            adopt,
         } = self.wanted;
         let to = Installed {
             helm_release: helm_release.map(|name| HelmRelease {
@@ -191,6 +195,7 @@ impl World {
                 reconcile,
                 due,
                 allow_prune,
+                adopt,
             }),
         };
         plan(&PlanInput {

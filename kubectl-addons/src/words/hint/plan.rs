@@ -5,7 +5,7 @@ use common::plan::Verb;
 use common::plan::crd_safety::{BreakageError, Impossible};
 use common::plan::immutable::RecreationError;
 use common::plan::migration::MigrationError;
-use common::plan::planner::PlanError;
+use common::plan::planner::{PlanError, Refusal, RefusalReason};
 use common::plan::requires::{Problem, RequiresError};
 
 use super::{command, look};
@@ -24,8 +24,37 @@ pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
                 command("upgrade", installation)
             ),
         ],
-        PlanError::Refused { .. } | PlanError::TooLarge(_) => Vec::new(),
+        PlanError::Refused { objects } => of_refused(objects),
+        PlanError::TooLarge(_) => Vec::new(),
     }
+}
+
+/// For objects that no installation owns: who wrote the first of them, and what adopts them.
+fn of_refused(objects: &[Refusal]) -> Vec<String> {
+    let first = |is: fn(&RefusalReason) -> bool| objects.iter().find(|object| is(&object.reason));
+    let reconciled = first(|reason| matches!(reason, RefusalReason::Reconciled { .. }));
+    let free = first(|reason| matches!(reason, RefusalReason::Foreign { .. }));
+    let accept = if reconciled.is_some() {
+        "accept: --adopt --force-adopt; delete the Argo CD or Flux object, or it takes them back"
+    } else {
+        "accept: --adopt, which takes over what exists and deletes nothing; --adopt --dry-run shows it"
+    };
+    let Some(Refusal { key, .. }) = reconciled.or(free) else {
+        return Vec::new();
+    };
+    let mut kind = key.kind.to_lowercase();
+    if !key.group.is_empty() {
+        kind = format!("{kind}.{}", key.group);
+    }
+    let namespace = key.namespace.as_ref();
+    let namespace = namespace.map_or_else(String::new, |name| format!(" -n {name}"));
+    vec![
+        format!(
+            "look:   kubectl get {kind} {}{namespace} --show-managed-fields -o yaml",
+            key.name
+        ),
+        accept.to_owned(),
+    ]
 }
 
 /// For definitions that break live objects.

@@ -325,6 +325,7 @@ fn wanted(desired: &Desired) -> Wanted<'_> {
         reconcile: Reconcile::Once,
         due: true,
         allow_prune: PruneLimit::ALL,
+        adopt: false,
     }
 }
 

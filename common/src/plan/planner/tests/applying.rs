@@ -14,8 +14,7 @@ fn decisions() {
     const US: Option<&str> = Some("us");
     const THEM: Option<&str> = Some("5d41402abc4b2a76");
     use Action::{Create, Refresh, Restore, Update};
-    let foreign =
-        "shop/ConfigMap x exists and is not ours; delete it, or take it out of the manifest";
+    let foreign = "shop/ConfigMap x exists and is not ours";
     let theirs = "shop/ConfigMap x belongs to another installation (owner label 5d41402abc4b2a76); remove it there, \
                   or take it out of this manifest";
     // kind, (recorded state, digest), (owner label, uid, generation), due?, (action, state before, state after)
@@ -210,7 +209,7 @@ fn every_refusal_at_once() {
         "shop/ConfigMap claimed belongs to the installation kubectl-addons/scale; remove it there, or take it out of \
          this manifest\n\
          shop/ConfigMap going is being deleted; wait until it is gone (see its finalizers), then run this again\n\
-         shop/ConfigMap helm belongs to Helm release shop/web; remove it there, or take it out of this manifest\n\
+         shop/ConfigMap helm belongs to Helm release shop/web\n\
          Namespace nowhere does not exist and objects stand in it; create it, or set createNamespace for the target namespace"
     );
 }

@@ -1,0 +1,131 @@
+//! Objects that exist and that no installation owns (semantics 12).
+
+use super::*;
+use crate::plan::Action::{Adopt, Create, Update};
+use crate::plan::snapshot::Controller;
+
+fn map() -> ObjectKey {
+    key("ConfigMap", "x")
+}
+
+/// A world that wants a ConfigMap which is there, and adopts it.
+fn adopting(change: impl FnOnce(&mut LiveObject)) -> World {
+    let mut world = world()
+        .want([manifest("ConfigMap", "x")])
+        .live(map(), None, "u7", 1);
+    world.wanted.adopt = true;
+    change(world.snapshot.live.get_mut(&map()).unwrap());
+    world
+}
+
+#[test]
+fn what_no_installation_owns_becomes_ours() {
+    for (other_owner, managed_by, from) in [
+        (
+            Some("Helm release shop/web"),
+            Some("Helm"),
+            "Helm release shop/web",
+        ),
+        (None, Some("kops"), "kops"),
+        (None, None, "unknown"),
+    ] {
+        let world = adopting(|live| {
+            live.other_owner = other_owner.map(str::to_owned);
+            live.managed_by = managed_by.map(str::to_owned);
+        });
+        let plan = world.plan();
+        let step = plan.step(&map()).unwrap();
+        let adoption = step.policy.adopted.as_ref().unwrap();
+        assert_eq!(step.action, Adopt);
+        assert_eq!(
+            (adoption.from.as_str(), adoption.uid.as_str()),
+            (from, "u7")
+        );
+        // Recorded as ours before the first write: whoever is cut off continues.
+        let recorded = &plan.union.objects[&map()].object;
+        assert_eq!((recorded.state, recorded.uid.as_str()), (Owned, "u7"));
+        assert_eq!(plan.exact.objects[&map()].object.state, Owned);
+    }
+    let mut refused = adopting(|_| {});
+    refused.wanted.adopt = false;
+    assert_eq!(refused.error(), "shop/ConfigMap x exists and is not ours");
+}
+
+#[test]
+fn what_others_own_is_never_adopted() {
+    let controller = Controller {
+        kind: "Till".to_owned(),
+        name: "front".to_owned(),
+        uid: "c1".to_owned(),
+    };
+    let with = |change: fn(&mut LiveObject, Controller)| {
+        adopting(|live| change(live, controller.clone())).error()
+    };
+    assert_eq!(
+        with(|live, controller| live.controlled_by = Some(controller)),
+        "shop/ConfigMap x is made by its controller, Till front; take it out of the manifest"
+    );
+    assert_eq!(
+        with(|live, _| live.reconciled_by = Some("Argo CD application shop".to_owned())),
+        "shop/ConfigMap x is applied by Argo CD application shop, which would take it back"
+    );
+    let label = with(|live, _| live.owner = Some("5d41402abc4b2a76".to_owned()));
+    assert!(label.contains("belongs to another installation"), "{label}");
+    for is_retained in [false, true] {
+        let mut claimed = adopting(|_| {});
+        let other = InstallationName {
+            namespace: "kubectl-addons".to_owned(),
+            name: "scale".to_owned(),
+        };
+        let claims = &mut claimed.claims;
+        let to = if is_retained {
+            &mut claims.retained
+        } else {
+            &mut claims.objects
+        };
+        to.insert(map(), other);
+        let error = claimed.error();
+        assert!(
+            error.contains("the installation kubectl-addons/scale"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn an_adoption_that_was_cut_off_is_continued() {
+    let begun = |owner, uid| {
+        let mut world = world()
+            .want([manifest("ConfigMap", "x")])
+            .record(map(), Owned, "")
+            .live(map(), owner, uid, 1);
+        let recorded = world.inventory.objects.get_mut(&map()).unwrap();
+        recorded.object.generation = None;
+        world
+    };
+    for (owner, action) in [(None, Adopt), (Some("us"), Update)] {
+        let plan = begun(owner, "u1").plan();
+        let step = plan.step(&map()).unwrap();
+        assert_eq!(step.action, action);
+        assert!(step.policy.adopted.is_some(), "{owner:?}");
+    }
+    // Another one of that name is not the one that was adopted.
+    let plan = begun(None, "u2").plan();
+    assert_eq!(plan.step(&map()).unwrap().policy.adopted, None);
+}
+
+#[test]
+fn namespaces_and_what_is_created_once_are_only_recorded() {
+    let mut namespace =
+        world()
+            .want([manifest("Namespace", "shop")])
+            .live(key("Namespace", "shop"), None, "u7", 1);
+    namespace.wanted.adopt = true;
+    let plan = namespace.plan();
+    assert!(plan.steps.is_empty(), "{:?}", plan.steps);
+    let recorded = &plan.exact.objects[&key("Namespace", "shop")].object;
+    assert_eq!(recorded.state, Preexisting);
+    let mut missing = adopting(|_| {});
+    missing.snapshot.live.clear();
+    assert_eq!(missing.plan().step(&map()).unwrap().action, Create);
+}

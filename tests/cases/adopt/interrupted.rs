@@ -1,0 +1,45 @@
+//! A client that dies while it adopts.
+
+use addons_tests::chaos::matrix;
+use addons_tests::chaos::rig::Rig;
+use addons_tests::proxy::{Action, Fault};
+use anyhow::{Result, ensure};
+
+use super::{TOOLS, installed, is_ours, manifest, pods};
+
+/// At every write. As soon as the record names the objects, whoever comes next needs no `--adopt`.
+#[tokio::test]
+async fn every_write_of_an_adoption_is_continued() -> Result<()> {
+    let deaths: Vec<(usize, bool)> = (1..=10)
+        .flat_map(|number| [(number, false), (number, true)])
+        .collect();
+    let name = "adopt::interrupted::every_write_of_an_adoption_is_continued";
+    matrix::run(name, deaths, async |&(number, delivered)| {
+        let rig = Rig::new("adopt-crash").await?;
+        let stage = &rig.stage;
+        stage.run("init").await?.done()?;
+        installed(stage, TOOLS[0]).await?;
+        let before = pods(stage).await?;
+        let index = stage.index("index.yaml", &[("web", "1.0.0", &manifest(None))])?;
+        let line = format!("install web --channel {index} --yes");
+        let stop = Fault::at(number, Action::Stop { delivered }).writes();
+        let adopt = format!("{line} --adopt --concurrency 1");
+        let is_stopped = rig.run_until(&adopt, stop).await?;
+        let next = stage.run(&format!("{line} --steal-lock")).await?;
+        if next.code != 0 {
+            let begun = stage.get("addoninstallation", "web").await?;
+            let inventory = begun.map(|record| record["status"]["inventory"].clone());
+            ensure!(
+                inventory.is_none_or(|inventory| inventory.is_null()),
+                "it was recorded and not continued: {}",
+                next.stderr
+            );
+            stage.run(&format!("{line} --adopt")).await?.done()?;
+        }
+        is_ours(stage, &before).await?;
+        stage.run("uninstall web --yes").await?.done()?;
+        ensure!(!stage.has("deployment", "web").await?, "it stays");
+        Ok(is_stopped)
+    })
+    .await
+}
