@@ -4,6 +4,7 @@ mod authority;
 mod nodes;
 mod records;
 mod removed;
+mod taken_over;
 mod versions;
 
 use addons_tests::stage::{Stage, sha256};
