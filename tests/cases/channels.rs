@@ -1,6 +1,7 @@
 //! `channel apply` beside kops' own tool: by the same records, with the same effects.
 
 mod authority;
+mod eras;
 mod nodes;
 mod records;
 mod removed;

@@ -4,7 +4,7 @@ mod announced;
 mod bad_input;
 mod library;
 mod lifecycle;
-mod many_addons;
+pub(crate) mod many_addons;
 mod reporting;
 mod requests;
 mod waiting;

@@ -9,6 +9,7 @@ use common::api::installation::{AddonInstallation, Installed};
 use common::api::names::ANNOTATION_KOPS_RECORD;
 use common::catalogue::channel::{ChannelVersion, annotation};
 use common::catalogue::due::{Due, DueReason, compare};
+use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
 use common::manifest::digest;
 use common::plan::kops::{KopsRecord, NodeRole};
@@ -34,6 +35,9 @@ pub struct Kops {
     pub text: Option<String>,
     /// What it says; `None` where it is missing or cannot be read.
     pub found: Option<ChannelVersion>,
+    /// The rules that compare it with the entry. kops 1.22 and later record no version: until our first write its own rules
+    /// decide, or every add-on of such a cluster would be due.
+    rules: Rules,
 }
 
 /// What kops' own tool has recorded, by namespace; each is read once.
@@ -100,12 +104,18 @@ pub(crate) async fn attach(ctx: &Context, resolved: &mut Resolved) -> Result<(),
             "{addon} was installed from another channel, {channel}"
         )));
     }
+    let has_no_version = found.as_ref().is_some_and(|found| found.version.is_none());
+    let rules = match ctx.settings().rules {
+        Rules::Auto if has_no_version => Rules::Channels,
+        _ => resolved.rules,
+    };
     let place = format!("{namespace}/{addon}");
     let kops = Kops {
         namespace: namespace.to_owned(),
         channel: location.clone(),
         text,
         found,
+        rules,
     };
     let annotations = resolved.wanted.annotations_mut();
     annotations.insert(ANNOTATION_KOPS_RECORD.to_owned(), place);
@@ -141,7 +151,7 @@ impl Kops {
             return Some(Due::Yes { reason });
         };
         let new = resolved.entry.recorded();
-        Some(compare(found.recorded(), new, resolved.rules))
+        Some(compare(found.recorded(), new, self.rules))
     }
 
     /// What is left behind after an operation. Nodes are replaced only for an update (kops#11257).
@@ -153,7 +163,7 @@ impl Kops {
         let entry = &resolved.entry;
         let after = ChannelVersion::of(entry, &self.channel, self.found.as_ref());
         let is_update = self.found.as_ref().is_some_and(|found| {
-            compare(found.recorded(), entry.recorded(), resolved.rules) != Due::No
+            compare(found.recorded(), entry.recorded(), self.rules) != Due::No
         });
         let nodes = if is_update {
             nodes(ctx, entry).await?

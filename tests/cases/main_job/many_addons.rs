@@ -28,7 +28,7 @@ status: {allocatable: {cpu: 32, memory: 256Gi, pods: 110}, capacity: {cpu: 32, m
 ";
 
 /// Copies an index without the objects that cannot work here; manifests and hashes are rewritten where objects left.
-fn copy(from: &Path, to: &Path, tally: &mut Tally) -> Result<Vec<String>> {
+pub(crate) fn copy(from: &Path, to: &Path, tally: &mut Tally) -> Result<Vec<String>> {
     let mut index = fs::read_to_string(from.join("bootstrap-channel.yaml"))?;
     let mut names = Vec::new();
     let parsed: Value = serde_saphyr::from_str(&index)?;
@@ -164,7 +164,7 @@ async fn records_are_those_of(stage: &Stage, index: &Path) -> Result<()> {
 }
 
 /// Some of the add-ons run on the control plane only, and a rolling update of host ports needs a second node.
-async fn nodes(stage: &Stage) -> Result<()> {
+pub(crate) async fn nodes(stage: &Stage) -> Result<()> {
     stage
         .plugin
         .kubectl_with_input(&["apply", "-f", "-"], SECOND_NODE)

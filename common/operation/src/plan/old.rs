@@ -77,14 +77,16 @@ fn unlabelled(resolved: &Resolved, desired: &Desired) -> Option<String> {
         .selector
         .as_ref()
         .filter(|_| version.prune.is_none())?;
+    // What is created once is not for kops' selector to find.
     let lacks = |wanted: &&DesiredObject| {
-        selector.iter().any(|(key, value)| {
-            let label = wanted
-                .object
-                .pointer("/metadata/labels")
-                .and_then(|labels| labels.get(key));
-            label.and_then(Value::as_str) != Some(value)
-        })
+        !wanted.create_only
+            && selector.iter().any(|(key, value)| {
+                let label = wanted
+                    .object
+                    .pointer("/metadata/labels")
+                    .and_then(|labels| labels.get(key));
+                label.and_then(Value::as_str) != Some(value)
+            })
     };
     let count = desired.objects.values().filter(lacks).count();
     let count = Some(count).filter(|count| *count > 0 && !selector.is_empty())?;
