@@ -6,6 +6,8 @@ use serde_json::json;
 
 use super::{Entry, index, record, recorded_by_kops};
 
+const OLD: &str = r#"{"id":"old","manifestHash":"old","systemGeneration":1}"#;
+
 /// Applies a manifest as kops does.
 async fn applied_by_kops(stage: &Stage, manifest: &str) -> Result<()> {
     let args = [
@@ -32,146 +34,135 @@ fn labelled(name: &str, labels: &str, value: &str) -> String {
     )
 }
 
-async fn has(stage: &Stage, names: &[(&str, bool)], case: &str) -> Result<()> {
-    for (name, expected) in names {
-        let found = stage.has("configmap", name).await?;
-        ensure!(found == *expected, "{case}: {name} is there: {found}");
+/// What an entry says of pruning; `NAME` is the add-on, `NAMESPACE` that of the stage.
+struct Case {
+    name: &'static str,
+    fields: &'static [&'static str],
+    prunes: bool,
+}
+
+const KINDS: Case = Case {
+    name: "kinds",
+    fields: &[
+        "prune:",
+        "  kinds:",
+        "  - kind: ConfigMap",
+        "    labelSelector: addon.kops.k8s.io/name=NAME,app.kubernetes.io/managed-by=kops",
+        "    namespaces: [NAMESPACE]",
+    ],
+    prunes: true,
+};
+const UNSERVED: Case = Case {
+    name: "unserved",
+    fields: &[
+        "prune:",
+        "  kinds:",
+        "  - {group: gone.example, kind: Till, labelSelector: a=b}",
+    ],
+    prunes: false,
+};
+const OPEN: Case = Case {
+    name: "open",
+    fields: &[
+        "prune:",
+        "  kinds:",
+        "  - kind: ConfigMap",
+        "    namespaces: [NAMESPACE]",
+    ],
+    prunes: false,
+};
+const SELECTOR: Case = Case {
+    name: "selector",
+    fields: &["selector: {addon.kops.k8s.io/name: NAME}"],
+    prunes: true,
+};
+const EMPTY: Case = Case {
+    name: "empty",
+    fields: &["selector: {}"],
+    prunes: false,
+};
+
+/// The rules of an entry find what the old version had and the new one does not; what they do not find stays, and so does what
+/// a controller has.
+#[tokio::test]
+async fn what_kops_installed_is_pruned_by_the_rules_of_the_entry() -> Result<()> {
+    let stage = Stage::new("kops-prune").await?;
+    for case in [KINDS, UNSERVED, OPEN, SELECTOR, EMPTY] {
+        let Case { name, prunes, .. } = case;
+        pruned(&stage, &case)
+            .await
+            .with_context(|| format!("{name}, which prunes: {prunes}"))?;
     }
     Ok(())
 }
 
-/// The rules of an entry find what the old version had and the new one does not; what they do not find stays, and so does what
-/// another installation or a controller has.
-#[tokio::test]
-async fn what_kops_installed_is_pruned_by_the_rules_of_the_entry() -> Result<()> {
-    let stage = Stage::new("kops-prune").await?;
-    let ours = "app.kubernetes.io/managed-by: kops, addon.kops.k8s.io/name: NAME";
-    let selector = "labelSelector: addon.kops.k8s.io/name=NAME,app.kubernetes.io/managed-by=kops";
-    let namespace = format!("namespaces: [{}]", stage.namespace);
-    for (case, fields, pruned) in [
-        (
-            "kinds",
-            vec![
-                "prune:",
-                "  kinds:",
-                "  - kind: ConfigMap",
-                "    SELECTOR",
-                "    NAMESPACE",
-            ],
-            true,
-        ),
-        (
-            "unserved",
-            vec![
-                "prune:",
-                "  kinds:",
-                "  - {group: gone.example, kind: Till, labelSelector: a=b}",
-            ],
-            false,
-        ),
-        (
-            "open",
-            vec!["prune:", "  kinds:", "  - kind: ConfigMap", "    NAMESPACE"],
-            false,
-        ),
-        (
-            "selector",
-            vec!["selector: {addon.kops.k8s.io/name: NAME}"],
-            true,
-        ),
-        ("empty", vec!["selector: {}"], false),
+async fn pruned(stage: &Stage, case: &Case) -> Result<()> {
+    let addon = format!("{}-{}", stage.namespace, case.name);
+    let labels = format!("app.kubernetes.io/managed-by: kops, addon.kops.k8s.io/name: {addon}");
+    let [kept, dropped, foreign, owned] =
+        ["kept", "dropped", "foreign", "owned"].map(|name| format!("{}-{name}", case.name));
+    let old = [
+        labelled(&kept, &labels, "old"),
+        labelled(&dropped, &labels, "old"),
+        labelled(&foreign, "app: other", "old"),
+        labelled(&owned, &labels, "old"),
+    ];
+    applied_by_kops(stage, &old.concat()).await?;
+    // A controller made it, and copied the labels.
+    let owner = stage.must("configmap", &foreign).await?;
+    let controller = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": foreign, "controller": true,
+        "uid": owner["metadata"]["uid"]}]);
+    let patch = json!({"metadata": {"ownerReferences": controller}});
+    stage.patch("configmap", &owned, &patch).await?;
+    let before = stage.must("configmap", &kept).await?;
+    recorded_by_kops(stage, &addon, OLD).await?;
+
+    let fields = case.fields.iter().map(|field| {
+        let field = field.replace("NAMESPACE", &stage.namespace);
+        field.replace("NAME", &addon)
+    });
+    let fields: Vec<String> = fields.collect();
+    let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+    let manifest = labelled(&kept, &labels, "new");
+    let entry = Entry {
+        name: &addon,
+        fields: &fields,
+        manifest: &manifest,
+    };
+    let channel = index(stage, &format!("{}.yaml", case.name), &[entry])?;
+    let shown = stage
+        .run(&format!("channel apply {channel}"))
+        .await?
+        .done()?;
+    let is_shown = shown.stderr.contains(&format!("ConfigMap {dropped}"));
+    ensure!(is_shown == case.prunes, "{}", shown.stderr);
+    ensure!(stage.has("configmap", &dropped).await?);
+
+    stage
+        .run(&format!("channel apply {channel} --yes"))
+        .await?
+        .done()?;
+    for (name, expected) in [
+        (&kept, true),
+        (&dropped, !case.prunes),
+        (&foreign, true),
+        (&owned, true),
     ] {
-        let label = format!("{}-{case}", stage.namespace);
-        let of = |text: &str| text.replace("NAME", &label);
-        let labels = of(ours);
-        let [kept, dropped, foreign, owned] =
-            ["kept", "dropped", "foreign", "owned"].map(|name| format!("{case}-{name}"));
-        applied_by_kops(
-            &stage,
-            &[
-                labelled(&kept, &labels, "old"),
-                labelled(&dropped, &labels, "old"),
-                labelled(&foreign, "app: other", "old"),
-                labelled(&owned, &labels, "old"),
-            ]
-            .concat(),
-        )
-        .await?;
-        // A controller made it, and copied the labels.
-        let owner = stage.must("configmap", &foreign).await?;
-        stage
-            .patch(
-                "configmap",
-                &owned,
-                &json!({"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": foreign,
-                    "uid": owner["metadata"]["uid"], "controller": true}]}}),
-            )
-            .await?;
-        let kept_before = stage.must("configmap", &kept).await?;
-        recorded_by_kops(
-            &stage,
-            &label,
-            r#"{"id":"old","manifestHash":"old","systemGeneration":1}"#,
-        )
-        .await?;
-        let manifest = labelled(&kept, &labels, "new");
-        let fields: Vec<String> = fields
-            .into_iter()
-            .map(|field| {
-                let field = field.replace("SELECTOR", &of(selector));
-                field
-                    .replace("NAMESPACE", &namespace)
-                    .replace("NAME", &label)
-            })
-            .collect();
-        let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
-        let entry = Entry {
-            name: &label,
-            fields: &fields,
-            manifest: &manifest,
-        };
-        let channel = index(&stage, &format!("{case}.yaml"), &[entry])?;
-        let shown = stage
-            .run(&format!("channel apply {channel}"))
-            .await?
-            .done()?;
-        ensure!(
-            shown.stderr.contains(&format!("ConfigMap {dropped}")) == pruned,
-            "{case}: {}",
-            shown.stderr
-        );
-        has(&stage, &[(&dropped, true)], case).await?;
-        stage
-            .run(&format!("channel apply {channel} --yes"))
-            .await?
-            .done()?;
-        has(
-            &stage,
-            &[
-                (&kept, true),
-                (&dropped, !pruned),
-                (&foreign, true),
-                (&owned, true),
-            ],
-            case,
-        )
-        .await?;
-        let live = stage.must("configmap", &kept).await?;
-        ensure!(
-            live["data"]["key"] == "new"
-                && live["metadata"]["uid"] == kept_before["metadata"]["uid"],
-            "{case}: {live}"
-        );
-        let again = stage
-            .run(&format!("channel apply {channel}"))
-            .await?
-            .done()?;
-        ensure!(
-            again.stderr.contains("No update required"),
-            "{case}: {}",
-            again.stderr
-        );
+        let found = stage.has("configmap", name).await?;
+        ensure!(found == expected, "{name} is there: {found}");
     }
+    let live = stage.must("configmap", &kept).await?;
+    let is_same = live["metadata"]["uid"] == before["metadata"]["uid"];
+    ensure!(live["data"]["key"] == "new" && is_same, "{live}");
+    let again = stage
+        .run(&format!("channel apply {channel}"))
+        .await?
+        .done()?;
+    ensure!(
+        again.stderr.contains("No update required"),
+        "{}",
+        again.stderr
+    );
     Ok(())
 }
 
@@ -182,12 +173,7 @@ async fn fields_of_kops_are_ours_afterwards() -> Result<()> {
     let old =
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: dns}\ndata: {kept: '1', dropped: '1'}\n";
     applied_by_kops(&stage, old).await?;
-    recorded_by_kops(
-        &stage,
-        "dns",
-        r#"{"id":"old","manifestHash":"old","systemGeneration":1}"#,
-    )
-    .await?;
+    recorded_by_kops(&stage, "dns", OLD).await?;
     let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: dns}\ndata: {kept: '2'}\n";
     let entry = Entry {
         name: "dns",
