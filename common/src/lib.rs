@@ -11,6 +11,7 @@
 //! | [`catalogue`] | kops indexes, merged catalogues, which entry fits and why the others do not |
 //! | [`values`] | layers of values, forms, dotted paths |
 //! | [`render`] | from packages, values and data to the text of manifests |
+//! | [`directory`] | the add-ons of a directory of the addon-manager, and what is gone from it |
 //! | [`manifest`] | YAML as Kubernetes reads it, keys, digests, ownership marks |
 //! | [`plan`] | desired objects, order, conflicts, prune, what definitions break: the plan |
 //! | [`readiness`] | whether an object is ready, in kstatus' terms |
@@ -25,6 +26,7 @@
 pub mod admission;
 pub mod api;
 pub mod catalogue;
+pub mod directory;
 pub mod manifest;
 pub mod nearest;
 pub mod plan;

@@ -8,6 +8,7 @@ pub mod cache;
 pub mod chart;
 pub mod credentials;
 pub mod dependency;
+pub mod directory;
 pub mod folder;
 pub mod git;
 mod host;

@@ -85,6 +85,17 @@ impl ObjectKey {
     pub fn is_secret(&self) -> bool {
         self.group.is_empty() && self.kind == "Secret"
     }
+
+    /// Whether this object of a cluster is the one that a manifest with the key `written` means: objects that name no namespace get
+    /// `target`, and one that is cluster-scoped loses its own (semantics 7).
+    #[must_use]
+    pub fn is_meant_by(&self, written: &Self, target: &str) -> bool {
+        let namespace = written.namespace.as_deref().unwrap_or(target);
+        self.group == written.group
+            && self.kind == written.kind
+            && self.name == written.name
+            && self.namespace.as_deref().is_none_or(|it| it == namespace)
+    }
 }
 
 impl fmt::Display for ObjectKey {

@@ -15,6 +15,13 @@ pub fn mark(object: &mut Value, installation: &InstallationName) {
     set(metadata, "annotations", ANNOTATION_INSTALLATION, pair);
 }
 
+/// Sets an annotation; what is not an object stays as it is.
+pub fn annotate(object: &mut Value, name: &str, value: &str) {
+    if let Some(metadata) = metadata_mut(object) {
+        set(metadata, "annotations", name, value.to_owned());
+    }
+}
+
 /// The value of the owner label.
 #[must_use]
 pub fn owner_label(object: &Value) -> Option<&str> {

@@ -1,6 +1,7 @@
 //! From bytes to the objects of a manifest: lists are expanded, what is not an object is an error with its place.
 
 mod error;
+mod metadata;
 
 use std::collections::HashMap;
 
@@ -22,6 +23,8 @@ pub struct Options {
     /// How a repeated key is handled: if it is not an error it is a warning, because the API server's own clients take the last
     /// one, and existing manifests depend on that.
     pub duplicate_keys: DuplicateKeys,
+    /// Labels whose bare `true` counts as the text "true", with a warning; of every other label that is an error.
+    pub bare_labels: &'static [&'static str],
 }
 
 impl Default for Options {
@@ -30,6 +33,7 @@ impl Default for Options {
             bytes: 16 << 20,
             objects: 5_000,
             duplicate_keys: DuplicateKeys::LastWins,
+            bare_labels: &[],
         }
     }
 }
@@ -89,6 +93,7 @@ pub fn parse_files<'a>(
         let mut reader = Reader {
             file: file.name,
             limit: options.objects,
+            bare_labels: options.bare_labels,
             parsed: &mut parsed,
             keys: &mut keys,
         };
@@ -109,6 +114,7 @@ pub fn parse_files<'a>(
 struct Reader<'a> {
     file: &'a str,
     limit: usize,
+    bare_labels: &'static [&'static str],
     parsed: &'a mut Parsed,
     /// Position in `parsed.manifests` by key.
     keys: &'a mut HashMap<ObjectKey, usize>,
@@ -174,7 +180,9 @@ impl Reader<'_> {
             let items = object.remove("items").unwrap_or_default();
             return self.items(items, &api_version, &kind, &place, item_lines);
         }
-        check_metadata(&mut object, &kind, &place)?;
+        let bare = metadata::texts(&mut object, self.bare_labels, &place);
+        self.parsed.warnings.extend(bare);
+        metadata::check(&mut object, &kind, &place)?;
         self.keep(Value::Object(object), place)
     }
 
@@ -260,84 +268,6 @@ fn is_list(object: &Map<String, Value>, kind: &str) -> bool {
         .is_some();
     let items = object.get("items");
     kind == "List" || (kind.ends_with("List") && items.is_some_and(Value::is_array) && !has_name)
-}
-
-/// Checks what requests are built from and what ownership marks are added to.
-fn check_metadata(
-    object: &mut Map<String, Value>,
-    kind: &str,
-    place: &Place,
-) -> Result<(), ManifestError> {
-    let metadata = match object.get_mut("metadata") {
-        None | Some(Value::Null) => {
-            let (place, field) = (place.clone(), "metadata.name");
-            return Err(ManifestError::Missing { place, field });
-        }
-        Some(Value::Object(metadata)) => metadata,
-        Some(other) => return Err(wrong_type(place, "metadata", other, "a map")),
-    };
-    if metadata.get("name").is_none_or(Value::is_null) {
-        return Err(if metadata.contains_key("generateName") {
-            ManifestError::GenerateName {
-                place: place.clone(),
-                kind: kind.to_owned(),
-            }
-        } else {
-            let (place, field) = (place.clone(), "metadata.name");
-            ManifestError::Missing { place, field }
-        });
-    }
-    if metadata
-        .get("namespace")
-        .is_some_and(|namespace| namespace.is_null() || namespace == "")
-    {
-        metadata.remove("namespace");
-    }
-    for (key, field) in [
-        ("name", "metadata.name"),
-        ("namespace", "metadata.namespace"),
-    ] {
-        match metadata.get(key) {
-            None => {}
-            Some(Value::String(name)) => check_name(name, field, place)?,
-            Some(other) => return Err(wrong_type(place, field, other, "text")),
-        }
-    }
-    for field in ["labels", "annotations"] {
-        match metadata.get(field) {
-            None | Some(Value::Null) => {}
-            Some(Value::Object(map)) => {
-                if let Some((key, value)) = map
-                    .iter()
-                    .find(|(_, value)| !value.is_string() && !value.is_null())
-                {
-                    let field = format!("metadata.{field}[{key:?}]");
-                    return Err(wrong_type(place, &field, value, "text"));
-                }
-            }
-            Some(other) => {
-                return Err(wrong_type(
-                    place,
-                    &format!("metadata.{field}"),
-                    other,
-                    "a map",
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Names become parts of URLs (Kubernetes' IsValidPathSegmentName).
-fn check_name(name: &str, field: &'static str, place: &Place) -> Result<(), ManifestError> {
-    if name.is_empty() || name == "." || name == ".." || name.contains(['/', '%']) {
-        return Err(ManifestError::InvalidName {
-            place: place.clone(),
-            field,
-            value: name.to_owned(),
-        });
-    }
-    Ok(())
 }
 
 /// A text field that is not empty.

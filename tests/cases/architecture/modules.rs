@@ -7,11 +7,12 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The modules of `common`, lowest first, each with the modules that it uses. A module uses only modules above it in this
 /// table, so the arrows form no circle.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("nearest", &[]),
     ("api", &[]),
     ("manifest", &["api"]),
     ("catalogue", &["api", "manifest"]),
+    ("directory", &["api", "manifest"]),
     ("values", &["api", "catalogue", "manifest", "nearest"]),
     ("render", &["api", "manifest", "values"]),
     (

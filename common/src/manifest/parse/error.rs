@@ -98,3 +98,21 @@ pub enum ManifestError {
         second: Place,
     },
 }
+
+impl ManifestError {
+    /// The file that cannot be used.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        match self {
+            Self::TooLong { file, .. } => file,
+            Self::TooMany { place, .. }
+            | Self::Yaml { place, .. }
+            | Self::NotAnObject { place, .. }
+            | Self::Missing { place, .. }
+            | Self::WrongType { place, .. }
+            | Self::InvalidName { place, .. }
+            | Self::GenerateName { place, .. }
+            | Self::Conflict { second: place, .. } => &place.file,
+        }
+    }
+}

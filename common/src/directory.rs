@@ -1,0 +1,389 @@
+//! A directory of manifests as the addon-manager reads it: files become add-ons, labels say what becomes of each object.
+//!
+//! Every file and folder at the top of the directory is one add-on. What cannot be read is a problem of its add-on and of no
+//! other, and what is not whole deletes nothing: see [`Addon::holds`].
+//!
+//! | module | what it decides |
+//! |---|---|
+//! | [`class`] | whether an object is reconciled, only created, or ignored |
+//! | [`legacy`] | which object is an older version of another, by the naming rule of 2015 |
+//! | [`mod@gone`] | which installations have no manifest any more |
+//! | [`allowed`] | the prune allow-list of the addon-manager |
+
+pub mod allowed;
+pub mod class;
+pub mod gone;
+pub mod legacy;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY, installation_name};
+use crate::manifest::digest::sha256;
+use crate::manifest::key::ObjectKey;
+use crate::manifest::parse::{self, ManifestError};
+use crate::manifest::yaml::DuplicateKeys;
+use crate::manifest::{Manifest, Place, ownership};
+use class::{Class, LABELS, class};
+
+/// The namespace of objects that name none, as kubectl has it for the addon-manager (semantics 7).
+pub const NAMESPACE: &str = "default";
+/// Endings of files that are read.
+const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// One file below the directory, as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Relative to the directory, with `/`.
+    pub path: String,
+    /// Its bytes, or why they cannot be read.
+    pub content: Result<Vec<u8>, String>,
+    /// Whether it changed while it was read: it is still being written.
+    pub is_changing: bool,
+}
+
+/// How a directory is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Objects without a label of the addon-manager are reconciled instead of ignored.
+    pub all: bool,
+    /// How a repeated key is handled.
+    pub duplicate_keys: DuplicateKeys,
+}
+
+/// The add-ons of a directory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Directory {
+    /// Sorted by path.
+    pub addons: Vec<Addon>,
+}
+
+/// A file or folder at the top of the directory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Addon {
+    /// Name of the file without its ending, or of the folder.
+    pub name: String,
+    /// Name of its installation.
+    pub installation: String,
+    /// Path of the file or folder, as messages name it.
+    pub path: String,
+    /// The number that its name begins with, as in `10-dns.yaml`: add-ons with a lower one come first.
+    pub number: Option<u64>,
+    /// What is applied. Objects that are only created carry our annotation for that.
+    pub manifests: Vec<Manifest>,
+    /// What stays as it is, and why.
+    pub ignored: Vec<Ignored>,
+    /// What is wrong with its files.
+    pub problems: Vec<Problem>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// sha256 of its files.
+    pub digest: String,
+}
+
+/// An object that is not applied although its manifest is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ignored {
+    /// As it is written: without a namespace where it names none.
+    pub key: ObjectKey,
+    /// Where.
+    pub place: Place,
+    /// Why.
+    pub why: Reason,
+}
+
+/// Why an object is not applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Its labels do not ask for it.
+    Labels(class::Unmanaged),
+    /// It is defined in two places: [`Problem::SameObject`].
+    SameObject,
+}
+
+/// What is wrong with a file or folder.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Problem {
+    /// It cannot be read, or holds nothing.
+    #[error("{file}: {why}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Why.
+        why: String,
+    },
+    /// It is not a manifest.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// It changed while it was read.
+    #[error("{file} is still being written")]
+    Changing {
+        /// The file.
+        file: String,
+    },
+    /// Two files or folders would be one installation.
+    #[error("{first} and {second} are two add-ons of one name: rename one of them")]
+    SameName {
+        /// The first.
+        first: String,
+        /// The second.
+        second: String,
+    },
+    /// Two files define one object.
+    #[error(
+        "{key} is defined at {first} and at {second}: remove it from one of them; until then it stays as it is"
+    )]
+    SameObject {
+        /// The object.
+        key: Box<ObjectKey>,
+        /// The first place.
+        first: Place,
+        /// The second.
+        second: Place,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Labels(why) => why.fmt(f),
+            Self::SameObject => f.write_str("it is defined twice"),
+        }
+    }
+}
+
+impl Addon {
+    /// Whether nothing of it is applied: which objects are its own is not known.
+    #[must_use]
+    pub fn is_left_alone(&self) -> bool {
+        self.problems
+            .iter()
+            .any(|problem| matches!(problem, Problem::Changing { .. } | Problem::SameName { .. }))
+    }
+
+    /// Why an object that it does not want stays all the same; `None` where its manifest is gone. A file that cannot be read may
+    /// hold it.
+    #[must_use]
+    pub fn holds(&self, key: &ObjectKey) -> Option<String> {
+        let unread = self.problems.iter().find_map(|problem| match problem {
+            Problem::Unreadable { file, .. } | Problem::Changing { file } => Some(file.clone()),
+            Problem::Manifest(error) => Some(error.file().to_owned()),
+            Problem::SameName { .. } | Problem::SameObject { .. } => None,
+        });
+        if let Some(file) = unread {
+            return Some(format!("{file} cannot be read, and may define it"));
+        }
+        let mut ignored = self.ignored.iter();
+        let ignored = ignored.find(|ignored| key.is_meant_by(&ignored.key, NAMESPACE))?;
+        Some(format!("{}: {}", ignored.place, ignored.why))
+    }
+}
+
+impl Directory {
+    /// Whether it holds nothing that could be an add-on.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.addons.is_empty()
+    }
+
+    /// Names of the installations that it defines, readable or not.
+    #[must_use]
+    pub fn installations(&self) -> BTreeSet<&str> {
+        let addons = self.addons.iter();
+        addons.map(|addon| addon.installation.as_str()).collect()
+    }
+}
+
+/// Whether a file is a manifest by its name; hidden files are not.
+#[must_use]
+pub fn is_manifest(name: &str) -> bool {
+    !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Reads the files of the directory `root`; its name stands in places.
+#[must_use]
+pub fn read(root: &str, mut files: Vec<File>, options: &Options) -> Directory {
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    let mut addons: BTreeMap<String, Addon> = BTreeMap::new();
+    for file in files {
+        let top = file.path.split('/').next().unwrap_or_default().to_owned();
+        let is_folder = top.len() < file.path.len();
+        let addon = addons
+            .entry(top.clone())
+            .or_insert_with(|| Addon::new(root, &top, is_folder || !is_manifest(&top)));
+        addon.add(root, file, options);
+    }
+    let mut addons: Vec<Addon> = addons.into_values().collect();
+    for addon in &mut addons {
+        addon.digest = sha256(addon.digest.as_bytes());
+    }
+    same_names(&mut addons);
+    same_objects(&mut addons);
+    Directory { addons }
+}
+
+impl Addon {
+    fn new(root: &str, top: &str, is_folder: bool) -> Self {
+        let ending = ENDINGS.iter().find_map(|ending| top.strip_suffix(ending));
+        let name = ending.filter(|_| !is_folder).unwrap_or(top);
+        let number = name.split_once(['-', '_']).map(|(number, _)| number);
+        Self {
+            name: name.to_owned(),
+            installation: installation_name(name),
+            path: format!("{root}/{top}"),
+            number: number.and_then(|number| number.parse().ok()),
+            ..Self::default()
+        }
+    }
+
+    fn add(&mut self, root: &str, file: File, options: &Options) {
+        let name = format!("{root}/{}", file.path);
+        if file.is_changing {
+            self.problems.push(Problem::Changing { file: name.clone() });
+        }
+        let bytes = match file.content {
+            Ok(bytes) => bytes,
+            Err(why) => {
+                self.digest
+                    .push_str(&format!("unreadable  {}\n", file.path));
+                return self.problems.push(Problem::Unreadable { file: name, why });
+            }
+        };
+        self.digest
+            .push_str(&format!("{}  {}\n", sha256(&bytes), file.path));
+        // A writer that truncates first leaves an empty file behind for a moment.
+        if bytes.trim_ascii().is_empty() {
+            let why = "the file is empty".to_owned();
+            return self.problems.push(Problem::Unreadable { file: name, why });
+        }
+        let parsing = parse::Options {
+            duplicate_keys: options.duplicate_keys,
+            bare_labels: &LABELS,
+            ..parse::Options::default()
+        };
+        match parse::parse(&bytes, &name, &parsing) {
+            Ok(parsed) => {
+                self.warnings.extend(parsed.warnings);
+                for manifest in parsed.manifests {
+                    self.take(manifest, options);
+                }
+            }
+            Err(error) => self.problems.push(error.into()),
+        }
+    }
+
+    fn take(&mut self, mut manifest: Manifest, options: &Options) {
+        match class(&manifest.object, options.all) {
+            Class::Reconcile => self.manifests.push(manifest),
+            Class::EnsureExists => {
+                let object = &mut manifest.object;
+                ownership::annotate(object, ANNOTATION_APPLY, APPLY_CREATE_ONLY);
+                self.manifests.push(manifest);
+            }
+            Class::Ignored(why) => {
+                if let Some(key) = ObjectKey::of(&manifest.object) {
+                    self.ignored.push(Ignored {
+                        key,
+                        place: manifest.place,
+                        why: Reason::Labels(why),
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// `dns.yaml` and `dns/` would be one installation: which of them it is now is not known.
+fn same_names(addons: &mut [Addon]) {
+    let mut paths: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for addon in addons.iter() {
+        let same = paths.entry(addon.installation.clone()).or_default();
+        same.push(addon.path.clone());
+    }
+    for addon in addons {
+        if let Some([first, second, ..]) = paths.get(&addon.installation).map(Vec::as_slice) {
+            addon.problems.push(Problem::SameName {
+                first: first.clone(),
+                second: second.clone(),
+            });
+        }
+    }
+}
+
+/// Takes objects out that two files define, but for the same text twice in one add-on.
+fn same_objects(addons: &mut [Addon]) {
+    let mut places: BTreeMap<ObjectKey, Vec<(usize, usize)>> = BTreeMap::new();
+    for (owner, addon) in addons.iter().enumerate() {
+        for (index, manifest) in addon.manifests.iter().enumerate() {
+            let Some(mut key) = ObjectKey::of(&manifest.object) else {
+                continue;
+            };
+            key.namespace.get_or_insert_with(|| NAMESPACE.to_owned());
+            places.entry(key).or_default().push((owner, index));
+        }
+    }
+    let mut dropped: BTreeSet<(usize, usize)> = BTreeSet::new();
+    for found in places.values().filter(|found| found.len() > 1) {
+        let all: Vec<(usize, Manifest)> = found
+            .iter()
+            .filter_map(|(owner, index)| {
+                let manifest = addons.get(*owner)?.manifests.get(*index)?;
+                Some((*owner, manifest.clone()))
+            })
+            .collect();
+        let [(owner, first), rest @ ..] = all.as_slice() else {
+            continue;
+        };
+        let is_repeated = rest
+            .iter()
+            .all(|(other, manifest)| other == owner && manifest.object == first.object);
+        if is_repeated {
+            dropped.extend(found.iter().skip(1));
+            if let (Some(addon), Some((_, second))) = (addons.get_mut(*owner), rest.first()) {
+                addon.warnings.push(format!(
+                    "{}: the object is the same as at {} and is left out",
+                    second.place, first.place
+                ));
+            }
+        } else {
+            dropped.extend(found);
+            refuse(addons, &all);
+        }
+    }
+    for (owner, addon) in addons.iter_mut().enumerate() {
+        let mut index = 0;
+        addon.manifests.retain(|_| {
+            index += 1;
+            !dropped.contains(&(owner, index - 1))
+        });
+    }
+}
+
+/// Names both places in every add-on that defines the object.
+fn refuse(addons: &mut [Addon], all: &[(usize, Manifest)]) {
+    let [(_, first), (_, second), ..] = all else {
+        return;
+    };
+    let mut told = BTreeSet::new();
+    for (owner, manifest) in all {
+        let (Some(addon), Some(key)) = (addons.get_mut(*owner), ObjectKey::of(&manifest.object))
+        else {
+            continue;
+        };
+        if told.insert(*owner) {
+            addon.problems.push(Problem::SameObject {
+                key: Box::new(key.clone()),
+                first: first.place.clone(),
+                second: second.place.clone(),
+            });
+        }
+        addon.ignored.push(Ignored {
+            key,
+            place: manifest.place.clone(),
+            why: Reason::SameObject,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

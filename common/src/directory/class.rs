@@ -1,0 +1,124 @@
+//! What the labels of an object ask for. They are judged for each object, as the addon-manager of today does it, and not for a whole
+//! file, as that of 2015 did.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// Label with the class of an object.
+pub const MODE: &str = "addonmanager.kubernetes.io/mode";
+/// Label of 2015; without a class it means `Reconcile`.
+pub const CLUSTER_SERVICE: &str = "kubernetes.io/cluster-service";
+/// Both: their bare `true` counts as text.
+pub const LABELS: [&str; 2] = [MODE, CLUSTER_SERVICE];
+
+/// What becomes of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Restored, updated, and pruned when its manifest is gone.
+    Reconcile,
+    /// Created whenever it is missing; never changed or pruned.
+    EnsureExists,
+    /// Not applied.
+    Ignored(Unmanaged),
+}
+
+/// Why an object is ignored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unmanaged {
+    /// It has neither label.
+    NoLabel,
+    /// A class that is not known.
+    OtherMode(String),
+}
+
+impl fmt::Display for Unmanaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLabel => write!(f, "it has no label {MODE}"),
+            Self::OtherMode(mode) => write!(
+                f,
+                "its label {MODE} is {mode:?}, and neither Reconcile nor EnsureExists"
+            ),
+        }
+    }
+}
+
+/// The class of an object. `all`: an object without a label is reconciled.
+#[must_use]
+pub fn class(object: &Value, all: bool) -> Class {
+    let labels = object.pointer("/metadata/labels");
+    let label = |name: &str| labels.and_then(|labels| labels.get(name)?.as_str());
+    let is_service = label(CLUSTER_SERVICE) == Some("true");
+    match label(MODE) {
+        Some("Reconcile") => Class::Reconcile,
+        Some("EnsureExists") => Class::EnsureExists,
+        // The addon-manager selects the label of 2015 with every class but EnsureExists.
+        _ if is_service => Class::Reconcile,
+        Some(other) => Class::Ignored(Unmanaged::OtherMode(other.to_owned())),
+        None if all => Class::Reconcile,
+        None => Class::Ignored(Unmanaged::NoLabel),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn labels_and_classes() {
+        let other = |mode: &str| Class::Ignored(Unmanaged::OtherMode(mode.to_owned()));
+        let none = Class::Ignored(Unmanaged::NoLabel);
+        // (mode, cluster-service, class, class with `all`)
+        for (mode, service, expected, of_all) in [
+            (Some("Reconcile"), None, Class::Reconcile, Class::Reconcile),
+            (
+                Some("Reconcile"),
+                Some("true"),
+                Class::Reconcile,
+                Class::Reconcile,
+            ),
+            (
+                Some("EnsureExists"),
+                None,
+                Class::EnsureExists,
+                Class::EnsureExists,
+            ),
+            (
+                Some("EnsureExists"),
+                Some("true"),
+                Class::EnsureExists,
+                Class::EnsureExists,
+            ),
+            (None, Some("true"), Class::Reconcile, Class::Reconcile),
+            (None, Some("false"), none.clone(), Class::Reconcile),
+            (
+                Some("Ignore"),
+                Some("true"),
+                Class::Reconcile,
+                Class::Reconcile,
+            ),
+            (Some("Ignore"), None, other("Ignore"), other("Ignore")),
+            (
+                Some("reconcile"),
+                None,
+                other("reconcile"),
+                other("reconcile"),
+            ),
+            (None, None, none, Class::Reconcile),
+        ] {
+            let mut labels = json!({});
+            for (name, value) in [(MODE, mode), (CLUSTER_SERVICE, service)] {
+                if let Some(value) = value {
+                    labels[name] = json!(value);
+                }
+            }
+            let object = json!({"metadata": {"labels": labels}});
+            assert_eq!(class(&object, false), expected, "{object}");
+            assert_eq!(class(&object, true), of_all, "{object}");
+        }
+        assert_eq!(class(&json!({"metadata": {}}), true), Class::Reconcile);
+    }
+}

@@ -1,0 +1,292 @@
+use super::gone::{Gone, gone};
+use super::*;
+
+const ROOT: &str = "/etc/kubernetes/addons";
+
+fn file(path: &str, text: &str) -> File {
+    File {
+        path: path.to_owned(),
+        content: Ok(text.as_bytes().to_vec()),
+        is_changing: false,
+    }
+}
+
+fn object(kind: &str, name: &str, label: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: {kind}\nmetadata: {{name: {name}, namespace: kube-system, labels: {{{label}}}}}\n---\n"
+    )
+}
+
+fn reconciled(name: &str) -> String {
+    object(
+        "ConfigMap",
+        name,
+        "addonmanager.kubernetes.io/mode: Reconcile",
+    )
+}
+
+fn read(files: Vec<File>) -> Directory {
+    super::read(ROOT, files, &Options::default())
+}
+
+fn names(addon: &Addon) -> Vec<&str> {
+    let objects = addon.manifests.iter();
+    objects
+        .map(|manifest| manifest.object["metadata"]["name"].as_str().unwrap())
+        .collect()
+}
+
+fn problems(addon: &Addon) -> String {
+    let lines = addon.problems.iter();
+    lines.map(|problem| format!("{problem}\n")).collect()
+}
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey {
+        kind: "ConfigMap".to_owned(),
+        namespace: Some("kube-system".to_owned()),
+        name: name.to_owned(),
+        ..ObjectKey::default()
+    }
+}
+
+#[test]
+fn files_and_folders_are_addons() {
+    let directory = read(vec![
+        file("20-web/b.yaml", &reconciled("b")),
+        file(
+            "20-web/deep/a.json",
+            "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"a\", \"labels\": {\"kubernetes.io/cluster-service\": \"true\"}}}",
+        ),
+        file("dns.yml", &(reconciled("dns") + &reconciled("dns-2"))),
+        file("1password.yaml", &reconciled("one")),
+        file(
+            "alb_ssl.yaml",
+            &format!(
+                "apiVersion: v1\nkind: List\nitems:\n- {}",
+                reconciled("alb").replace('\n', "\n  ").replace("---", "")
+            ),
+        ),
+    ]);
+    let rows = directory.addons.iter().map(|addon| {
+        let (name, path) = (addon.name.as_str(), addon.path.strip_prefix(ROOT).unwrap());
+        (name, path, addon.number, names(addon))
+    });
+    assert_eq!(
+        rows.collect::<Vec<_>>(),
+        [
+            ("1password", "/1password.yaml", None, vec!["one"]),
+            ("20-web", "/20-web", Some(20), vec!["b", "a"]),
+            ("alb_ssl", "/alb_ssl.yaml", None, vec!["alb"]),
+            ("dns", "/dns.yml", None, vec!["dns", "dns-2"]),
+        ]
+    );
+    assert_eq!(directory.addons[2].installation, "alb-ssl-886069e0");
+    assert!(
+        directory
+            .addons
+            .iter()
+            .all(|addon| addon.problems.is_empty())
+    );
+}
+
+#[test]
+fn names_of_manifests() {
+    for (name, expected) in [
+        ("a.yaml", true),
+        ("a.yml", true),
+        ("a.json", true),
+        (".a.yaml", false),
+        ("..data", false),
+        ("a.yaml.bak", false),
+        ("a.yaml.in", false),
+        ("README.md", false),
+    ] {
+        assert_eq!(is_manifest(name), expected, "{name}");
+    }
+}
+
+#[test]
+fn what_is_created_once_carries_the_mark() {
+    let text = object(
+        "Secret",
+        "s",
+        "addonmanager.kubernetes.io/mode: EnsureExists",
+    );
+    let directory = read(vec![file("a.yaml", &(text + &reconciled("c")))]);
+    let marks = directory.addons[0]
+        .manifests
+        .iter()
+        .map(|manifest| manifest.object["metadata"]["annotations"][ANNOTATION_APPLY].as_str());
+    assert_eq!(marks.collect::<Vec<_>>(), [Some("create-only"), None]);
+}
+
+/// What the seed ignores is ignored loudly, and stays as it is.
+#[test]
+fn unlabelled_objects_are_ignored_and_held() {
+    let text = object("ConfigMap", "bare", "") + &reconciled("kept");
+    let directory = read(vec![file("a.yaml", &text)]);
+    let addon = &directory.addons[0];
+    assert_eq!(names(addon), ["kept"]);
+    let why = addon.holds(&key("bare")).unwrap();
+    assert_eq!(
+        why,
+        format!("{ROOT}/a.yaml:1: it has no label addonmanager.kubernetes.io/mode")
+    );
+    assert_eq!(addon.holds(&key("other")), None);
+    let options = Options {
+        all: true,
+        ..Options::default()
+    };
+    let all = super::read(ROOT, vec![file("a.yaml", &text)], &options);
+    assert_eq!(names(&all.addons[0]), ["bare", "kept"]);
+    assert!(all.addons[0].ignored.is_empty());
+}
+
+#[test]
+fn a_bare_true_counts_as_text_with_a_warning() {
+    let text = object("ConfigMap", "a", "kubernetes.io/cluster-service: true");
+    let directory = read(vec![file("a.yaml", &text)]);
+    assert_eq!(names(&directory.addons[0]), ["a"]);
+    let warnings = &directory.addons[0].warnings;
+    assert!(warnings[0].contains("put it in quotes"), "{warnings:?}");
+    // Any other label is an error, as before.
+    let other = object("ConfigMap", "a", "app: true");
+    let directory = read(vec![file("a.yaml", &other)]);
+    assert!(problems(&directory.addons[0]).contains("metadata.labels"));
+}
+
+/// (files, problems of the add-on `a`, whether it is left alone, whether it holds an object that it does not want)
+#[test]
+fn what_cannot_be_read_holds_what_it_may_define() {
+    let good = || file("a/good.yaml", &reconciled("good"));
+    let unreadable = File {
+        content: Err("permission denied".to_owned()),
+        ..file("a/bad.yaml", "")
+    };
+    let changing = File {
+        is_changing: true,
+        ..file("a/late.yaml", &reconciled("late"))
+    };
+    for (bad, problem, left_alone) in [
+        (unreadable, "bad.yaml: permission denied", false),
+        (file("a/bad.yaml", ""), "bad.yaml: the file is empty", false),
+        (file("a/bad.yaml", "a: [1"), "bad.yaml:1", false),
+        (
+            file("a/bad.yml", "cluster.name: es\n"),
+            "no apiVersion",
+            false,
+        ),
+        (changing, "late.yaml is still being written", true),
+    ] {
+        let directory = read(vec![good(), bad, file("b.yaml", &reconciled("b"))]);
+        let (addon, other) = (&directory.addons[0], &directory.addons[1]);
+        assert!(problems(addon).contains(problem), "{}", problems(addon));
+        assert_eq!(addon.is_left_alone(), left_alone, "{problem}");
+        assert!(names(addon).contains(&"good"), "{problem}");
+        assert!(addon.holds(&key("gone")).is_some(), "{problem}");
+        assert!(other.problems.is_empty() && other.holds(&key("gone")).is_none());
+    }
+    // Comments are a manifest without objects.
+    let directory = read(vec![file("a.yaml", "# nothing\n")]);
+    assert!(directory.addons[0].problems.is_empty());
+    assert_eq!(directory.addons[0].holds(&key("gone")), None);
+}
+
+#[test]
+fn two_files_of_one_basename_are_an_error() {
+    let directory = read(vec![
+        file("dns.yaml", &reconciled("a")),
+        file("dns/b.yaml", &reconciled("b")),
+        file("web.yaml", &reconciled("c")),
+    ]);
+    let [folder, single, web] = directory.addons.as_slice() else {
+        panic!("{directory:#?}");
+    };
+    let expected =
+        format!("{ROOT}/dns and {ROOT}/dns.yaml are two add-ons of one name: rename one of them\n");
+    for addon in [folder, single] {
+        assert_eq!(problems(addon), expected);
+        assert!(addon.is_left_alone());
+    }
+    assert!(web.problems.is_empty());
+    assert_eq!(directory.installations(), BTreeSet::from(["dns", "web"]));
+}
+
+#[test]
+fn two_files_that_define_one_object_are_named() {
+    let directory = read(vec![
+        file("a.yaml", &(reconciled("x") + &reconciled("a"))),
+        file("b/1.yaml", &reconciled("x")),
+        file("b/2.yaml", &reconciled("b")),
+    ]);
+    let expected = format!(
+        "kube-system/ConfigMap x is defined at {ROOT}/a.yaml:1 and at {ROOT}/b/1.yaml:1: \
+         remove it from one of them; until then it stays as it is\n"
+    );
+    for (addon, rest) in directory.addons.iter().zip(["a", "b"]) {
+        assert_eq!(problems(addon), expected);
+        assert!(!addon.is_left_alone());
+        assert_eq!(names(addon), [rest]);
+        assert!(addon.holds(&key("x")).is_some());
+        assert_eq!(addon.holds(&key("y")), None);
+    }
+    // The same text twice in one add-on is taken once.
+    let twice = read(vec![
+        file("a/1.yaml", &reconciled("x")),
+        file("a/2.yaml", &reconciled("x")),
+    ]);
+    assert_eq!(names(&twice.addons[0]), ["x"]);
+    assert!(twice.addons[0].problems.is_empty());
+    assert_eq!(twice.addons[0].warnings.len(), 1);
+    // Other text under one name is not; no namespace means `default`.
+    let bare = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, labels: {addonmanager.kubernetes.io/mode: Reconcile}}\n";
+    let named = bare.replace("{name: x,", "{name: x, namespace: default,");
+    let other = read(vec![file("a/1.yaml", bare), file("a/2.yaml", &named)]);
+    assert!(names(&other.addons[0]).is_empty());
+    assert!(problems(&other.addons[0]).contains("1.yaml:1 and at"));
+}
+
+#[test]
+fn what_is_gone() {
+    let names = ["a", "b", "c", "d"];
+    let of = |files: &[&str]| {
+        let files = files.iter().map(|path| file(path, "a: ["));
+        gone(&read(files.collect()), names)
+    };
+    for (files, expected, is_most) in [
+        (
+            &["a.yaml", "b.yaml", "c.yaml", "d.yaml"][..],
+            &[][..],
+            false,
+        ),
+        (&["a.yaml", "b/x.yaml", "e.yaml"], &["c", "d"], false),
+        (&["a.yaml"], &["b", "c", "d"], true),
+        (&[], &["a", "b", "c", "d"], true),
+    ] {
+        let found = of(files);
+        let expected: Vec<String> = expected.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!((found.names.clone(), found.of), (expected, 4), "{files:?}");
+        assert_eq!(found.is_most(), is_most, "{files:?}");
+    }
+    assert!(!Gone::default().is_most());
+}
+
+/// A change of a file is a change of the digest, and so is a file that cannot be read any more.
+#[test]
+fn digests() {
+    let of = |files: Vec<File>| read(files).addons[0].digest.clone();
+    let one = of(vec![file("a/1.yaml", &reconciled("x"))]);
+    assert_eq!(one, of(vec![file("a/1.yaml", &reconciled("x"))]));
+    let unreadable = File {
+        content: Err("gone".to_owned()),
+        ..file("a/1.yaml", "")
+    };
+    for other in [
+        vec![file("a/1.yaml", &reconciled("y"))],
+        vec![file("a/2.yaml", &reconciled("x"))],
+        vec![unreadable],
+    ] {
+        assert_ne!(one, of(other));
+    }
+}
