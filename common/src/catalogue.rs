@@ -32,6 +32,11 @@ pub enum Origin {
         /// URL or path.
         location: String,
     },
+    /// A directory of manifests.
+    Directory {
+        /// Its absolute path.
+        path: String,
+    },
 }
 
 impl fmt::Display for Origin {
@@ -39,6 +44,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Catalogue { name, .. } => write!(f, "catalogue {name}"),
             Self::Index { location } => write!(f, "index {location}"),
+            Self::Directory { path } => write!(f, "directory {path}"),
         }
     }
 }
@@ -113,7 +119,7 @@ impl Catalogue {
         let origin = Arc::new(origin);
         let base_url = spec.base_url.clone().or_else(|| match &*origin {
             Origin::Index { location } => Some(location.clone()),
-            Origin::Catalogue { .. } => None,
+            Origin::Catalogue { .. } | Origin::Directory { .. } => None,
         });
         let entries = spec.addons.iter().enumerate().flat_map(|(i, addon)| {
             let (origin, base_url, registry) = (&origin, &base_url, &spec.registry);

@@ -126,6 +126,9 @@ pub struct InstallationPlan {
     /// Recorded objects of which it is not known whether they exist: they stay recorded, and so does the installation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreachable: Vec<ObjectKey>,
+    /// Recorded objects that another installation of the command takes over: they leave this one without a request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moving: Vec<Moving>,
     /// Wanted objects that are as they should be: no request at all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchanged: Vec<ObjectKey>,
@@ -203,6 +206,7 @@ impl InstallationPlan {
             release: Vec::new(),
             retained: Vec::new(),
             unreachable: Vec::new(),
+            moving: Vec::new(),
             unchanged: Vec::new(),
             yielded: Vec::new(),
             kops: None,
@@ -226,6 +230,7 @@ impl InstallationPlan {
         self.steps.is_empty()
             && self.prune.iter().all(Vec::is_empty)
             && self.release.is_empty()
+            && self.moving.is_empty()
             && self.create_namespace.is_none()
             && self.helm_release.is_none()
             && self.kops.as_ref().is_none_or(kops::KopsRecord::is_current)
@@ -316,6 +321,16 @@ impl Yielded {
             fields,
         })
     }
+}
+
+/// An object that changes its owner without being deleted (semantics 13).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Moving {
+    /// The object.
+    pub key: ObjectKey,
+    /// The installation that takes it over.
+    pub to: InstallationName,
 }
 
 /// One object to delete, with the precondition of its uid.

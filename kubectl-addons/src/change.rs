@@ -69,6 +69,14 @@ pub async fn execute(session: &Session, plan: Plan, run: &Run, define: bool) -> 
     if !run.yes {
         confirm(question(&plan))?;
     }
+    carry_out(session, plan, run, define).await
+}
+
+/// Executes a plan that was announced and agreed to, and reports. `define`: our definitions may be installed.
+///
+/// # Errors
+/// Nothing was written: the definitions are missing. Or the user pressed Ctrl-C while helm was at work.
+pub async fn carry_out(session: &Session, plan: Plan, run: &Run, define: bool) -> Result<Exit> {
     let plan = Arc::new(plan);
     let how = choices::run(run, define);
     let outcomes = interruptible(async |interruption| {

@@ -5,6 +5,7 @@ pub mod operation;
 pub mod plan;
 pub mod reading;
 pub mod render;
+pub mod sync;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -88,6 +89,8 @@ pub enum Command {
     /// Apply kops indexes, and list what kops has recorded
     #[command(subcommand)]
     Channel(channel::Channel),
+    /// Make a directory of manifests the truth, as the addon-manager does: install, repair, upgrade, prune and uninstall
+    Sync(sync::Sync),
     /// Print the versions of this client and of the server
     Version(reading::Version),
     /// Print the script that completes commands in a shell
@@ -103,6 +106,7 @@ impl Command {
             Self::Uninstall(args) => Some(args.run.timeout),
             Self::Channel(channel::Channel::Apply(args)) => Some(args.change.run.timeout),
             Self::Apply(args) => Some(args.run.timeout),
+            Self::Sync(args) => Some(args.change.run.timeout),
             _ => None,
         }
     }

@@ -14,6 +14,7 @@ pub mod render;
 pub mod search;
 pub mod show;
 pub mod status;
+pub mod sync;
 pub mod uninstall;
 pub mod upgrade;
 pub mod values;
@@ -52,6 +53,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Render(args) => render::run(session, args).await,
         Command::Channel(Channel::Apply(args)) => channel::apply(session, args).await,
         Command::Channel(Channel::List(args)) => channel::list(session, args).await,
+        Command::Sync(args) => sync::run(session, args).await,
         Command::Version(args) => version::run(session, args).await,
         Command::Completion(args) => completion::run(args),
     }
@@ -77,5 +79,6 @@ fn short(origin: &Origin) -> String {
             segments.reverse();
             segments.join("/")
         }
+        Origin::Directory { path } => path.clone(),
     }
 }

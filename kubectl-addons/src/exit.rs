@@ -62,7 +62,10 @@ impl Exit {
             OperationError::Choose(error) => Some(Self::of_choice(error)),
             OperationError::Moved(_)
             | OperationError::ForeignRelease { .. }
-            | OperationError::Migration(_) => Some(Self::Conflict),
+            | OperationError::Migration(_)
+            | OperationError::EmptyDirectory { .. }
+            | OperationError::MostlyGone { .. }
+            | OperationError::NameTaken { .. } => Some(Self::Conflict),
             OperationError::Recreation(error) => Some(Self::of_recreation(error)),
             OperationError::Refused(_) => Some(Self::Denied),
             OperationError::NotServed(_) => Some(Self::TimedOut),

@@ -5,6 +5,7 @@ mod catalogue;
 mod channels;
 mod crash;
 mod definitions;
+mod directories;
 mod engine;
 mod facts;
 mod faults;

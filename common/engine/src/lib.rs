@@ -17,6 +17,7 @@
 //! | [`mod@kops`] | kops' records of installed add-ons |
 //! | [`live`], [`secret`], [`identity`] | whole live objects of installations; Secrets by reference; who we are |
 
+pub mod addon_manager;
 mod address;
 mod apply;
 mod autoscaler;

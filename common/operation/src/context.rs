@@ -61,6 +61,8 @@ pub enum Offer {
     Catalogue(String),
     /// Kops indexes or files of catalogues, by location: as if they were one, in this order.
     Indexes(Vec<String>),
+    /// No entries: what is installed lies in a directory.
+    Nothing,
 }
 
 /// Makes the connection when it is first needed.
@@ -266,6 +268,7 @@ impl Context {
     pub async fn catalogue(&self, offer: &Offer) -> Result<Arc<Catalogue>, OperationError> {
         let name = match offer {
             Offer::Indexes(locations) => return self.indexes(locations).await,
+            Offer::Nothing => return Ok(Arc::default()),
             Offer::Catalogues => {
                 return Ok(Arc::new(Catalogue::of_objects(self.catalogues().await?)));
             }

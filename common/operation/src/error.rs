@@ -15,6 +15,7 @@ use addons_sources::url::UrlError;
 use addons_versions::VersionError;
 use common::admission::rules::cluster::no_cluster;
 use common::api::names::InstallationName;
+use common::directory::Problem;
 use common::manifest::digest::HashError;
 use common::manifest::parse::ManifestError;
 use common::plan::crd_safety::BreakageError;
@@ -123,6 +124,50 @@ pub enum OperationError {
         installation: InstallationName,
         /// The directory.
         directory: String,
+    },
+    /// What is wrong with a file of a directory.
+    #[error(transparent)]
+    Directory(#[from] Problem),
+    /// An add-on of a directory cannot be installed.
+    #[error("{path}")]
+    InDirectory {
+        /// The file or folder of the add-on.
+        path: String,
+        /// Its installation.
+        installation: InstallationName,
+        /// The directory.
+        directory: String,
+        /// Why.
+        #[source]
+        error: Box<OperationError>,
+    },
+    /// A directory without a manifest: nothing is uninstalled because of it.
+    #[error(
+        "directory {directory} holds no manifest, and {installations} of the installations came from it: nothing is uninstalled"
+    )]
+    EmptyDirectory {
+        /// The directory.
+        directory: String,
+        /// How many installations came from it.
+        installations: usize,
+    },
+    /// More than half of what came from a directory is gone from it: nothing is uninstalled because of it.
+    #[error("{gone} of the {of} add-ons of directory {directory} are gone: nothing is uninstalled")]
+    MostlyGone {
+        /// The directory.
+        directory: String,
+        /// How many installations have no manifest any more.
+        gone: usize,
+        /// How many came from it.
+        of: usize,
+    },
+    /// The name of an add-on of a directory is taken by an installation from elsewhere.
+    #[error("{path}: the installation {installation} does not come from this directory")]
+    NameTaken {
+        /// The installation.
+        installation: InstallationName,
+        /// The file or folder.
+        path: String,
     },
     /// An installation whose catalogue, or its entry there, is gone.
     #[error("{installation}: its {lost}")]

@@ -3,6 +3,7 @@
 use addons_engine::crds::Installed;
 use common::api::catalogue::ResourceType;
 use common::api::names::InstallationName;
+use common::directory::Ignored;
 use common::manifest::key::ObjectKey;
 use common::plan::requires::Unready;
 
@@ -94,6 +95,24 @@ pub enum Finding {
     },
     /// A record of kops that cannot be read: the add-on counts as not installed.
     KopsRecord(String),
+    /// An object of a directory that is not applied although its manifest is there.
+    Unmanaged(Ignored),
+    /// An installation is left alone because it comes from a directory.
+    OfDirectory {
+        /// The installation.
+        installation: InstallationName,
+        /// The directory.
+        directory: String,
+    },
+    /// The addon-manager runs, and works on the same objects.
+    OriginalRuns {
+        /// Its pod.
+        pod: String,
+    },
+    /// The numbers of a directory's files contradict the order that their objects need, and do not count.
+    NumbersIgnored,
+    /// A warning of the plan of an add-on of a directory for which there is nothing to do.
+    Stays(String),
     /// A required installation is not ready.
     Requirement(Unready),
     /// Types that an installation would wait for.

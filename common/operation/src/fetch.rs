@@ -212,7 +212,7 @@ pub async fn with_dependencies(
 /// user typed the index.
 fn reach(ctx: &Context, resolved: &Resolved) -> Reach {
     match &*resolved.entry.origin {
-        Origin::Catalogue { .. } => Reach::Cluster,
+        Origin::Catalogue { .. } | Origin::Directory { .. } => Reach::Cluster,
         Origin::Index { location } => {
             let of_record = ctx.reach_of_record(&resolved.name.namespace);
             if of_record == Reach::Tenant && !resolved.is_typed {
@@ -304,7 +304,7 @@ fn secrets_namespace<'a>(ctx: &'a Context, resolved: &'a Resolved) -> &'a str {
     match &*resolved.entry.origin {
         Origin::Catalogue { namespace, .. } => namespace,
         Origin::Index { .. } if resolved.is_typed => &ctx.settings().system_namespace,
-        Origin::Index { .. } => &resolved.name.namespace,
+        Origin::Index { .. } | Origin::Directory { .. } => &resolved.name.namespace,
     }
 }
 

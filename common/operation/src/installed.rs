@@ -7,7 +7,7 @@ use common::catalogue::select::{ClusterFacts, Request};
 use crate::choose::choose;
 use crate::context::Context;
 use crate::error::OperationError;
-use crate::resolve::catalogue_of;
+use crate::origin::catalogue_of;
 
 /// The entry of the version that a record names, whether it fits the cluster or not.
 ///

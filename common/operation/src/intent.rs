@@ -1,9 +1,12 @@
 //! What is to be done, whoever says so: flags, a record, a loop.
 
+use std::sync::Arc;
+
 use common::api::installation::AddonInstallation;
 use common::values;
 use serde_json::{Value, json};
 
+use crate::directory::DirectorySync;
 use crate::error::OperationError;
 
 /// What is to be done.
@@ -27,6 +30,8 @@ pub enum Intent {
     },
     /// Install or upgrade every add-on of the indexes that are on offer.
     ApplyIndex,
+    /// Install or upgrade every add-on of a directory, and repair what was edited.
+    SyncDirectory(Arc<DirectorySync>),
 }
 
 /// An add-on or installation by name, and perhaps a version.

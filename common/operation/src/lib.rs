@@ -23,6 +23,7 @@ pub mod choose;
 pub mod context;
 pub mod definitions;
 mod dependencies;
+pub mod directory;
 pub mod elapsed;
 pub mod error;
 pub mod event;
@@ -36,6 +37,7 @@ pub mod intent;
 pub mod interruption;
 pub mod kops;
 mod lookup;
+mod origin;
 pub mod orphan;
 pub mod plan;
 pub mod records;
@@ -53,6 +55,7 @@ pub mod verdict;
 
 pub use common::plan::choices::Choices;
 pub use context::{Context, Offer, Settings};
+pub use directory::DirectorySync;
 pub use error::OperationError;
 pub use event::{Event, Finding, Work};
 pub use execute::{Outcome, Run};
@@ -73,8 +76,12 @@ impl Resolver<'_> {
         resolution: Resolution,
         choices: &Choices,
     ) -> Result<Plan, OperationError> {
-        let fetched = fetch::fetch(self.ctx, resolution.installations, choices).await;
-        let rendered = render::render(self.ctx, fetched).await;
+        let installations = resolution.installations.into_iter();
+        // What lies in a directory was read with it.
+        let (found, chosen) = installations.partition(|resolved| resolved.found.is_some());
+        let fetched = fetch::fetch(self.ctx, chosen, choices).await;
+        let mut rendered = render::render(self.ctx, fetched).await;
+        rendered.extend(directory::rendered(found, choices));
         let mut plan = plan::plan(self, rendered, choices).await?;
         plan.failed.splice(0..0, resolution.failed);
         Ok(plan)

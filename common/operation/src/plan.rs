@@ -3,6 +3,8 @@
 
 mod assemble;
 mod generated;
+mod moves;
+mod numbers;
 mod old;
 mod one;
 mod uninstall;
@@ -25,6 +27,7 @@ use crate::resolved::Resolved;
 use crate::stage::Failed;
 
 pub use assemble::plan;
+pub(crate) use uninstall::plan_gone;
 pub use uninstall::{Removal, plan_uninstall};
 
 /// What a command will do. What is shown, confirmed, saved, compared and executed is this value.
@@ -63,6 +66,27 @@ pub struct Planned {
 }
 
 impl Planned {
+    /// Refuses what has to be accepted and was not.
+    fn check(&self, allow_breakage: bool) -> Result<(), OperationError> {
+        let plan = &self.plan;
+        let checked = || -> Result<(), OperationError> {
+            plan.check_breakages(allow_breakage)?;
+            plan.check_migrations()?;
+            immutable::check(std::iter::once(plan))?;
+            Ok(())
+        };
+        let directory = self.record.spec.addon_ref.directory.clone();
+        checked().map_err(|error| match directory {
+            Some(directory) => OperationError::InDirectory {
+                path: format!("{directory}/{}", plan.addon),
+                installation: plan.installation.clone(),
+                directory,
+                error: Box::new(error),
+            },
+            None => error,
+        })
+    }
+
     /// The same with another plan; what that was made of stays.
     fn with(self, change: fn(InstallationPlan) -> InstallationPlan) -> Self {
         Self {
@@ -101,6 +125,33 @@ impl Plan {
             return Ok(self);
         }
         Err(self.failed.remove(0).error)
+    }
+
+    /// The plan without the installations that need an acceptance which was not given, and why each is left out.
+    ///
+    /// # Errors
+    /// Those of [`Plan::new`].
+    pub fn without_refused(self) -> Result<(Self, Vec<Failed>), OperationError> {
+        let allow_breakage = self.choices.allow_breakage;
+        let (mut installations, mut refused) = (Vec::new(), Vec::new());
+        for planned in self.installations {
+            match planned.check(allow_breakage) {
+                Ok(()) => installations.push(planned),
+                Err(error) => refused.push(Failed {
+                    name: planned.plan.installation.to_string(),
+                    error,
+                }),
+            }
+        }
+        moves::keep_untaken(&mut installations);
+        let plan = Self::new(
+            self.choices,
+            installations,
+            self.up_to_date,
+            self.failed,
+            self.defines,
+        )?;
+        Ok((plan, refused))
     }
 
     /// Whether there is nothing to do.

@@ -1,6 +1,7 @@
 //! From fetched packages to the objects of the installations: rendered and parsed.
 
 use common::api::catalogue::{HelmMode, Method};
+use common::api::installation::{HelmRelease, Installed};
 use common::api::names::InstallationName;
 use common::api::names::installation_name;
 use common::catalogue::Entry;
@@ -46,6 +47,22 @@ pub struct Rendered {
     pub warnings: Vec<String>,
     /// See [`Fetched::is_due`].
     pub is_due: bool,
+}
+
+impl Rendered {
+    /// What will be recorded as installed.
+    pub(crate) fn target(
+        &self,
+        resolved: &Resolved,
+        helm_release: Option<HelmRelease>,
+    ) -> Installed {
+        Installed {
+            manifest_hash: self.manifest_hash.clone(),
+            resolved: self.resolved.clone(),
+            helm_release,
+            ..resolved.target(&self.inputs)
+        }
+    }
 }
 
 /// Renders what was fetched, several add-ons at the same time: helm is a program of its own.

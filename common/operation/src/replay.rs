@@ -122,7 +122,7 @@ fn offer(ctx: &Context, file: &PlanFile) -> Offer {
         .iter()
         .map(|plan| match &plan.entry.as_ref()?.origin {
             Origin::Index { location } if reach(ctx, plan) == Reach::Own => Some(location.clone()),
-            Origin::Index { .. } | Origin::Catalogue { .. } => None,
+            Origin::Index { .. } | Origin::Catalogue { .. } | Origin::Directory { .. } => None,
         });
     let locations: Option<Vec<String>> = locations.collect();
     let first = locations.and_then(|locations| locations.into_iter().next());
@@ -150,6 +150,12 @@ async fn again(
     let catalogue = match &facts.origin {
         Origin::Index { location } => ctx.index(location, reach(ctx, then)).await?,
         Origin::Catalogue { .. } => ctx.catalogue(&Offer::Catalogues).await?,
+        Origin::Directory { path } => {
+            return Err(OperationError::OfDirectory {
+                installation: then.installation.clone(),
+                directory: path.clone(),
+            });
+        }
     };
     let entry = same_entry(&catalogue, facts, to).ok_or_else(|| OperationError::EntryGone {
         addon: facts.addon.clone(),

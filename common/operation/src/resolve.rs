@@ -1,7 +1,6 @@
 //! From an intent to the wanted installations: entries chosen, records completed and judged.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use common::admission::Facts;
 use common::api::installation::AddonInstallation;
@@ -18,7 +17,7 @@ use crate::error::OperationError;
 use crate::event::Finding;
 use crate::intent::{Edits, Intent, NewInstallation, Target};
 use crate::kops;
-use crate::orphan;
+use crate::origin::{self, catalogue_of};
 use crate::records::{Records, name_of};
 use crate::requirements::Available;
 use crate::resolved::Resolved;
@@ -76,7 +75,7 @@ impl<'a> Resolver<'a> {
     /// One of them fails.
     pub async fn new(ctx: &'a Context, offer: Offer) -> Result<Self, OperationError> {
         // An installation from an index needs none: who may not read them is told where they are needed.
-        let asks_catalogues = !matches!(offer, Offer::Indexes(_));
+        let asks_catalogues = !matches!(offer, Offer::Indexes(_) | Offer::Nothing);
         let catalogues = async {
             if !asks_catalogues {
                 return Ok(false);
@@ -140,6 +139,7 @@ impl<'a> Resolver<'a> {
                         .await?;
                 }
             }
+            Intent::SyncDirectory(sync) => self.directory(sync, &mut resolution).await,
             Intent::ApplyIndex => self.index(&mut resolution, answers).await?,
         }
         Ok(resolution)
@@ -171,7 +171,9 @@ impl<'a> Resolver<'a> {
             .collect();
         let mut records = named?;
         if targets.is_empty() {
-            records.extend(self.records.within(namespace).map(|record| (record, None)));
+            let all = self.records.within(namespace);
+            let all = all.filter(|record| !origin::is_of_directory(self.ctx, record));
+            records.extend(all.map(|record| (record, None)));
         }
         let namespaces: BTreeSet<String> = records
             .iter()
@@ -262,7 +264,7 @@ impl<'a> Resolver<'a> {
         self.complete(resolved, edits, answers).await
     }
 
-    async fn complete(
+    pub(crate) async fn complete(
         &self,
         mut resolved: Resolved,
         edits: &Edits,
@@ -288,7 +290,7 @@ impl<'a> Resolver<'a> {
 
     /// Where new records live (semantics 5): in the system namespace, whatever they come from, or in the local namespace that was
     /// asked for.
-    fn namespace(&self) -> &str {
+    pub(crate) fn namespace(&self) -> &str {
         let settings = self.ctx.settings();
         let asked = settings.namespace.as_deref();
         asked.unwrap_or(&settings.system_namespace)
@@ -351,32 +353,5 @@ impl<'a> Resolver<'a> {
                 warning: warning.clone(),
             });
         }
-    }
-}
-
-/// The origin of a record's entries: what it was installed from.
-pub(crate) async fn catalogue_of(
-    ctx: &Context,
-    record: &AddonInstallation,
-) -> Result<Arc<Catalogue>, OperationError> {
-    let reference = &record.spec.addon_ref;
-    let installation = name_of(record);
-    match (&reference.index, &reference.directory) {
-        (Some(index), _) => {
-            let reach = ctx.reach_of_record(&installation.namespace);
-            let read = ctx.index(index, reach).await.map_err(Box::new);
-            read.map_err(|error| OperationError::NoIndex {
-                installation,
-                error,
-            })
-        }
-        (None, Some(directory)) => Err(OperationError::OfDirectory {
-            installation,
-            directory: directory.clone(),
-        }),
-        (None, None) => match orphan::lost(record, ctx.catalogues().await?) {
-            Some(lost) => Err(OperationError::Orphaned { installation, lost }),
-            None => ctx.catalogue(&Offer::Catalogues).await,
-        },
     }
 }

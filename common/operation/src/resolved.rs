@@ -1,6 +1,7 @@
 //! One wanted installation: the chosen entry and its record.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonRef, Installed, ObjectState, Phase, Reconcile,
@@ -9,12 +10,14 @@ use common::api::names::{ANNOTATION_DEFAULTED, InstallationName};
 use common::catalogue::due::{Due, DueReason, due};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
+use common::manifest::key::ObjectKey;
 use common::plan::inventory::Inventory;
 use common::plan::prune::KeptKind;
 use common::render::hooks::Occasion;
 use common::render::registry::{Registry, RegistryError};
 use kube::ResourceExt as _;
 
+use crate::directory::Found;
 use crate::inputs::Inputs;
 use crate::kops::Kops;
 
@@ -39,6 +42,8 @@ pub struct Resolved {
     pub is_typed: bool,
     /// Whether objects that exist and that no installation owns become ours, whatever the caller's choices are.
     pub adopts: bool,
+    /// Its objects, where it was found in a directory.
+    pub found: Option<Arc<Found>>,
 }
 
 impl Resolved {
@@ -72,6 +77,7 @@ impl Resolved {
             kops: None,
             is_typed: false,
             adopts: false,
+            found: None,
         }
     }
 
@@ -104,8 +110,10 @@ impl Resolved {
     /// `NAME in catalogue C, spec.addons[0].versions[0]`; a folder that is not an entry has no place.
     pub(crate) fn place(&self) -> String {
         let entry = &self.entry;
-        if let (Origin::Index { location }, "") = (&*entry.origin, entry.place.as_str()) {
-            return location.clone();
+        match (&*entry.origin, entry.place.as_str()) {
+            (Origin::Index { location }, "") => return location.clone(),
+            (Origin::Directory { path }, _) => return format!("{} in {path}", entry.addon),
+            _ => {}
         }
         format!("{} in {}, {}", entry.addon, entry.origin, entry.place)
     }
@@ -196,6 +204,12 @@ impl Resolved {
         Due::No
     }
 
+    /// The recorded objects that stay although they are not wanted, and why: those of an add-on that was found in a directory.
+    pub(crate) fn held(&self, inventory: &Inventory) -> BTreeMap<ObjectKey, String> {
+        let found = self.found.as_ref();
+        found.map(|found| found.held(inventory)).unwrap_or_default()
+    }
+
     /// Whether edits are repaired although nothing is due.
     pub(crate) fn is_ensured(&self) -> bool {
         self.wanted.spec.reconcile == Reconcile::Ensure
@@ -221,16 +235,18 @@ impl Resolved {
 
 fn reference(entry: &Entry) -> AddonRef {
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let (catalogue, index) = match &*entry.origin {
-        Origin::Catalogue { name, .. } => (Some(name.clone()), None),
-        Origin::Index { location } => (None, Some(location.clone())),
-    };
+    let (mut catalogue, mut index, mut directory) = (None, None, None);
+    match &*entry.origin {
+        Origin::Catalogue { name, .. } => catalogue = Some(name.clone()),
+        Origin::Index { location } => index = Some(location.clone()),
+        Origin::Directory { path } => directory = Some(path.clone()),
+    }
     AddonRef {
         name: entry.addon.clone(),
         version: some(&entry.version.version),
         id: some(&entry.version.id),
         catalogue,
         index,
-        directory: None,
+        directory,
     }
 }

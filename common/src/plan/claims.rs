@@ -16,6 +16,11 @@ pub struct Claims {
     pub objects: BTreeMap<ObjectKey, InstallationName>,
     /// Objects that they want no more, and keep because they hold data: who wants one may have it.
     pub retained: BTreeMap<ObjectKey, InstallationName>,
+    /// Objects that another installation of the same command has recorded and wants no more: who wants one gets it.
+    pub leaving: BTreeMap<ObjectKey, Leaving>,
+    /// Recorded objects of this installation that another one of the same command wants: they are not deleted, but change their
+    /// owner (semantics 13).
+    pub taken: BTreeMap<ObjectKey, InstallationName>,
     /// Values of the owner label of all installations of the cluster.
     pub owners: BTreeSet<String>,
     /// Namespaces that hold their records, or that they are installed into.
@@ -24,7 +29,24 @@ pub struct Claims {
     pub is_partial: bool,
 }
 
+/// An object that its owner gives up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    /// Its owner.
+    pub from: InstallationName,
+    /// How that has it recorded.
+    pub state: ObjectState,
+}
+
 impl Claims {
+    /// An object moves to this installation: its owner, of the same command, does not want it any more.
+    pub fn leave(&mut self, key: &ObjectKey, leaving: &Leaving) {
+        if self.objects.get(key) == Some(&leaving.from) {
+            self.objects.remove(key);
+        }
+        self.leaving.insert(key.clone(), leaving.clone());
+    }
+
     /// Adds what a record says.
     pub fn add(&mut self, name: &InstallationName, record: &AddonInstallation) {
         let namespaces = record.spec.target_namespace.iter();

@@ -1,5 +1,9 @@
 //! The decision about one wanted object: whether it is ours, and whether it is up to date (semantics 12 and 13).
 
+mod inherit;
+
+use serde_json::Value;
+
 use super::adoption::{self, Adoption};
 use super::claims::Claims;
 use super::desired::DesiredObject;
@@ -8,7 +12,8 @@ use super::planner::RefusalReason;
 use super::snapshot::LiveObject;
 use super::{Action, recreate};
 use crate::api::installation::{Conflicts, InventoryObject, ObjectState};
-use crate::api::names::owner_hash;
+use crate::api::names::ANNOTATION_APPLY;
+use crate::manifest::digest;
 use crate::manifest::key::ObjectKey;
 
 /// The inputs that all decisions of one plan share.
@@ -96,7 +101,7 @@ impl Judge<'_> {
             }
             Standing::Recreated(item) => self.recreated(wanted, item, live),
             Standing::Inherited(how) => {
-                let before = recorded_only(wanted, live, ObjectState::Owned);
+                let before = recorded_only(wanted, live, self.inherited_state(&wanted.target.key));
                 let mut decision = step(wanted, Action::Update, before);
                 decision.warning = Some(format!("{} {how}", wanted.target.key));
                 decision.inherited.clone_from(&live.owner);
@@ -180,7 +185,7 @@ impl Judge<'_> {
         let theirs = live.owner.is_some() && !ours;
         if theirs
             && !wanted.create_only
-            && let Some(how) = self.inheritance(&wanted.target.key, live)
+            && let Some(how) = self.inheritance(&wanted.target.key, recorded, live)
         {
             return Standing::Inherited(how);
         }
@@ -218,27 +223,6 @@ impl Judge<'_> {
         }
     }
 
-    /// How an object of another installation becomes ours; `None` where it does not.
-    fn inheritance(&self, key: &ObjectKey, live: &LiveObject) -> Option<String> {
-        let owner = live.owner.as_ref()?;
-        if self.claims.objects.contains_key(key) {
-            return None;
-        }
-        if let Some(other) = self.claims.retained.get(key)
-            && owner_hash(&other.namespace, &other.name) == *owner
-        {
-            // What is created only once is recorded as retained although it is wanted.
-            return (!live.create_only)
-                .then(|| format!("moves from the installation {other}, which only retains it"));
-        }
-        let is_gone = !self.claims.owners.contains(owner);
-        is_gone.then(|| {
-            let former = live.other_owner.as_deref();
-            let former = former.unwrap_or("an installation");
-            format!("is taken over from {former}, which is gone")
-        })
-    }
-
     /// An object that we know: applied if the manifest changed, or if it was edited and edits are reverted.
     fn compare(&self, wanted: &DesiredObject, item: &Item, live: &LiveObject) -> Decision {
         let mut before = item.clone();
@@ -247,7 +231,12 @@ impl Judge<'_> {
                 before.object.state = ObjectState::Retained;
             }
             before.object.uid.clone_from(&live.uid);
-            return quiet(before);
+            let mut decision = quiet(before);
+            decision.warning = differs(wanted, item).then(|| {
+                let key = &wanted.target.key;
+                format!("{key} differs from its manifest, and stays: it is only created")
+            });
+            return decision;
         }
         if before.object.state == ObjectState::Retained {
             before.object.state = ObjectState::Owned;
@@ -302,6 +291,21 @@ impl Judge<'_> {
         };
         moved || live.uid != recorded.uid || live.owner.as_deref() != Some(self.owner)
     }
+}
+
+/// Whether the manifest of an object that is only created is another one than it was created with. The mark that makes it so does
+/// not count: the object may have been reconciled before.
+fn differs(wanted: &DesiredObject, item: &Item) -> bool {
+    let created = &item.object.digest;
+    if created.is_empty() || *created == wanted.digest {
+        return false;
+    }
+    let mut unmarked = (*wanted.object).clone();
+    let annotations = unmarked.pointer_mut("/metadata/annotations");
+    if let Some(Value::Object(annotations)) = annotations {
+        annotations.remove(ANNOTATION_APPLY);
+    }
+    *created != digest::digest(&unmarked)
 }
 
 /// Whether a recorded object that does not exist any more is a Job that ran and was deleted after its time to live

@@ -2,7 +2,7 @@
 
 mod refusal;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::claims::Claims;
@@ -14,7 +14,7 @@ use super::inventory::Inventory;
 use super::prune::limit::PruneLimit;
 use super::prune::{KeptKind, Pruning, prune};
 use super::snapshot::{Reads, Snapshot};
-use super::{InstallationPlan, Step, Target, Verb, Yielded, recreate, relocate, teardown};
+use super::{InstallationPlan, Moving, Step, Target, Verb, Yielded, recreate, relocate, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
 use crate::api::names::InstallationName;
 use crate::api::names::owner_hash;
@@ -47,6 +47,9 @@ pub struct PlanInput<'a> {
     pub unmarked: &'a BTreeSet<ObjectKey>,
     /// Kinds whose objects are deleted although they hold data, because the user named them.
     pub delete_kinds: &'a BTreeSet<KeptKind>,
+    /// Recorded objects that stay and stay recorded although they are not wanted, and why: it is not known whether their manifest is
+    /// gone.
+    pub held: &'a BTreeMap<ObjectKey, String>,
 }
 
 /// What is wanted of an installation.
@@ -218,7 +221,20 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
     let union = Inventory::union(&Inventory::union(&union, &kept), input.inventory);
     plan.union = union.fitting(&plan.exact)?;
     plan.take(pruning);
+    plan.moving = moving(input, &plan.exact);
     Ok(plan)
+}
+
+/// The recorded objects that another installation of the command takes over.
+fn moving(input: &PlanInput<'_>, exact: &Inventory) -> Vec<Moving> {
+    let taken = input.claims.taken.iter().filter(|(key, _)| {
+        input.inventory.objects.contains_key(*key) && !exact.objects.contains_key(*key)
+    });
+    let moving = taken.map(|(key, to)| Moving {
+        key: key.clone(),
+        to: to.clone(),
+    });
+    moving.collect()
 }
 
 /// Refuses to prune more than the share of a set that is allowed (semantics 13).
@@ -260,6 +276,7 @@ fn uninstall(input: &PlanInput<'_>, keep: bool) -> InstallationPlan {
     let pruning = prune(input, &owner, &BTreeSet::new(), &occupied);
     plan.exact = pruning.recorded();
     plan.take(pruning);
+    plan.moving = moving(input, &plan.exact);
     if !plan.unreachable.is_empty() {
         plan.warnings.push(
             "the installation stays recorded until these objects can be read; to forget them: --keep"

@@ -64,7 +64,13 @@ pub(super) fn prune(
             pruning.unread(key, item, why);
         }
         let Some(live) = live else { continue };
-        if wanted_uids.contains(live.uid.as_str()) {
+        let moves = input.claims.taken.contains_key(key);
+        if moves || wanted_uids.contains(live.uid.as_str()) {
+            continue;
+        }
+        if let Some(why) = input.held.get(key) {
+            pruning.warnings.push(format!("{key} stays: {why}"));
+            pruning.retained.insert(key.clone(), item.clone());
             continue;
         }
         match item.object.state {

@@ -17,6 +17,24 @@ pub fn text(finding: &Finding) -> String {
         | Finding::KopsRecord(warning)
         | Finding::Verdict(warning)
         | Finding::Selection { warning, .. } => format!("warning: {warning}"),
+        Finding::Unmanaged(ignored) => format!(
+            "warning: {}: {} is ignored: {}",
+            ignored.place, ignored.key, ignored.why
+        ),
+        Finding::OfDirectory {
+            installation,
+            directory,
+        } => format!(
+            "{} comes from a directory and stays; to upgrade it: kubectl addons sync {directory}",
+            installation.name
+        ),
+        Finding::NumbersIgnored => {
+            "warning: the numbers of the files contradict the order that their objects need: that order counts".to_owned()
+        }
+        Finding::OriginalRuns { pod } => format!(
+            "warning: {pod} runs, and applies and prunes the same objects: remove its manifest from the node first"
+        ),
+        Finding::Stays(warning) => format!("warning: {warning}"),
         Finding::Requirement(unready) => {
             let (namespace, name) = unready.installation.split_once('/').unwrap_or_default();
             let look = hint::below(&hint::look(&format!(

@@ -1,5 +1,6 @@
 //! The way out of an error: commands to look with, and commands that resolve it.
 
+mod directory;
 mod object;
 mod plan;
 mod source;
@@ -53,6 +54,9 @@ fn command(verb: &str, installation: &InstallationName) -> String {
 }
 
 fn of_operation(error: &OperationError) -> Vec<String> {
+    if let Some(lines) = directory::of_directory(error) {
+        return lines;
+    }
     match error.root() {
         OperationError::UnknownCatalogue { .. } => look("kubectl addons catalogue list --core"),
         OperationError::UnknownInstallation { near: None, .. } => look("kubectl addons list"),

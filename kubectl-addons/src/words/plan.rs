@@ -85,6 +85,14 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
             line(&mut text, "mark", &format!("nodes {what}"));
         }
     }
+    let moving = plan.moving.iter();
+    for one in moving {
+        line(
+            &mut text,
+            "move",
+            &format!("{} to {}", one.key, one.to.name),
+        );
+    }
     if let Some(order) = summary::order(plan, graph, part) {
         line(&mut text, "order", &order);
     }
@@ -329,6 +337,10 @@ fn title(plan: &InstallationPlan) -> String {
 
 /// The verb, name and namespace that continue an operation.
 pub fn again(plan: &InstallationPlan) -> String {
+    let directory = plan.wanted.spec.addon_ref.directory.as_ref();
+    if let Some(directory) = directory.filter(|_| plan.verb != Verb::Uninstall) {
+        return format!("sync {directory}");
+    }
     let verb = match plan.verb {
         Verb::Install | Verb::Upgrade => "upgrade",
         Verb::Uninstall => "uninstall",

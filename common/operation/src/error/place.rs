@@ -10,7 +10,7 @@ impl OperationError {
     #[must_use]
     pub fn root(&self) -> &Self {
         match self {
-            Self::Within { error, .. } => error.root(),
+            Self::Within { error, .. } | Self::InDirectory { error, .. } => error.root(),
             error => error,
         }
     }

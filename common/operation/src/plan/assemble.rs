@@ -14,9 +14,13 @@ use common::plan::order::defined_kind;
 use common::plan::recreate;
 use common::plan::schema::Schemas;
 
+use super::moves::{Moves, keep_untaken};
+use super::numbers::Numbers;
 use super::one::one;
 use super::{Plan, Planned};
+use crate::context::Context;
 use crate::error::OperationError;
+use crate::event::Finding;
 use crate::render::Rendered;
 use crate::required_types::RequiredTypes;
 use crate::requirements;
@@ -31,6 +35,8 @@ pub(super) struct Neighbours {
     pub(super) kinds: KindTable,
     /// Namespaces among their objects.
     pub(super) namespaces: BTreeSet<String>,
+    /// What changes its owner.
+    pub(super) moves: Moves,
     /// What they will have recorded.
     pub(super) claims: BTreeMap<InstallationName, Inventory>,
     /// What their definitions, and this add-on's own, say of custom resources.
@@ -67,11 +73,13 @@ pub async fn plan(
     };
     let manifests = due.iter().flat_map(|(_, rendered)| &rendered.manifests);
     let mut neighbours = Neighbours::of(manifests);
+    neighbours.moves = Moves::of(resolver, &due);
     let required = RequiredTypes::new(
         due.iter()
             .map(|(resolved, rendered)| (&resolved.name, rendered.manifests.as_slice())),
         choices.wait_for_types,
     );
+    let numbers = Numbers::of(due.iter().map(|(resolved, _)| resolved));
     let mut installations = Vec::new();
     for ((resolved, rendered), mut first) in due.into_iter().zip(order) {
         match required.wait_for(ctx, &resolved).await {
@@ -81,6 +89,7 @@ pub async fn plan(
                 continue;
             }
         }
+        first.extend(numbers.before(&resolved));
         let is_due = rendered.is_due;
         match one(resolver, &neighbours, &resolved, rendered, choices).await {
             Ok(mut planned) => {
@@ -89,22 +98,16 @@ pub async fn plan(
                     planned.plan.requires = first;
                     installations.push(planned);
                 } else {
+                    stays(ctx, &resolved, &planned);
                     up_to_date.push(resolved);
                 }
             }
             Err(error) => failed.push(failure(&resolved, error)),
         }
     }
-    if !choices.recreate.is_empty() && !installations.is_empty() {
-        let plans = installations.iter_mut().map(|planned| &mut planned.plan);
-        recreate::allow(plans, &choices.recreate)?;
-    }
-    if choices.migrate_stored_versions {
-        let accepted = installations.into_iter();
-        installations = accepted
-            .map(|planned| planned.with(InstallationPlan::accepting_migrations))
-            .collect();
-    }
+    keep_untaken(&mut installations);
+    numbers.check(ctx, &mut installations);
+    let mut installations = accepted(installations, choices)?;
     if !installations.is_empty() {
         let plans = installations.iter_mut().map(|planned| &mut planned.plan);
         let mut plans: Vec<&mut InstallationPlan> = plans.collect();
@@ -119,10 +122,43 @@ pub async fn plan(
     )
 }
 
+/// The plans with what the caller has accepted.
+fn accepted(
+    mut installations: Vec<Planned>,
+    choices: &Choices,
+) -> Result<Vec<Planned>, OperationError> {
+    if !choices.recreate.is_empty() && !installations.is_empty() {
+        let plans = installations.iter_mut().map(|planned| &mut planned.plan);
+        recreate::allow(plans, &choices.recreate)?;
+    }
+    if !choices.migrate_stored_versions {
+        return Ok(installations);
+    }
+    let accepted = installations.into_iter();
+    Ok(accepted
+        .map(|planned| planned.with(InstallationPlan::accepting_migrations))
+        .collect())
+}
+
 fn failure(resolved: &Resolved, error: OperationError) -> Failed {
-    Failed {
-        name: resolved.name.to_string(),
-        error,
+    match &resolved.found {
+        Some(found) => Failed {
+            name: found.addon.path.clone(),
+            error: found.failure(&resolved.name, error),
+        },
+        None => Failed {
+            name: resolved.name.to_string(),
+            error,
+        },
+    }
+}
+
+/// A manifest of a directory that is not applied is shown also where nothing else is due.
+fn stays(ctx: &Context, resolved: &Resolved, planned: &Planned) {
+    if resolved.found.is_some() {
+        for warning in &planned.plan.warnings {
+            ctx.find(Finding::Stays(warning.clone()));
+        }
     }
 }
 
@@ -142,6 +178,7 @@ impl Neighbours {
             kinds,
             namespaces,
             claims: BTreeMap::new(),
+            moves: Moves::default(),
             schemas: Schemas::of(manifests),
         }
     }
@@ -157,6 +194,7 @@ impl Neighbours {
             claims.add_owner(name);
             claims.add_objects(name, inventory);
         }
+        self.moves.tell(name, &mut claims);
         claims
     }
 

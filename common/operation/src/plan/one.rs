@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::api::installation::{AddonInstallationStatus, HelmRelease, Installed};
+use common::api::installation::{AddonInstallationStatus, HelmRelease};
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
 use common::plan::InstallationPlan;
@@ -74,8 +74,9 @@ pub(super) async fn one(
     let kinds = served.with(&neighbours.kinds);
     let recorded = (&mut inventory, &mut snapshot);
     let old = old::find(resolver.ctx, resolved, &kinds, &desired, recorded).await?;
+    let held = resolved.held(&inventory);
     let spec = &resolved.wanted.spec;
-    let to = target(resolved, &rendered, helm_release.clone());
+    let to = rendered.target(resolved, helm_release.clone());
     let mut plan = planner::plan(&PlanInput {
         installation: &resolved.name,
         addon: &spec.addon_ref.name,
@@ -98,6 +99,7 @@ pub(super) async fn one(
         claims: &neighbours.claims_besides(resolver, &resolved.name),
         unmarked: &old.keys,
         delete_kinds: &choices.delete,
+        held: &held,
     })?;
     plan.mask = Arc::new(with_secrets(mask, &desired));
     plan.generated = generated.objects;
@@ -108,20 +110,6 @@ pub(super) async fn one(
     plan.helm_release = helm_release.filter(|_| rendered.is_due);
     of_records(resolver, resolved, &mut plan).await?;
     Ok(planned(plan, resolved, desired, rendered.release))
-}
-
-/// What will be recorded as installed.
-fn target(
-    resolved: &Resolved,
-    rendered: &Rendered,
-    helm_release: Option<HelmRelease>,
-) -> Installed {
-    Installed {
-        manifest_hash: rendered.manifest_hash.clone(),
-        resolved: rendered.resolved.clone(),
-        helm_release,
-        ..resolved.target(&rendered.inputs)
-    }
 }
 
 /// The plan with what it was made from.

@@ -1,10 +1,12 @@
 //! The plan of an uninstallation.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::definitions;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
+use common::directory::allowed::AllowList;
+use common::manifest::key::ObjectKey;
 use common::plan::choices::Choices;
 use common::plan::desired::Desired;
 use common::plan::facts::{RecordFacts, WantedRecord};
@@ -14,10 +16,12 @@ use common::plan::prune::KeptKind;
 
 use super::one::live;
 use super::{Plan, Planned};
+use crate::directory::forbidden;
 use crate::error::OperationError;
 use crate::kops;
 use crate::records::name_of;
 use crate::resolve::Resolver;
+use crate::stage::Failed;
 use crate::{release, requirements, verdict};
 
 /// What is uninstalled, and how.
@@ -53,9 +57,12 @@ pub async fn plan_uninstall(
     }
     let records = requirements::teardown(records, all)?;
     let mut installations = Vec::new();
-    let together: Vec<InstallationName> = records.iter().map(name_of).collect();
+    let leave = Leave {
+        together: records.iter().map(name_of).collect(),
+        ..Leave::default()
+    };
     for record in &records {
-        let mut planned = one(resolver, record.clone(), removal, &together).await?;
+        let mut planned = one(resolver, record.clone(), removal, &leave).await?;
         planned.plan.requires = requirements::required_of(record, &records);
         installations.push(planned);
     }
@@ -66,11 +73,65 @@ pub async fn plan_uninstall(
     Plan::new(choices, installations, Vec::new(), Vec::new(), false)
 }
 
+/// What an uninstallation does not delete.
+#[derive(Debug, Default)]
+struct Leave {
+    /// The installations of the command: what they want keeps nothing.
+    together: Vec<InstallationName>,
+    /// Objects that another installation takes over.
+    taken: BTreeMap<ObjectKey, InstallationName>,
+    /// Kinds that may be deleted.
+    allowed: AllowList,
+}
+
+/// Plans the uninstallation of what is gone from a directory, each by itself: the failure of one says nothing of the others.
+/// `applied`: what is installed before it, and takes objects over.
+///
+/// # Errors
+/// Those of [`Plan::new`].
+pub(crate) async fn plan_gone(
+    resolver: &Resolver<'_>,
+    records: &[&AddonInstallation],
+    allowed: &AllowList,
+    applied: &Plan,
+    choices: &Choices,
+) -> Result<Plan, OperationError> {
+    let taken = applied.installations.iter().flat_map(|planned| {
+        let keys = planned.desired.objects.keys();
+        keys.map(|key| (key.clone(), planned.plan.installation.clone()))
+    });
+    let leave = Leave {
+        together: records.iter().map(|record| name_of(record)).collect(),
+        taken: taken.collect(),
+        allowed: allowed.clone(),
+    };
+    let removal = Removal {
+        delete: choices.delete.clone(),
+        ..Removal::default()
+    };
+    let (mut installations, mut failed) = (Vec::new(), Vec::new());
+    for record in records {
+        let planned = async {
+            verdict::deletion(resolver.ctx, record, &resolver.facts).await?;
+            requirements::teardown(vec![*record], &resolver.records)?;
+            one(resolver, (*record).clone(), &removal, &leave).await
+        };
+        match planned.await {
+            Ok(planned) => installations.push(planned),
+            Err(error) => failed.push(Failed {
+                name: name_of(record).to_string(),
+                error,
+            }),
+        }
+    }
+    Plan::new(choices.clone(), installations, Vec::new(), failed, false)
+}
+
 async fn one(
     resolver: &Resolver<'_>,
     record: AddonInstallation,
     removal: &Removal,
-    together: &[InstallationName],
+    leave: &Leave,
 ) -> Result<Planned, OperationError> {
     let cluster = resolver.ctx.cluster().await?;
     let name = name_of(&record);
@@ -83,6 +144,11 @@ async fn one(
     let kinds = cluster.kinds(&needed).await?;
     let reads = planner::reads(&Desired::default(), &inventory, &kinds);
     let (kinds, snapshot) = live(cluster, kinds, &reads).await?;
+    let mut claims = resolver.records.claims(&leave.together);
+    claims.taken.clone_from(&leave.taken);
+    let keys = inventory.objects.keys();
+    let held = keys.filter_map(|key| Some((key.clone(), forbidden(&leave.allowed, key)?)));
+    let held = held.collect();
     let mut plan = planner::plan(&PlanInput {
         installation: &name,
         addon: &record.spec.addon_ref.name,
@@ -91,9 +157,10 @@ async fn one(
         inventory: &inventory,
         snapshot: &snapshot,
         kinds: &kinds,
-        claims: &resolver.records.claims(together),
+        claims: &claims,
         unmarked: &BTreeSet::new(),
         delete_kinds: &removal.delete,
+        held: &held,
     })?;
     plan.helm_release = release::recorded(&status)
         .filter(|_| !removal.keep)

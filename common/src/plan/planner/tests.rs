@@ -15,6 +15,7 @@ use ObjectState::{Owned, Planned, Preexisting, Retained};
 
 mod adopting;
 mod applying;
+mod classes;
 mod moving;
 mod pruning;
 
@@ -29,6 +30,7 @@ struct World {
     claims: Claims,
     delete_kinds: BTreeSet<KeptKind>,
     coming: BTreeSet<String>,
+    held: BTreeMap<ObjectKey, String>,
     wanted: Options,
 }
 
@@ -86,6 +88,7 @@ fn world() -> World {
         },
         delete_kinds: BTreeSet::new(),
         coming: BTreeSet::new(),
+        held: BTreeMap::new(),
         wanted: Options {
             helm_release: None,
             create_namespace: true,
@@ -209,6 +212,7 @@ impl World {
             claims: &self.claims,
             unmarked: &BTreeSet::new(),
             delete_kinds: &self.delete_kinds,
+            held: &self.held,
         })
     }
 

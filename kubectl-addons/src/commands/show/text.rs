@@ -24,6 +24,7 @@ pub fn text(shown: &Shown) -> String {
             let origin = match &entry.origin {
                 Origin::Catalogue { .. } => "catalogue",
                 Origin::Index { .. } => "index",
+                Origin::Directory { .. } => "directory",
             };
             let origin = format!("{origin} {}", short(&entry.origin));
             let head = format!(

@@ -260,6 +260,7 @@ impl Cluster {
             claims: &Claims::default(),
             unmarked: &BTreeSet::new(),
             delete_kinds: &BTreeSet::new(),
+            held: &BTreeMap::new(),
         })
     }
 

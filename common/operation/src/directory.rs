@@ -1,0 +1,233 @@
+//! A directory as the truth: every add-on of it is installed or upgraded, and what is gone from it is uninstalled.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use addons_engine::addon_manager;
+use common::api::catalogue::{AddonVersion, CatalogueClass};
+use common::api::installation::{AddonInstallation, Reconcile};
+use common::api::names::InstallationName;
+use common::catalogue::due::Due;
+use common::catalogue::select::Rules;
+use common::catalogue::{Entry, Origin};
+use common::directory::allowed::AllowList;
+use common::directory::gone::{Gone, gone};
+use common::directory::{Addon, Directory, NAMESPACE, Reason};
+use common::manifest::key::ObjectKey;
+use common::plan::choices::Choices;
+use common::plan::inventory::Inventory;
+use common::render::random::Random;
+
+use crate::error::OperationError;
+use crate::event::Finding;
+use crate::inputs::{Data, Inputs};
+use crate::intent::Edits;
+use crate::plan::{Plan, plan_gone};
+use crate::records::name_of;
+use crate::render::Rendered;
+use crate::resolve::{Resolution, Resolver};
+use crate::resolved::Resolved;
+use crate::stage::{Failed, Stage, Staged};
+
+/// A directory that was read.
+#[derive(Clone, Debug, Default)]
+pub struct DirectorySync {
+    /// Its absolute path: installations are recorded with it.
+    pub path: String,
+    /// What is in it.
+    pub directory: Directory,
+    /// Kinds that may be pruned.
+    pub allowed: AllowList,
+}
+
+/// An add-on of a directory, whose objects need not be fetched.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The add-on.
+    pub addon: Addon,
+    /// The directory that it is of.
+    pub sync: Arc<DirectorySync>,
+}
+
+impl Found {
+    /// An error with the place of the add-on.
+    pub(crate) fn failure(
+        &self,
+        installation: &InstallationName,
+        error: OperationError,
+    ) -> OperationError {
+        OperationError::InDirectory {
+            path: self.addon.path.clone(),
+            installation: installation.clone(),
+            directory: self.sync.path.clone(),
+            error: Box::new(error),
+        }
+    }
+
+    /// The recorded objects that stay although the add-on does not want them, and why.
+    pub(crate) fn held(&self, inventory: &Inventory) -> BTreeMap<ObjectKey, String> {
+        let keys = inventory.objects.keys();
+        let held = keys.filter_map(|key| {
+            let why = self.addon.holds(key);
+            let why = why.or_else(|| forbidden(&self.sync.allowed, key));
+            Some((key.clone(), why?))
+        });
+        held.collect()
+    }
+}
+
+/// Why an object is not pruned by the allow-list.
+pub(crate) fn forbidden(allowed: &AllowList, key: &ObjectKey) -> Option<String> {
+    (!allowed.allows(key)).then(|| "its kind is not in the prune allow-list".to_owned())
+}
+
+impl Resolver<'_> {
+    /// The installations of a directory: what is wrong with one add-on of it does not affect the others.
+    pub(crate) async fn directory(&self, sync: &Arc<DirectorySync>, resolution: &mut Resolution) {
+        if let Ok(cluster) = self.ctx.cluster().await
+            && let Some(pod) = addon_manager::pod(cluster).await
+        {
+            self.ctx.find(Finding::OriginalRuns { pod });
+        }
+        for addon in &sync.directory.addons {
+            for problem in &addon.problems {
+                resolution.failed.push(Failed {
+                    name: addon.path.clone(),
+                    error: problem.clone().into(),
+                });
+            }
+            let ignored = addon.ignored.iter();
+            for ignored in ignored.filter(|ignored| ignored.why != Reason::SameObject) {
+                self.ctx.find(Finding::Unmanaged(ignored.clone()));
+            }
+            if addon.is_left_alone() {
+                continue;
+            }
+            match self.found(addon, sync).await {
+                Ok(found) => resolution.installations.extend(found),
+                Err(error) => resolution.failed.push(Failed {
+                    name: addon.path.clone(),
+                    error,
+                }),
+            }
+        }
+    }
+
+    /// The record of one add-on; `None` where nothing of it is to be installed.
+    async fn found(
+        &self,
+        addon: &Addon,
+        sync: &Arc<DirectorySync>,
+    ) -> Result<Option<Resolved>, OperationError> {
+        let name = InstallationName {
+            namespace: self.namespace().to_owned(),
+            name: addon.installation.clone(),
+        };
+        let existing = self.records.get(&name).cloned();
+        match &existing {
+            Some(record) if record.spec.addon_ref.directory.as_ref() != Some(&sync.path) => {
+                return Err(OperationError::NameTaken {
+                    installation: name,
+                    path: addon.path.clone(),
+                });
+            }
+            Some(record) if record.spec.suspend => {
+                self.ctx.find(Finding::Suspended(name));
+                return Ok(None);
+            }
+            None if addon.manifests.is_empty() => return Ok(None),
+            _ => {}
+        }
+        let entry = Entry {
+            addon: addon.name.clone(),
+            description: None,
+            support: None,
+            class: CatalogueClass::default(),
+            version: AddonVersion {
+                default_namespace: Some(NAMESPACE.to_owned()),
+                ..AddonVersion::default()
+            },
+            origin: Arc::new(Origin::Directory {
+                path: sync.path.clone(),
+            }),
+            base_url: None,
+            registry: None,
+            place: String::new(),
+        };
+        let mut resolved = Resolved::new(name, existing, entry, Rules::Channels);
+        resolved.wanted.spec.reconcile = Reconcile::Ensure;
+        // The addon-manager has installed what is in the directory, mostly.
+        resolved.adopts = true;
+        resolved.found = Some(Arc::new(Found {
+            addon: addon.clone(),
+            sync: Arc::clone(sync),
+        }));
+        let resolved = self
+            .complete(resolved, &Edits::default(), &Default::default())
+            .await?;
+        Ok(Some(resolved))
+    }
+
+    /// The installations that came from a directory.
+    pub(crate) fn installed_of<'a>(
+        &'a self,
+        sync: &'a DirectorySync,
+    ) -> impl Iterator<Item = &'a AddonInstallation> {
+        let records = self.records.within(Some(self.namespace()));
+        records.filter(|record| record.spec.addon_ref.directory.as_ref() == Some(&sync.path))
+    }
+
+    /// Which of them have no manifest any more. One that is suspended stays.
+    #[must_use]
+    pub fn gone(&self, sync: &DirectorySync) -> Gone {
+        let records = self.installed_of(sync);
+        let records = records.filter(|record| !record.spec.suspend);
+        let names: Vec<String> = records.map(|record| name_of(record).name).collect();
+        gone(&sync.directory, names.iter().map(String::as_str))
+    }
+
+    /// Plans their uninstallation, each by itself. `applied`: what is installed before it, and takes objects over from them.
+    ///
+    /// # Errors
+    /// Those of [`Plan::new`].
+    pub async fn plan_gone(
+        &self,
+        sync: &DirectorySync,
+        applied: &Plan,
+        choices: &Choices,
+    ) -> Result<Plan, OperationError> {
+        let gone = self.gone(sync).names;
+        let records = self.installed_of(sync);
+        let records: Vec<_> = records
+            .filter(|record| gone.contains(&name_of(record).name))
+            .collect();
+        plan_gone(self, &records, &sync.allowed, applied, choices).await
+    }
+}
+
+/// The objects of add-ons that were found in a directory, as if they had been rendered. They are always planned: a directory is the
+/// truth, and edits of live objects are repaired (semantics 12).
+pub(crate) fn rendered(found: Vec<Resolved>, choices: &Choices) -> Vec<Staged<Rendered>> {
+    let rendered = found.into_iter().filter_map(|mut resolved| {
+        let found = resolved.found.clone()?;
+        if let Some(conflicts) = choices.conflicts {
+            resolved.wanted.spec.conflicts = conflicts;
+        }
+        let inputs = Inputs::given(&resolved, Data::None);
+        let due = resolved.due(&inputs, Some(&found.addon.digest));
+        let rendered = Rendered {
+            inputs,
+            manifests: found.addon.manifests.clone(),
+            random: Random::default(),
+            release: None,
+            manifest_hash: found.addon.digest.clone(),
+            resolved: None,
+            location: found.addon.path.clone(),
+            warnings: found.addon.warnings.clone(),
+            is_due: due != Due::No || choices.repair,
+        };
+        let stage = Stage::Due(rendered);
+        Some(Staged { resolved, stage })
+    });
+    rendered.collect()
+}

@@ -1,0 +1,52 @@
+//! What an installation was installed from.
+
+use std::sync::Arc;
+
+use common::api::installation::AddonInstallation;
+use common::catalogue::Catalogue;
+
+use crate::context::{Context, Offer};
+use crate::error::OperationError;
+use crate::event::Finding;
+use crate::orphan;
+use crate::records::name_of;
+
+/// Whether an installation comes from a directory: only `sync` reads that. A command about all installations leaves it alone, and
+/// says so.
+pub(crate) fn is_of_directory(ctx: &Context, record: &AddonInstallation) -> bool {
+    let Some(directory) = &record.spec.addon_ref.directory else {
+        return false;
+    };
+    ctx.find(Finding::OfDirectory {
+        installation: name_of(record),
+        directory: directory.clone(),
+    });
+    true
+}
+
+/// The origin of a record's entries: what it was installed from.
+pub(crate) async fn catalogue_of(
+    ctx: &Context,
+    record: &AddonInstallation,
+) -> Result<Arc<Catalogue>, OperationError> {
+    let reference = &record.spec.addon_ref;
+    let installation = name_of(record);
+    match (&reference.index, &reference.directory) {
+        (Some(index), _) => {
+            let reach = ctx.reach_of_record(&installation.namespace);
+            let read = ctx.index(index, reach).await.map_err(Box::new);
+            read.map_err(|error| OperationError::NoIndex {
+                installation,
+                error,
+            })
+        }
+        (None, Some(directory)) => Err(OperationError::OfDirectory {
+            installation,
+            directory: directory.clone(),
+        }),
+        (None, None) => match orphan::lost(record, ctx.catalogues().await?) {
+            Some(lost) => Err(OperationError::Orphaned { installation, lost }),
+            None => ctx.catalogue(&Offer::Catalogues).await,
+        },
+    }
+}

@@ -1,0 +1,131 @@
+//! Objects that change their owner within one command (semantics 13): an installation has one recorded and wants it no more, and
+//! another one wants it.
+
+use std::collections::BTreeMap;
+
+use common::api::installation::{AddonInstallation, ObjectState};
+use common::api::names::InstallationName;
+use common::manifest::key::ObjectKey;
+use common::plan::claims::{Claims, Leaving};
+use common::plan::inventory::Inventory;
+
+use super::Planned;
+use crate::records::name_of;
+use crate::render::Rendered;
+use crate::resolve::Resolver;
+use crate::resolved::Resolved;
+
+/// One object and its owners.
+#[derive(Debug)]
+struct Move {
+    key: ObjectKey,
+    from: InstallationName,
+    state: ObjectState,
+    to: InstallationName,
+}
+
+/// The moves of a command.
+#[derive(Debug, Default)]
+pub(super) struct Moves(Vec<Move>);
+
+/// A wanted object as its manifest writes it, and who wants it.
+type Wanted<'a> = (ObjectKey, &'a Resolved);
+
+impl Moves {
+    /// Compares what is recorded with what is wanted. Of a directory, installations that are gone from it give up everything.
+    pub(super) fn of(resolver: &Resolver<'_>, due: &[(Resolved, Rendered)]) -> Self {
+        let mut wanted: BTreeMap<(String, String, String), Vec<Wanted<'_>>> = BTreeMap::new();
+        for (resolved, rendered) in due {
+            let keys = rendered.manifests.iter();
+            for key in keys.filter_map(|manifest| ObjectKey::of(&manifest.object)) {
+                let name = (key.group.clone(), key.kind.clone(), key.name.clone());
+                wanted.entry(name).or_default().push((key, resolved));
+            }
+        }
+        let mut moves = Self::default();
+        let givers = due
+            .iter()
+            .filter_map(|(resolved, _)| resolved.existing.as_ref());
+        let gone = gone(resolver, due);
+        for giver in givers.chain(gone) {
+            let from = name_of(giver);
+            let status = giver.status.as_ref();
+            let inventory = status.map(|status| Inventory::from_groups(&status.inventory));
+            for (key, item) in inventory.unwrap_or_default().objects {
+                let name = (key.group.clone(), key.kind.clone(), key.name.clone());
+                let mut takers = wanted
+                    .get(&name)
+                    .into_iter()
+                    .flatten()
+                    .filter(|(written, by)| key.is_meant_by(written, by.target_namespace()));
+                let takers: Vec<&InstallationName> =
+                    takers.by_ref().map(|(_, by)| &by.name).collect();
+                let Some(to) = takers.first().filter(|_| !takers.contains(&&from)) else {
+                    continue;
+                };
+                moves.0.push(Move {
+                    to: (*to).clone(),
+                    from: from.clone(),
+                    state: item.object.state,
+                    key,
+                });
+            }
+        }
+        moves
+    }
+
+    /// Tells the planner of an installation what comes and what goes.
+    pub(super) fn tell(&self, name: &InstallationName, claims: &mut Claims) {
+        for one in &self.0 {
+            if one.to == *name {
+                let leaving = Leaving {
+                    from: one.from.clone(),
+                    state: one.state,
+                };
+                claims.leave(&one.key, &leaving);
+            } else if one.from == *name {
+                claims.taken.insert(one.key.clone(), one.to.clone());
+            }
+        }
+    }
+}
+
+/// Installations that are gone from the directory of the command, if it is about one.
+fn gone<'a>(
+    resolver: &'a Resolver<'_>,
+    due: &'a [(Resolved, Rendered)],
+) -> Vec<&'a AddonInstallation> {
+    let found = due.iter().find_map(|(resolved, _)| resolved.found.as_ref());
+    let Some(found) = found else {
+        return Vec::new();
+    };
+    let names = resolver.gone(&found.sync).names;
+    let records = resolver.installed_of(&found.sync);
+    records
+        .filter(|record| names.contains(&name_of(record).name))
+        .collect()
+}
+
+/// What no one takes stays recorded where it is: the installation that wants it could not be planned.
+pub(super) fn keep_untaken(installations: &mut [Planned]) {
+    let taken: BTreeMap<InstallationName, Vec<ObjectKey>> = installations
+        .iter()
+        .map(|planned| {
+            let keys = planned.plan.exact.objects.keys();
+            (planned.plan.installation.clone(), keys.cloned().collect())
+        })
+        .collect();
+    for planned in installations {
+        let plan = &mut planned.plan;
+        let (union, exact) = (&plan.union, &mut plan.exact);
+        plan.moving.retain(|one| {
+            let is_taken = taken
+                .get(&one.to)
+                .is_some_and(|keys| keys.contains(&one.key));
+            if let Some(item) = union.objects.get(&one.key).filter(|_| !is_taken) {
+                exact.objects.insert(one.key.clone(), item.clone());
+            }
+            is_taken
+        });
+    }
+}

@@ -1,0 +1,44 @@
+//! The order of numbered files: `10-dns.yaml` is installed before `20-web.yaml` begins.
+
+use common::api::names::InstallationName;
+
+use super::{Planned, graph};
+use crate::context::Context;
+use crate::event::Finding;
+use crate::resolved::Resolved;
+
+/// The numbers of a command's add-ons.
+#[derive(Debug)]
+pub(super) struct Numbers(Vec<(u64, InstallationName)>);
+
+impl Numbers {
+    pub(super) fn of<'a>(due: impl Iterator<Item = &'a Resolved>) -> Self {
+        let numbered = due.filter_map(|resolved| Some((number(resolved)?, resolved.name.clone())));
+        Self(numbered.collect())
+    }
+
+    /// The add-ons with a lower number.
+    pub(super) fn before(&self, resolved: &Resolved) -> Vec<InstallationName> {
+        let Some(number) = number(resolved) else {
+            return Vec::new();
+        };
+        let lower = self.0.iter().filter(|(other, _)| *other < number);
+        lower.map(|(_, name)| name.clone()).collect()
+    }
+
+    /// Drops the order where objects need another one: a number is less than that.
+    pub(super) fn check(&self, ctx: &Context, installations: &mut [Planned]) {
+        if self.0.is_empty() || graph(installations).is_ok() {
+            return;
+        }
+        for planned in installations {
+            let others = &mut planned.plan.requires;
+            others.retain(|other| !self.0.iter().any(|(_, numbered)| numbered == other));
+        }
+        ctx.find(Finding::NumbersIgnored);
+    }
+}
+
+fn number(resolved: &Resolved) -> Option<u64> {
+    resolved.found.as_ref()?.addon.number
+}

@@ -1,0 +1,55 @@
+//! Flags of `sync`.
+#![expect(missing_docs, reason = "a flattened group has no help text of its own")]
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use common::directory::allowed::Allowed;
+
+use super::operation::{Change, Delete, Differences};
+
+/// Where the addon-manager has its manifests.
+const DIRECTORY: &str = "/etc/kubernetes/addons";
+
+/// Flags of `sync`.
+#[derive(Args, Debug)]
+pub struct Sync {
+    /// Directory of manifests: each file and folder in it is one add-on
+    #[arg(value_name = "DIR", default_value = DIRECTORY, value_hint = ValueHint::DirPath)]
+    pub directory: PathBuf,
+    /// Also reconcile objects without a label of the addon-manager, instead of ignoring them
+    #[arg(long)]
+    pub all: bool,
+    /// Uninstall everything that came from the directory if no manifest is left in it
+    #[arg(long)]
+    pub allow_empty: bool,
+    /// Uninstall what is gone from the directory even if that is more than half of its add-ons
+    #[arg(long)]
+    pub allow_removals: bool,
+    /// Prune only these kinds, separated by blanks or commas, as KUBECTL_PRUNE_WHITELIST_OVERRIDE of the addon-manager lists
+    /// them; default: all
+    #[arg(long, value_name = "GROUP/VERSION/KIND", value_parser = kinds)]
+    pub prune_allowlist: Option<Kinds>,
+    /// Prune these kinds and those of --prune-allowlist, or of the addon-manager's own list, as KUBECTL_EXTRA_PRUNE_WHITELIST does
+    #[arg(long, value_name = "GROUP/VERSION/KIND", value_parser = kinds)]
+    pub extra_prune_allowlist: Option<Kinds>,
+    #[command(flatten)]
+    pub delete: Delete,
+    #[command(flatten)]
+    pub differences: Differences,
+    #[command(flatten)]
+    pub change: Change,
+}
+
+/// Kinds of a prune allow-list; none where the text is empty.
+#[derive(Clone, Debug, Default)]
+pub struct Kinds(pub Vec<Allowed>);
+
+fn kinds(text: &str) -> Result<Kinds, String> {
+    let rows = text.split([' ', ',', '\n', '\t']);
+    let rows = rows.filter(|row| !row.is_empty());
+    let kinds: Result<_, _> = rows.map(str::parse).collect();
+    kinds
+        .map(Kinds)
+        .map_err(|error: common::directory::allowed::NotAKind| error.to_string())
+}

@@ -1,0 +1,151 @@
+//! `sync [DIR]`: a directory is the truth.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use addons_operation::stage::Failed;
+use addons_operation::{Choices, DirectorySync, Intent, Offer, OperationError, Plan, Resolver};
+use addons_sources::directory;
+use anyhow::{Context as _, Result};
+use common::directory::allowed::AllowList;
+use common::directory::{Options, read};
+
+use crate::cli::operation::DryRun;
+use crate::cli::sync::{Kinds, Sync};
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::usage::Usage;
+use crate::{change, choices, output, partial};
+
+/// Installs, upgrades and repairs what is in the directory, and uninstalls what is gone from it.
+///
+/// # Errors
+/// Nothing was written: the directory cannot be read, or the user declined.
+pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
+    let sync = Arc::new(found(session, args).await?);
+    let resolver = Resolver::new(session.ctx(), Offer::Nothing).await?;
+    let intent = Intent::SyncDirectory(Arc::clone(&sync));
+    let resolution = resolver.resolve(&intent, &Default::default()).await?;
+    let choices = Choices {
+        wait_for_types: args.change.wait_for_types(),
+        ..choices::choices(args.change.accept, args.delete, &args.differences)
+    };
+    let (plan, mut failed) = partial::plan(&resolver, resolution, &choices, false).await?;
+    let (plan, refused) = plan.without_refused()?;
+    failed.extend(refused);
+    if sync.directory.is_empty() {
+        output::note(&format!("{} holds no manifest", sync.path));
+    }
+    let removal = match refusal(&resolver, &sync, args) {
+        Some(error) => {
+            let name = sync.path.clone();
+            failed.push(Failed { name, error });
+            None
+        }
+        None => {
+            let mut removal = resolver.plan_gone(&sync, &plan, &choices).await?;
+            failed.append(&mut removal.failed);
+            Some(removal)
+        }
+    };
+    let removal = removal.filter(|removal| !removal.is_empty());
+    let done = carry_out(session, plan, removal, args).await;
+    // Also where the user declined the rest.
+    let left_out = partial::report(failed);
+    Ok(done?.max(left_out))
+}
+
+/// Shows what is due, asks once, and executes it: first what is in the directory, then what is gone from it.
+async fn carry_out(
+    session: &Session,
+    plan: Plan,
+    removal: Option<Plan>,
+    args: &Sync,
+) -> Result<Exit> {
+    let change = &args.change;
+    if change.dry_run != DryRun::None {
+        let exit = change::run(session, plan, change).await?;
+        let removed = removal.map(|removal| change::preview(session, &removal));
+        return Ok(exit.max(removed.unwrap_or(Exit::Done)));
+    }
+    change::propose(session, &plan)?;
+    if let Some(removal) = &removal {
+        change::propose(session, removal)?;
+    }
+    let nothing = plan.is_empty() && removal.is_none();
+    if !nothing && !change.run.yes {
+        change::confirm("Continue? [y/N] ")?;
+    }
+    let mut exit = Exit::Done;
+    for plan in [Some(plan), removal].into_iter().flatten() {
+        if !plan.is_empty() {
+            let done = change::carry_out(session, plan, &change.run, !change.no_init).await?;
+            exit = exit.max(done);
+        }
+    }
+    Ok(exit)
+}
+
+/// Why nothing is uninstalled although manifests are gone: a directory that is empty, or mostly so, is rarely meant.
+fn refusal(resolver: &Resolver<'_>, sync: &DirectorySync, args: &Sync) -> Option<OperationError> {
+    let gone = resolver.gone(sync);
+    let directory = sync.path.clone();
+    if gone.names.is_empty() {
+        return None;
+    }
+    if sync.directory.is_empty() {
+        let installations = gone.names.len();
+        return (!args.allow_empty).then_some(OperationError::EmptyDirectory {
+            directory,
+            installations,
+        });
+    }
+    if !gone.is_most() || args.allow_removals || may_uninstall(args, &gone.names, gone.of) {
+        return None;
+    }
+    Some(OperationError::MostlyGone {
+        directory,
+        gone: gone.names.len(),
+        of: gone.of,
+    })
+}
+
+/// Whether a user on a terminal agrees; `--yes` is not an answer to this.
+fn may_uninstall(args: &Sync, gone: &[String], of: usize) -> bool {
+    let asks = args.change.dry_run == DryRun::None && !args.change.run.yes && output::can_ask();
+    let question = format!(
+        "{} of the {of} add-ons of the directory are gone: {}. Uninstall them? [y/N] ",
+        gone.len(),
+        gone.join(", ")
+    );
+    asks && change::confirm(&question).is_ok()
+}
+
+/// What is in the directory, once it does not change any more.
+async fn found(session: &Session, args: &Sync) -> Result<DirectorySync> {
+    let path = absolute(&args.directory)?;
+    let reading = directory::settled(Path::new(&path)).await?;
+    let options = Options {
+        all: args.all,
+        duplicate_keys: session.ctx().duplicate_keys(),
+    };
+    let kinds = |typed: &Option<Kinds>| typed.clone().unwrap_or_default().0;
+    Ok(DirectorySync {
+        directory: read(&path, reading.files, &options),
+        allowed: AllowList::new(
+            &kinds(&args.prune_allowlist),
+            &kinds(&args.extra_prune_allowlist),
+        ),
+        path,
+    })
+}
+
+/// The path that installations are recorded with: the same from wherever the command is called.
+fn absolute(typed: &Path) -> Result<String> {
+    let path = std::path::absolute(typed).with_context(|| typed.display().to_string())?;
+    let text = path
+        .to_str()
+        .map(|text| text.trim_end_matches('/').to_owned());
+    let unreadable = || Usage(format!("{}: the path is not valid UTF-8", path.display()));
+    Ok(text.ok_or_else(unreadable)?)
+}

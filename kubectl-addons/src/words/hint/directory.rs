@@ -1,0 +1,51 @@
+//! The way out for installations that come from a directory.
+
+use addons_operation::OperationError;
+use common::api::names::InstallationName;
+
+use super::{command, fix, of_operation};
+
+/// For errors about directories; `None` for all others.
+pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
+    if let OperationError::InDirectory {
+        installation,
+        directory,
+        error,
+        ..
+    } = error
+    {
+        return Some(by_sync(installation, directory, of_operation(error)));
+    }
+    let lines = match error.root() {
+        OperationError::OfDirectory { directory, .. } => {
+            fix(&format!("kubectl addons sync {directory}"))
+        }
+        OperationError::EmptyDirectory { directory, .. } => vec![
+            format!("look:   ls -la {directory}"),
+            format!("accept: kubectl addons sync {directory} --allow-empty"),
+        ],
+        OperationError::MostlyGone { directory, .. } => vec![
+            format!("look:   kubectl addons sync {directory} --dry-run --allow-removals"),
+            format!("accept: kubectl addons sync {directory} --allow-removals"),
+        ],
+        OperationError::NameTaken { installation, .. } => vec![
+            format!("look:   {}", command("status", installation)),
+            "fix:    rename the file or folder".to_owned(),
+        ],
+        _ => return None,
+    };
+    Some(lines)
+}
+
+/// Of an installation that only `sync` changes: what other commands would do, it does.
+fn by_sync(installation: &InstallationName, directory: &str, lines: Vec<String>) -> Vec<String> {
+    let sync = format!("kubectl addons sync {directory}");
+    let lines = lines.into_iter().map(|line| {
+        let line = line.replace(
+            &command("diff", installation),
+            &format!("{sync} --dry-run=server"),
+        );
+        line.replace(&command("upgrade", installation), &sync)
+    });
+    lines.collect()
+}
