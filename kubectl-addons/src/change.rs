@@ -221,7 +221,12 @@ async fn ask_server(session: &Session, plan: &Plan) -> Result<Exit> {
     Ok(worst)
 }
 
-/// The highest code of what happened to the objects (semantics 17), but for what was skipped: [`of_skipped`].
+/// The highest code of what happened to the objects of one installation (semantics 17).
+pub fn of_whole_report(report: &Report) -> Exit {
+    of_skipped(of_report(report), !report.skipped.is_empty())
+}
+
+/// The highest code of what happened to the objects, but for what was skipped: [`of_skipped`].
 fn of_report(report: &Report) -> Exit {
     let not_ready = report.not_ready.iter().map(|_| Exit::TimedOut);
     not_ready

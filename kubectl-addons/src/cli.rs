@@ -70,6 +70,8 @@ pub enum Command {
     Install(operation::Install),
     /// Upgrade installations to the newest version that fits, or to the one that is named
     Upgrade(operation::Upgrade),
+    /// Do once what every record asks for: install, upgrade, repair, resume, finish deletions
+    Reconcile(operation::Reconcile),
     /// Uninstall add-ons
     Uninstall(operation::Uninstall),
     /// List what is installed

@@ -10,6 +10,7 @@ pub mod init;
 pub mod install;
 pub mod list;
 pub mod plan;
+pub mod reconcile;
 pub mod render;
 pub mod search;
 pub mod show;
@@ -43,6 +44,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Images(args) => images::run(session, args).await,
         Command::Install(args) => install::run(session, args).await,
         Command::Upgrade(args) => upgrade::run(session, args).await,
+        Command::Reconcile(args) => reconcile::run(session, args).await,
         Command::Uninstall(args) => uninstall::run(session, args).await,
         Command::List(args) => list::run(session, args).await,
         Command::Status(args) => status::run(session, args).await,

@@ -118,23 +118,28 @@ pub fn warn(text: &str) {
 
 /// Prints an error with its chain and the way out, once; returns its exit code.
 pub fn failure(error: &anyhow::Error) -> Exit {
-    let way_out = hint::below(&hint::lines(error));
-    note(&format!("{}{way_out}", error_text(error)));
+    let way_out = hint::below(&hint::lines(error.as_ref()));
+    note(&format!("{}{way_out}", error_text(error.as_ref())));
     Exit::of(error)
 }
 
 /// `error: WHAT: CAUSE: CAUSE`; further lines of a message (several problems) stand below its first word.
-fn error_text(error: &anyhow::Error) -> String {
+fn error_text(error: &(dyn std::error::Error + 'static)) -> String {
+    format!("error: {}", chain(error)).replace('\n', "\n       ")
+}
+
+/// `WHAT: CAUSE: CAUSE`
+pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = String::new();
-    for cause in error.chain() {
+    for cause in hint::chain(error) {
         let cause = cause.to_string();
         // Some libraries repeat their source in their own words.
         if !text.contains(cause.trim()) {
-            text.push_str(if text.is_empty() { "error: " } else { ": " });
+            text.push_str(if text.is_empty() { "" } else { ": " });
             text.push_str(cause.trim());
         }
     }
-    text.replace('\n', "\n       ")
+    text
 }
 
 /// Prints what clap has to say: help and version are data, mistakes end with 2.
@@ -183,14 +188,14 @@ mod tests {
     fn a_chain_is_one_line_and_further_problems_are_below() {
         let error = anyhow!("connection refused").context("the server cannot be reached");
         assert_eq!(
-            error_text(&error),
+            error_text(error.as_ref()),
             "error: the server cannot be reached: connection refused"
         );
         let error = anyhow!("refused").context("it was refused: refused");
-        assert_eq!(error_text(&error), "error: it was refused: refused");
+        assert_eq!(error_text(error.as_ref()), "error: it was refused: refused");
         let error = anyhow!("a requires b\nc requires d");
         assert_eq!(
-            error_text(&error),
+            error_text(error.as_ref()),
             "error: a requires b\n       c requires d"
         );
     }

@@ -27,10 +27,18 @@ pub async fn plan(
 
 /// Reports what was left out, each with the way out; returns the highest exit code.
 pub fn report(failed: Vec<Failed>) -> Exit {
-    let exits = failed.into_iter().map(|Failed { name, error }| {
-        let is_named = error.to_string().contains(&name);
-        let error = anyhow::Error::from(error);
-        output::failure(&if is_named { error } else { error.context(name) })
-    });
+    let failed = failed.into_iter();
+    let exits = failed.map(|Failed { name, error }| failure(&name, error));
     exits.max().unwrap_or(Exit::Done)
+}
+
+/// Reports the failure of one installation of several, under its name.
+pub fn failure(name: &str, error: OperationError) -> Exit {
+    let is_named = error.to_string().contains(name);
+    let error = anyhow::Error::from(error);
+    output::failure(&if is_named {
+        error
+    } else {
+        error.context(name.to_owned())
+    })
 }

@@ -4,6 +4,7 @@ pub mod dry_run;
 pub mod finding;
 pub mod hint;
 pub mod plan;
+pub mod reconcile;
 mod settled;
 pub mod transfer;
 

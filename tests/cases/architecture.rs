@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 /// Each of our crates, and which of the others it may depend on. It may exist already or not, and need not use them all.
-const TABLE: [(&str, &[&str]); 11] = [
+const TABLE: [(&str, &[&str]); 12] = [
     ("addons-versions", &[]),
     ("addons-gotemplate", &["addons-versions"]),
     ("common", &["addons-gotemplate", "addons-versions"]),
@@ -29,6 +29,10 @@ const TABLE: [(&str, &[&str]); 11] = [
             "certs",
         ],
     ),
+    (
+        "addons-loops",
+        &["common", "addons-engine", "addons-operation"],
+    ),
     ("certs", &[]),
     ("webhook", &["common", "certs", "addons-versions"]),
     (
@@ -41,6 +45,7 @@ const TABLE: [(&str, &[&str]); 11] = [
             "addons-sources",
             "addons-helm",
             "addons-operation",
+            "addons-loops",
         ],
     ),
     ("addons-control-plane", &[]),
@@ -179,8 +184,10 @@ fn operations_know_no_command_line() -> Result<()> {
             .map(|dependency| dependency.name.clone())
             .collect::<Vec<_>>()
     };
-    let found = of("addons-operation");
-    ensure!(found.is_empty(), "addons-operation depends on {found:?}");
+    for package in ["addons-operation", "addons-loops"] {
+        let found = of(package);
+        ensure!(found.is_empty(), "{package} depends on {found:?}");
+    }
     let edge = of("kubectl-addons");
     ensure!(
         edge.iter().any(|name| name == "clap"),

@@ -17,6 +17,7 @@ mod matrix;
 mod metallb;
 mod ordering;
 mod plans;
+mod reconcile;
 mod safety;
 mod scale;
 mod trust;

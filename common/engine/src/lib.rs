@@ -8,6 +8,7 @@
 //! | [`record`], `lock`, `journal`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `migrate`, `delete`, `holder`, [`namespace`] | what an operation does |
 //! | [`transfer`] | records of older versions, moved with their objects to the system namespace |
+//! | [`standing`] | what a reconciler says of an installation that it did not change |
 //! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what else its readiness depends on |
 //! | `task`, `event`, `report` | input, events and result of an operation |
@@ -60,6 +61,7 @@ pub mod required;
 pub mod secret;
 mod served;
 pub mod snapshot;
+pub mod standing;
 mod status;
 mod task;
 pub mod template_facts;

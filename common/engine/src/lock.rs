@@ -272,11 +272,12 @@ impl Lock {
         }
     }
 
-    /// Deletes the record, even if others write into it meanwhile; not where another operation has taken the lock.
+    /// Deletes the record, even if others write into it meanwhile; not where another operation has taken the lock. The finalizer that
+    /// held it until now is removed first (semantics 15).
     pub(super) async fn delete(mut self, cluster: &Cluster) -> Result<(), EngineError> {
         let mut tries = 1;
         loop {
-            match record::delete(cluster, &self.record, false).await {
+            match self.release_and_delete(cluster).await {
                 Err(error) if error.is_conflict() && tries < DELETE_TRIES => tries += 1,
                 result => return result,
             }
@@ -291,6 +292,18 @@ impl Lock {
                 operation => return Err(self.lost(operation)),
             }
         }
+    }
+
+    async fn release_and_delete(&mut self, cluster: &Cluster) -> Result<(), EngineError> {
+        if let Some(released) = record::without_finalizer(&self.record) {
+            match record::replace(cluster, &released).await {
+                Ok(replaced) => self.record = replaced,
+                // It was the last one of a record that is being deleted.
+                Err(error) if error.is_not_found() => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        record::delete(cluster, &self.record, false).await
     }
 
     fn lost(&self, operation: Option<&Operation>) -> EngineError {

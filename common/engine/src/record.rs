@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use serde_json::json;
 
 use common::api::installation::AddonInstallation;
-use common::api::names::{self, InstallationName};
+use common::api::names::{self, FINALIZER_UNINSTALL, InstallationName};
 
 use super::address::Collection;
 use super::cluster::Cluster;
@@ -116,6 +116,16 @@ pub(super) async fn delete(
         Err(error) if error.is_not_found() => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// The record without our finalizer (semantics 15); `None` where it has none.
+pub(super) fn without_finalizer(record: &AddonInstallation) -> Option<AddonInstallation> {
+    let is_ours = |finalizer: &String| finalizer == FINALIZER_UNINSTALL;
+    record.finalizers().iter().any(is_ours).then(|| {
+        let mut released = record.clone();
+        released.finalizers_mut().retain(|one| !is_ours(one));
+        released
+    })
 }
 
 /// Namespace and name of a record; its Display is how errors spell it.

@@ -75,7 +75,29 @@ pub(super) fn begun(
             now,
         ),
     );
+    lower(
+        &mut status.conditions,
+        conditions::NEEDS_CONFIRMATION,
+        reason(plan.verb),
+        None,
+        now,
+    );
     status
+}
+
+/// Sets a condition to `False`, where it is `True`.
+pub(super) fn lower(
+    all: &mut Vec<Condition>,
+    r#type: &str,
+    reason: &str,
+    generation: Option<i64>,
+    now: Timestamp,
+) {
+    if conditions::raised(all, r#type).is_some() {
+        let mut lowered = condition(r#type, "False", reason, String::new(), now);
+        lowered.observed_generation = generation;
+        conditions::set(all, lowered);
+    }
 }
 
 /// Ends an operation: lock and journal are removed, the inventory says what exists now. `recorded` = the union inventory with
@@ -195,7 +217,7 @@ fn reason(verb: Verb) -> &'static str {
     }
 }
 
-fn condition(
+pub(super) fn condition(
     r#type: &str,
     status: &str,
     reason: &str,

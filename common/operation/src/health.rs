@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use addons_engine::facts::Facts;
 use addons_engine::live::{self, Selection};
 use addons_engine::{Cluster, EngineError, blockers};
+use common::api::conditions;
 use common::api::installation::{AddonInstallation, ObjectState, Phase};
 use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::ObjectKey;
@@ -154,23 +155,26 @@ pub fn word(record: &AddonInstallation, troubles: &[ObjectHealth]) -> String {
     if record.spec.suspend {
         return "Suspended".to_owned();
     }
+    let conditions = status
+        .map(|status| status.conditions.as_slice())
+        .unwrap_or_default();
+    let stalled = conditions::raised(conditions, conditions::STALLED);
+    let with_reason = |word: &str| match stalled {
+        Some(condition) => format!("{word}: {}", condition.message),
+        None => word.to_owned(),
+    };
     match status.and_then(|status| status.phase) {
-        None | Some(Phase::Pending) => "Pending".to_owned(),
-        Some(Phase::Failed) => {
-            let conditions = status
-                .map(|status| status.conditions.as_slice())
-                .unwrap_or_default();
-            let stalled = conditions
-                .iter()
-                .find(|condition| condition.r#type == "Stalled" && condition.status == "True");
-            match stalled {
-                Some(condition) => format!("Failed: {}", condition.message),
-                None => "Failed".to_owned(),
-            }
-        }
+        None | Some(Phase::Pending) => with_reason("Pending"),
+        Some(Phase::Failed) => with_reason("Failed"),
         Some(Phase::Uninstalling) => "Uninstalling".to_owned(),
         Some(Phase::Progressing) => "Progressing".to_owned(),
-        Some(Phase::Ready | Phase::Installed) => "Ready".to_owned(),
+        Some(Phase::Ready | Phase::Installed) => {
+            match conditions::raised(conditions, conditions::NEEDS_CONFIRMATION) {
+                Some(asked) => format!("{}: {}", asked.r#type, asked.message),
+                None if stalled.is_some() => with_reason(conditions::STALLED),
+                None => "Ready".to_owned(),
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The entry that a record was installed from, in its current state.
 
-use common::api::installation::AddonInstallation;
+use common::api::installation::{AddonInstallation, Installed};
 use common::catalogue::Entry;
 use common::catalogue::select::{ClusterFacts, Request};
 
@@ -9,17 +9,29 @@ use crate::context::Context;
 use crate::error::OperationError;
 use crate::origin::catalogue_of;
 
-/// The entry of the version that a record names, whether it fits the cluster or not.
+/// The entry of the version that a record names, or else says is installed, whether it fits the cluster or not.
 ///
 /// # Errors
 /// Its origin cannot be read, or no longer holds it.
 pub async fn entry(ctx: &Context, record: &AddonInstallation) -> Result<Entry, OperationError> {
     let reference = &record.spec.addon_ref;
     let catalogue = catalogue_of(ctx, record).await?;
+    let status = record.status.as_ref();
+    let installed = status.and_then(|status| status.installed.as_ref());
+    let of_installed = |field: fn(&Installed) -> &str| {
+        let text = installed.map(field).filter(|text| !text.is_empty());
+        text.filter(|_| reference.version.is_none())
+    };
     let request = Request {
         addon: &reference.name,
-        version: reference.version.as_deref(),
-        id: reference.id.as_deref(),
+        version: reference
+            .version
+            .as_deref()
+            .or_else(|| of_installed(|installed| &installed.version)),
+        id: reference
+            .id
+            .as_deref()
+            .or_else(|| of_installed(|installed| &installed.id)),
         catalogue: reference.catalogue.as_deref(),
     };
     let any = ClusterFacts::default();

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use common::api::installation::AddonInstallation;
 use common::values;
 use serde_json::{Value, json};
 
@@ -74,20 +73,6 @@ pub enum Edit {
     Merge(Value),
     /// `PATH=VALUE`.
     Set(String),
-}
-
-impl Intent {
-    /// What a record asks for: the version that it names, else the newest that fits.
-    #[must_use]
-    pub fn of_record(record: &AddonInstallation) -> Self {
-        Self::Upgrade {
-            installations: vec![Target {
-                name: record.metadata.name.clone().unwrap_or_default(),
-                version: record.spec.addon_ref.version.clone(),
-            }],
-            edits: Edits::default(),
-        }
-    }
 }
 
 impl Target {

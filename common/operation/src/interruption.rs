@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, OwnedRwLockReadGuard, RwLock, RwLockWriteGuard};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock, RwLockWriteGuard, watch};
 use tokio::time::timeout;
 
 /// Bound for the answers to what was sent before an interruption.
@@ -17,24 +17,35 @@ const DRAINING: Duration = Duration::from_secs(2);
 #[error("interrupted: what was begun is recorded, and the lock is free")]
 pub struct Interrupted;
 
-/// Interrupts the work of a command. Clones share one state.
+/// Interrupts the work of a command, and all that begins later. Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct Interruption {
-    asked: Arc<Notify>,
-    forced: Arc<Notify>,
+    asked: watch::Sender<bool>,
+    forced: watch::Sender<bool>,
     helm: Arc<RwLock<()>>,
 }
 
 impl Interruption {
     /// Interrupts the work as soon as no helm runs; no other helm begins. Helm gets the Ctrl-C too, and has a bounded time to end.
     pub fn interrupt(&self) {
-        self.asked.notify_one();
+        self.asked.send_replace(true);
+    }
+
+    /// Whether it was interrupted.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        *self.asked.borrow()
+    }
+
+    /// Ends when it is interrupted.
+    pub async fn asked(&self) {
+        until(&self.asked).await;
     }
 
     /// Ends the work now: helm is killed, and what it left is recovered by the next run.
     pub fn force(&self) {
-        self.forced.notify_one();
-        self.asked.notify_one();
+        self.forced.send_replace(true);
+        self.asked.send_replace(true);
     }
 
     /// Held while helm runs; it cannot be taken after [`Interruption::interrupt`].
@@ -61,7 +72,7 @@ impl Interruption {
         };
         tokio::select! {
             biased;
-            () = self.forced.notified() => Err(Interrupted),
+            () = until(&self.forced) => Err(Interrupted),
             done = work => Ok(done),
             _ = timeout(DRAINING, quiet) => Err(Interrupted),
         }
@@ -69,13 +80,19 @@ impl Interruption {
 
     /// No helm runs, and none begins while the guard is held; `None` where the user does not wait for that.
     async fn ended(&self) -> Option<RwLockWriteGuard<'_, ()>> {
-        self.asked.notified().await;
+        self.asked().await;
         tokio::select! {
             biased;
-            () = self.forced.notified() => None,
+            () = until(&self.forced) => None,
             no_helm = self.helm.write() => Some(no_helm),
         }
     }
+}
+
+/// Waits until it is true.
+async fn until(state: &watch::Sender<bool>) {
+    // The sender is borrowed here, so that it is not dropped meanwhile.
+    let _ = state.subscribe().wait_for(|is_true| *is_true).await;
 }
 
 #[cfg(test)]
@@ -161,5 +178,18 @@ mod tests {
         interruption.force();
         let work = interruption.ends(pending::<()>(), ready(()));
         assert_eq!(work.await, Err(Interrupted));
+    }
+
+    #[tokio::test]
+    async fn everything_under_way_is_interrupted_and_nothing_else_begins() {
+        let interruption = Interruption::default();
+        let mut first = Box::pin(interruption.ends(pending::<()>(), ready(())));
+        let mut second = Box::pin(interruption.ends(pending::<()>(), ready(())));
+        assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
+        interruption.clone().interrupt();
+        assert_eq!(first.await, Err(Interrupted));
+        assert_eq!(second.await, Err(Interrupted));
+        let later = interruption.ends(pending::<()>(), ready(()));
+        assert_eq!(later.await, Err(Interrupted));
     }
 }

@@ -40,6 +40,7 @@ mod lookup;
 mod origin;
 pub mod orphan;
 pub mod plan;
+mod recorded;
 pub mod records;
 pub mod release;
 pub mod render;

@@ -28,7 +28,7 @@ use crate::stage::Failed;
 
 pub use assemble::plan;
 pub(crate) use uninstall::plan_gone;
-pub use uninstall::{Removal, plan_uninstall};
+pub use uninstall::{Removal, plan_removal, plan_uninstall};
 
 /// What a command will do. What is shown, confirmed, saved, compared and executed is this value.
 #[derive(Debug)]

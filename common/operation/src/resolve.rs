@@ -224,6 +224,10 @@ impl<'a> Resolver<'a> {
         }
         let mut resolved = Resolved::new(name, existing, entry, selection.rules);
         resolved.is_asked_for = new.addon.version.is_some();
+        // The webhook guards the entry that a core record names (semantics 18).
+        if resolved.is_asked_for || new.core {
+            resolved.pin();
+        }
         resolved.is_typed = matches!(self.offer, Offer::Indexes(_));
         let spec = &mut resolved.wanted.spec;
         let target = new.target_namespace.clone();
@@ -233,7 +237,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The record for an upgrade.
-    async fn upgrade(
+    pub(crate) async fn upgrade(
         &self,
         record: &AddonInstallation,
         version: Option<&str>,
@@ -260,6 +264,9 @@ impl<'a> Resolver<'a> {
         let existing = Some(record.clone());
         let mut resolved = Resolved::new(name_of(record), existing, entry, selection.rules);
         resolved.is_asked_for = version.is_some();
+        if resolved.is_asked_for {
+            resolved.pin();
+        }
         resolved.is_typed = matches!(self.offer, Offer::Indexes(_));
         self.complete(resolved, edits, answers).await
     }

@@ -44,6 +44,9 @@ pub struct Resolved {
     pub adopts: bool,
     /// Its objects, where it was found in a directory.
     pub found: Option<Arc<Found>>,
+    /// Whether the record stays as it is written: then defaults are filled in for the rendering only, and a changed spec is told by
+    /// its generation.
+    pub keeps_spec: bool,
 }
 
 impl Resolved {
@@ -66,7 +69,7 @@ impl Resolved {
             record.metadata.namespace = Some(name.namespace.clone());
             record
         });
-        wanted.spec.addon_ref = reference(&entry);
+        wanted.spec.addon_ref = reference(&entry, &wanted.spec.addon_ref);
         Self {
             name,
             existing,
@@ -78,6 +81,22 @@ impl Resolved {
             is_typed: false,
             adopts: false,
             found: None,
+            keeps_spec: false,
+        }
+    }
+
+    /// Writes the chosen version and id into the record: it stays at them until other ones are asked for (semantics 12).
+    pub(crate) fn pin(&mut self) {
+        let (version, id) = named(&self.entry);
+        self.wanted.spec.addon_ref.version = version;
+        self.wanted.spec.addon_ref.id = id;
+    }
+
+    /// The record as the operation leaves it.
+    pub(crate) fn record(&self) -> &AddonInstallation {
+        match &self.existing {
+            Some(existing) if self.keeps_spec => existing,
+            _ => &self.wanted,
         }
     }
 
@@ -198,7 +217,12 @@ impl Resolved {
         if installed.template_data_hash != inputs.template_data_hash {
             return yes(DueReason::TemplateDataChanged);
         }
-        if existing.spec != self.wanted.spec {
+        let is_changed = if self.keeps_spec {
+            existing.metadata.generation != status.observed_generation
+        } else {
+            existing.spec != self.wanted.spec
+        };
+        if is_changed {
             return yes(DueReason::InstallationChanged);
         }
         Due::No
@@ -233,20 +257,31 @@ impl Resolved {
     }
 }
 
-fn reference(entry: &Entry) -> AddonRef {
-    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+/// Where the entry is from. The version is named where `before` names one: what names none follows newer entries (semantics 12).
+fn reference(entry: &Entry, before: &AddonRef) -> AddonRef {
     let (mut catalogue, mut index, mut directory) = (None, None, None);
     match &*entry.origin {
         Origin::Catalogue { name, .. } => catalogue = Some(name.clone()),
         Origin::Index { location } => index = Some(location.clone()),
         Origin::Directory { path } => directory = Some(path.clone()),
     }
+    let (version, id) = named(entry);
     AddonRef {
         name: entry.addon.clone(),
-        version: some(&entry.version.version),
-        id: some(&entry.version.id),
+        version: version.filter(|_| before.version.is_some()),
+        id: id.filter(|_| before.version.is_some() || before.id.is_some()),
         catalogue,
         index,
         directory,
     }
 }
+
+/// Version and id of an entry, as far as it has them.
+fn named(entry: &Entry) -> (Option<String>, Option<String>) {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    (some(&entry.version.version), some(&entry.version.id))
+}
+
+#[cfg(test)]
+#[path = "resolved/tests.rs"]
+mod tests;

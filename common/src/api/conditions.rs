@@ -1,4 +1,4 @@
-//! Conditions as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted.
+//! Conditions as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted; and NeedsConfirmation.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
@@ -12,6 +12,8 @@ pub const PROGRESSING: &str = "Progressing";
 pub const STALLED: &str = "Stalled";
 /// The installed version fits this cluster.
 pub const COMPATIBLE: &str = "Compatible";
+/// What is due needs the agreement of a person: a protection refuses it.
+pub const NEEDS_CONFIRMATION: &str = "NeedsConfirmation";
 /// Live objects differ from what was applied.
 pub const DRIFTED: &str = "Drifted";
 
@@ -46,4 +48,11 @@ pub fn set(conditions: &mut Vec<Condition>, mut new: Condition) {
         }
         None => conditions.push(new),
     }
+}
+
+/// The condition of this type, where it is `True`.
+#[must_use]
+pub fn raised<'a>(conditions: &'a [Condition], r#type: &str) -> Option<&'a Condition> {
+    let mut all = conditions.iter();
+    all.find(|condition| condition.r#type == r#type && condition.status == "True")
 }

@@ -68,6 +68,17 @@ pub struct Upgrade {
     pub change: Change,
 }
 
+/// Flags of `reconcile`.
+#[derive(Args, Debug)]
+pub struct Reconcile {
+    /// Installations to reconcile, of which everything that was edited or deleted is restored; none = all, as recorded
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completion::installations))]
+    pub names: Vec<String>,
+    /// How long each installation may take, e.g. 90s, 5m
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = crate::cli::duration)]
+    pub timeout: Duration,
+}
+
 /// Flags of `diff`.
 #[derive(Args, Debug)]
 pub struct Diff {

@@ -22,8 +22,8 @@ use common::values::ValuesError;
 pub use object::of_object;
 
 /// Lines for under an error; empty where there is no better advice than the error itself.
-pub fn lines(error: &anyhow::Error) -> Vec<String> {
-    let lines = error.chain().find_map(|cause| {
+pub fn lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
+    let lines = chain(error).find_map(|cause| {
         let operation = cause.downcast_ref().map(of_operation);
         operation
             .or_else(|| cause.downcast_ref().map(of_choice))
@@ -34,6 +34,13 @@ pub fn lines(error: &anyhow::Error) -> Vec<String> {
             .or_else(|| cause.downcast_ref().map(source::of_binary))
     });
     lines.unwrap_or_default()
+}
+
+/// An error and its causes.
+pub fn chain<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |cause| cause.source())
 }
 
 /// Lines as they stand below a message, each behind a line break: below the first word of an error, and in the same column under
@@ -322,7 +329,7 @@ mod tests {
         };
         let error = anyhow::Error::from(OperationError::from(moved));
         assert_eq!(
-            lines(&error),
+            lines(error.as_ref()),
             [
                 "look:   kubectl addons diff web@1.1.0",
                 "fix:    kubectl addons plan web@1.1.0 -o FILE, and apply that"

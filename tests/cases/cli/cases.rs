@@ -17,6 +17,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("help-show", "kubectl-addons show -h"),
     ("help-images", "kubectl-addons images -h"),
     ("help-install", "kubectl-addons install -h"),
+    ("help-reconcile", "kubectl-addons reconcile -h"),
     ("help-diff", "kubectl-addons diff -h"),
     ("help-sync", "kubectl-addons sync -h"),
     ("sync-missing", "kubectl-addons sync missing"),

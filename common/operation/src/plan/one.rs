@@ -121,7 +121,7 @@ fn planned(
 ) -> Planned {
     Planned {
         plan,
-        record: resolved.wanted.clone(),
+        record: resolved.record().clone(),
         fallback: resolved.fallback(),
         desired,
         release,
@@ -155,7 +155,7 @@ async fn of_records(
 ) -> Result<(), OperationError> {
     plan.entry = Some(EntryFacts::of(&resolved.entry));
     plan.is_typed = resolved.is_typed;
-    plan.wanted = WantedRecord::of(&resolved.wanted);
+    plan.wanted = WantedRecord::of(resolved.record());
     plan.record = resolved.existing.as_ref().map(RecordFacts::of);
     if let Some(kops) = &resolved.kops {
         plan.kops = Some(kops.record(resolver.ctx, resolved).await?);

@@ -44,18 +44,30 @@ pub async fn plan_uninstall(
     resolver: &Resolver<'_>,
     removal: &Removal,
 ) -> Result<Plan, OperationError> {
-    let (ctx, all) = (resolver.ctx, &resolver.records);
-    let namespace = ctx.settings().namespace.as_deref();
-    let mut records = Vec::new();
-    for name in &removal.names {
-        let record = all.find(name, namespace)?;
+    let namespace = resolver.ctx.settings().namespace.as_deref();
+    let names = removal.names.iter();
+    let records: Result<Vec<_>, _> = names
+        .map(|name| resolver.records.find(name, namespace))
+        .collect();
+    plan_removal(resolver, records?, removal).await
+}
+
+/// The same for records, whatever their names.
+///
+/// # Errors
+/// Those of [`plan_uninstall`].
+pub async fn plan_removal(
+    resolver: &Resolver<'_>,
+    records: Vec<&AddonInstallation>,
+    removal: &Removal,
+) -> Result<Plan, OperationError> {
+    for record in &records {
         if record.spec.suspend {
             return Err(OperationError::Suspended(name_of(record)));
         }
-        verdict::deletion(ctx, record, &resolver.facts).await?;
-        records.push(record);
+        verdict::deletion(resolver.ctx, record, &resolver.facts).await?;
     }
-    let records = requirements::teardown(records, all)?;
+    let records = requirements::teardown(records, &resolver.records)?;
     let mut installations = Vec::new();
     let leave = Leave {
         together: records.iter().map(name_of).collect(),

@@ -1,0 +1,218 @@
+//! What a reconciler says of an installation that it did not change: conditions, in one write of the status, and only where
+//! something is new.
+
+use jiff::Timestamp;
+
+use common::api::conditions;
+use common::api::installation::{AddonInstallation, AddonInstallationStatus, Phase};
+
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::{lock, record, status};
+
+/// Why conditions that were raised earlier no longer hold.
+const AS_RECORDED: &str = "AsRecorded";
+/// How often the write is tried while others write into the record.
+const TRIES: usize = 3;
+
+/// How an installation stands, of which nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is as its record asks for.
+    AsRecorded,
+    /// What is due cannot be done.
+    Stalled {
+        /// One CamelCase word.
+        reason: &'static str,
+        /// What is wrong, and the way out.
+        message: String,
+    },
+    /// A protection refuses what is due, until a person agrees to it.
+    NeedsConfirmation {
+        /// One CamelCase word.
+        reason: &'static str,
+        /// What is refused, and the command that accepts it.
+        message: String,
+    },
+}
+
+/// Writes how an installation stands into its record, as it was read before. Returns whether something was written: nothing is where
+/// the record says so already, where an operation is under way, and where it is gone.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn stand(
+    cluster: &Cluster,
+    known: &AddonInstallation,
+    standing: &Standing,
+) -> Result<bool, EngineError> {
+    let mut stored = known.clone();
+    for attempt in 1.. {
+        let generation = stored.metadata.generation;
+        let status = stored.status.as_ref();
+        let Some(status) = judged(status, standing, generation, cluster.now()) else {
+            return Ok(false);
+        };
+        stored.status = Some(status);
+        match record::put_status(cluster, &mut stored).await {
+            Ok(()) => return Ok(true),
+            Err(error) if error.is_conflict() && attempt < TRIES => {}
+            Err(error) if error.is_not_found() => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        stored = match lock::reread(cluster, known).await {
+            Ok(found) => found,
+            Err(EngineError::Stale { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        // Whoever changed the spec wants another judgement than this one.
+        if stored.metadata.generation != known.metadata.generation {
+            return Ok(false);
+        }
+    }
+    Ok(false)
+}
+
+/// The status with the conditions of a standing; `None` where nothing would change.
+fn judged(
+    stored: Option<&AddonInstallationStatus>,
+    standing: &Standing,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Option<AddonInstallationStatus> {
+    let mut status = stored.cloned().unwrap_or_default();
+    // Who holds the lock says how it stands; what an interrupted operation left is judged like everything else.
+    let is_locked = lock::availability(stored, now, false) != lock::Availability::Free;
+    if is_locked {
+        return None;
+    }
+    let all = &mut status.conditions;
+    let mut raise = |r#type, reason, message: &str| {
+        let mut raised = status::condition(r#type, "True", reason, message.to_owned(), now);
+        raised.observed_generation = generation;
+        conditions::set(all, raised);
+    };
+    match standing {
+        Standing::Stalled { reason, message } => {
+            raise(conditions::STALLED, reason, message);
+            let confirmation = conditions::NEEDS_CONFIRMATION;
+            status::lower(all, confirmation, reason, generation, now);
+        }
+        Standing::NeedsConfirmation { reason, message } => {
+            raise(conditions::NEEDS_CONFIRMATION, reason, message);
+            // A failed operation is still one that failed.
+            if status.phase != Some(Phase::Failed) {
+                status::lower(all, conditions::STALLED, reason, generation, now);
+            }
+        }
+        Standing::AsRecorded => {
+            for r#type in [conditions::STALLED, conditions::NEEDS_CONFIRMATION] {
+                status::lower(all, r#type, AS_RECORDED, generation, now);
+            }
+        }
+    }
+    if status.phase.is_none() && *standing != Standing::AsRecorded {
+        status.phase = Some(Phase::Pending);
+    }
+    (stored != Some(&status)).then_some(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::installation::Operation;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    fn stalled(message: &str) -> Standing {
+        Standing::Stalled {
+            reason: "SourceUnavailable",
+            message: message.to_owned(),
+        }
+    }
+
+    fn confirmation() -> Standing {
+        Standing::NeedsConfirmation {
+            reason: "PruneLimit",
+            message: "it would prune 9 of 12".to_owned(),
+        }
+    }
+
+    /// `Stalled=True NeedsConfirmation=False`
+    fn words(status: &AddonInstallationStatus) -> String {
+        let conditions = status.conditions.iter();
+        let words: Vec<String> = conditions
+            .map(|condition| format!("{}={}", condition.r#type, condition.status))
+            .collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn one_condition_is_true_at_a_time() {
+        let mut status = AddonInstallationStatus::default();
+        for (standing, expected) in [
+            (stalled("down"), "Stalled=True"),
+            (confirmation(), "Stalled=False NeedsConfirmation=True"),
+            (stalled("down"), "Stalled=True NeedsConfirmation=False"),
+            (
+                Standing::AsRecorded,
+                "Stalled=False NeedsConfirmation=False",
+            ),
+        ] {
+            status = judged(Some(&status), &standing, Some(2), at(10)).unwrap();
+            assert_eq!(words(&status), expected);
+            let generations = status.conditions.iter();
+            assert!(
+                generations
+                    .into_iter()
+                    .all(|one| one.observed_generation == Some(2))
+            );
+            let again = judged(Some(&status), &standing, Some(2), at(20));
+            assert_eq!(again, None, "nothing is new: {expected}");
+        }
+        assert_eq!(status.phase, Some(Phase::Pending));
+    }
+
+    #[test]
+    fn what_is_as_recorded_gets_no_condition() {
+        let status = AddonInstallationStatus {
+            phase: Some(Phase::Ready),
+            ..AddonInstallationStatus::default()
+        };
+        let judged = judged(Some(&status), &Standing::AsRecorded, Some(1), at(0));
+        assert_eq!(judged, None);
+    }
+
+    #[test]
+    fn another_message_keeps_the_time_of_the_transition() {
+        let first = judged(None, &stalled("down"), Some(1), at(10)).unwrap();
+        let second = judged(Some(&first), &stalled("other"), Some(1), at(20)).unwrap();
+        let condition = conditions::raised(&second.conditions, conditions::STALLED).unwrap();
+        assert_eq!(condition.message, "other");
+        assert_eq!(condition.last_transition_time, Time(at(10)));
+    }
+
+    #[test]
+    fn the_holder_of_the_lock_says_how_it_stands() {
+        let mut status = AddonInstallationStatus {
+            operation: Some(Operation {
+                id: "0".to_owned(),
+                verb: "upgrade".to_owned(),
+                holder: "ann".to_owned(),
+                started_at: Time(at(0)),
+                renewed_at: Time(at(0)),
+                lease_seconds: 15,
+                target: None,
+            }),
+            ..AddonInstallationStatus::default()
+        };
+        assert_eq!(judged(Some(&status), &stalled("down"), None, at(10)), None);
+        assert!(judged(Some(&status), &stalled("down"), None, at(20)).is_some());
+        status.operation = None;
+        assert!(judged(Some(&status), &stalled("down"), None, at(10)).is_some());
+    }
+}

@@ -1,0 +1,176 @@
+//! Reconciles one installation: what its record asks for is planned and executed, as `upgrade` does it, and what cannot be done
+//! becomes a condition of the record.
+
+use addons_engine::standing::{Standing, stand};
+use addons_engine::{EngineError, Report};
+use addons_operation::plan::{Removal, plan_removal};
+use addons_operation::{
+    Choices, Context, Interruption, OperationError, Outcome as Executed, Plan, Resolution,
+    Resolver, Run, execute,
+};
+use common::api::installation::{AddonInstallation, DeletionPolicy};
+use common::api::names::FINALIZER_UNINSTALL;
+
+use crate::reason;
+
+/// An error, and the way out, as one line of text.
+pub type Words = fn(&OperationError) -> String;
+
+/// How installations are reconciled.
+#[derive(Clone, Debug)]
+pub struct How {
+    /// How each is executed. The bound is that of one installation.
+    pub run: Run,
+    /// Whether edits are repaired although nothing is due.
+    pub repair: bool,
+    /// The words for the conditions.
+    pub words: Words,
+}
+
+/// What became of one installation.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It is as recorded.
+    UpToDate,
+    /// It is left alone because of `spec.suspend`.
+    Suspended,
+    /// It comes from a directory, which only another command reads.
+    Elsewhere,
+    /// It is being deleted, and others finish that.
+    Terminating,
+    /// The plan was executed, with this result.
+    Executed(Box<Plan>, Box<Report>),
+    /// Nothing was changed, or the record could not be written.
+    Failed(OperationError),
+}
+
+/// What the deletion of a record asks for.
+enum Deletion {
+    No,
+    /// Our finalizer holds the record: its objects are deleted, or left, before it goes (semantics 15).
+    Ours(Removal),
+    OfOthers,
+}
+
+impl Outcome {
+    /// Whether the cluster was changed, so that what failed before may succeed now.
+    #[must_use]
+    pub fn is_progress(&self) -> bool {
+        matches!(self, Self::Executed(_, report) if report.is_done())
+    }
+}
+
+/// Reconciles one installation. What cannot be done is written into its record: one write, and only where that is new.
+pub async fn reconcile(
+    ctx: &Context,
+    resolver: &Resolver<'_>,
+    record: &AddonInstallation,
+    how: &How,
+    interruption: &Interruption,
+) -> Outcome {
+    if record.spec.suspend {
+        return Outcome::Suspended;
+    }
+    if record.spec.addon_ref.directory.is_some() && record.metadata.deletion_timestamp.is_none() {
+        return Outcome::Elsewhere;
+    }
+    let attempt = attempt(ctx, resolver, record, how, interruption).await;
+    let outcome = attempt.unwrap_or_else(Outcome::Failed);
+    match write(ctx, record, &outcome, how.words).await {
+        Ok(()) => outcome,
+        // The first error is the one that matters.
+        Err(error) => match outcome {
+            Outcome::Failed(first) => Outcome::Failed(first),
+            _ => Outcome::Failed(error),
+        },
+    }
+}
+
+async fn attempt(
+    ctx: &Context,
+    resolver: &Resolver<'_>,
+    record: &AddonInstallation,
+    how: &How,
+    interruption: &Interruption,
+) -> Result<Outcome, OperationError> {
+    let plan = match deletion(record) {
+        Deletion::OfOthers => return Ok(Outcome::Terminating),
+        Deletion::Ours(removal) => plan_removal(resolver, vec![record], &removal).await?,
+        Deletion::No => {
+            let resolution = Resolution {
+                installations: vec![resolver.resolve_record(record).await?],
+                failed: Vec::new(),
+            };
+            let choices = Choices {
+                repair: how.repair,
+                ..Choices::default()
+            };
+            resolver.plan(resolution, &choices).await?.whole()?
+        }
+    };
+    if plan.is_empty() {
+        return Ok(Outcome::UpToDate);
+    }
+    plan.check_breakages()?;
+    plan.check_migrations()?;
+    plan.check_recreations()?;
+    let outcomes = execute::execute(ctx, &plan, &how.run, interruption).await?;
+    let mut outcomes: Vec<Executed> = outcomes;
+    match outcomes.pop() {
+        Some(executed) => {
+            let report = executed.result?;
+            Ok(Outcome::Executed(Box::new(plan), Box::new(report)))
+        }
+        None => Ok(Outcome::UpToDate),
+    }
+}
+
+fn deletion(record: &AddonInstallation) -> Deletion {
+    let metadata = &record.metadata;
+    if metadata.deletion_timestamp.is_none() {
+        return Deletion::No;
+    }
+    let mut finalizers = metadata.finalizers.iter().flatten();
+    if !finalizers.any(|finalizer| finalizer == FINALIZER_UNINSTALL) {
+        return Deletion::OfOthers;
+    }
+    Deletion::Ours(Removal {
+        keep: record.spec.deletion_policy == DeletionPolicy::Orphan,
+        ..Removal::default()
+    })
+}
+
+/// Writes how the installation stands, unless an operation has written that itself.
+async fn write(
+    ctx: &Context,
+    record: &AddonInstallation,
+    outcome: &Outcome,
+    words: Words,
+) -> Result<(), OperationError> {
+    let standing = match outcome {
+        Outcome::UpToDate => Standing::AsRecorded,
+        Outcome::Failed(error) if is_of_record(error) => reason::standing(error, words),
+        _ => return Ok(()),
+    };
+    stand(ctx.cluster().await?, record, &standing).await?;
+    Ok(())
+}
+
+/// Whether an error says something of the installation: not of the server, of another client at work, or of this one's end.
+fn is_of_record(error: &OperationError) -> bool {
+    match error.root() {
+        OperationError::Interrupted(_)
+        | OperationError::Connect(_)
+        | OperationError::NoCluster
+        | OperationError::Suspended(_) => false,
+        OperationError::Engine(error) => !matches!(
+            error,
+            EngineError::Unreachable { .. }
+                | EngineError::Unauthorized { .. }
+                | EngineError::Locked { .. }
+                | EngineError::Stale { .. }
+                | EngineError::NotInitialised
+        ),
+        _ => true,
+    }
+}

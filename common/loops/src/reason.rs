@@ -1,0 +1,153 @@
+//! Why an installation cannot be reconciled, as conditions say it: one word, and whether a person has to agree.
+
+use addons_engine::EngineError;
+use addons_engine::standing::Standing;
+use addons_operation::OperationError;
+use addons_operation::choose::ChooseError;
+use common::plan::crd_safety::BreakageError;
+use common::plan::planner::PlanError;
+
+use crate::installation::Words;
+
+/// The longest message of a condition, in characters.
+const LONGEST: usize = 1000;
+
+/// What a condition says of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    /// A protection that a person can lift.
+    Asks(&'static str),
+    /// Anything else.
+    Stalls(&'static str),
+}
+
+/// How an installation stands that failed with this error.
+pub(crate) fn standing(error: &OperationError, words: Words) -> Standing {
+    let mut message = words(error);
+    if message.chars().count() > LONGEST {
+        message = message.chars().take(LONGEST - 1).collect();
+        message.push('…');
+    }
+    match reason(error) {
+        Reason::Asks(reason) => Standing::NeedsConfirmation { reason, message },
+        Reason::Stalls(reason) => Standing::Stalled { reason, message },
+    }
+}
+
+fn reason(error: &OperationError) -> Reason {
+    match error.root() {
+        OperationError::Plan(PlanError::MostlyPruned { .. }) => Reason::Asks("PruneLimit"),
+        OperationError::Breakage(BreakageError::Breaks { .. }) => Reason::Asks("Breakage"),
+        OperationError::Migration(_) => Reason::Asks("Migration"),
+        OperationError::Recreation(refused) if refused.is_acceptable() => {
+            Reason::Asks("Recreation")
+        }
+        OperationError::Downgrade { .. } => Reason::Asks("Downgrade"),
+        OperationError::Plan(PlanError::Refused { .. }) | OperationError::ForeignRelease { .. } => {
+            Reason::Stalls("Conflict")
+        }
+        OperationError::Plan(PlanError::TooLarge(_)) => Reason::Stalls("TooLarge"),
+        OperationError::Breakage(_) => Reason::Stalls("Breakage"),
+        OperationError::Recreation(_) => Reason::Stalls("Immutable"),
+        OperationError::Orphaned { .. }
+        | OperationError::UnknownCatalogue { .. }
+        | OperationError::Choose(ChooseError::Unknown { .. } | ChooseError::NoSuchVersion { .. }) => {
+            Reason::Stalls("EntryGone")
+        }
+        OperationError::Choose(ChooseError::DoesNotFit { .. }) => Reason::Stalls("DoesNotFit"),
+        OperationError::NoIndex { .. }
+        | OperationError::Index(_)
+        | OperationError::Source(_)
+        | OperationError::Dependency(_)
+        | OperationError::Url(_)
+        | OperationError::Credentials(_)
+        | OperationError::NoCredentials { .. } => Reason::Stalls("SourceUnavailable"),
+        OperationError::Hash(_) | OperationError::PartialHash { .. } => {
+            Reason::Stalls("HashMismatch")
+        }
+        OperationError::Refused(_) | OperationError::Engine(EngineError::Denied { .. }) => {
+            Reason::Stalls("Denied")
+        }
+        OperationError::Requires(_)
+        | OperationError::NotServed(_)
+        | OperationError::Dependents(_) => Reason::Stalls("Requirement"),
+        OperationError::ValuesFrom(_) | OperationError::Values(_) => Reason::Stalls("Values"),
+        _ if error.is_forbidden() => Reason::Stalls("Forbidden"),
+        _ => Reason::Stalls("PlanFailed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use addons_operation::orphan::Lost;
+    use common::api::names::InstallationName;
+    use common::plan::prune::limit::PruneLimit;
+
+    use super::*;
+
+    fn till() -> InstallationName {
+        InstallationName {
+            namespace: "shop".to_owned(),
+            name: "till".to_owned(),
+        }
+    }
+
+    fn within(error: OperationError) -> OperationError {
+        OperationError::Within {
+            place: "till in catalogue team".to_owned(),
+            error: Box::new(error),
+        }
+    }
+
+    #[test]
+    fn a_protection_asks_and_everything_else_stalls() {
+        let pruned = || PlanError::MostlyPruned {
+            installation: till(),
+            needed: PruneLimit::new(75).unwrap(),
+            prune: 9,
+            there: 12,
+            wanted: 3,
+        };
+        let downgrade = || OperationError::Downgrade {
+            installation: till(),
+            addon: "till".to_owned(),
+            from: "1.1.0".to_owned(),
+            to: "1.0.0".to_owned(),
+        };
+        let lost = Lost::Catalogue {
+            catalogue: "team".to_owned(),
+        };
+        let orphaned = OperationError::Orphaned {
+            installation: till(),
+            lost,
+        };
+        let forbidden = EngineError::Forbidden {
+            verb: "create",
+            resource: "configmaps".to_owned(),
+            message: String::new(),
+        };
+        for (error, expected) in [
+            (pruned().into(), Reason::Asks("PruneLimit")),
+            (within(pruned().into()), Reason::Asks("PruneLimit")),
+            (downgrade(), Reason::Asks("Downgrade")),
+            (orphaned, Reason::Stalls("EntryGone")),
+            (within(forbidden.into()), Reason::Stalls("Forbidden")),
+            (
+                OperationError::NoKubernetesVersion,
+                Reason::Stalls("PlanFailed"),
+            ),
+        ] {
+            assert_eq!(reason(&error), expected, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_message_has_an_end() {
+        let long: Words = |_| "ä".repeat(2 * LONGEST);
+        let standing = standing(&OperationError::NoCluster, long);
+        let Standing::Stalled { message, .. } = standing else {
+            panic!("{standing:?}");
+        };
+        assert_eq!(message.chars().count(), LONGEST);
+    }
+}

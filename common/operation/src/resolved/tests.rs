@@ -1,0 +1,92 @@
+use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
+use common::api::installation::AddonInstallationStatus;
+use common::catalogue::Catalogue;
+
+use super::*;
+
+/// The only entry of an index: add-on `web` in version 1.1.0, of this id.
+fn entry(id: &str) -> Entry {
+    let version = AddonVersion {
+        version: "1.1.0".to_owned(),
+        id: id.to_owned(),
+        ..AddonVersion::default()
+    };
+    let spec = AddonCatalogueSpec {
+        addons: vec![Addon {
+            name: "web".to_owned(),
+            versions: vec![version],
+            ..Addon::default()
+        }],
+        ..AddonCatalogueSpec::default()
+    };
+    let location = "index.yaml".to_owned();
+    Catalogue::of_spec(&spec, Origin::Index { location })
+        .entries
+        .remove(0)
+}
+
+fn name() -> InstallationName {
+    InstallationName {
+        namespace: "kubectl-addons".to_owned(),
+        name: "web".to_owned(),
+    }
+}
+
+fn record(version: Option<&str>, id: Option<&str>) -> AddonInstallation {
+    let spec = AddonInstallationSpec {
+        addon_ref: AddonRef {
+            name: "web".to_owned(),
+            version: version.map(str::to_owned),
+            id: id.map(str::to_owned),
+            ..AddonRef::default()
+        },
+        ..AddonInstallationSpec::default()
+    };
+    AddonInstallation::new("web", spec)
+}
+
+/// Semantics 12: `install NAME` names no version, `install NAME@V` does; an upgrade moves what a record names.
+#[test]
+fn a_record_names_the_version_that_was_asked_for() {
+    for (before, is_asked_for, version, id) in [
+        (None, false, None, None),
+        (None, true, Some("1.1.0"), Some("b")),
+        (Some((None, None)), false, None, None),
+        (Some((Some("1.0.0"), None)), false, Some("1.1.0"), Some("b")),
+        (Some((None, Some("a"))), false, None, Some("b")),
+        (Some((None, None)), true, Some("1.1.0"), Some("b")),
+    ] {
+        let existing = before.map(|(version, id)| record(version, id));
+        let mut resolved = Resolved::new(name(), existing, entry("b"), Rules::Documented);
+        if is_asked_for {
+            resolved.pin();
+        }
+        let reference = &resolved.wanted.spec.addon_ref;
+        let named = (reference.version.as_deref(), reference.id.as_deref());
+        assert_eq!(named, (version, id), "{before:?} {is_asked_for}");
+    }
+}
+
+/// A record that is kept as it is written is due by its generation, not by the defaults that are filled in for the rendering.
+#[test]
+fn a_kept_record_is_due_when_its_spec_changed() {
+    let installed = Installed {
+        version: "1.1.0".to_owned(),
+        ..Installed::default()
+    };
+    for (generation, due) in [(3, false), (4, true)] {
+        let mut existing = record(None, None);
+        existing.metadata.generation = Some(generation);
+        existing.status = Some(AddonInstallationStatus {
+            observed_generation: Some(3),
+            installed: Some(installed.clone()),
+            ..AddonInstallationStatus::default()
+        });
+        let mut resolved = Resolved::new(name(), Some(existing), entry(""), Rules::Documented);
+        resolved.wanted.spec.target_namespace = Some("web".to_owned());
+        resolved.keeps_spec = true;
+        let is_due = resolved.due(&Inputs::default(), None) != Due::No;
+        assert_eq!(is_due, due, "generation {generation}");
+        assert_eq!(resolved.record().spec.target_namespace, None);
+    }
+}
