@@ -70,7 +70,7 @@ pub enum Command {
     Install(operation::Install),
     /// Upgrade installations to the newest version that fits, or to the one that is named
     Upgrade(operation::Upgrade),
-    /// Do once what every record asks for: install, upgrade, repair, resume, finish deletions
+    /// Do what every record asks for, once or from now on: install, upgrade, repair, resume, finish deletions
     Reconcile(operation::Reconcile),
     /// Uninstall add-ons
     Uninstall(operation::Uninstall),

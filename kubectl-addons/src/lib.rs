@@ -16,6 +16,7 @@ pub mod output;
 pub mod partial;
 pub mod progress;
 pub mod prompt;
+pub mod serve;
 pub mod session;
 pub mod settings;
 pub mod usage;

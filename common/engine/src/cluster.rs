@@ -10,7 +10,7 @@ use http::HeaderMap;
 use http::header::{HeaderValue, USER_AGENT};
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
-use tokio::sync::{Mutex, OnceCell, Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
@@ -44,7 +44,6 @@ pub struct Cluster {
     pub(super) clock: Clock,
     /// Limits the searches for blockers of all operations.
     pub(super) turns: Turns,
-    version: OnceCell<String>,
     cache: Option<Cache>,
     kinds: Mutex<Option<Arc<KindTable>>>,
 }
@@ -106,7 +105,6 @@ impl Cluster {
             answered: AtomicBool::new(false),
             clock: Clock::default(),
             turns: Turns::default(),
-            version: OnceCell::new(),
             cache,
             kinds: Mutex::new(None),
         }
@@ -146,7 +144,7 @@ impl Cluster {
         self.clock.now()
     }
 
-    /// `gitVersion` of the server, e.g. `v1.36.3`; asked once.
+    /// `gitVersion` of the server, e.g. `v1.36.3`.
     ///
     /// # Errors
     /// Those of the request.
@@ -156,14 +154,8 @@ impl Cluster {
         struct Version {
             git_version: String,
         }
-        let version = self
-            .version
-            .get_or_try_init(async || {
-                let answer = self.send::<Version>(Call::path("/version", JSON)).await?;
-                Ok(answer.object.git_version)
-            })
-            .await?;
-        Ok(version.clone())
+        let answer = self.send::<Version>(Call::path("/version", JSON)).await?;
+        Ok(answer.object.git_version)
     }
 
     /// The served kinds: from the cache on disk, refreshed where one of `needed` (group, kind) is not in it.

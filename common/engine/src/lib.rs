@@ -9,6 +9,7 @@
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `migrate`, `delete`, `holder`, [`namespace`] | what an operation does |
 //! | [`transfer`] | records of older versions, moved with their objects to the system namespace |
 //! | [`standing`] | what a reconciler says of an installation that it did not change |
+//! | [`lease`], [`changes`], [`events`] | for loops: who leads, when to look, what to tell |
 //! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what else its readiness depends on |
 //! | `task`, `event`, `report` | input, events and result of an operation |
@@ -25,6 +26,7 @@ mod autoscaler;
 mod begin;
 pub mod blockers;
 pub mod catalogues;
+pub mod changes;
 pub mod cluster;
 pub mod crds;
 mod create;
@@ -35,6 +37,7 @@ mod discovery;
 mod dry_run;
 pub mod error;
 mod event;
+pub mod events;
 pub mod execute;
 pub mod facts;
 #[cfg(test)]
@@ -43,6 +46,7 @@ mod holder;
 pub mod identity;
 mod journal;
 pub mod kops;
+pub mod lease;
 mod listing;
 pub mod live;
 pub mod local;

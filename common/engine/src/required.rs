@@ -15,7 +15,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::served;
-use super::watch::changes;
+use super::watch::{Selector, changes};
 
 /// Pause before discovery is asked after a change; each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -118,7 +118,7 @@ async fn notice(cluster: &Cluster, collection: Collection, changed: &watch::Send
         changed.send_replace(());
         false
     };
-    let _ = changes(cluster, &collection, see).await;
+    let _ = changes(cluster, &collection, Selector::All, see).await;
     loop {
         sleep(BLIND_PAUSE).await;
         changed.send_replace(());

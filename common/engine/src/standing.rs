@@ -8,6 +8,7 @@ use common::api::installation::{AddonInstallation, AddonInstallationStatus, Phas
 
 use super::cluster::Cluster;
 use super::error::EngineError;
+use super::events::Happened;
 use super::{lock, record, status};
 
 /// Why conditions that were raised earlier no longer hold.
@@ -34,6 +35,23 @@ pub enum Standing {
         /// What is refused, and the command that accepts it.
         message: String,
     },
+}
+
+impl Standing {
+    /// What an Event says of it; `None` where nothing is wrong.
+    #[must_use]
+    pub fn happened(self) -> Option<Happened> {
+        match self {
+            Self::AsRecorded => None,
+            Self::Stalled { reason, message } | Self::NeedsConfirmation { reason, message } => {
+                Some(Happened {
+                    is_warning: true,
+                    reason: reason.to_owned(),
+                    note: message,
+                })
+            }
+        }
+    }
 }
 
 /// Writes how an installation stands into its record, as it was read before. Returns whether something was written: nothing is where
@@ -109,6 +127,10 @@ fn judged(
             for r#type in [conditions::STALLED, conditions::NEEDS_CONFIRMATION] {
                 status::lower(all, r#type, AS_RECORDED, generation, now);
             }
+            // A change of the spec that needed no operation.
+            if matches!(status.phase, Some(Phase::Ready | Phase::Installed)) {
+                status.observed_generation = generation;
+            }
         }
     }
     if status.phase.is_none() && *standing != Standing::AsRecorded {
@@ -178,13 +200,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_recorded_gets_no_condition() {
-        let status = AddonInstallationStatus {
+    fn what_is_as_recorded_gets_no_condition_and_is_observed() {
+        let mut status = AddonInstallationStatus {
             phase: Some(Phase::Ready),
+            observed_generation: Some(1),
             ..AddonInstallationStatus::default()
         };
-        let judged = judged(Some(&status), &Standing::AsRecorded, Some(1), at(0));
-        assert_eq!(judged, None);
+        let as_recorded = |status: &_, generation| {
+            judged(Some(status), &Standing::AsRecorded, Some(generation), at(0))
+        };
+        assert_eq!(as_recorded(&status, 1), None);
+        let observed = as_recorded(&status, 2).unwrap();
+        assert_eq!(
+            (words(&observed).as_str(), observed.observed_generation),
+            ("", Some(2))
+        );
+        status.phase = Some(Phase::Failed);
+        assert_eq!(as_recorded(&status, 2), None);
     }
 
     #[test]

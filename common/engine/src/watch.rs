@@ -23,6 +23,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// A watch that lasted this long counts as a success.
 const LONG: Duration = Duration::from_secs(5);
 
+/// Which objects of a collection are observed.
+#[derive(Clone, Copy)]
+pub(super) enum Selector<'a> {
+    /// All.
+    All,
+    /// Those that carry this label, whatever its value.
+    Label(&'a str),
+}
+
 /// An observation of a collection.
 pub(super) enum Seen {
     /// All objects that exist now.
@@ -61,11 +70,16 @@ pub(super) async fn follow(
 pub(super) async fn changes(
     cluster: &Cluster,
     collection: &Collection,
+    selector: Selector<'_>,
     mut see: impl FnMut(Seen) -> bool,
 ) -> Result<(), EngineError> {
+    let select = |call: Call| match selector {
+        Selector::All => call,
+        Selector::Label(label) => call.query("labelSelector", &query_value(label)),
+    };
     // One object, for the resourceVersion of the list.
-    let list = Call::list(collection, METADATA_LIST).query("limit", "1");
-    let watch = Call::list(collection, METADATA);
+    let list = select(Call::list(collection, METADATA_LIST)).query("limit", "1");
+    let watch = select(Call::list(collection, METADATA));
     list_and_watch(cluster, collection, &list, &watch, &mut see).await
 }
 

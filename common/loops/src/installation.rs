@@ -1,6 +1,7 @@
 //! Reconciles one installation: what its record asks for is planned and executed, as `upgrade` does it, and what cannot be done
 //! becomes a condition of the record.
 
+use addons_engine::events::{self, Happened};
 use addons_engine::standing::{Standing, stand};
 use addons_engine::{EngineError, Report};
 use addons_operation::plan::{Removal, plan_removal};
@@ -13,8 +14,14 @@ use common::api::names::FINALIZER_UNINSTALL;
 
 use crate::reason;
 
-/// An error, and the way out, as one line of text.
-pub type Words = fn(&OperationError) -> String;
+/// How conditions and Events say what happened.
+#[derive(Clone, Copy, Debug)]
+pub struct Words {
+    /// An error, and the way out, as one line of text.
+    pub error: fn(&OperationError) -> String,
+    /// The result of an operation, as one line of text.
+    pub report: fn(&Plan, &Report) -> String,
+}
 
 /// How installations are reconciled.
 #[derive(Clone, Debug)]
@@ -23,8 +30,10 @@ pub struct How {
     pub run: Run,
     /// Whether edits are repaired although nothing is due.
     pub repair: bool,
-    /// The words for the conditions.
+    /// The words for conditions and Events.
     pub words: Words,
+    /// Whether Events say what happened.
+    pub events: bool,
 }
 
 /// What became of one installation.
@@ -76,7 +85,7 @@ pub async fn reconcile(
     }
     let attempt = attempt(ctx, resolver, record, how, interruption).await;
     let outcome = attempt.unwrap_or_else(Outcome::Failed);
-    match write(ctx, record, &outcome, how.words).await {
+    match write(ctx, record, &outcome, how).await {
         Ok(()) => outcome,
         // The first error is the one that matters.
         Err(error) => match outcome {
@@ -114,15 +123,29 @@ async fn attempt(
     plan.check_breakages()?;
     plan.check_migrations()?;
     plan.check_recreations()?;
-    let outcomes = execute::execute(ctx, &plan, &how.run, interruption).await?;
-    let mut outcomes: Vec<Executed> = outcomes;
+    let mut outcomes: Vec<Executed> = execute::execute(ctx, &plan, &how.run, interruption).await?;
     match outcomes.pop() {
         Some(executed) => {
             let report = executed.result?;
+            if is_nothing(&report) {
+                return Ok(Outcome::UpToDate);
+            }
             Ok(Outcome::Executed(Box::new(plan), Box::new(report)))
         }
         None => Ok(Outcome::UpToDate),
     }
+}
+
+/// Whether an operation found nothing to do, and wrote nothing: the record is at another generation than it says.
+fn is_nothing(report: &Report) -> bool {
+    let record = report.record.as_ref().filter(|_| report.is_done());
+    record.is_some_and(|record| {
+        let observed = record
+            .status
+            .as_ref()
+            .and_then(|status| status.observed_generation);
+        observed != record.metadata.generation
+    })
 }
 
 fn deletion(record: &AddonInstallation) -> Deletion {
@@ -140,19 +163,41 @@ fn deletion(record: &AddonInstallation) -> Deletion {
     })
 }
 
-/// Writes how the installation stands, unless an operation has written that itself.
+/// Writes how the installation stands, unless an operation has written that itself, and an Event about what is new.
 async fn write(
     ctx: &Context,
     record: &AddonInstallation,
     outcome: &Outcome,
-    words: Words,
+    how: &How,
 ) -> Result<(), OperationError> {
-    let standing = match outcome {
-        Outcome::UpToDate => Standing::AsRecorded,
-        Outcome::Failed(error) if is_of_record(error) => reason::standing(error, words),
-        _ => return Ok(()),
+    let cluster = ctx.cluster().await?;
+    let happened = match outcome {
+        Outcome::UpToDate => {
+            stand(cluster, record, &Standing::AsRecorded).await?;
+            None
+        }
+        Outcome::Failed(error) if is_of_record(error) => {
+            let standing = reason::standing(error, how.words.error);
+            let is_new = stand(cluster, record, &standing).await?;
+            standing.happened().filter(|_| is_new)
+        }
+        Outcome::Executed(plan, report) => Some(Happened {
+            is_warning: !report.is_done(),
+            reason: (if report.is_done() {
+                "Reconciled"
+            } else {
+                "ReconcileFailed"
+            })
+            .to_owned(),
+            note: (how.words.report)(plan, report),
+        }),
+        _ => None,
     };
-    stand(ctx.cluster().await?, record, &standing).await?;
+    if let Some(happened) = happened.filter(|_| how.events) {
+        // They tell people of what is in the record anyway.
+        let reporter = &ctx.settings().holder;
+        let _ = events::publish(cluster, record, &happened, reporter).await;
+    }
     Ok(())
 }
 

@@ -4,14 +4,25 @@
 //! |---|---|
 //! | [`installation`] | reconciles one installation |
 //! | [`pass`] | reconciles each installation of the cluster once |
+//! | [`reconciler`] | watches, and reconciles what changed, as long as this process leads |
+//! | [`election`] | which of several processes leads; for every loop |
+//! | `queue`, `tracked` | when which installation is due; what is remembered of it |
+//! | [`metrics`] | what is counted |
 //! | `reason` | whether a failure needs a person, and the word for it in the condition |
 //!
 //! Nothing here decides what is due or writes objects: that is done by the operations of `addons-operation`. Nothing here prints:
 //! the caller gives the words for errors ([`installation::Words`]) and receives an [`Outcome`] for each installation.
 
+pub mod election;
 pub mod installation;
+pub mod metrics;
 pub mod pass;
+mod queue;
 mod reason;
+pub mod reconciler;
+mod tracked;
 
 pub use installation::{How, Outcome};
+pub use metrics::Metrics;
 pub use pass::pass;
+pub use reconciler::{Reconciler, Told};

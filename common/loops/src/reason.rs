@@ -7,8 +7,6 @@ use addons_operation::choose::ChooseError;
 use common::plan::crd_safety::BreakageError;
 use common::plan::planner::PlanError;
 
-use crate::installation::Words;
-
 /// The longest message of a condition, in characters.
 const LONGEST: usize = 1000;
 
@@ -22,7 +20,7 @@ enum Reason {
 }
 
 /// How an installation stands that failed with this error.
-pub(crate) fn standing(error: &OperationError, words: Words) -> Standing {
+pub(crate) fn standing(error: &OperationError, words: fn(&OperationError) -> String) -> Standing {
     let mut message = words(error);
     if message.chars().count() > LONGEST {
         message = message.chars().take(LONGEST - 1).collect();
@@ -143,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_message_has_an_end() {
-        let long: Words = |_| "ä".repeat(2 * LONGEST);
+        let long: fn(&OperationError) -> String = |_| "ä".repeat(2 * LONGEST);
         let standing = standing(&OperationError::NoCluster, long);
         let Standing::Stalled { message, .. } = standing else {
             panic!("{standing:?}");

@@ -74,8 +74,9 @@ pub(crate) type Events = Arc<dyn Fn(Event) + Send + Sync>;
 /// One cluster, its sources and helm.
 pub struct Context {
     settings: Settings,
-    connect: Option<Connect>,
-    cluster: OnceCell<Cluster>,
+    connect: Option<Arc<Connect>>,
+    cluster: Arc<OnceCell<Cluster>>,
+    version: OnceCell<ClusterFacts>,
     events: Events,
     catalogues: OnceCell<Vec<AddonCatalogue>>,
     indexes: Mutex<BTreeMap<(String, Reach), Arc<Catalogue>>>,
@@ -112,7 +113,7 @@ impl Context {
     #[must_use]
     pub fn new(cluster: Cluster, settings: Settings) -> Self {
         Self {
-            cluster: OnceCell::new_with(Some(cluster)),
+            cluster: Arc::new(OnceCell::new_with(Some(cluster))),
             ..Self::build(None, settings)
         }
     }
@@ -122,6 +123,17 @@ impl Context {
     #[must_use]
     pub fn connecting(connect: Connect, settings: Settings) -> Self {
         Self::build(Some(connect), settings)
+    }
+
+    /// The same connection and settings, and nothing read yet: what changed meanwhile is seen.
+    #[must_use]
+    pub fn fresh(&self) -> Self {
+        Self {
+            connect: self.connect.clone(),
+            cluster: Arc::clone(&self.cluster),
+            events: self.events(),
+            ..Self::build(None, self.settings.clone())
+        }
     }
 
     /// Sends every event to `events`.
@@ -136,8 +148,9 @@ impl Context {
         Self {
             fetched: Cache::new(folder.map(|folder| folder.join("sources"))),
             settings,
-            connect,
-            cluster: OnceCell::new(),
+            connect: connect.map(Arc::new),
+            cluster: Arc::default(),
+            version: OnceCell::new(),
             events: Arc::new(drop),
             catalogues: OnceCell::new(),
             indexes: Mutex::new(BTreeMap::new()),
@@ -226,14 +239,17 @@ impl Context {
     /// # Errors
     /// The server cannot be reached, or its version cannot be read.
     pub async fn version(&self) -> Result<ClusterFacts, OperationError> {
-        let version = self.cluster().await?.kubernetes_version().await?;
-        let parsed = within(kubernetes::parse(&version), || {
-            format!("the server's version {version}")
-        })?;
-        Ok(ClusterFacts {
-            kubernetes: Some(parsed),
-            kkp: None,
-        })
+        let read = || async {
+            let version = self.cluster().await?.kubernetes_version().await?;
+            let parsed = within(kubernetes::parse(&version), || {
+                format!("the server's version {version}")
+            })?;
+            Ok::<_, OperationError>(ClusterFacts {
+                kubernetes: Some(parsed),
+                kkp: None,
+            })
+        };
+        Ok(self.version.get_or_try_init(read).await?.clone())
     }
 
     /// The AddonCatalogue objects of the system namespace; none where our definitions are missing.

@@ -2,6 +2,7 @@
 #![expect(missing_docs, reason = "a flattened group has no help text of its own")]
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -77,6 +78,15 @@ pub struct Reconcile {
     /// How long each installation may take, e.g. 90s, 5m
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = crate::cli::duration)]
     pub timeout: Duration,
+    /// Go on until interrupted, as long as no other process with this flag leads
+    #[arg(long, conflicts_with = "names")]
+    pub watch: bool,
+    /// How often everything is looked at although nothing changed, and sources are asked
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = crate::cli::duration, requires = "watch")]
+    pub interval: Duration,
+    /// Serve /readyz and /metrics there, e.g. 0.0.0.0:8080
+    #[arg(long, value_name = "ADDRESS", requires = "watch")]
+    pub health_bind: Option<SocketAddr>,
 }
 
 /// Flags of `diff`.

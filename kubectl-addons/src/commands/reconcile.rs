@@ -1,7 +1,10 @@
-//! `reconcile [NAME…]`
+//! `reconcile [NAME…] [--watch]`
 
-use addons_loops::{How, Outcome, pass};
-use addons_operation::Run;
+use std::sync::Arc;
+
+use addons_loops::election::Candidate;
+use addons_loops::{How, Metrics, Outcome, Reconciler, Told, pass};
+use addons_operation::{OperationError, Run};
 use anyhow::Result;
 use common::api::names::InstallationName;
 
@@ -9,21 +12,30 @@ use crate::cli::operation::Reconcile;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::words::reconcile as words;
-use crate::{change, output, partial};
+use crate::{change, output, partial, serve};
 
-/// Does once what the records ask for. The worst outcome is the exit code.
+/// The Lease of the process that leads, in the system namespace.
+const LEASE: &str = "addons-reconciler";
+
+/// Does what the records ask for. Of one pass the worst outcome is the exit code.
 ///
 /// # Errors
-/// The records cannot be read; a name that no installation has.
+/// The records cannot be read; a name that no installation has; a port that cannot be bound.
 pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
     let how = How {
         run: Run {
             timeout: args.timeout,
+            // In a loop, the others go on meanwhile.
+            wait_for_lock: !args.watch,
             ..Run::default()
         },
         repair: !args.names.is_empty(),
-        words: words::condition,
+        words: words::WORDS,
+        events: args.watch,
     };
+    if args.watch {
+        return watch(session, args, how).await;
+    }
     let mut worst = Exit::Done;
     let mut see = |name: &InstallationName, outcome| worst = worst.max(report(name, outcome));
     change::interruptible(async |interruption| {
@@ -31,6 +43,45 @@ pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
     })
     .await?;
     Ok(worst)
+}
+
+async fn watch(session: &Session, args: &Reconcile, how: How) -> Result<Exit> {
+    let metrics = Arc::new(Metrics::default());
+    if let Some(address) = args.health_bind {
+        let listener = serve::bind(address).await?;
+        tokio::spawn(serve::serve(listener, Arc::clone(&metrics)));
+    }
+    let settings = session.ctx().settings();
+    let reconciler = Reconciler {
+        ctx: session.ctx(),
+        how,
+        candidate: Candidate {
+            namespace: settings.system_namespace.clone(),
+            name: LEASE.to_owned(),
+            identity: settings.holder.clone(),
+        },
+        interval: args.interval,
+        metrics: &metrics,
+    };
+    change::interruptible(async |interruption| reconciler.run(interruption, &tell).await).await?;
+    Ok(Exit::Done)
+}
+
+fn tell(told: Told<'_>) {
+    match told {
+        Told::Leads(true) => output::note("leads: reconciling from now on"),
+        Told::Leads(false) => output::note("does not lead any more"),
+        Told::Reconciled(name, outcome) => {
+            if let Some(line) = words::news(name, outcome) {
+                output::note(&line);
+            }
+        }
+        Told::Failed(error) => failed(error),
+    }
+}
+
+fn failed(error: &OperationError) {
+    output::warn(&output::chain(error));
 }
 
 fn report(name: &InstallationName, outcome: Outcome) -> Exit {

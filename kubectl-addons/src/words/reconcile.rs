@@ -1,18 +1,42 @@
 //! What became of installations that were reconciled.
 
+use addons_engine::Report;
 use addons_loops::Outcome;
-use addons_operation::OperationError;
+use addons_loops::installation::Words;
+use addons_operation::{OperationError, Plan};
 use common::api::names::InstallationName;
 
 use super::{hint, plan};
 use crate::output;
 
+/// For conditions and Events.
+pub const WORDS: Words = Words {
+    error: condition,
+    report: event,
+};
+
 /// An error and the way out, as one line for a condition: its readers have no terminal that shows the lines below it.
-pub fn condition(error: &OperationError) -> String {
+fn condition(error: &OperationError) -> String {
     let ways = hint::lines(error);
     let ways = ways.iter().map(|line| format!("; {line}"));
     let text = format!("{}{}", output::chain(error), ways.collect::<String>());
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The first line of a report, as a note of an Event.
+fn event(executed: &Plan, report: &Report) -> String {
+    let all = executed.installations.iter();
+    let text: String = all.map(|one| plan::report(one, report, true)).collect();
+    text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
+}
+
+/// What a loop says of an outcome; nothing where nothing happened.
+pub fn news(name: &InstallationName, of: &Outcome) -> Option<String> {
+    match of {
+        Outcome::Executed(..) => Some(outcome(name, of).trim_end().to_owned()),
+        Outcome::Failed(error) => Some(format!("{name}  {}", condition(error))),
+        _ => None,
+    }
 }
 
 /// A line for each outcome but an error.

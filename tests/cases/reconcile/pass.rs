@@ -1,6 +1,6 @@
 //! One pass over all installations.
 
-use addons_tests::stage::{Stage, config_map};
+use addons_tests::stage::config_map;
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn record(name: &str, index: &str, namespace: &str, more: &str) -> String {
 /// Records that were written by hand are installed, in the order of what requires what; then nothing is written.
 #[tokio::test]
 async fn records_written_by_hand_are_installed_and_kept_as_they_are() -> Result<()> {
-    let stage = Stage::new("handmade").await?;
+    let stage = super::stage("handmade").await?;
     stage.run("init").await?.done()?;
     let index = stage.index(
         "index.yaml",
@@ -81,7 +81,7 @@ async fn records_written_by_hand_are_installed_and_kept_as_they_are() -> Result<
 /// Semantics 12: a record that names no version follows, a pinned one stays; `Ensure` is repaired, `Once` where it is named.
 #[tokio::test]
 async fn what_is_pinned_stays_and_what_is_named_is_repaired() -> Result<()> {
-    let stage = Stage::new("pinned").await?;
+    let stage = super::stage("pinned").await?;
     let entries = |version: &str| -> Result<String> {
         stage.index(
             "index.yaml",
@@ -154,7 +154,7 @@ async fn what_is_pinned_stays_and_what_is_named_is_repaired() -> Result<()> {
 /// What cannot be done is one condition with a reason and a way out, written once; it stops no other and goes with its cause.
 #[tokio::test]
 async fn what_cannot_be_done_is_a_condition() -> Result<()> {
-    let stage = Stage::new("conditions").await?;
+    let stage = super::stage("conditions").await?;
     let index = stage.index("index.yaml", &[("web", "1.0.0", &config_map("web", "1"))])?;
     let gone = stage.index("gone.yaml", &[("lost", "1.0.0", &config_map("lost", "1"))])?;
     stage
@@ -217,7 +217,7 @@ async fn what_cannot_be_done_is_a_condition() -> Result<()> {
 /// A protection asks a person: the condition names the command that accepts it, and that command resolves it.
 #[tokio::test]
 async fn a_protection_waits_for_a_person() -> Result<()> {
-    let stage = Stage::new("protected").await?;
+    let stage = super::stage("protected").await?;
     let maps = |count: usize| -> String {
         (0..count)
             .map(|i| config_map(&format!("map-{i}"), "1"))
@@ -258,7 +258,7 @@ async fn a_protection_waits_for_a_person() -> Result<()> {
 /// An operation that was cut off is continued, one of a living client is not; what is suspended is left alone.
 #[tokio::test]
 async fn interrupted_operations_are_continued() -> Result<()> {
-    let stage = Stage::new("resumed").await?;
+    let stage = super::stage("resumed").await?;
     let index = stage.index("index.yaml", &[("web", "1.0.0", &config_map("web", "1"))])?;
     stage
         .run(&format!("install web --channel {index} --yes"))
@@ -295,7 +295,7 @@ async fn interrupted_operations_are_continued() -> Result<()> {
 /// Semantics 15: what our finalizer holds is uninstalled, or left with `Orphan`; what another one holds is left alone.
 #[tokio::test]
 async fn deletions_are_finished() -> Result<()> {
-    let stage = Stage::new("finished").await?;
+    let stage = super::stage("finished").await?;
     let names = ["mine", "kept", "other"];
     let maps = names.map(|name| config_map(name, "1"));
     let entries: Vec<_> = names

@@ -1,0 +1,123 @@
+//! What changes in a cluster, by metadata alone: so that a loop knows when to look.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::sleep;
+
+use common::api::names::{API_VERSION, LABEL_OWNER};
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::watch::{self, Selector};
+
+/// Between two tries of a watch that is refused: its kind may be served later, or the right given.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// Something that changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Everything may have; from now on nothing is missed.
+    All,
+    /// One object did.
+    One(Changed),
+}
+
+/// An object that was created, changed or deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Namespace; empty where it is cluster-scoped.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// uid.
+    pub uid: String,
+    /// metadata.generation; `None` where the kind has none.
+    pub generation: Option<i64>,
+    /// metadata.resourceVersion.
+    pub resource_version: String,
+    /// The owner label.
+    pub owner: String,
+    /// Whether it does not exist any more.
+    pub is_gone: bool,
+    /// Whether it is being deleted.
+    pub is_going: bool,
+}
+
+/// Reports changes of installations, and never ends.
+pub async fn installations(cluster: &Cluster, see: impl FnMut(Change)) {
+    follow(
+        cluster,
+        &ours("AddonInstallation", "addoninstallations", None),
+        see,
+    )
+    .await;
+}
+
+/// Reports changes of the catalogues of a namespace, and never ends.
+pub async fn catalogues(cluster: &Cluster, namespace: &str, see: impl FnMut(Change)) {
+    let collection = ours("AddonCatalogue", "addoncatalogues", Some(namespace));
+    follow(cluster, &collection, see).await;
+}
+
+/// Reports changes of all objects of a kind that carry an owner label, and never ends.
+pub async fn owned(cluster: &Cluster, group: &str, kind: &str, mut see: impl FnMut(Change)) {
+    let needed = [(group.to_owned(), kind.to_owned())].into();
+    loop {
+        let kinds = cluster.kinds(&needed).await.ok();
+        let served = kinds
+            .as_ref()
+            .and_then(|kinds| kinds.preferred(group, kind));
+        if let Some((gvk, info)) = served {
+            let collection = Collection::new(gvk.clone(), info, None);
+            let selector = Selector::Label(LABEL_OWNER);
+            let _ = once(cluster, &collection, selector, &mut see).await;
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+async fn follow(cluster: &Cluster, collection: &Collection, mut see: impl FnMut(Change)) {
+    loop {
+        let _ = once(cluster, collection, Selector::All, &mut see).await;
+        sleep(PAUSE).await;
+    }
+}
+
+async fn once(
+    cluster: &Cluster,
+    collection: &Collection,
+    selector: Selector<'_>,
+    see: &mut impl FnMut(Change),
+) -> Result<(), EngineError> {
+    let seen = |seen| {
+        match seen {
+            watch::Seen::Listed(_) => see(Change::All),
+            watch::Seen::Changed(object) => see(Change::One(read(&object, false))),
+            watch::Seen::Deleted(object) => see(Change::One(read(&object, true))),
+            watch::Seen::Lost(_) => {}
+        }
+        false
+    };
+    watch::changes(cluster, collection, selector, seen).await
+}
+
+fn read(object: &Value, is_gone: bool) -> Changed {
+    let metadata = &object["metadata"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Changed {
+        namespace: text(&metadata["namespace"]),
+        name: text(&metadata["name"]),
+        uid: text(&metadata["uid"]),
+        generation: metadata["generation"].as_i64(),
+        resource_version: text(&metadata["resourceVersion"]),
+        owner: text(&metadata["labels"][LABEL_OWNER]),
+        is_gone,
+        is_going: metadata["deletionTimestamp"].is_string(),
+    }
+}
+
+fn ours(kind: &str, plural: &str, namespace: Option<&str>) -> Collection {
+    Collection::known(API_VERSION, kind, plural, namespace)
+}

@@ -1,0 +1,66 @@
+//! Events about installations, as `kubectl describe` and `kubectl events` show them.
+
+use common::api::installation::AddonInstallation;
+use common::api::names;
+use kube::ResourceExt as _;
+use serde_json::json;
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::random;
+use super::request::{Call, METADATA};
+
+/// The longest note that the API server takes, in bytes.
+const LONGEST: usize = 1024;
+
+/// What happened to an installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Happened {
+    /// Whether it is a failure.
+    pub is_warning: bool,
+    /// One CamelCase word.
+    pub reason: String,
+    /// A sentence.
+    pub note: String,
+}
+
+/// Writes an Event about an installation. `reporter`: which process says so.
+///
+/// # Errors
+/// Those of the request. A namespace that is being deleted takes no Events.
+pub async fn publish(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+    happened: &Happened,
+    reporter: &str,
+) -> Result<(), EngineError> {
+    let namespace = record.namespace().unwrap_or_default();
+    let name = format!("{}.{}", record.name_any(), random::hex());
+    let mut note = happened.note.clone();
+    while note.len() > LONGEST {
+        note.pop();
+    }
+    let event = json!({
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": namespace},
+        "eventTime": cluster.now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),
+        "reportingController": names::GROUP,
+        "reportingInstance": reporter,
+        "action": "Reconcile",
+        "type": if happened.is_warning { "Warning" } else { "Normal" },
+        "reason": happened.reason,
+        "note": note,
+        "regarding": {
+            "apiVersion": names::API_VERSION,
+            "kind": "AddonInstallation",
+            "namespace": namespace,
+            "name": record.name_any(),
+            "uid": record.uid(),
+        },
+    });
+    let collection = Collection::known("events.k8s.io/v1", "Event", "events", Some(&namespace));
+    let call = Call::create(&collection, &name, METADATA).body(event.to_string().into_bytes());
+    cluster.send::<serde::de::IgnoredAny>(call).await.map(drop)
+}

@@ -1,0 +1,229 @@
+//! Who of several processes leads: the algorithm of client-go's `leaderelection`, over a Lease.
+//!
+//! The times in a Lease are never compared with a clock of ours: a Lease has expired where it was seen unchanged for as long as its
+//! holder said, by our own monotonic clock. Clocks of machines may differ by any amount. The leader stops well before others may
+//! replace it, counted from when its last answered write was sent. What it still has under way is fenced by the locks of the records
+//! (semantics 13).
+
+use std::time::Duration;
+
+use addons_engine::{Cluster, EngineError, lease};
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::LeaseSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+/// How long others wait for a leader that does not renew.
+const LEASE_SECONDS: i32 = 15;
+/// How long after its last renewal a leader acts.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// Between two tries to get or to renew the Lease.
+const RETRY: Duration = Duration::from_secs(2);
+/// How long one try may take: a connection that died without a word must leave time for another.
+const LONGEST_TRY: Duration = Duration::from_secs(3);
+
+/// What a candidate knows of the Lease.
+#[derive(Clone, Debug)]
+pub struct Election {
+    identity: String,
+    observed: Option<Observed>,
+    leads_until: Option<Instant>,
+}
+
+/// A Lease as it was first seen.
+#[derive(Clone, Debug)]
+struct Observed {
+    spec: LeaseSpec,
+    at: Instant,
+}
+
+/// What a candidate does next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// There is no Lease: create it.
+    Create(LeaseSpec),
+    /// It is ours, free, or expired: write it at the resourceVersion that was read.
+    Replace(LeaseSpec),
+    /// Another one leads; it may be replaced from then on.
+    Follow(Instant),
+}
+
+impl Election {
+    /// A candidate. No two processes have the same identity.
+    #[must_use]
+    pub fn new(identity: String) -> Self {
+        Self {
+            identity,
+            observed: None,
+            leads_until: None,
+        }
+    }
+
+    /// Takes in the Lease as it was just read. `wall`: for those who read the Lease.
+    pub fn decide(&mut self, found: Option<&LeaseSpec>, now: Instant, wall: Timestamp) -> Step {
+        let time = Some(MicroTime(wall));
+        let fresh = |spec: &LeaseSpec, transitions| LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: Some(LEASE_SECONDS),
+            acquire_time: time.clone(),
+            renew_time: time.clone(),
+            lease_transitions: Some(transitions),
+            ..spec.clone()
+        };
+        let Some(found) = found else {
+            return Step::Create(fresh(&LeaseSpec::default(), 0));
+        };
+        let known = self.observed.as_ref().filter(|known| known.spec == *found);
+        let at = known.map_or(now, |known| known.at);
+        let transitions = found.lease_transitions.unwrap_or_default();
+        let holder = found.holder_identity.as_deref().unwrap_or_default();
+        let is_ours = holder == self.identity;
+        let expires = at + duration(found);
+        let step = if is_ours {
+            Step::Replace(LeaseSpec {
+                acquire_time: found.acquire_time.clone(),
+                ..fresh(found, transitions)
+            })
+        } else if holder.is_empty() || now >= expires {
+            Step::Replace(fresh(found, transitions.saturating_add(1)))
+        } else {
+            Step::Follow(expires)
+        };
+        if !is_ours {
+            self.leads_until = None;
+        }
+        self.observed = Some(Observed {
+            spec: found.clone(),
+            at,
+        });
+        step
+    }
+
+    /// Our write, sent then, was answered.
+    pub fn wrote(&mut self, spec: LeaseSpec, sent: Instant) {
+        self.leads_until = Some(sent + DEADLINE);
+        self.observed = Some(Observed { spec, at: sent });
+    }
+
+    /// Until when this candidate leads, if it does.
+    #[must_use]
+    pub fn leads_until(&self, now: Instant) -> Option<Instant> {
+        self.leads_until.filter(|until| now < *until)
+    }
+}
+
+/// How long a holder may be silent. One that says nothing gets as long as we would.
+fn duration(spec: &LeaseSpec) -> Duration {
+    let seconds = spec.lease_duration_seconds.filter(|seconds| *seconds > 0);
+    Duration::from_secs(u64::from(seconds.unwrap_or(LEASE_SECONDS).unsigned_abs()))
+}
+
+/// A Lease by its name, and who wants it.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Namespace of the Lease.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Who we are, as others read it.
+    pub identity: String,
+}
+
+/// Runs for election, and says in `leads` whether this process leads, until `stop` ends. `tried` is told of every try, and of its
+/// error; the election goes on. Whoever led gives the Lease back with [`resign`], once its work has ended.
+pub async fn run(
+    cluster: &Cluster,
+    candidate: &Candidate,
+    leads: &watch::Sender<bool>,
+    stop: impl Future<Output = ()>,
+    tried: &(dyn Fn(Option<EngineError>) + Send + Sync),
+) {
+    let mut election = Election::new(candidate.identity.clone());
+    let campaign = async {
+        loop {
+            let begun = Instant::now();
+            let bound = election.leads_until(begun).unwrap_or(begun + LONGEST_TRY);
+            let trying = attempt(cluster, candidate, &mut election);
+            let mut next = begun + RETRY;
+            match timeout_at(bound.min(begun + LONGEST_TRY), trying).await {
+                Ok(Ok(expires)) => {
+                    next = expires.map_or(next, |expires| next.min(expires));
+                    tried(None);
+                }
+                Ok(Err(error)) => tried(Some(error)),
+                // The answer may still come; the next try tells.
+                Err(_) => {}
+            }
+            let until = election.leads_until(Instant::now());
+            say(leads, until.is_some());
+            // A leader that cannot renew stops in time, even between two tries.
+            if let Some(until) = until.filter(|until| *until < next) {
+                sleep_until(until).await;
+                say(leads, false);
+            }
+            sleep_until(next).await;
+        }
+    };
+    tokio::select! {
+        () = stop => {}
+        () = campaign => {}
+    }
+    say(leads, false);
+}
+
+fn say(leads: &watch::Sender<bool>, does: bool) {
+    leads.send_if_modified(|said| std::mem::replace(said, does) != does);
+}
+
+/// One try. Returns when the Lease of another leader expires, where it is known.
+async fn attempt(
+    cluster: &Cluster,
+    candidate: &Candidate,
+    election: &mut Election,
+) -> Result<Option<Instant>, EngineError> {
+    let Candidate {
+        namespace, name, ..
+    } = candidate;
+    let found = lease::get(cluster, namespace, name).await?;
+    let spec = found
+        .as_ref()
+        .map(|lease| lease.spec.clone().unwrap_or_default());
+    let sent = Instant::now();
+    let written = match (election.decide(spec.as_ref(), sent, cluster.now()), &found) {
+        (Step::Follow(expires), _) => return Ok(Some(expires)),
+        (Step::Replace(spec), Some(read)) => lease::replace(cluster, read, spec).await?,
+        (Step::Create(spec) | Step::Replace(spec), _) => {
+            lease::create(cluster, namespace, name, spec).await?
+        }
+    };
+    // Another candidate was faster, or only the answer to our own write was lost: the next try tells.
+    if let Some(lease) = written {
+        election.wrote(lease.spec.unwrap_or_default(), sent);
+    }
+    Ok(None)
+}
+
+/// Gives back a Lease that this candidate holds: the others need not wait until it expires.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn resign(cluster: &Cluster, candidate: &Candidate) -> Result<(), EngineError> {
+    let found = lease::get(cluster, &candidate.namespace, &candidate.name).await?;
+    let Some(read) = found else { return Ok(()) };
+    let spec = read.spec.clone().unwrap_or_default();
+    if spec.holder_identity.as_deref() != Some(&candidate.identity) {
+        return Ok(());
+    }
+    let free = LeaseSpec {
+        holder_identity: Some(String::new()),
+        lease_duration_seconds: Some(1),
+        renew_time: Some(MicroTime(cluster.now())),
+        ..spec
+    };
+    lease::replace(cluster, &read, free).await.map(drop)
+}
+
+#[cfg(test)]
+#[path = "election/tests.rs"]
+mod tests;

@@ -1,0 +1,160 @@
+//! The loop: the leader of several processes watches records and objects, and reconciles each installation when something of it
+//! changed, and at an interval. Several at the same time, each with pauses of its own.
+//!
+//! Nothing is decided from what a watch says: it only tells when to look. Each installation is planned from what is read then, and
+//! executed under the lock of its record, so a person's command and the loop never work on one at the same time.
+
+mod turn;
+
+use std::time::Duration;
+
+use addons_engine::EngineError;
+use addons_operation::{Context, Interruption, OperationError};
+use common::api::names::InstallationName;
+use futures::StreamExt as _;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, sleep_until};
+
+use crate::election::{self, Candidate};
+use crate::installation::{How, Outcome};
+use crate::metrics::{Metrics, Of};
+use turn::{Done, Turn};
+
+/// A loop over all installations of a cluster.
+pub struct Reconciler<'a> {
+    /// The cluster, its sources and helm.
+    pub ctx: &'a Context,
+    /// How each installation is reconciled.
+    pub how: How,
+    /// The Lease of the leader.
+    pub candidate: Candidate,
+    /// How often everything is looked at, and sources are asked, although nothing is known to have changed.
+    pub interval: Duration,
+    /// What is counted.
+    pub metrics: &'a Metrics,
+}
+
+/// What the caller is told of.
+#[derive(Debug)]
+pub enum Told<'a> {
+    /// Whether this process leads now.
+    Leads(bool),
+    /// An installation was reconciled.
+    Reconciled(&'a InstallationName, &'a Outcome),
+    /// The records could not be read, or the Lease not be written; it is tried again.
+    Failed(&'a OperationError),
+}
+
+impl Reconciler<'_> {
+    /// Runs until it is interrupted; what is under way ends in good order then, and the Lease is given back.
+    ///
+    /// # Errors
+    /// The cluster cannot be connected to.
+    pub async fn run(
+        &self,
+        interruption: &Interruption,
+        tell: &(dyn Fn(Told<'_>) + Send + Sync),
+    ) -> Result<(), OperationError> {
+        let cluster = self.ctx.cluster().await?;
+        let (leads, mut leading) = watch::channel(false);
+        let (ended, end) = oneshot::channel::<()>();
+        let tried = |error: Option<EngineError>| {
+            self.metrics.set_ready(error.is_none());
+            if let Some(error) = error {
+                tell(Told::Failed(&error.into()));
+            }
+        };
+        let stop = async {
+            let _ = end.await;
+        };
+        let electing = election::run(cluster, &self.candidate, &leads, stop, &tried);
+        let working = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    () = interruption.asked() => break,
+                    _ = leading.wait_for(|leads| *leads) => {}
+                }
+                self.metrics.leader.set(1);
+                tell(Told::Leads(true));
+                self.lead(&mut leading, interruption, tell).await;
+                self.metrics.leader.set(0);
+                tell(Told::Leads(false));
+            }
+            let _ = ended.send(());
+        };
+        tokio::join!(electing, working);
+        // Where that fails, the Lease expires.
+        let _ = election::resign(cluster, &self.candidate).await;
+        Ok(())
+    }
+
+    /// Works as long as this process leads. What was begun is ended before it returns: the locks of the records fence it.
+    async fn lead(
+        &self,
+        leading: &mut watch::Receiver<bool>,
+        interruption: &Interruption,
+        tell: &(dyn Fn(Told<'_>) + Send + Sync),
+    ) {
+        let mut turn = Turn::new(self.ctx.fresh(), self.interval);
+        loop {
+            let leads = *leading.borrow() && !interruption.is_asked();
+            if leads {
+                turn.begin(&self.how, interruption);
+            } else if turn.running.is_empty() {
+                return;
+            }
+            let due = turn.next();
+            tokio::select! {
+                biased;
+                Some(done) = turn.running.next() => {
+                    self.count(&done);
+                    match &done.outcome {
+                        Ok(outcome) => tell(Told::Reconciled(&done.name, outcome)),
+                        Err(error) => tell(Told::Failed(error)),
+                    }
+                    turn.end(done);
+                }
+                Some(signal) = turn.inbox.recv(), if leads => turn.take(signal),
+                Some(()) = turn.watches.next(), if leads => {}
+                () = until(due), if leads => {
+                    if let Err(error) = turn.read().await {
+                        tell(Told::Failed(&error));
+                    }
+                }
+                _ = leading.changed(), if leads => {}
+                () = interruption.asked(), if leads => {}
+            }
+            let installations = i64::try_from(turn.queue.len()).unwrap_or(i64::MAX);
+            self.metrics.installations.set(installations);
+        }
+    }
+
+    fn count(&self, done: &Done) {
+        let outcome = match &done.outcome {
+            Ok(Outcome::Executed(_, report)) if report.is_done() => "changed",
+            Ok(Outcome::Executed(..)) | Err(_) => "failed",
+            Ok(Outcome::Failed(error)) if is_busy(error) => "busy",
+            Ok(Outcome::Failed(_)) => "failed",
+            Ok(_) => "up-to-date",
+        };
+        self.metrics.reconciles.get_or_create(&Of { outcome }).inc();
+        self.metrics.seconds.observe(done.took.as_secs_f64());
+    }
+}
+
+/// Ends then; never where there is no time.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether another client is at work, or was faster: it is tried again soon.
+fn is_busy(error: &OperationError) -> bool {
+    matches!(
+        error.root(),
+        OperationError::Engine(EngineError::Locked { .. } | EngineError::Stale { .. })
+    )
+}

@@ -1,0 +1,310 @@
+//! What a leader knows and does: which installations there are, what it watches, and what is under way.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use addons_engine::changes::{self, Change, Changed};
+use addons_operation::{Context, Interruption, Offer, OperationError, Records, Resolver, name_of};
+use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
+use futures::future::LocalBoxFuture;
+use futures::stream::FuturesUnordered;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::Instant;
+
+use super::is_busy;
+use crate::installation::{How, Outcome, reconcile};
+use crate::pass::WORKERS;
+use crate::queue::{Ended, Queue, Why};
+use crate::tracked::{News, Tracked};
+
+/// How long a record that another client writes is left alone: if that client dies, its lock has expired then.
+const SETTLED: Duration = Duration::from_secs(20);
+/// Until the records are read again where that failed.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// Group and kind of objects.
+type Kind = (String, String);
+
+/// What a leader knows and does.
+pub(super) struct Turn {
+    /// What was read of catalogues and sources, and when.
+    ctx: Arc<Context>,
+    read: Instant,
+    interval: Duration,
+    pub(super) queue: Queue,
+    tracked: BTreeMap<InstallationName, Tracked>,
+    watched: BTreeSet<Kind>,
+    pub(super) watches: FuturesUnordered<LocalBoxFuture<'static, ()>>,
+    outbox: UnboundedSender<Signal>,
+    pub(super) inbox: UnboundedReceiver<Signal>,
+    pub(super) running: FuturesUnordered<LocalBoxFuture<'static, Done>>,
+    /// When the records are read again, because changes may have been missed.
+    stale: Option<Instant>,
+    spread: RandomState,
+}
+
+/// Something that a watch saw.
+pub(super) enum Signal {
+    Records(Change),
+    Catalogues,
+    Objects(Kind, Change),
+}
+
+/// An installation that was reconciled.
+pub(super) struct Done {
+    pub(super) name: InstallationName,
+    /// As it was read or written last; `None` where it is gone, or in another namespace.
+    record: Option<AddonInstallation>,
+    pub(super) outcome: Result<Outcome, OperationError>,
+    pub(super) took: Duration,
+}
+
+impl Turn {
+    pub(super) fn new(ctx: Context, interval: Duration) -> Self {
+        let (outbox, inbox) = unbounded_channel();
+        let turn = Self {
+            ctx: Arc::new(ctx),
+            read: Instant::now(),
+            interval,
+            queue: Queue::new(interval),
+            tracked: BTreeMap::new(),
+            watched: BTreeSet::new(),
+            watches: FuturesUnordered::new(),
+            outbox,
+            inbox,
+            running: FuturesUnordered::new(),
+            stale: None,
+            spread: RandomState::new(),
+        };
+        let (ctx, outbox) = turn.ends();
+        turn.watches.push(Box::pin(async move {
+            if let Ok(cluster) = ctx.cluster().await {
+                changes::installations(cluster, |change| send(&outbox, Signal::Records(change)))
+                    .await;
+            }
+        }));
+        let (ctx, outbox) = turn.ends();
+        turn.watches.push(Box::pin(async move {
+            if let Ok(cluster) = ctx.cluster().await {
+                let system = &ctx.settings().system_namespace;
+                changes::catalogues(cluster, system, |_| send(&outbox, Signal::Catalogues)).await;
+            }
+        }));
+        turn
+    }
+
+    /// For a future that outlives the borrow of the turn.
+    fn ends(&self) -> (Arc<Context>, UnboundedSender<Signal>) {
+        (Arc::clone(&self.ctx), self.outbox.clone())
+    }
+
+    /// When something is due.
+    pub(super) fn next(&self) -> Option<Instant> {
+        let due = self.queue.next().filter(|_| self.running.len() < WORKERS);
+        [due, self.stale].into_iter().flatten().min()
+    }
+
+    /// Takes in what a watch saw.
+    pub(super) fn take(&mut self, signal: Signal) {
+        let now = Instant::now();
+        match signal {
+            Signal::Records(Change::All) => self.stale = Some(now),
+            Signal::Records(Change::One(changed)) => self.record(&changed, now),
+            Signal::Catalogues => {
+                self.read_again(now);
+                for name in self.tracked.keys() {
+                    self.queue.ask(name, now, Why::Asked);
+                }
+            }
+            Signal::Objects(kind, Change::All) => {
+                let of_kind = self.tracked.iter();
+                for (name, _) in of_kind.filter(|(_, tracked)| tracked.kinds.contains(&kind)) {
+                    self.queue.ask(name, now, Why::Drifted);
+                }
+            }
+            Signal::Objects(_, Change::One(changed)) => self.object(changed, now),
+        }
+    }
+
+    /// A record was written, by whomever.
+    fn record(&mut self, changed: &Changed, now: Instant) {
+        if changed.namespace != place(&self.ctx) {
+            return;
+        }
+        let name = InstallationName {
+            namespace: changed.namespace.clone(),
+            name: changed.name.clone(),
+        };
+        if changed.is_gone {
+            self.tracked.remove(&name);
+            self.queue.forget(&name);
+            return;
+        }
+        let tracked = self.tracked.entry(name.clone()).or_default();
+        match tracked.news(changed) {
+            News::Spec => self.queue.ask(&name, now, Why::Asked),
+            // What we write ourselves while it is reconciled is known when it ends.
+            News::Status if self.queue.is_running(&name) => return,
+            News::Status => self.queue.ask(&name, now + SETTLED, Why::Drifted),
+            News::Nothing => return,
+        }
+        tracked.note(changed);
+        // Whoever writes records reads sources: what is remembered of them may be older.
+        self.read_again(now);
+    }
+
+    /// An object with an owner label was written, by whomever.
+    fn object(&mut self, changed: Changed, now: Instant) {
+        let mut all = self.tracked.iter_mut();
+        let Some((name, tracked)) = all.find(|(_, tracked)| tracked.owner == changed.owner) else {
+            return;
+        };
+        if self.queue.is_running(name) {
+            tracked.see(changed);
+        } else if tracked.is_drift(&changed) {
+            self.queue.ask(name, now, Why::Drifted);
+        }
+    }
+
+    /// Reads all records, where that is due.
+    pub(super) async fn read(&mut self) -> Result<(), OperationError> {
+        let now = Instant::now();
+        if self.stale.is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        self.stale = Some(now + AGAIN);
+        let records = Records::read(&self.ctx).await?;
+        self.stale = None;
+        let names: BTreeSet<_> = records.all.iter().map(name_of).collect();
+        self.tracked.retain(|name, _| names.contains(name));
+        let namespace = place(&self.ctx).to_owned();
+        for record in records.within(Some(&namespace)) {
+            let name = name_of(record);
+            self.queue.ask(&name, now, Why::Asked);
+            if !self.queue.is_running(&name) {
+                self.track(name, Tracked::of(record));
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers an installation, and watches the kinds of its objects.
+    fn track(&mut self, name: InstallationName, tracked: Tracked) {
+        for kind in &tracked.kinds {
+            if self.watched.insert(kind.clone()) {
+                let ((ctx, outbox), kind) = (self.ends(), kind.clone());
+                self.watches.push(Box::pin(async move {
+                    if let Ok(cluster) = ctx.cluster().await {
+                        let see = |change| send(&outbox, Signal::Objects(kind.clone(), change));
+                        changes::owned(cluster, &kind.0, &kind.1, see).await;
+                    }
+                }));
+            }
+        }
+        self.tracked.insert(name, tracked);
+    }
+
+    /// Begins what is due, as far as there are workers.
+    pub(super) fn begin(&mut self, how: &How, interruption: &Interruption) {
+        let now = Instant::now();
+        while self.running.len() < WORKERS {
+            let Some(name) = self.queue.begin(now) else {
+                return;
+            };
+            // Those that are due at the interval share what is read of catalogues and sources.
+            if now.duration_since(self.read) > self.interval.mul_f64(0.8) {
+                self.read_again(now);
+            }
+            let (ctx, how) = (Arc::clone(&self.ctx), how.clone());
+            self.running
+                .push(Box::pin(one(ctx, name, how, interruption.clone())));
+        }
+    }
+
+    /// Forgets what was read of catalogues and sources.
+    fn read_again(&mut self, now: Instant) {
+        self.ctx = Arc::new(self.ctx.fresh());
+        self.read = now;
+    }
+
+    /// Takes in what became of an installation.
+    pub(super) fn end(&mut self, done: Done) {
+        let now = Instant::now();
+        let ended = match &done.outcome {
+            Ok(Outcome::Failed(error)) if is_busy(error) => Ended::Busy,
+            Ok(Outcome::Executed(_, report)) if !report.is_done() => Ended::Badly,
+            Ok(Outcome::Failed(_)) | Err(_) => Ended::Badly,
+            Ok(_) => Ended::Well,
+        };
+        let random = self
+            .spread
+            .hash_one((&done.name, self.queue.len(), done.took));
+        let spread =
+            f64::from(u32::try_from(random >> 32).unwrap_or_default()) / f64::from(u32::MAX);
+        let Some(record) = &done.record else {
+            if done.outcome.is_ok() {
+                self.tracked.remove(&done.name);
+                self.queue.forget(&done.name);
+            } else {
+                self.queue.end(&done.name, ended, now, spread);
+            }
+            return;
+        };
+        let before = self.tracked.remove(&done.name).unwrap_or_default();
+        let (after, has_drifted) = before.after(record);
+        if has_drifted {
+            self.queue.ask(&done.name, now, Why::Drifted);
+        }
+        self.queue.end(&done.name, ended, now, spread);
+        self.track(done.name, after);
+    }
+}
+
+/// The namespace whose installations are reconciled. Whoever may write records elsewhere would have the rights of the loop.
+fn place(ctx: &Context) -> &str {
+    let settings = ctx.settings();
+    let asked = settings.namespace.as_deref();
+    asked.unwrap_or(&settings.system_namespace)
+}
+
+/// The turn may have ended.
+fn send(outbox: &UnboundedSender<Signal>, signal: Signal) {
+    let _ = outbox.send(signal);
+}
+
+/// Reconciles one installation, from what is read now.
+async fn one(
+    ctx: Arc<Context>,
+    name: InstallationName,
+    how: How,
+    interruption: Interruption,
+) -> Done {
+    let begun = Instant::now();
+    let (record, outcome) = match Resolver::new(&ctx, Offer::Catalogues).await {
+        Err(error) => (None, Err(error)),
+        Ok(resolver) => {
+            let found = resolver.records.get(&name);
+            match found.filter(|_| name.namespace == place(&ctx)) {
+                None => (None, Ok(Outcome::UpToDate)),
+                Some(record) => {
+                    let outcome = reconcile(&ctx, &resolver, record, &how, &interruption).await;
+                    let last = match &outcome {
+                        Outcome::Executed(_, report) => report.record.clone(),
+                        _ => Some(record.clone()),
+                    };
+                    (last, Ok(outcome))
+                }
+            }
+        }
+    };
+    Done {
+        name,
+        record,
+        outcome,
+        took: begun.elapsed(),
+    }
+}

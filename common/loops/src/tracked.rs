@@ -1,0 +1,215 @@
+//! What a loop remembers of an installation: enough to tell whether a change of its record or of an object matters.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use addons_engine::changes::Changed;
+use addons_operation::name_of;
+use common::api::installation::{AddonInstallation, Reconcile};
+use common::api::names::owner_hash;
+use common::plan::inventory::Inventory;
+
+/// What is remembered of one installation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tracked {
+    /// The owner label of its objects.
+    pub(crate) owner: String,
+    generation: Option<i64>,
+    resource_version: String,
+    is_going: bool,
+    /// The objects as they were applied, by uid; none where edits are not repaired.
+    objects: BTreeMap<String, Mark>,
+    /// Their kinds: group and kind.
+    pub(crate) kinds: BTreeSet<(String, String)>,
+    /// Changes of objects that were seen while it was reconciled.
+    seen: BTreeMap<String, Changed>,
+}
+
+/// What tells an edit of an object: its generation, or its resourceVersion where the kind has none (semantics 12).
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mark {
+    generation: Option<i64>,
+    resource_version: Option<String>,
+}
+
+/// What a change of a record asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// It was created, its spec changed, or its deletion began.
+    Spec,
+    /// Another client wrote its status.
+    Status,
+    /// It is as we left it.
+    Nothing,
+}
+
+impl Tracked {
+    /// Of a record, as it was read or written last.
+    pub(crate) fn of(record: &AddonInstallation) -> Self {
+        let name = name_of(record);
+        let is_ensured = record.spec.reconcile == Reconcile::Ensure && !record.spec.suspend;
+        let status = record.status.as_ref().filter(|_| is_ensured);
+        let inventory = status.map(|status| Inventory::from_groups(&status.inventory));
+        let inventory = inventory.unwrap_or_default().objects;
+        let mark = |item: &common::plan::inventory::Item| Mark {
+            generation: item.object.generation,
+            resource_version: item.object.resource_version.clone(),
+        };
+        Self {
+            owner: owner_hash(&name.namespace, &name.name),
+            generation: record.metadata.generation,
+            resource_version: record.metadata.resource_version.clone().unwrap_or_default(),
+            is_going: record.metadata.deletion_timestamp.is_some(),
+            objects: inventory
+                .values()
+                .map(|item| (item.object.uid.clone(), mark(item)))
+                .collect(),
+            kinds: inventory
+                .keys()
+                .map(|key| (key.group.clone(), key.kind.clone()))
+                .collect(),
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// What a change of the record asks for.
+    pub(crate) fn news(&self, changed: &Changed) -> News {
+        if self.generation != changed.generation || self.is_going != changed.is_going {
+            News::Spec
+        } else if self.resource_version != changed.resource_version {
+            News::Status
+        } else {
+            News::Nothing
+        }
+    }
+
+    /// Notes a change of the record that is not looked at before it has been reconciled.
+    pub(crate) fn note(&mut self, changed: &Changed) {
+        self.generation = changed.generation;
+        self.is_going = changed.is_going;
+        self.resource_version.clone_from(&changed.resource_version);
+    }
+
+    /// Notes a change of an object, which may be our own.
+    pub(crate) fn see(&mut self, changed: Changed) {
+        self.seen.insert(changed.uid.clone(), changed);
+    }
+
+    /// Whether a change makes an object another one than was applied. Objects that are not in the inventory are none of ours.
+    pub(crate) fn is_drift(&self, changed: &Changed) -> bool {
+        let Some(mark) = self.objects.get(&changed.uid) else {
+            return false;
+        };
+        if changed.is_gone {
+            return true;
+        }
+        match (mark.generation, &mark.resource_version) {
+            (Some(generation), _) => changed.generation != Some(generation),
+            (None, Some(version)) => *version != changed.resource_version,
+            (None, None) => false,
+        }
+    }
+
+    /// As it stands after it was reconciled, and whether something drifted meanwhile.
+    pub(crate) fn after(self, record: &AddonInstallation) -> (Self, bool) {
+        let after = Self::of(record);
+        let has_drifted = self.seen.values().any(|changed| after.is_drift(changed));
+        (after, has_drifted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::installation::{
+        AddonInstallationSpec, AddonInstallationStatus, InventoryGroup, InventoryObject,
+    };
+
+    use super::*;
+
+    fn record(reconcile: Reconcile) -> AddonInstallation {
+        let spec = AddonInstallationSpec {
+            reconcile,
+            ..AddonInstallationSpec::default()
+        };
+        let object = |name: &str, generation, version: Option<&str>| InventoryObject {
+            name: name.to_owned(),
+            uid: name.to_owned(),
+            generation,
+            resource_version: version.map(str::to_owned),
+            ..InventoryObject::default()
+        };
+        let group = |kind: &str, object| InventoryGroup {
+            version: "v1".to_owned(),
+            kind: kind.to_owned(),
+            objects: vec![object],
+            ..InventoryGroup::default()
+        };
+        let mut record = AddonInstallation::new("web", spec);
+        record.metadata.generation = Some(2);
+        record.metadata.resource_version = Some("70".to_owned());
+        record.status = Some(AddonInstallationStatus {
+            inventory: vec![
+                group("Deployment", object("d", Some(3), None)),
+                group("ConfigMap", object("c", None, Some("50"))),
+            ],
+            ..AddonInstallationStatus::default()
+        });
+        record
+    }
+
+    fn changed(uid: &str, generation: Option<i64>, version: &str, is_gone: bool) -> Changed {
+        Changed {
+            uid: uid.to_owned(),
+            generation,
+            resource_version: version.to_owned(),
+            is_gone,
+            ..Changed::default()
+        }
+    }
+
+    #[test]
+    fn an_edit_is_drift_and_a_status_is_not() {
+        let tracked = Tracked::of(&record(Reconcile::Ensure));
+        for (uid, generation, version, is_gone, is_drift) in [
+            ("d", Some(3), "99", false, false),
+            ("d", Some(4), "99", false, true),
+            ("d", Some(3), "99", true, true),
+            ("c", None, "50", false, false),
+            ("c", None, "51", false, true),
+            ("other", Some(1), "1", true, false),
+        ] {
+            let changed = changed(uid, generation, version, is_gone);
+            assert_eq!(tracked.is_drift(&changed), is_drift, "{changed:?}");
+        }
+        let once = Tracked::of(&record(Reconcile::Once));
+        assert!(!once.is_drift(&changed("d", None, "1", true)) && once.kinds.is_empty());
+    }
+
+    #[test]
+    fn what_we_wrote_ourselves_is_no_drift_afterwards() {
+        let mut tracked = Tracked::of(&record(Reconcile::Ensure));
+        tracked.see(changed("d", Some(4), "99", false));
+        let mut after = record(Reconcile::Ensure);
+        let (_, has_drifted) = tracked.clone().after(&after);
+        assert!(has_drifted, "someone edited it");
+        let groups = &mut after.status.as_mut().unwrap().inventory;
+        groups[0].objects[0].generation = Some(4);
+        assert!(!tracked.after(&after).1, "we did");
+    }
+
+    #[test]
+    fn a_record_has_news_where_others_wrote_it() {
+        let tracked = Tracked::of(&record(Reconcile::Once));
+        for (generation, version, is_going, news) in [
+            (Some(2), "70", false, News::Nothing),
+            (Some(2), "71", false, News::Status),
+            (Some(3), "71", false, News::Spec),
+            (Some(2), "71", true, News::Spec),
+        ] {
+            let changed = Changed {
+                is_going,
+                ..changed("u", generation, version, false)
+            };
+            assert_eq!(tracked.news(&changed), news, "{changed:?}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The health port of a loop: `/readyz` and `/metrics` over plain HTTP.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use addons_loops::Metrics;
+use anyhow::{Context as _, Result};
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::time::sleep;
+
+/// Connections at the same time.
+const CONNECTIONS: usize = 16;
+/// How long a client may take for its headers.
+const HEADERS: Duration = Duration::from_secs(5);
+/// Until connections are accepted again where the process has no file descriptors left.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The port, before anything else happens: what cannot be bound is an error of the command line.
+///
+/// # Errors
+/// It cannot be bound.
+pub async fn bind(address: SocketAddr) -> Result<TcpListener> {
+    let bound = TcpListener::bind(address).await;
+    bound.with_context(|| format!("--health-bind {address}"))
+}
+
+/// Answers until it is dropped.
+pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
+    let free = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        let Ok(permit) = Arc::clone(&free).try_acquire_owned() else {
+            continue;
+        };
+        let metrics = Arc::clone(&metrics);
+        tokio::spawn(async move {
+            let service = service_fn(move |request| {
+                let answer = answer(&request, &metrics);
+                async move { Ok::<_, Infallible>(answer) }
+            });
+            // What a client does wrong concerns it alone.
+            let _ = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADERS)
+                .keep_alive(false)
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+            drop(permit);
+        });
+    }
+}
+
+fn answer(request: &Request<Incoming>, metrics: &Metrics) -> Response<Full<Bytes>> {
+    let (status, text) = match request.uri().path() {
+        "/metrics" => match metrics.text() {
+            Ok(text) => (StatusCode::OK, text),
+            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+        },
+        "/readyz" if metrics.is_ready() => (StatusCode::OK, "ready\n".to_owned()),
+        "/readyz" => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the API server has not answered yet\n".to_owned(),
+        ),
+        _ => (StatusCode::NOT_FOUND, "not found\n".to_owned()),
+    };
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,275 @@
+//! The loop: `reconcile --watch`.
+
+use std::time::Duration;
+
+use addons_tests::guard::Guarded;
+use addons_tests::plugin::Plugin;
+use addons_tests::stage::{Stage, config_map, deployment};
+use addons_tests::until::until;
+use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+/// A process of the loop.
+struct Loop {
+    process: Guarded,
+    plugin: Plugin,
+}
+
+impl Loop {
+    /// As the user of the stage, in a home of its own.
+    fn start(stage: &Stage, more: &[&str]) -> Result<Self> {
+        let plugin = Plugin::new(stage.cluster, stage.plugin.kubeconfig())?;
+        let plugin = plugin.system_namespace(&stage.namespace);
+        let args = [&["reconcile", "--watch"], more].concat();
+        let process = plugin.start(&args)?;
+        Ok(Self { process, plugin })
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(self.plugin.home().join("stderr")).unwrap_or_default()
+    }
+
+    /// Until it has said this.
+    async fn says(&self, words: &str) -> Result<()> {
+        until(&format!("the loop says {words}"), async || {
+            let said = self.said();
+            Ok(said.contains(words).then_some(()).ok_or(said))
+        })
+        .await
+    }
+}
+
+/// Until an object has this key.
+async fn is(stage: &Stage, name: &str, value: &str) -> Result<()> {
+    until(&format!("ConfigMap {name} is {value}"), async || {
+        let found = stage.get("configmap", name).await?.unwrap_or_default();
+        Ok((found["data"]["key"] == value)
+            .then_some(())
+            .ok_or_else(|| found.to_string()))
+    })
+    .await
+}
+
+/// Records are installed, newer entries followed, edits and deletions repaired; a suspended one is left alone.
+#[tokio::test]
+async fn the_loop_does_what_records_ask_for() -> Result<()> {
+    let stage = super::stage("looped").await?;
+    stage.run("init").await?.done()?;
+    let set = config_map("one", "1") + &deployment("web", 1, None);
+    let index = stage.index("index.yaml", &[("set", "1.0.0", &set)])?;
+    let process = Loop::start(&stage, &["--interval", "5s"])?;
+    process.says("leads").await?;
+    let record = format!(
+        "apiVersion: kubectl-addons.dev/v1alpha1\nkind: AddonInstallation\nmetadata: {{name: set}}\n\
+         spec: {{addonRef: {{name: set, index: '{index}'}}, targetNamespace: {}, reconcile: Ensure}}\n",
+        stage.namespace
+    );
+    stage.apply(&record).await?;
+    process.says("set 1.0.0 installed: 2 created").await?;
+
+    stage
+        .patch("configmap", "one", &json!({"data": {"key": "by hand"}}))
+        .await?;
+    is(&stage, "one", "1").await?;
+    let begun = Instant::now();
+    stage.kubectl(&["delete", "deployment", "web"]).await?;
+    until("the Deployment is back", async || {
+        Ok(stage
+            .has("deployment", "web")
+            .await?
+            .then_some(())
+            .ok_or_else(String::new))
+    })
+    .await?;
+    println!(
+        "reconcile::watch: a deleted Deployment was back after {:?}",
+        begun.elapsed()
+    );
+
+    let newer = config_map("one", "2") + &deployment("web", 1, None);
+    stage.index("index.yaml", &[("set", "1.1.0", &newer)])?;
+    is(&stage, "one", "2").await?;
+    process.says(" upgraded: ").await?;
+
+    let suspend = |suspend: bool| json!({"spec": {"suspend": suspend}});
+    stage
+        .patch("addoninstallation", "set", &suspend(true))
+        .await?;
+    sleep(Duration::from_secs(1)).await;
+    stage
+        .patch("configmap", "one", &json!({"data": {"key": "by hand"}}))
+        .await?;
+    sleep(Duration::from_secs(7)).await;
+    is(&stage, "one", "by hand").await?;
+    stage
+        .patch("addoninstallation", "set", &suspend(false))
+        .await?;
+    is(&stage, "one", "2").await?;
+
+    let events = stage
+        .kubectl(&["get", "events", "-o", "json"])
+        .await?
+        .stdout;
+    ensure!(events.contains("\"Reconciled\""), "{events}");
+    Ok(())
+}
+
+/// Nothing is written where nothing changed, but the Lease.
+#[tokio::test]
+async fn an_idle_loop_writes_nothing_but_its_lease() -> Result<()> {
+    let stage = super::stage("idle").await?;
+    let set = config_map("one", "1") + &deployment("web", 1, None);
+    let index = stage.index(
+        "index.yaml",
+        &[
+            ("set", "1.0.0", &set),
+            ("once", "1.0.0", &config_map("once", "1")),
+        ],
+    )?;
+    stage
+        .run(&format!("install set once --channel {index} --yes"))
+        .await?
+        .done()?;
+    stage
+        .patch(
+            "addoninstallation",
+            "set",
+            &json!({"spec": {"reconcile": "Ensure"}}),
+        )
+        .await?;
+    let address = std::net::TcpListener::bind("127.0.0.1:0")?
+        .local_addr()?
+        .to_string();
+    let process = Loop::start(&stage, &["--interval", "2s", "--health-bind", &address])?;
+    process.says("leads").await?;
+    let ready = reqwest::get(format!("http://{address}/readyz")).await?;
+    ensure!(ready.status() == 200, "{ready:?}");
+    // Its first look may have something to record: the spec that was changed.
+    sleep(Duration::from_secs(6)).await;
+    let mark = stage.cluster.audit().mark()?;
+    sleep(Duration::from_secs(10)).await;
+    let requests = stage.requests(mark)?;
+    let writes: Vec<_> = requests
+        .of("kubectl-addons")
+        .filter(|request| request.is_write() && request.object.resource != "leases")
+        .collect();
+    ensure!(writes.is_empty(), "{writes:?}");
+    ensure!(
+        requests.count("list", "kubectl-addons") > 0,
+        "it did not look at all"
+    );
+    let metrics = reqwest::get(format!("http://{address}/metrics"))
+        .await?
+        .text()
+        .await?;
+    for line in [
+        "addons_reconciler_leader 1",
+        "addons_reconciler_installations 2",
+    ] {
+        ensure!(metrics.contains(line), "{line}: {metrics}");
+    }
+    Ok(())
+}
+
+/// The lock decides between a person and the loop: neither undoes the other, and the loop goes on afterwards.
+#[tokio::test]
+async fn a_person_and_the_loop_never_work_on_one_at_the_same_time() -> Result<()> {
+    let stage = super::stage("fight").await?;
+    let index = stage.index("index.yaml", &[("set", "1.0.0", &config_map("one", "1"))])?;
+    stage
+        .run(&format!("install set --channel {index} --yes"))
+        .await?
+        .done()?;
+    stage
+        .patch(
+            "addoninstallation",
+            "set",
+            &json!({"spec": {"reconcile": "Ensure"}}),
+        )
+        .await?;
+    let process = Loop::start(&stage, &[])?;
+    process.says("leads").await?;
+    for round in 0..5 {
+        let value = round.to_string();
+        stage.index(
+            "index.yaml",
+            &[("set", &format!("1.{round}.1"), &config_map("one", &value))],
+        )?;
+        stage.run("upgrade set --yes").await?.done()?;
+        is(&stage, "one", &value).await?;
+        let record = stage.record("set").await?;
+        ensure!(record["status"]["phase"] != "Failed", "{record}");
+    }
+    // A lock of a client that died is waited for, and its operation continued.
+    stage.kubectl(&["delete", "configmap", "one"]).await?;
+    until("the ConfigMap is back", async || {
+        Ok(stage
+            .has("configmap", "one")
+            .await?
+            .then_some(())
+            .ok_or_else(String::new))
+    })
+    .await?;
+    stage.lock("set", "ann@desk", 5).await?;
+    stage
+        .patch("configmap", "one", &json!({"data": {"key": "by hand"}}))
+        .await?;
+    sleep(Duration::from_secs(2)).await;
+    let held = stage.record("set").await?;
+    ensure!(
+        held["status"]["operation"]["holder"] == "ann@desk",
+        "it took a live lock: {held}"
+    );
+    is(&stage, "one", "4").await?;
+    Ok(())
+}
+
+/// A leader that is killed is replaced within its lease; one that is asked to end gives the Lease back.
+#[tokio::test]
+async fn a_killed_leader_is_replaced() -> Result<()> {
+    let stage = super::stage("killed").await?;
+    let index = stage.index("index.yaml", &[("set", "1.0.0", &config_map("one", "1"))])?;
+    stage
+        .run(&format!("install set --channel {index} --yes"))
+        .await?
+        .done()?;
+    stage
+        .patch(
+            "addoninstallation",
+            "set",
+            &json!({"spec": {"reconcile": "Ensure"}}),
+        )
+        .await?;
+    let mut first = Loop::start(&stage, &[])?;
+    first.says("leads").await?;
+    let second = Loop::start(&stage, &[])?;
+    sleep(Duration::from_secs(3)).await;
+    ensure!(!second.said().contains("leads"), "{}", second.said());
+    let killed = Instant::now();
+    first.process.kill()?;
+    stage
+        .patch("configmap", "one", &json!({"data": {"key": "by hand"}}))
+        .await?;
+    is(&stage, "one", "1").await?;
+    println!(
+        "reconcile::watch: a killed leader was replaced after {:?}",
+        killed.elapsed()
+    );
+    ensure!(
+        killed.elapsed() < Duration::from_secs(25),
+        "{:?}",
+        killed.elapsed()
+    );
+
+    let mut second = second;
+    second.process.terminate()?;
+    let ended = second.process.wait()?;
+    ensure!(ended.code() == Some(0), "{ended:?} {}", second.said());
+    let lease = stage.must("lease", "addons-reconciler").await?;
+    let holder = lease["spec"]["holderIdentity"]
+        .as_str()
+        .context("no holder")?;
+    ensure!(holder.is_empty(), "{lease}");
+    Ok(())
+}
