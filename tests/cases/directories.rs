@@ -2,6 +2,7 @@
 
 mod adopted;
 mod classes;
+mod corpus;
 mod gone;
 mod unreadable;
 
