@@ -5,6 +5,7 @@ mod classes;
 mod corpus;
 mod gone;
 mod unreadable;
+mod watched;
 
 use std::fs;
 use std::path::PathBuf;

@@ -17,7 +17,7 @@
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
 //! | [`template_facts`] | the data of a cluster that templates use |
 //! | [`mod@kops`] | kops' records of installed add-ons |
-//! | [`live`], [`secret`], [`identity`] | whole live objects of installations; Secrets by reference; who we are |
+//! | [`live`], [`drift`], [`secret`], [`identity`] | whole live objects of installations; their next change; Secrets by reference; who we are |
 
 pub mod addon_manager;
 mod address;
@@ -34,6 +34,7 @@ pub mod definitions;
 mod delete;
 pub mod diff;
 mod discovery;
+pub mod drift;
 mod dry_run;
 pub mod error;
 mod event;

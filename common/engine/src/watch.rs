@@ -83,6 +83,19 @@ pub(super) async fn changes(
     list_and_watch(cluster, collection, &list, &watch, &mut see).await
 }
 
+/// Reports what exists and what changes of the objects that a label selector matches, by metadata alone.
+pub(super) async fn labelled(
+    cluster: &Cluster,
+    collection: &Collection,
+    selector: &str,
+    mut see: impl FnMut(Seen) -> bool,
+) -> Result<(), EngineError> {
+    let selector = query_value(selector);
+    let list = Call::list(collection, METADATA_LIST).query("labelSelector", &selector);
+    let watch = Call::list(collection, METADATA).query("labelSelector", &selector);
+    list_and_watch(cluster, collection, &list, &watch, &mut see).await
+}
+
 async fn list_and_watch(
     cluster: &Cluster,
     collection: &Collection,

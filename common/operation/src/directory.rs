@@ -38,6 +38,8 @@ pub struct DirectorySync {
     pub directory: Directory,
     /// Kinds that may be pruned.
     pub allowed: AllowList,
+    /// Why nothing is deleted now, where that is so.
+    pub holds: Option<String>,
 }
 
 /// An add-on of a directory, whose objects need not be fetched.
@@ -70,6 +72,7 @@ impl Found {
         let held = keys.filter_map(|key| {
             let why = self.addon.holds(key);
             let why = why.or_else(|| forbidden(&self.sync.allowed, key));
+            let why = why.or_else(|| self.sync.holds.clone());
             Some((key.clone(), why?))
         });
         held.collect()

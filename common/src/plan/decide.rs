@@ -284,12 +284,8 @@ impl Judge<'_> {
     /// Whether another client edited the object since our last apply. Labels do not count in the generation, and without ours the
     /// object would never be pruned.
     fn edited(&self, item: &Item, live: &LiveObject) -> bool {
-        let recorded = &item.object;
-        let moved = match recorded.generation {
-            Some(generation) => live.generation != Some(generation),
-            None => recorded.resource_version.as_deref() != Some(&live.resource_version),
-        };
-        moved || live.uid != recorded.uid || live.owner.as_deref() != Some(self.owner)
+        item.was_edited(&live.uid, live.generation, &live.resource_version)
+            || live.owner.as_deref() != Some(self.owner)
     }
 }
 

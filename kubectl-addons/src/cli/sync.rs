@@ -2,6 +2,7 @@
 #![expect(missing_docs, reason = "a flattened group has no help text of its own")]
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use common::directory::allowed::Allowed;
@@ -17,6 +18,13 @@ pub struct Sync {
     /// Directory of manifests: each file and folder in it is one add-on
     #[arg(value_name = "DIR", default_value = DIRECTORY, value_hint = ValueHint::DirPath)]
     pub directory: PathBuf,
+    /// Read the directory again and again and watch the cluster, until the command is ended; what is gone is deleted an interval
+    /// later
+    #[arg(long, requires = "yes", conflicts_with = "dry_run")]
+    pub watch: bool,
+    /// How often the directory is read with --watch, e.g. 30s, 5m
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = crate::cli::duration)]
+    pub interval: Duration,
     /// Also reconcile objects without a label of the addon-manager, instead of ignoring them
     #[arg(long)]
     pub all: bool,

@@ -1,5 +1,7 @@
 //! `sync [DIR]`: a directory is the truth.
 
+mod watch;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,7 +10,7 @@ use addons_operation::{Choices, DirectorySync, Intent, Offer, OperationError, Pl
 use addons_sources::directory;
 use anyhow::{Context as _, Result};
 use common::directory::allowed::AllowList;
-use common::directory::{Options, read};
+use common::directory::{File, Options, read};
 
 use crate::cli::operation::DryRun;
 use crate::cli::sync::{Kinds, Sync};
@@ -17,14 +19,33 @@ use crate::session::Session;
 use crate::usage::Usage;
 use crate::{change, choices, output, partial};
 
-/// Installs, upgrades and repairs what is in the directory, and uninstalls what is gone from it.
+/// What a pass came to.
+struct Passed {
+    /// The exit code.
+    exit: Exit,
+    /// Whether there was nothing to do.
+    is_nothing: bool,
+}
+
+/// Installs, upgrades and repairs what is in the directory, and uninstalls what is gone from it; with `--watch` until the program is
+/// ended.
 ///
 /// # Errors
 /// Nothing was written: the directory cannot be read, or the user declined.
 pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
-    let sync = Arc::new(found(session, args).await?);
+    if args.watch {
+        return watch::run(session, args).await;
+    }
+    let path = absolute(&args.directory)?;
+    let reading = directory::settled(Path::new(&path)).await?;
+    let sync = Arc::new(found(session, args, path, reading.files));
+    Ok(pass(session, args, &sync).await?.exit)
+}
+
+/// Compares the directory with the cluster once, and does what is due.
+async fn pass(session: &Session, args: &Sync, sync: &Arc<DirectorySync>) -> Result<Passed> {
     let resolver = Resolver::new(session.ctx(), Offer::Nothing).await?;
-    let intent = Intent::SyncDirectory(Arc::clone(&sync));
+    let intent = Intent::SyncDirectory(Arc::clone(sync));
     let resolution = resolver.resolve(&intent, &Default::default()).await?;
     let choices = Choices {
         wait_for_types: args.change.wait_for_types(),
@@ -36,23 +57,30 @@ pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
     if sync.directory.is_empty() {
         output::note(&format!("{} holds no manifest", sync.path));
     }
-    let removal = match refusal(&resolver, &sync, args) {
+    let removal = match refusal(&resolver, sync, args) {
+        _ if sync.holds.is_some() => None,
         Some(error) => {
             let name = sync.path.clone();
             failed.push(Failed { name, error });
             None
         }
         None => {
-            let mut removal = resolver.plan_gone(&sync, &plan, &choices).await?;
+            let mut removal = resolver.plan_gone(sync, &plan, &choices).await?;
             failed.append(&mut removal.failed);
             Some(removal)
         }
     };
     let removal = removal.filter(|removal| !removal.is_empty());
-    let done = carry_out(session, plan, removal, args).await;
+    let is_nothing = plan.is_empty() && removal.is_none();
+    let done = if args.watch && is_nothing {
+        Ok(Exit::Done)
+    } else {
+        carry_out(session, plan, removal, args).await
+    };
     // Also where the user declined the rest.
     let left_out = partial::report(failed);
-    Ok(done?.max(left_out))
+    let exit = done?.max(left_out);
+    Ok(Passed { exit, is_nothing })
 }
 
 /// Shows what is due, asks once, and executes it: first what is in the directory, then what is gone from it.
@@ -121,23 +149,22 @@ fn may_uninstall(args: &Sync, gone: &[String], of: usize) -> bool {
     asks && change::confirm(&question).is_ok()
 }
 
-/// What is in the directory, once it does not change any more.
-async fn found(session: &Session, args: &Sync) -> Result<DirectorySync> {
-    let path = absolute(&args.directory)?;
-    let reading = directory::settled(Path::new(&path)).await?;
+/// What was read of the directory.
+fn found(session: &Session, args: &Sync, path: String, files: Vec<File>) -> DirectorySync {
     let options = Options {
         all: args.all,
         duplicate_keys: session.ctx().duplicate_keys(),
     };
     let kinds = |typed: &Option<Kinds>| typed.clone().unwrap_or_default().0;
-    Ok(DirectorySync {
-        directory: read(&path, reading.files, &options),
+    DirectorySync {
+        directory: read(&path, files, &options),
         allowed: AllowList::new(
             &kinds(&args.prune_allowlist),
             &kinds(&args.extra_prune_allowlist),
         ),
+        holds: None,
         path,
-    })
+    }
 }
 
 /// The path that installations are recorded with: the same from wherever the command is called.

@@ -1,0 +1,250 @@
+//! Waits until another client edits or deletes an object of installations: one watch a kind, by our label and of metadata alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use serde_json::Value;
+
+use common::api::installation::{AddonInstallation, ObjectState};
+use common::api::names::{LABEL_OWNER, owner_hash};
+use common::manifest::key::ObjectKey;
+use common::plan::inventory::{Inventory, Item};
+use common::plan::prune::KeptKind;
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::watch::{Seen, labelled};
+
+/// An object that is not as it is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Drift {
+    /// The object.
+    pub key: ObjectKey,
+    /// Its uid and resourceVersion; `None` where it is gone.
+    pub state: Option<(String, String)>,
+}
+
+/// The recorded objects of one kind.
+type Recorded = BTreeMap<ObjectKey, Item>;
+
+/// Waits for the next difference between what the records say and what is live. Without one it never ends. `known` are differences
+/// that need no attention: an operation looked at them and changed nothing.
+///
+/// # Errors
+/// A kind cannot be listed or watched.
+pub async fn next(
+    cluster: &Cluster,
+    records: &[AddonInstallation],
+    known: &BTreeSet<Drift>,
+) -> Result<Drift, EngineError> {
+    let mut owners = Vec::new();
+    let mut kinds: BTreeMap<(String, String), Recorded> = BTreeMap::new();
+    for record in records {
+        let metadata = &record.metadata;
+        let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref());
+        owners.push(owner_hash(
+            namespace.unwrap_or_default(),
+            name.unwrap_or_default(),
+        ));
+        let status = record.status.as_ref();
+        let inventory = status.map(|status| Inventory::from_groups(&status.inventory));
+        for (key, item) in inventory.unwrap_or_default().objects {
+            if is_watched(&key, &item) {
+                let kind = (key.group.clone(), key.kind.clone());
+                kinds.entry(kind).or_default().insert(key, item);
+            }
+        }
+    }
+    let served = cluster.kinds(&kinds.keys().cloned().collect()).await?;
+    let selector = format!("{LABEL_OWNER} in ({})", owners.join(","));
+    let mut watches = FuturesUnordered::new();
+    for ((group, kind), recorded) in &kinds {
+        let Some((gvk, info)) = served.preferred(group, kind) else {
+            continue;
+        };
+        let collection = Collection::new(gvk, info, None);
+        let selector = &selector;
+        watches.push(async move {
+            let mut found = None;
+            labelled(cluster, &collection, selector, |seen| {
+                found = drift(&collection, recorded, &seen).filter(|one| !known.contains(one));
+                found.is_some()
+            })
+            .await?;
+            Ok::<_, EngineError>(found)
+        });
+    }
+    while let Some(ended) = watches.next().await {
+        if let Some(drift) = ended? {
+            return Ok(drift);
+        }
+    }
+    std::future::pending().await
+}
+
+/// Whether a recorded object carries our label and is wanted.
+fn is_watched(key: &ObjectKey, item: &Item) -> bool {
+    match item.object.state {
+        ObjectState::Owned => true,
+        ObjectState::Preexisting => item.was_applied(),
+        // What is created once; what is kept because it holds data is not wanted any more.
+        ObjectState::Retained => KeptKind::of(key).is_none(),
+        ObjectState::Planned => false,
+    }
+}
+
+/// The first difference that an observation shows.
+fn drift(collection: &Collection, recorded: &Recorded, seen: &Seen) -> Option<Drift> {
+    match seen {
+        Seen::Listed(objects) => {
+            let live: BTreeMap<ObjectKey, &Value> = objects
+                .iter()
+                .filter_map(|object| Some((key(collection, object)?, object)))
+                .collect();
+            recorded.iter().find_map(|(key, item)| match live.get(key) {
+                Some(object) => edited(key, item, object),
+                None => Some(Drift {
+                    key: key.clone(),
+                    state: None,
+                }),
+            })
+        }
+        Seen::Changed(object) => {
+            let key = key(collection, object)?;
+            edited(&key, recorded.get(&key)?, object)
+        }
+        Seen::Deleted(object) => {
+            let key = key(collection, object)?;
+            recorded
+                .contains_key(&key)
+                .then_some(Drift { key, state: None })
+        }
+        Seen::Lost(_) => None,
+    }
+}
+
+fn edited(key: &ObjectKey, item: &Item, object: &Value) -> Option<Drift> {
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str);
+    let uid = text("/metadata/uid").unwrap_or_default();
+    let version = text("/metadata/resourceVersion").unwrap_or_default();
+    let generation = object.pointer("/metadata/generation");
+    let generation = generation.and_then(Value::as_i64);
+    // What is created once may be edited.
+    let is_edited =
+        item.object.state != ObjectState::Retained && item.was_edited(uid, generation, version);
+    is_edited.then(|| Drift {
+        key: key.clone(),
+        state: Some((uid.to_owned(), version.to_owned())),
+    })
+}
+
+/// Objects of which only the metadata was asked for carry the kind of their envelope.
+fn key(collection: &Collection, object: &Value) -> Option<ObjectKey> {
+    let metadata = object.get("metadata")?;
+    let text = |name: &str| metadata.get(name).and_then(Value::as_str);
+    Some(ObjectKey {
+        group: collection.gvk.group.clone(),
+        kind: collection.gvk.kind.clone(),
+        namespace: text("namespace").map(str::to_owned),
+        name: text("name")?.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use common::api::installation::InventoryObject;
+
+    use super::*;
+
+    fn recorded(state: ObjectState, generation: Option<i64>) -> Recorded {
+        let key = ObjectKey {
+            group: "apps".to_owned(),
+            kind: "Deployment".to_owned(),
+            namespace: Some("shop".to_owned()),
+            name: "web".to_owned(),
+        };
+        let object = InventoryObject {
+            name: "web".to_owned(),
+            state,
+            uid: "u1".to_owned(),
+            generation,
+            resource_version: generation.is_none().then(|| "7".to_owned()),
+            ..InventoryObject::default()
+        };
+        let item = Item {
+            version: "v1".to_owned(),
+            object,
+        };
+        BTreeMap::from([(key, item)])
+    }
+
+    fn live(uid: &str, generation: Option<i64>, version: &str) -> Value {
+        json!({"kind": "PartialObjectMetadata", "metadata": {
+            "name": "web", "namespace": "shop", "uid": uid, "generation": generation, "resourceVersion": version,
+        }})
+    }
+
+    #[test]
+    fn what_others_change_is_drift_and_what_we_wrote_is_not() {
+        use ObjectState::{Owned, Retained};
+        let collection = Collection::known("apps/v1", "Deployment", "deployments", None);
+        for (state, generation, seen, expected) in [
+            (
+                Owned,
+                Some(2),
+                Seen::Changed(live("u1", Some(2), "9")),
+                false,
+            ),
+            (
+                Owned,
+                Some(2),
+                Seen::Changed(live("u1", Some(3), "9")),
+                true,
+            ),
+            (
+                Owned,
+                Some(2),
+                Seen::Changed(live("u2", Some(2), "9")),
+                true,
+            ),
+            (Owned, None, Seen::Changed(live("u1", None, "7")), false),
+            (Owned, None, Seen::Changed(live("u1", None, "8")), true),
+            (
+                Owned,
+                Some(2),
+                Seen::Deleted(live("u1", Some(2), "9")),
+                true,
+            ),
+            (
+                Owned,
+                Some(2),
+                Seen::Listed(vec![live("u1", Some(2), "9")]),
+                false,
+            ),
+            (Owned, Some(2), Seen::Listed(Vec::new()), true),
+            (Owned, Some(2), Seen::Lost("timed out".to_owned()), false),
+            (
+                Retained,
+                Some(2),
+                Seen::Changed(live("u1", Some(3), "9")),
+                false,
+            ),
+            (Retained, Some(2), Seen::Listed(Vec::new()), true),
+        ] {
+            let found = drift(&collection, &recorded(state, generation), &seen);
+            assert_eq!(
+                found.is_some(),
+                expected,
+                "{state:?} {generation:?} {found:?}"
+            );
+        }
+        // Another object with our label is not recorded.
+        let other = json!({"metadata": {"name": "other", "namespace": "shop"}});
+        let found = drift(&collection, &recorded(Owned, None), &Seen::Changed(other));
+        assert_eq!(found, None);
+    }
+}
