@@ -97,6 +97,7 @@ impl Exit {
             | EngineError::Unauthorized { .. }
             | EngineError::Forbidden { .. }
             | EngineError::NotInitialised
+            | EngineError::Impersonating
             | EngineError::Immutable { .. }
             | EngineError::Unchangeable { .. }
             | EngineError::Api { .. }

@@ -34,6 +34,8 @@ pub struct ClusterOptions {
 /// A connection to one cluster: HTTP/1.1, as many connections as requests are in flight (and one for each watch).
 pub struct Cluster {
     client: kube::Client,
+    /// With our own rights, where the client has those of a ServiceAccount.
+    own: Option<kube::Client>,
     config: Option<kube::Config>,
     options: ClusterOptions,
     /// URL, for errors.
@@ -90,6 +92,26 @@ impl Cluster {
         Self::build(client, server.to_owned(), options, None)
     }
 
+    /// The same cluster with the rights of a ServiceAccount: only records and credentials of sources are still read and written with
+    /// our own (semantics 16).
+    ///
+    /// # Errors
+    /// [`EngineError::Impersonating`] where we act as someone else already; otherwise those of [`Cluster::new`].
+    pub async fn acting_as(&self, namespace: &str, account: &str) -> Result<Self, EngineError> {
+        let config = self.config.clone();
+        let free = config.filter(|config| config.auth_info.impersonate.is_none());
+        let mut config = free.ok_or(EngineError::Impersonating)?;
+        // Without groups, the API server adds those of a ServiceAccount.
+        config.auth_info.impersonate = Some(format!("system:serviceaccount:{namespace}:{account}"));
+        config.auth_info.impersonate_groups = None;
+        config.auth_info.impersonate_uid = None;
+        let acting = Self::new(config, self.options.clone()).await?;
+        Ok(Self {
+            own: Some(self.client.clone()),
+            ..acting
+        })
+    }
+
     fn build(
         client: kube::Client,
         server: String,
@@ -98,6 +120,7 @@ impl Cluster {
     ) -> Self {
         Self {
             client,
+            own: None,
             config: None,
             server,
             permits: Semaphore::new(options.concurrency.max(1)),
@@ -114,6 +137,11 @@ impl Cluster {
     #[must_use]
     pub fn client(&self) -> &kube::Client {
         &self.client
+    }
+
+    /// The client with our own rights.
+    pub(super) fn own(&self) -> &kube::Client {
+        self.own.as_ref().unwrap_or(&self.client)
     }
 
     /// The configuration of the client, for programs that connect by themselves; `None` where it was given as a client.

@@ -105,6 +105,11 @@ pub enum EngineError {
         common::api::names::GROUP
     )]
     NotInitialised,
+    /// We act as someone else (`--as`), and cannot act as a ServiceAccount beside that.
+    #[error(
+        "it takes the rights of a ServiceAccount, which someone who is impersonated cannot take"
+    )]
+    Impersonating,
     /// Any other answer of the server for an object or a request.
     #[error("{what}: {message}")]
     Api {
@@ -193,6 +198,7 @@ impl EngineError {
             | Self::Locked { .. }
             | Self::Stale { .. }
             | Self::NotInitialised
+            | Self::Impersonating
             | Self::TooLarge { .. } => {}
         }
         self

@@ -25,7 +25,9 @@ pub async fn get(
     namespace: &str,
     name: &str,
 ) -> Result<Option<AddonInstallation>, EngineError> {
-    let call = Call::get(&collection(Some(namespace)), name, JSON).urgent();
+    let call = Call::get(&collection(Some(namespace)), name, JSON)
+        .urgent()
+        .own();
     match cluster.send::<AddonInstallation>(call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
@@ -55,6 +57,7 @@ pub(super) async fn create(
     let collection = collection(Some(&namespace));
     let name = wanted.name_any();
     let call = Call::create(&collection, &name, JSON)
+        .own()
         .query("fieldManager", names::CLIENT)
         .body(body(&fresh)?);
     super::create::create(cluster, &collection, &name, call).await
@@ -67,6 +70,7 @@ pub(super) async fn replace(
 ) -> Result<AddonInstallation, EngineError> {
     let namespace = wanted.namespace().unwrap_or_default();
     let call = Call::replace(&collection(Some(&namespace)), &wanted.name_any(), JSON)
+        .own()
         .query("fieldManager", names::CLIENT)
         .body(body(wanted)?);
     Ok(cluster.send(call).await?.object)
@@ -82,7 +86,8 @@ pub(super) async fn put_status(
         .subresource("status")
         .query("fieldManager", names::CLIENT)
         .body(body(record)?)
-        .urgent();
+        .urgent()
+        .own();
     let answer = cluster.send::<Partial>(call).await?;
     record.metadata.resource_version = Some(answer.object.metadata.resource_version);
     Ok(())
@@ -110,11 +115,39 @@ pub(super) async fn delete(
         options["dryRun"] = json!(["All"]);
     }
     let call = Call::delete(&collection(Some(&namespace)), &record.name_any())
+        .own()
         .body(options.to_string().into_bytes());
     match cluster.send::<serde::de::IgnoredAny>(call).await {
         Ok(_) => Ok(()),
         Err(error) if error.is_not_found() => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+/// Sets our finalizer, with which a reconciler finishes the deletion of a record, and returns the record as it stands then.
+///
+/// # Errors
+/// Those of the request; a conflict where the record was written meanwhile.
+pub async fn hold(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+) -> Result<AddonInstallation, EngineError> {
+    if without_finalizer(record).is_some() {
+        return Ok(record.clone());
+    }
+    let mut held = record.clone();
+    held.finalizers_mut().push(FINALIZER_UNINSTALL.to_owned());
+    replace(cluster, &held).await
+}
+
+/// Removes our finalizer; its deletion leaves the objects of a record then. Returns whether it had one.
+///
+/// # Errors
+/// Those of the request; a conflict where the record was written meanwhile.
+pub async fn let_go(cluster: &Cluster, record: &AddonInstallation) -> Result<bool, EngineError> {
+    match without_finalizer(record) {
+        Some(free) => replace(cluster, &free).await.map(|_| true),
+        None => Ok(false),
     }
 }
 

@@ -55,6 +55,8 @@ pub(super) struct Call {
     once: bool,
     /// Whether it is sent on a connection of its own, however many requests are in flight.
     urgent: bool,
+    /// Whether it is sent with our own rights where others are sent with those of a ServiceAccount (semantics 16).
+    own: bool,
     pub(super) verb: &'static str,
     pub(super) resource: String,
     pub(super) object: String,
@@ -75,6 +77,7 @@ impl Call {
             accept,
             once: false,
             urgent: false,
+            own: false,
             verb: "get",
         }
     }
@@ -141,6 +144,7 @@ impl Call {
             accept,
             once: false,
             urgent: false,
+            own: false,
             verb,
             resource: collection.to_string(),
             object: collection.object(name),
@@ -186,6 +190,12 @@ impl Call {
     /// Does not wait for other requests to end: what keeps a lock must not be delayed by what is done under it.
     pub(super) fn urgent(mut self) -> Self {
         self.urgent = true;
+        self
+    }
+
+    /// With our own rights, whoever the cluster acts as.
+    pub(super) fn own(mut self) -> Self {
+        self.own = true;
         self
     }
 
@@ -292,8 +302,9 @@ impl Cluster {
             false => self.permits.acquire().await.ok(),
         };
         let limit = self.options().request_timeout;
+        let client = if call.own { self.own() } else { self.client() };
         let exchange = async {
-            let response = self.client().send(request).await?;
+            let response = client.send(request).await?;
             let (parts, body) = response.into_parts();
             Ok::<_, kube::Error>((parts.status, parts.headers, body.collect_bytes().await?))
         };

@@ -16,11 +16,28 @@ pub async fn get(
     namespace: &str,
     name: &str,
 ) -> Result<Option<Secret>, EngineError> {
+    read(cluster, call(namespace, name)).await
+}
+
+/// The same with our own rights, whoever the cluster acts as: the credentials of a catalogue (semantics 16).
+///
+/// # Errors
+/// Those of the request.
+pub async fn of_source(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Secret>, EngineError> {
+    read(cluster, call(namespace, name).own()).await
+}
+
+fn call(namespace: &str, name: &str) -> Call {
     let collection = Collection::known("v1", "Secret", "secrets", Some(namespace));
-    match cluster
-        .send::<Secret>(Call::get(&collection, name, JSON))
-        .await
-    {
+    Call::get(&collection, name, JSON)
+}
+
+async fn read(cluster: &Cluster, call: Call) -> Result<Option<Secret>, EngineError> {
+    match cluster.send::<Secret>(call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),

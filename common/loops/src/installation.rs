@@ -1,13 +1,14 @@
 //! Reconciles one installation: what its record asks for is planned and executed, as `upgrade` does it, and what cannot be done
 //! becomes a condition of the record.
 
+use addons_engine::error::StaleReason;
 use addons_engine::events::{self, Happened};
 use addons_engine::standing::{Standing, stand};
-use addons_engine::{EngineError, Report};
+use addons_engine::{EngineError, Report, record};
 use addons_operation::plan::{Removal, plan_removal};
 use addons_operation::{
     Choices, Context, Interruption, OperationError, Outcome as Executed, Plan, Resolution,
-    Resolver, Run, execute,
+    Resolver, Run, execute, name_of,
 };
 use common::api::installation::{AddonInstallation, DeletionPolicy};
 use common::api::names::FINALIZER_UNINSTALL;
@@ -34,6 +35,10 @@ pub struct How {
     pub words: Words,
     /// Whether Events say what happened.
     pub events: bool,
+    /// Whether records get our finalizer, because what finishes their deletion goes on (semantics 15).
+    pub holds: bool,
+    /// The ServiceAccount of the system namespace for installations there that name none; `None` = our own rights (semantics 16).
+    pub account: Option<String>,
 }
 
 /// What became of one installation.
@@ -83,6 +88,15 @@ pub async fn reconcile(
     if record.spec.addon_ref.directory.is_some() && record.metadata.deletion_timestamp.is_none() {
         return Outcome::Elsewhere;
     }
+    let held;
+    let record = match hold(ctx, record, how).await {
+        Ok(Some(now)) => {
+            held = now;
+            &held
+        }
+        Ok(None) => record,
+        Err(error) => return Outcome::Failed(error),
+    };
     let attempt = attempt(ctx, resolver, record, how, interruption).await;
     let outcome = attempt.unwrap_or_else(Outcome::Failed);
     match write(ctx, record, &outcome, how).await {
@@ -95,7 +109,65 @@ pub async fn reconcile(
     }
 }
 
+/// The record with our finalizer, where it is to get that now.
+async fn hold(
+    ctx: &Context,
+    record: &AddonInstallation,
+    how: &How,
+) -> Result<Option<AddonInstallation>, OperationError> {
+    let is_deleted_with_objects = record.spec.deletion_policy == DeletionPolicy::Delete;
+    if !how.holds || !is_deleted_with_objects || record.metadata.deletion_timestamp.is_some() {
+        return Ok(None);
+    }
+    match record::hold(ctx.cluster().await?, record).await {
+        Ok(held) => Ok(Some(held)),
+        Err(error) if error.is_conflict() => Err(stale(record).into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Another client wrote the record meanwhile.
+fn stale(record: &AddonInstallation) -> EngineError {
+    EngineError::Stale {
+        installation: name_of(record).to_string(),
+        what: StaleReason::SpecChanged,
+    }
+}
+
+/// With whose rights the objects of an installation are read and written: those of a ServiceAccount of its namespace, and in the
+/// system namespace our own where none is named (semantics 16).
+fn account(
+    ctx: &Context,
+    record: &AddonInstallation,
+    how: &How,
+) -> Result<Option<String>, OperationError> {
+    let name = name_of(record);
+    let named = record.spec.service_account_name.clone();
+    if name.namespace == ctx.settings().system_namespace {
+        return Ok(named.or_else(|| how.account.clone()));
+    }
+    match named {
+        Some(named) => Ok(Some(named)),
+        None => Err(OperationError::NoAccount(name)),
+    }
+}
+
 async fn attempt(
+    ctx: &Context,
+    resolver: &Resolver<'_>,
+    record: &AddonInstallation,
+    how: &How,
+    interruption: &Interruption,
+) -> Result<Outcome, OperationError> {
+    let Some(account) = account(ctx, record, how)? else {
+        return work(ctx, resolver, record, how, interruption).await;
+    };
+    let acting = ctx.acting_as(&name_of(record).namespace, &account).await?;
+    let resolver = resolver.acting(&acting);
+    work(&acting, &resolver, record, how, interruption).await
+}
+
+async fn work(
     ctx: &Context,
     resolver: &Resolver<'_>,
     record: &AddonInstallation,

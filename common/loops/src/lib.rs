@@ -6,6 +6,7 @@
 //! | [`pass`] | reconciles each installation of the cluster once |
 //! | [`reconciler`] | watches, and reconciles what changed, as long as this process leads |
 //! | [`election`] | which of several processes leads; for every loop |
+//! | [`retire`] | frees the records at the end |
 //! | `queue`, `tracked` | when which installation is due; what is remembered of it |
 //! | [`metrics`] | what is counted |
 //! | `reason` | whether a failure needs a person, and the word for it in the condition |
@@ -20,6 +21,7 @@ pub mod pass;
 mod queue;
 mod reason;
 pub mod reconciler;
+pub mod retire;
 mod tracked;
 
 pub use installation::{How, Outcome};

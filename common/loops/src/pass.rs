@@ -1,6 +1,6 @@
 //! One pass: each installation of the cluster once, several at the same time. What fails for one does not stop the others.
 
-use addons_operation::{Context, Interruption, Offer, OperationError, Resolver, name_of};
+use addons_operation::{Context, Interruption, OperationError, Resolver, name_of};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use futures::StreamExt as _;
@@ -25,7 +25,7 @@ pub async fn pass(
 ) -> Result<(), OperationError> {
     let mut again: Vec<InstallationName> = Vec::new();
     loop {
-        let resolver = Resolver::new(ctx, Offer::Catalogues).await?;
+        let resolver = Resolver::of_records(ctx).await?;
         let records = if again.is_empty() {
             selected(ctx, &resolver, names)?
         } else {

@@ -70,6 +70,7 @@ fn reason(error: &OperationError) -> Reason {
         | OperationError::NotServed(_)
         | OperationError::Dependents(_) => Reason::Stalls("Requirement"),
         OperationError::ValuesFrom(_) | OperationError::Values(_) => Reason::Stalls("Values"),
+        OperationError::NoAccount(_) => Reason::Stalls("NoServiceAccount"),
         _ if error.is_forbidden() => Reason::Stalls("Forbidden"),
         _ => Reason::Stalls("PlanFailed"),
     }

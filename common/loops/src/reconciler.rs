@@ -96,7 +96,7 @@ impl Reconciler<'_> {
         interruption: &Interruption,
         tell: &(dyn Fn(Told<'_>) + Send + Sync),
     ) {
-        let mut turn = Turn::new(self.ctx.fresh(), self.interval);
+        let mut turn = Turn::new(self.ctx.fresh(), self.interval, self.how.account.clone());
         loop {
             let leads = *leading.borrow() && !interruption.is_asked();
             if leads {

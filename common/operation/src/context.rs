@@ -1,6 +1,8 @@
 //! What operations run against: one cluster, its sources and helm. Everything is read at most once, and only when it is
 //! needed.
 
+mod derived;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -123,17 +125,6 @@ impl Context {
     #[must_use]
     pub fn connecting(connect: Connect, settings: Settings) -> Self {
         Self::build(Some(connect), settings)
-    }
-
-    /// The same connection and settings, and nothing read yet: what changed meanwhile is seen.
-    #[must_use]
-    pub fn fresh(&self) -> Self {
-        Self {
-            connect: self.connect.clone(),
-            cluster: Arc::clone(&self.cluster),
-            events: self.events(),
-            ..Self::build(None, self.settings.clone())
-        }
     }
 
     /// Sends every event to `events`.
@@ -361,7 +352,11 @@ impl Context {
         let cluster = within(self.cluster().await, || {
             format!("the source needs Secret {namespace}/{name} of the cluster")
         })?;
-        let secret = secret::get(cluster, namespace, name).await?;
+        let secret = if namespace == self.settings.system_namespace {
+            secret::of_source(cluster, namespace, name).await?
+        } else {
+            secret::get(cluster, namespace, name).await?
+        };
         let secret = secret.ok_or_else(|| OperationError::NoCredentials {
             namespace: namespace.to_owned(),
             name: name.to_owned(),

@@ -117,6 +117,11 @@ pub enum OperationError {
     /// A record of an older version that stays where it is (semantics 5).
     #[error("{0} stays in its namespace: {1}")]
     Stays(InstallationName, Box<Obstacle>),
+    /// An installation outside the system namespace is reconciled with the rights of a ServiceAccount (semantics 16).
+    #[error(
+        "{0}: spec.serviceAccountName names no ServiceAccount with whose rights to reconcile it"
+    )]
+    NoAccount(InstallationName),
     /// A record that was created from a directory.
     #[error("{installation} comes from directory {directory}, which has no catalogue entries")]
     OfDirectory {

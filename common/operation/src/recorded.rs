@@ -3,13 +3,31 @@
 use common::api::installation::AddonInstallation;
 
 use crate::error::OperationError;
-use crate::event::Finding;
 use crate::intent::Edits;
 use crate::records::name_of;
 use crate::resolve::{Answers, Resolver};
 use crate::resolved::Resolved;
 
-impl Resolver<'_> {
+impl<'a> Resolver<'a> {
+    /// For [`Resolver::resolve_record`] alone: whose rights count is said by each record.
+    ///
+    /// # Errors
+    /// Those of [`Resolver::new`].
+    pub async fn of_records(ctx: &'a Context) -> Result<Self, OperationError> {
+        Self::read(ctx, Offer::Catalogues).await
+    }
+
+    /// The same records, for work with another context.
+    #[must_use]
+    pub fn acting<'b>(&self, ctx: &'b Context) -> Resolver<'b> {
+        Resolver {
+            ctx,
+            offer: self.offer.clone(),
+            records: self.records.clone(),
+            facts: self.facts.clone(),
+        }
+    }
+
     /// What a record asks for: the version that it names, else the newest that fits. The record stays as it is written.
     ///
     /// # Errors
@@ -18,10 +36,6 @@ impl Resolver<'_> {
         &self,
         record: &AddonInstallation,
     ) -> Result<Resolved, OperationError> {
-        let namespace = name_of(record).namespace;
-        if namespace != self.records.system {
-            self.ctx.find(Finding::OtherNamespace(namespace));
-        }
         let version = record.spec.addon_ref.version.as_deref();
         let (edits, answers) = (Edits::default(), Answers::new());
         let mut resolved = self.upgrade(record, version, &edits, &answers).await?;

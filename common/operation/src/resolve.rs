@@ -74,6 +74,16 @@ impl<'a> Resolver<'a> {
     /// # Errors
     /// One of them fails.
     pub async fn new(ctx: &'a Context, offer: Offer) -> Result<Self, OperationError> {
+        let resolver = Self::read(ctx, offer).await?;
+        let asked = ctx.settings().namespace.as_ref();
+        if let Some(asked) = asked.filter(|asked| **asked != resolver.records.system) {
+            ctx.find(Finding::OtherNamespace(asked.clone()));
+        }
+        Ok(resolver)
+    }
+
+    /// The same for installations that are not worked on with the rights of the caller: there is nothing to announce.
+    pub(crate) async fn read(ctx: &'a Context, offer: Offer) -> Result<Self, OperationError> {
         // An installation from an index needs none: who may not read them is told where they are needed.
         let asks_catalogues = !matches!(offer, Offer::Indexes(_) | Offer::Nothing);
         let catalogues = async {
@@ -87,9 +97,6 @@ impl<'a> Resolver<'a> {
             try_join(ctx.version(), records_and_catalogues).await?;
         if let Some(asked) = &ctx.settings().namespace {
             records.check_local(asked)?;
-            if *asked != records.system {
-                ctx.find(Finding::OtherNamespace(asked.clone()));
-            }
         }
         let facts = verdict::facts(ctx, &records, version, has_catalogues).await?;
         Ok(Self {

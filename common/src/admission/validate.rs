@@ -169,7 +169,8 @@ pub fn installation_deletion(old: &Marks, requester: &Requester, facts: &Facts) 
     if verdict.problems.is_empty() {
         let warning = rules::installation::orphans(old);
         verdict.orphaning = warning.as_ref().map(|_| old.name().to_owned());
-        verdict.warnings.extend(warning);
+        let later = || rules::installation::finished_later(old);
+        verdict.warnings.extend(warning.or_else(later));
     }
     verdict
 }

@@ -84,6 +84,13 @@ pub struct Reconcile {
     /// How often everything is looked at although nothing changed, and sources are asked
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = crate::cli::duration, requires = "watch")]
     pub interval: Duration,
+    /// ServiceAccount of the system namespace with whose rights installations there are reconciled that name none; default: those of
+    /// whoever runs this
+    #[arg(long, value_name = "NAME")]
+    pub service_account: Option<String>,
+    /// Before a loop is removed for good: let the deletion of records no longer wait for it
+    #[arg(long, conflicts_with_all = ["names", "watch"])]
+    pub retire: bool,
     /// Serve /readyz and /metrics there, e.g. 0.0.0.0:8080
     #[arg(long, value_name = "ADDRESS", requires = "watch")]
     pub health_bind: Option<SocketAddr>,

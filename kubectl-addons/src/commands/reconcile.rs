@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use addons_loops::election::Candidate;
-use addons_loops::{How, Metrics, Outcome, Reconciler, Told, pass};
+use addons_loops::{How, Metrics, Outcome, Reconciler, Told, pass, retire};
 use addons_operation::{OperationError, Run};
 use anyhow::Result;
 use common::api::names::InstallationName;
@@ -32,7 +32,12 @@ pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
         repair: !args.names.is_empty(),
         words: words::WORDS,
         events: args.watch,
+        holds: args.watch,
+        account: args.service_account.clone(),
     };
+    if args.retire {
+        return retire(session).await;
+    }
     if args.watch {
         return watch(session, args, how).await;
     }
@@ -43,6 +48,19 @@ pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
     })
     .await?;
     Ok(worst)
+}
+
+async fn retire(session: &Session) -> Result<Exit> {
+    let freed = retire::retire(session.ctx(), LEASE).await?;
+    for name in &freed {
+        output::note(&format!(
+            "{name}  its deletion waits for no reconciler any more"
+        ));
+    }
+    if freed.is_empty() {
+        output::note("no installation waits for a reconciler");
+    }
+    Ok(Exit::Done)
 }
 
 async fn watch(session: &Session, args: &Reconcile, how: How) -> Result<Exit> {

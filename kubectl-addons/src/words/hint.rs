@@ -74,6 +74,10 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             "kubectl patch addoninstallation {} -n {} --type=merge -p '{{\"spec\":{{\"suspend\":false}}}}'",
             installation.name, installation.namespace
         )),
+        OperationError::NoAccount(installation) => fix(&format!(
+            "kubectl patch addoninstallation {} -n {} --type=merge -p '{{\"spec\":{{\"serviceAccountName\":\"NAME\"}}}}'",
+            installation.name, installation.namespace
+        )),
         OperationError::Ambiguous { .. } => fix("add --namespace NAMESPACE"),
         OperationError::Downgrade {
             installation,

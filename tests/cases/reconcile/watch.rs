@@ -11,14 +11,14 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 /// A process of the loop.
-struct Loop {
-    process: Guarded,
+pub(super) struct Loop {
+    pub(super) process: Guarded,
     plugin: Plugin,
 }
 
 impl Loop {
     /// As the user of the stage, in a home of its own.
-    fn start(stage: &Stage, more: &[&str]) -> Result<Self> {
+    pub(super) fn start(stage: &Stage, more: &[&str]) -> Result<Self> {
         let plugin = Plugin::new(stage.cluster, stage.plugin.kubeconfig())?;
         let plugin = plugin.system_namespace(&stage.namespace);
         let args = [&["reconcile", "--watch"], more].concat();

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addons_engine::changes::{self, Change, Changed};
-use addons_operation::{Context, Interruption, Offer, OperationError, Records, Resolver, name_of};
+use addons_operation::{Context, Interruption, OperationError, Records, Resolver, name_of};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use futures::future::LocalBoxFuture;
 use futures::stream::FuturesUnordered;
+use tokio::sync::OnceCell;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
@@ -38,12 +39,17 @@ pub(super) struct Turn {
     pub(super) queue: Queue,
     tracked: BTreeMap<InstallationName, Tracked>,
     watched: BTreeSet<Kind>,
+    /// What objects are watched with: the rights that those of the system namespace are reconciled with.
+    watcher: Arc<OnceCell<Context>>,
+    account: Option<String>,
     pub(super) watches: FuturesUnordered<LocalBoxFuture<'static, ()>>,
     outbox: UnboundedSender<Signal>,
     pub(super) inbox: UnboundedReceiver<Signal>,
     pub(super) running: FuturesUnordered<LocalBoxFuture<'static, Done>>,
-    /// When the records are read again, because changes may have been missed.
+    /// When the records are read again: at once where changes may have been missed, and at the interval, because a namespace may
+    /// have come to stand for this cluster.
     stale: Option<Instant>,
+    is_missed: bool,
     spread: RandomState,
 }
 
@@ -57,14 +63,14 @@ pub(super) enum Signal {
 /// An installation that was reconciled.
 pub(super) struct Done {
     pub(super) name: InstallationName,
-    /// As it was read or written last; `None` where it is gone, or in another namespace.
+    /// As it was read or written last; `None` where it is gone, or its namespace stands for another cluster.
     record: Option<AddonInstallation>,
     pub(super) outcome: Result<Outcome, OperationError>,
     pub(super) took: Duration,
 }
 
 impl Turn {
-    pub(super) fn new(ctx: Context, interval: Duration) -> Self {
+    pub(super) fn new(ctx: Context, interval: Duration, account: Option<String>) -> Self {
         let (outbox, inbox) = unbounded_channel();
         let turn = Self {
             ctx: Arc::new(ctx),
@@ -73,11 +79,14 @@ impl Turn {
             queue: Queue::new(interval),
             tracked: BTreeMap::new(),
             watched: BTreeSet::new(),
+            watcher: Arc::default(),
+            account,
             watches: FuturesUnordered::new(),
             outbox,
             inbox,
             running: FuturesUnordered::new(),
             stale: None,
+            is_missed: false,
             spread: RandomState::new(),
         };
         let (ctx, outbox) = turn.ends();
@@ -112,7 +121,10 @@ impl Turn {
     pub(super) fn take(&mut self, signal: Signal) {
         let now = Instant::now();
         match signal {
-            Signal::Records(Change::All) => self.stale = Some(now),
+            Signal::Records(Change::All) => {
+                self.stale = Some(now);
+                self.is_missed = true;
+            }
             Signal::Records(Change::One(changed)) => self.record(&changed, now),
             Signal::Catalogues => {
                 self.read_again(now);
@@ -132,7 +144,8 @@ impl Turn {
 
     /// A record was written, by whomever.
     fn record(&mut self, changed: &Changed, now: Instant) {
-        if changed.namespace != place(&self.ctx) {
+        let selected = self.ctx.settings().namespace.as_ref();
+        if selected.is_some_and(|selected| *selected != changed.namespace) {
             return;
         }
         let name = InstallationName {
@@ -178,12 +191,16 @@ impl Turn {
         }
         self.stale = Some(now + AGAIN);
         let records = Records::read(&self.ctx).await?;
-        self.stale = None;
+        self.stale = Some(now + self.interval);
+        let is_missed = std::mem::take(&mut self.is_missed);
         let names: BTreeSet<_> = records.all.iter().map(name_of).collect();
         self.tracked.retain(|name, _| names.contains(name));
-        let namespace = place(&self.ctx).to_owned();
-        for record in records.within(Some(&namespace)) {
+        let namespace = self.ctx.settings().namespace.clone();
+        for record in records.within(namespace.as_deref()) {
             let name = name_of(record);
+            if !is_missed && self.tracked.contains_key(&name) {
+                continue;
+            }
             self.queue.ask(&name, now, Why::Asked);
             if !self.queue.is_running(&name) {
                 self.track(name, Tracked::of(record));
@@ -197,8 +214,19 @@ impl Turn {
         for kind in &tracked.kinds {
             if self.watched.insert(kind.clone()) {
                 let ((ctx, outbox), kind) = (self.ends(), kind.clone());
+                let (watcher, account) = (Arc::clone(&self.watcher), self.account.clone());
                 self.watches.push(Box::pin(async move {
-                    if let Ok(cluster) = ctx.cluster().await {
+                    let connect = || async {
+                        let system = &ctx.settings().system_namespace;
+                        match &account {
+                            Some(account) => ctx.acting_as(system, account).await,
+                            None => Ok(ctx.fresh()),
+                        }
+                    };
+                    // Where that fails, every installation fails for the same reason, and says it.
+                    if let Ok(watcher) = watcher.get_or_try_init(connect).await
+                        && let Ok(cluster) = watcher.cluster().await
+                    {
                         let see = |change| send(&outbox, Signal::Objects(kind.clone(), change));
                         changes::owned(cluster, &kind.0, &kind.1, see).await;
                     }
@@ -264,13 +292,6 @@ impl Turn {
     }
 }
 
-/// The namespace whose installations are reconciled. Whoever may write records elsewhere would have the rights of the loop.
-fn place(ctx: &Context) -> &str {
-    let settings = ctx.settings();
-    let asked = settings.namespace.as_deref();
-    asked.unwrap_or(&settings.system_namespace)
-}
-
 /// The turn may have ended.
 fn send(outbox: &UnboundedSender<Signal>, signal: Signal) {
     let _ = outbox.send(signal);
@@ -284,11 +305,11 @@ async fn one(
     interruption: Interruption,
 ) -> Done {
     let begun = Instant::now();
-    let (record, outcome) = match Resolver::new(&ctx, Offer::Catalogues).await {
+    let (record, outcome) = match Resolver::of_records(&ctx).await {
         Err(error) => (None, Err(error)),
         Ok(resolver) => {
             let found = resolver.records.get(&name);
-            match found.filter(|_| name.namespace == place(&ctx)) {
+            match found.filter(|_| resolver.records.local.contains(&name.namespace)) {
                 None => (None, Ok(Outcome::UpToDate)),
                 Some(record) => {
                     let outcome = reconcile(&ctx, &resolver, record, &how, &interruption).await;

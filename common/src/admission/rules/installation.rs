@@ -58,6 +58,18 @@ pub fn orphans(old: &Marks) -> Option<String> {
     })
 }
 
+/// The warning that a deletion takes its time: a reconciler deletes the objects before the record goes (semantics 15).
+#[must_use]
+pub fn finished_later(old: &Marks) -> Option<String> {
+    let is_watched = old.has_finalizer(FINALIZER_UNINSTALL);
+    (old.leaves_objects && is_watched).then(|| {
+        format!(
+            "{} is uninstalled by the reconciler: its record goes when its objects are deleted",
+            old.name()
+        )
+    })
+}
+
 /// Whether a core installation may be deleted.
 fn is_released(marks: &Marks, facts: &Facts) -> bool {
     marks.annotation(ANNOTATION_RELEASED).is_some() || facts.is_unguarded(marks.namespace())

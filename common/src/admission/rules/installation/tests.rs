@@ -229,7 +229,8 @@ fn deleting_a_record_warns_about_objects_that_stay() {
             "status": status,
         });
         let raw = serde_json::value::to_raw_value(&object).unwrap();
-        orphans(&Marks::read(&raw).unwrap())
+        let marks = Marks::read(&raw).unwrap();
+        orphans(&marks).or_else(|| finished_later(&marks))
     };
     let listed = json!({"inventory": [{"version": "v1", "kind": "ConfigMap", "objects": []}]});
     let text = read(json!({}), listed.clone(), json!([])).unwrap();
@@ -242,10 +243,16 @@ fn deleting_a_record_warns_about_objects_that_stay() {
             listed.clone(),
             json!([]),
         ),
-        (json!({}), listed, json!([FINALIZER_UNINSTALL])),
+        (
+            json!({"deletionPolicy": "Orphan"}),
+            listed.clone(),
+            json!([FINALIZER_UNINSTALL]),
+        ),
     ] {
         assert_eq!(read(spec, status, finalizers), None);
     }
+    let text = read(json!({}), listed, json!([FINALIZER_UNINSTALL])).unwrap();
+    assert!(text.contains("by the reconciler"), "{text}");
 }
 
 /// An entry of method go-template with catalogue values, a form and `formOnly`.

@@ -1,0 +1,86 @@
+//! The end of a loop: records are free of its finalizer, so that their deletion does not wait for a process that is gone.
+
+use addons_engine::{lease, record};
+use addons_operation::{Context, OperationError, Records, name_of};
+use common::api::names::InstallationName;
+use k8s_openapi::api::coordination::v1::LeaseSpec;
+
+/// The Lease says that a process leads.
+#[derive(Debug, thiserror::Error)]
+pub enum RetireError {
+    /// It would set the finalizers again.
+    #[error("{holder} leads: end it first")]
+    Leads {
+        /// Who.
+        holder: String,
+    },
+    /// The records cannot be read or written.
+    #[error(transparent)]
+    Operation(#[from] OperationError),
+}
+
+/// Removes the finalizer from every record of this cluster that is not being deleted, and returns their names. What is being deleted
+/// stays until its objects are.
+///
+/// # Errors
+/// [`RetireError`].
+pub async fn retire(ctx: &Context, lease_name: &str) -> Result<Vec<InstallationName>, RetireError> {
+    let cluster = ctx.cluster().await?;
+    let system = &ctx.settings().system_namespace;
+    let found = lease::get(cluster, system, lease_name).await;
+    let found = found.map_err(OperationError::from)?;
+    if let Some(holder) =
+        found.and_then(|lease| leader(&lease.spec.unwrap_or_default(), cluster.now()))
+    {
+        return Err(RetireError::Leads { holder });
+    }
+    let records = Records::read(ctx).await?;
+    let mut freed = Vec::new();
+    for record in records.within(ctx.settings().namespace.as_deref()) {
+        if record.metadata.deletion_timestamp.is_none()
+            && record::let_go(cluster, record)
+                .await
+                .map_err(OperationError::from)?
+        {
+            freed.push(name_of(record));
+        }
+    }
+    Ok(freed)
+}
+
+/// Who holds a Lease that has not expired, by the time of the API server.
+fn leader(spec: &LeaseSpec, now: jiff::Timestamp) -> Option<String> {
+    let holder = spec
+        .holder_identity
+        .clone()
+        .filter(|holder| !holder.is_empty())?;
+    let renewed = spec.renew_time.as_ref()?.0;
+    let seconds = i64::from(spec.lease_duration_seconds.unwrap_or_default());
+    (now.duration_since(renewed).as_secs() < seconds).then_some(holder)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+
+    use super::*;
+
+    #[test]
+    fn a_leader_leads_until_its_lease_has_expired() {
+        let second = |second| Timestamp::from_second(second).unwrap();
+        for (holder, now, leads) in [("a", 114, true), ("a", 115, false), ("", 101, false)] {
+            let spec = LeaseSpec {
+                holder_identity: Some(holder.to_owned()),
+                lease_duration_seconds: Some(15),
+                renew_time: Some(MicroTime(second(100))),
+                ..LeaseSpec::default()
+            };
+            assert_eq!(
+                leader(&spec, second(now)).is_some(),
+                leads,
+                "{holder} {now}"
+            );
+        }
+    }
+}

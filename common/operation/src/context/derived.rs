@@ -1,0 +1,36 @@
+//! Contexts made of others: for loops, which read again and again, and act with the rights of others.
+
+use std::sync::Arc;
+
+use tokio::sync::OnceCell;
+
+use super::Context;
+use crate::error::OperationError;
+
+impl Context {
+    /// The same connection and settings, and nothing read yet: what changed meanwhile is seen.
+    #[must_use]
+    pub fn fresh(&self) -> Self {
+        Self {
+            connect: self.connect.clone(),
+            cluster: Arc::clone(&self.cluster),
+            events: self.events(),
+            ..Self::build(None, self.settings.clone())
+        }
+    }
+
+    /// The same with the rights of a ServiceAccount, but for records and credentials of catalogues (semantics 16). The catalogues
+    /// are those that were read already.
+    ///
+    /// # Errors
+    /// Those of [`addons_engine::Cluster::acting_as`].
+    pub async fn acting_as(&self, namespace: &str, account: &str) -> Result<Self, OperationError> {
+        let acting = self.cluster().await?.acting_as(namespace, account).await?;
+        Ok(Self {
+            cluster: Arc::new(OnceCell::new_with(Some(acting))),
+            catalogues: self.catalogues.clone(),
+            version: self.version.clone(),
+            ..self.fresh()
+        })
+    }
+}

@@ -1,0 +1,188 @@
+//! What is deployed: the manifests are taken by the API server, and the loop can do its work with the rights that they give.
+
+use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::plugin::Plugin;
+use addons_tests::stage::config_map;
+use addons_tests::until::until;
+use anyhow::{Result, ensure};
+use common::api::names::SYSTEM_NAMESPACE;
+use serde_json::{Value, json};
+
+const OVERLAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/overlays/reconciler");
+const COMPONENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/components");
+
+/// The loop itself, with the token of its ServiceAccount.
+async fn account(cluster: &ControlPlane, admin: &Plugin) -> Result<Plugin> {
+    let args = [
+        "create",
+        "token",
+        "addons-reconciler",
+        "-n",
+        SYSTEM_NAMESPACE,
+    ];
+    let token = admin.kubectl(&args).await?.done()?.stdout;
+    let text = std::fs::read_to_string(cluster.kubeconfig())?;
+    let mut config: Value = serde_saphyr::from_str(&text)?;
+    config["users"][0]["user"] = json!({"token": token.trim()});
+    let path = admin.home().join("account.json");
+    std::fs::write(&path, config.to_string())?;
+    Plugin::new(cluster, &path)
+}
+
+#[tokio::test]
+async fn the_deployed_loop_installs_with_the_rights_of_the_admin_account() -> Result<()> {
+    let cluster = ControlPlane::start(Options::default()).await?;
+    let admin = Plugin::admin(&cluster)?;
+    admin.run(&["init"]).await?.done()?;
+    let applied = admin.kubectl(&["apply", "-k", OVERLAY]).await?.done()?;
+    ensure!(!applied.stderr.contains("Warning"), "{}", applied.stderr);
+    let again = admin.kubectl(&["apply", "-k", OVERLAY]).await?.done()?;
+    let changed = again.stdout.lines().find(|line| {
+        !line.contains(" unchanged") && !line.starts_with("poddisruptionbudget.policy/")
+    });
+    ensure!(changed.is_none(), "{}", again.stdout);
+    let rollout = [
+        "rollout",
+        "status",
+        "deployment/addons-reconciler",
+        "--timeout=60s",
+    ];
+    admin
+        .kubectl(&[&rollout[..], &["-n", SYSTEM_NAMESPACE]].concat())
+        .await?
+        .done()?;
+
+    let version = json!({
+        "version": "1.0.0", "defaultNamespace": "shop",
+        "source": {"inline": {"manifest": config_map("web", "1")}},
+    });
+    let catalogue = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
+        "metadata": {"name": "team", "namespace": SYSTEM_NAMESPACE},
+        "spec": {"addons": [{"name": "web", "versions": [version]}]},
+    });
+    let record = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+        "metadata": {"name": "web", "namespace": SYSTEM_NAMESPACE},
+        "spec": {"addonRef": {"name": "web", "catalogue": "team"}, "reconcile": "Ensure"},
+    });
+    for object in [&catalogue, &record] {
+        let args = ["apply", "-f", "-"];
+        admin
+            .kubectl_with_input(&args, &object.to_string())
+            .await?
+            .done()?;
+    }
+    let plugin = account(&cluster, &admin).await?;
+    let process = plugin.start(&["reconcile", "--watch", "--service-account=addons-admin"])?;
+    let stored = async || -> Result<Value> {
+        let args = [
+            "get",
+            "addoninstallation",
+            "web",
+            "-n",
+            SYSTEM_NAMESPACE,
+            "-o",
+            "json",
+        ];
+        Ok(serde_json::from_str(
+            &admin.kubectl(&args).await?.done()?.stdout,
+        )?)
+    };
+    let log = || std::fs::read_to_string(plugin.home().join("stderr")).unwrap_or_default();
+    // Without the component the account has no rights: nothing happens, and the record says why.
+    until("the condition", async || {
+        let record = stored().await?.to_string();
+        let is_told = record.contains("\"Forbidden\"") || record.contains("not allowed");
+        Ok(is_told
+            .then_some(())
+            .ok_or_else(|| format!("{record}\n{}", log())))
+    })
+    .await?;
+    let binding = format!("{COMPONENTS}/reconciler-admin/binding.yaml");
+    admin.kubectl(&["apply", "-f", &binding]).await?.done()?;
+    let has = async |value: &str| -> Result<()> {
+        until("the ConfigMap", async || {
+            let args = [
+                "get",
+                "configmap",
+                "web",
+                "-n",
+                "shop",
+                "-o",
+                "json",
+                "--ignore-not-found",
+            ];
+            let found = admin.kubectl(&args).await?.done()?.stdout;
+            let is_there = found.contains(&format!("\"key\": \"{value}\""));
+            Ok(is_there
+                .then_some(())
+                .ok_or_else(|| format!("{found}\n{}", log())))
+        })
+        .await
+    };
+    has("1").await?;
+    // Its objects are watched with the rights of the account, too.
+    until("it is ready", async || {
+        let record = stored().await?;
+        let is_ready = record["status"]["phase"] == "Ready";
+        Ok(is_ready
+            .then_some(())
+            .ok_or_else(|| format!("{record}\n{}", log())))
+    })
+    .await?;
+    let patch = [
+        "patch",
+        "configmap",
+        "web",
+        "-n",
+        "shop",
+        "--type=merge",
+        "-p",
+    ];
+    let patch = [&patch[..], &[r#"{"data":{"key":"by hand"}}"#]].concat();
+    admin.kubectl(&patch).await?.done()?;
+    has("1").await?;
+    drop(process);
+    Ok(())
+}
+
+/// Components are added to an overlay of the user's own.
+#[tokio::test]
+async fn components_complete_the_overlay() -> Result<()> {
+    let stage = super::stage("components").await?;
+    let folder = stage.plugin.home().join("overlay");
+    std::fs::create_dir(&folder)?;
+    let relative = |path: &str| -> Result<String> {
+        let target = std::fs::canonicalize(path)?;
+        let ups = "../".repeat(std::fs::canonicalize(&folder)?.components().count() - 1);
+        Ok(format!(
+            "{ups}{}",
+            target.display().to_string().trim_start_matches('/')
+        ))
+    };
+    let kustomization = json!({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
+        "resources": [relative(OVERLAY)?],
+        "components": [
+            relative(&format!("{COMPONENTS}/reconciler-admin"))?,
+            relative(&format!("{COMPONENTS}/reconciler-monitor"))?,
+        ],
+    });
+    std::fs::write(folder.join("kustomization.yaml"), kustomization.to_string())?;
+    let folder = folder.display().to_string();
+    let built = stage
+        .plugin
+        .kubectl(&["kustomize", &folder])
+        .await?
+        .done()?
+        .stdout;
+    for part in [
+        "kind: PodMonitor",
+        "name: kubectl-addons:admin",
+        "kind: PodDisruptionBudget",
+    ] {
+        ensure!(built.contains(part), "{part}: {built}");
+    }
+    Ok(())
+}

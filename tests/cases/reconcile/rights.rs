@@ -1,0 +1,180 @@
+//! With whose rights installations are reconciled (semantics 16), and how their deletion is finished (semantics 15).
+
+use addons_tests::stage::{Stage, config_map};
+use addons_tests::until::until;
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use super::watch::Loop;
+
+/// A namespace of a tenant that stands for this cluster, whose ServiceAccount `deployer` may do everything in it.
+async fn tenant(stage: &Stage) -> Result<String> {
+    let team = format!("{}-team", stage.namespace);
+    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "Namespace",
+         "metadata": {"name": team, "labels": {"kubectl-addons.dev/cluster": "local"}}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "deployer", "namespace": team}},
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+         "metadata": {"name": "deployer", "namespace": team},
+         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
+         "subjects": [{"kind": "ServiceAccount", "name": "deployer", "namespace": team}]},
+    ]});
+    let args = ["apply", "-f", "-"];
+    stage
+        .plugin
+        .kubectl_with_input(&args, &objects.to_string())
+        .await?
+        .done()?;
+    Ok(team)
+}
+
+fn record(name: &str, team: &str, account: Option<&str>) -> Value {
+    let mut spec = json!({
+        "addonRef": {"name": name, "catalogue": name}, "targetNamespace": team, "createNamespace": false,
+    });
+    if let Some(account) = account {
+        spec["serviceAccountName"] = json!(account);
+    }
+    json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+        "metadata": {"name": name, "namespace": team}, "spec": spec,
+    })
+}
+
+async fn stalled(stage: &Stage, name: &str, team: &str) -> Result<Value> {
+    let get = ["get", "addoninstallation", name, "-n", team, "-o", "json"];
+    let found: Value = serde_json::from_str(&stage.plugin.kubectl(&get).await?.done()?.stdout)?;
+    let mut conditions = found["status"]["conditions"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let stalled = conditions.find(|condition| condition["type"] == "Stalled");
+    stalled.cloned().with_context(|| format!("{found}"))
+}
+
+/// A tenant's record is reconciled with the rights of its ServiceAccount, and of no one else.
+#[tokio::test]
+async fn a_tenant_gets_the_rights_of_its_service_account_only() -> Result<()> {
+    let stage = super::alone("tenant").await?;
+    stage.run("init").await?.done()?;
+    let team = tenant(&stage).await?;
+    let role = format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {team}-evil}}\nrules: []\n---\n"
+    );
+    for (name, manifest, account) in [
+        ("web", config_map("web", "1"), Some("deployer")),
+        ("evil", role, Some("deployer")),
+        ("unnamed", config_map("unnamed", "1"), None),
+    ] {
+        let version = json!({"version": "1.0.0", "source": {"inline": {"manifest": manifest}}});
+        let file = stage.catalogue(name, &version)?;
+        stage
+            .run(&format!("catalogue add {}", file.display()))
+            .await?
+            .done()?;
+        let written = record(name, &team, account).to_string();
+        let args = ["apply", "-f", "-"];
+        stage
+            .plugin
+            .kubectl_with_input(&args, &written)
+            .await?
+            .done()?;
+    }
+    let said = stage.run(&format!("reconcile -n {team}")).await?.ended(1)?;
+    // The API server names who asked; and the account may not write records, which are written nevertheless.
+    let account = format!("system:serviceaccount:{team}:deployer");
+    let refused = format!("User \"{account}\" cannot get resource \"clusterroles\"");
+    ensure!(said.stderr.contains(&refused), "{}", said.stderr);
+    ensure!(!said.stderr.contains("has your rights"), "{}", said.stderr);
+    let can = [
+        "auth",
+        "can-i",
+        "update",
+        "addoninstallations/status",
+        "-n",
+        &team,
+        "--as",
+        &account,
+    ];
+    let can = stage.plugin.kubectl(&can).await?;
+    ensure!(can.stdout.starts_with("no"), "{}", can.stdout);
+    let there = ["get", "configmaps", "-n", &team, "-o", "name"];
+    let there = stage.plugin.kubectl(&there).await?.done()?.stdout;
+    ensure!(
+        there.contains("configmap/web") && !there.contains("unnamed"),
+        "{there}"
+    );
+    ensure!(
+        !stage.has("clusterrole", &format!("{team}-evil")).await?,
+        "it was created"
+    );
+    for (name, reason) in [("evil", None), ("unnamed", Some("NoServiceAccount"))] {
+        let stalled = stalled(&stage, name, &team).await?;
+        ensure!(stalled["status"] == "True", "{name}: {stalled}");
+        ensure!(
+            reason.is_none_or(|reason| stalled["reason"] == reason),
+            "{name}: {stalled}"
+        );
+    }
+    Ok(())
+}
+
+/// `kubectl delete` is finished by the loop; `--retire` frees the records at its end, and not before.
+#[tokio::test]
+async fn the_loop_finishes_deletions_until_it_is_retired() -> Result<()> {
+    let stage = super::stage("retired").await?;
+    let index = stage.index(
+        "index.yaml",
+        &[
+            ("web", "1.0.0", &config_map("web", "1")),
+            ("stays", "1.0.0", &config_map("stays", "1")),
+        ],
+    )?;
+    stage
+        .run(&format!("install web stays --channel {index} --yes"))
+        .await?
+        .done()?;
+    let mut process = Loop::start(&stage, &[])?;
+    let finalizers = async |name: &str| -> Result<Value> {
+        Ok(stage.record(name).await?["metadata"]["finalizers"].clone())
+    };
+    let finalizer = json!(["kubectl-addons.dev/uninstall"]);
+    for name in ["web", "stays"] {
+        until("the record is held", async || {
+            let found = finalizers(name).await?;
+            Ok((found == finalizer)
+                .then_some(())
+                .ok_or_else(|| found.to_string()))
+        })
+        .await?;
+    }
+    stage
+        .kubectl(&["delete", "addoninstallation", "web", "--timeout=30s"])
+        .await?;
+    ensure!(
+        !stage.has("configmap", "web").await?,
+        "its object is still there"
+    );
+
+    let early = stage.run("reconcile --retire").await?.ended(1)?;
+    ensure!(
+        early.stderr.contains("leads: end it first"),
+        "{}",
+        early.stderr
+    );
+    process.process.terminate()?;
+    process.process.wait()?;
+    stage.run("reconcile --retire").await?.done()?;
+    ensure!(
+        finalizers("stays").await? == Value::Null,
+        "it is still held"
+    );
+    stage
+        .kubectl(&["delete", "addoninstallation", "stays", "--timeout=30s"])
+        .await?;
+    ensure!(
+        stage.has("configmap", "stays").await?,
+        "its object was deleted"
+    );
+    Ok(())
+}
