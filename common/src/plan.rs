@@ -72,6 +72,8 @@ pub enum Verb {
     Install,
     /// Another version, other values, or edits taken back.
     Upgrade,
+    /// What exists becomes ours, and nothing else of it changes.
+    Adopt,
     /// Everything goes.
     Uninstall,
 }

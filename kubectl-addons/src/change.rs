@@ -19,7 +19,8 @@ use crate::session::Session;
 use crate::words::dry_run as told;
 use crate::words::plan as words;
 
-const UNCHANGED: &str = "dry run: nothing was changed";
+/// The last line of a command that only shows.
+pub const UNCHANGED: &str = "dry run: nothing was changed";
 
 /// The user did not agree, or could not be asked: nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +65,19 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
 /// Ctrl-C while helm was at work.
 pub async fn execute(session: &Session, plan: Plan, run: &Run, define: bool) -> Result<Exit> {
     announce(session, &plan);
+    execute_announced(session, plan, run, define).await
+}
+
+/// The same for a plan that was announced.
+///
+/// # Errors
+/// As [`execute`].
+pub async fn execute_announced(
+    session: &Session,
+    plan: Plan,
+    run: &Run,
+    define: bool,
+) -> Result<Exit> {
     let plan = accept_migrations(plan, run.yes)?;
     let plan = accept_recreations(plan, run.yes)?;
     if !run.yes {
@@ -173,7 +187,8 @@ fn is_brief(session: &Session, plan: &Plan) -> bool {
     output::live() && session.global().verbosity == 0 && plan.installations.len() > 1
 }
 
-fn announce(session: &Session, plan: &Plan) {
+/// Shows what a plan will do.
+pub fn announce(session: &Session, plan: &Plan) {
     announce_first(plan);
     if is_brief(session, plan) {
         return output::note(words::brief::plans(plan).trim_end());
@@ -285,6 +300,7 @@ fn question(plan: &Plan) -> &'static str {
     match plan.installations.as_slice() {
         [one] if one.plan.verb == Verb::Install => "Install? [y/N] ",
         [one] if one.plan.verb == Verb::Upgrade => "Upgrade? [y/N] ",
+        [one] if one.plan.verb == Verb::Adopt => "Adopt? [y/N] ",
         [one] if one.plan.verb == Verb::Uninstall => "Uninstall? [y/N] ",
         _ => "Continue? [y/N] ",
     }

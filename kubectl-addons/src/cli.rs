@@ -72,6 +72,8 @@ pub enum Command {
     Upgrade(operation::Upgrade),
     /// Do what every record asks for, once or from now on: install, upgrade, repair, resume, finish deletions
     Reconcile(operation::Reconcile),
+    /// Take over what other tools installed, without changing anything but the owner
+    Adopt(operation::Adopt),
     /// Uninstall add-ons
     Uninstall(operation::Uninstall),
     /// List what is installed
@@ -105,6 +107,7 @@ impl Command {
         match self {
             Self::Install(args) => Some(args.change.run.timeout),
             Self::Upgrade(args) => Some(args.change.run.timeout),
+            Self::Adopt(args) => Some(args.run.timeout),
             Self::Uninstall(args) => Some(args.run.timeout),
             Self::Channel(channel::Channel::Apply(args)) => Some(args.change.run.timeout),
             Self::Apply(args) => Some(args.run.timeout),

@@ -1,5 +1,6 @@
 //! The verbs, a file each.
 
+pub mod adopt;
 pub mod apply;
 pub mod catalogue;
 pub mod channel;
@@ -45,6 +46,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Install(args) => install::run(session, args).await,
         Command::Upgrade(args) => upgrade::run(session, args).await,
         Command::Reconcile(args) => reconcile::run(session, args).await,
+        Command::Adopt(args) => adopt::run(session, args).await,
         Command::Uninstall(args) => uninstall::run(session, args).await,
         Command::List(args) => list::run(session, args).await,
         Command::Status(args) => status::run(session, args).await,

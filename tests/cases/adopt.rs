@@ -1,6 +1,8 @@
 //! What other tools installed is taken over without restarting a pod (semantics 12).
 
 mod interrupted;
+mod owners;
+mod page;
 mod reconciled;
 mod releases;
 

@@ -143,7 +143,10 @@ impl Applier {
             managed::inherit(cluster, &step.target, owner, &self.manager).await?;
         }
         if let Some(adoption) = &step.policy.adopted {
-            adopt::adopt(self, cluster, step, adoption).await?;
+            let adopted = adopt::adopt(self, cluster, step, adoption).await?;
+            if adoption.only_owner {
+                return Ok(adopted);
+            }
         }
         let mut attempt = Attempt::plain(step);
         let mut pause = FIRST_PAUSE;

@@ -14,7 +14,7 @@ use common::manifest::key::{Gvk, ObjectKey};
 use common::plan::crd_safety::{Breakage, Comparison, Scan};
 use common::plan::migration::{self, Migration};
 use common::plan::teardown::{self, Inhabited};
-use common::plan::{Action, InstallationPlan, Step};
+use common::plan::{Action, InstallationPlan, Step, Verb};
 
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
@@ -40,7 +40,7 @@ pub async fn check(cluster: &Cluster, plan: &mut InstallationPlan) -> Result<(),
         .steps
         .iter()
         .filter(|step| is_definition(&step.target.key))
-        .filter(|step| step.action != Action::Create)
+        .filter(|step| step.action != Action::Create && plan.verb != Verb::Adopt)
         .cloned()
         .collect();
     let found: Vec<_> = stream::iter(&changed)

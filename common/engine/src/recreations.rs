@@ -12,7 +12,7 @@ use common::api::installation::ObjectState;
 use common::api::names;
 use common::plan::conflicts::Policy;
 use common::plan::immutable::{FixedField, Obstacle, Recreation, Unjudged, loses_claims, table};
-use common::plan::{Action, InstallationPlan, Step};
+use common::plan::{Action, InstallationPlan, Step, Verb};
 
 use super::apply::{is_silent_webhook, precise};
 use super::cluster::Cluster;
@@ -77,7 +77,7 @@ pub async fn find(
 /// restored has fields that never change only where another client created it.
 fn may_recreate(plan: &InstallationPlan, step: &Step) -> bool {
     let key = &step.target.key;
-    if is_definition(key) {
+    if is_definition(key) || plan.verb == Verb::Adopt {
         return false;
     }
     match step.action {

@@ -44,7 +44,7 @@ pub(super) fn begun(
     status.inventory = plan.union.to_groups();
     status.phase = Some(match plan.verb {
         Verb::Uninstall => Phase::Uninstalling,
-        Verb::Install | Verb::Upgrade => Phase::Progressing,
+        Verb::Install | Verb::Upgrade | Verb::Adopt => Phase::Progressing,
     });
     if let Some(name) = &plan.create_namespace {
         // Without uid it is only planned. The namespace is ours if it carries our label.
@@ -205,6 +205,7 @@ pub(super) fn verb(verb: Verb) -> &'static str {
     match verb {
         Verb::Install => "install",
         Verb::Upgrade => "upgrade",
+        Verb::Adopt => "adopt",
         Verb::Uninstall => "uninstall",
     }
 }
@@ -213,6 +214,7 @@ fn reason(verb: Verb) -> &'static str {
     match verb {
         Verb::Install => "Installing",
         Verb::Upgrade => "Upgrading",
+        Verb::Adopt => "Adopting",
         Verb::Uninstall => "Uninstalling",
     }
 }

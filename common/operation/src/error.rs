@@ -35,6 +35,7 @@ use common::render::registry::RegistryError;
 use common::render::text::TextError;
 use common::values::ValuesError;
 
+use crate::adopt::AdoptError;
 use crate::choose::{ChooseError, meant};
 use crate::elapsed::seconds;
 use crate::interruption::Interrupted;
@@ -260,6 +261,9 @@ pub enum OperationError {
     /// An index or a catalogue file.
     #[error(transparent)]
     Index(#[from] CatalogueError),
+    /// Nothing is taken over.
+    #[error(transparent)]
+    Adopt(#[from] AdoptError),
     /// No entry fits, or none has that name.
     #[error(transparent)]
     Choose(#[from] ChooseError),

@@ -16,6 +16,7 @@
 //!
 //! Nothing here prints, asks, reads the environment or knows flags.
 
+pub mod adopt;
 mod authority;
 pub mod channel;
 pub mod chart;

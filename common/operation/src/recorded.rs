@@ -2,9 +2,9 @@
 
 use common::api::installation::AddonInstallation;
 
+use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::intent::Edits;
-use crate::records::name_of;
 use crate::resolve::{Answers, Resolver};
 use crate::resolved::Resolved;
 

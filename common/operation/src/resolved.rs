@@ -211,6 +211,9 @@ impl Resolved {
         if verdict != Due::No {
             return verdict;
         }
+        if installed.adopted {
+            return yes(DueReason::Adopted);
+        }
         if status.phase == Some(Phase::Failed) {
             return yes(DueReason::Failed);
         }

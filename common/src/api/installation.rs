@@ -273,6 +273,9 @@ pub struct Installed {
     /// Resolved commit or image digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<String>,
+    /// Whether it was taken over from another tool and nothing of it was applied yet: the next upgrade is due (semantics 12).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopted: bool,
     /// When.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Time>,

@@ -65,6 +65,8 @@ pub enum DueReason {
     NotRecorded,
     /// The authority that the entry needs is missing.
     NoAuthority,
+    /// It was taken over from another tool, and nothing of it was applied.
+    Adopted,
 }
 
 impl fmt::Display for DueReason {
@@ -86,6 +88,7 @@ impl fmt::Display for DueReason {
             Self::InstallationChanged => "the installation was changed",
             Self::NotRecorded => "kops' record of it is missing",
             Self::NoAuthority => "its certificate authority is missing",
+            Self::Adopted => "taken over and not applied yet",
         })
     }
 }

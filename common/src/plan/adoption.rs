@@ -15,16 +15,18 @@ pub struct Adoption {
     pub from: String,
     /// Its uid: another object of that name is not adopted.
     pub uid: String,
+    /// Whether nothing but the owner changes: the object is not applied.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_owner: bool,
 }
 
 impl Adoption {
     pub(super) fn of(live: &LiveObject) -> Self {
-        // Our own mark names no former owner.
-        let named = live.other_owner.as_ref().filter(|_| live.owner.is_none());
-        let from = named.or(live.managed_by.as_ref());
+        let from = live.other_owner.as_ref().or(live.managed_by.as_ref());
         Self {
             from: from.map_or("unknown", String::as_str).to_owned(),
             uid: live.uid.clone(),
+            only_owner: false,
         }
     }
 }

@@ -34,6 +34,9 @@ pub struct Choices {
     pub adopt: bool,
     /// Take them over also where a live Argo CD or Flux object applies them.
     pub force_adopt: bool,
+    /// Change owners and nothing else: nothing is created, applied or pruned. No plan file is made with it.
+    #[serde(skip)]
+    pub only_owners: bool,
     /// How long types are waited for that add-ons require; `None` = not at all, for a plan that is only shown. A plan does not
     /// depend on it.
     #[serde(skip)]

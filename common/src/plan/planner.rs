@@ -1,5 +1,6 @@
 //! Makes the [`InstallationPlan`]: what is wanted, what is recorded and what is there, and nothing else, decide it.
 
+mod adopt;
 mod refusal;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,6 +58,8 @@ pub struct PlanInput<'a> {
 pub enum Goal<'a> {
     /// These objects, and no others.
     Install(Wanted<'a>),
+    /// These objects, as far as they exist: they become ours, and nothing else of them changes.
+    Adopt(Wanted<'a>),
     /// None: every object is deleted.
     Uninstall {
         /// Only the record is deleted; the objects stay.
@@ -123,6 +126,7 @@ pub fn plan(input: &PlanInput<'_>) -> Result<InstallationPlan, PlanError> {
     };
     let plan = match &input.goal {
         Goal::Install(wanted) => install(input, wanted)?,
+        Goal::Adopt(wanted) => adopt::adopt(input, wanted)?,
         Goal::Uninstall { keep } => uninstall(input, *keep),
     };
     Ok(InstallationPlan {

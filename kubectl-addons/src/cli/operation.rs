@@ -96,6 +96,31 @@ pub struct Reconcile {
     pub health_bind: Option<SocketAddr>,
 }
 
+/// Flags of `adopt`.
+#[derive(Args, Debug)]
+pub struct Adopt {
+    /// Add-ons whose objects exist
+    #[arg(required = true, value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
+    pub addons: Vec<String>,
+    /// Also take over objects that a live Argo CD or Flux object applies
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub new: New,
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub values: Values,
+    /// Show what would be taken over, and what differs, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Never install the definitions; fail where they are missing
+    #[arg(long)]
+    pub no_init: bool,
+    #[command(flatten)]
+    pub run: Run,
+}
+
 /// Flags of `diff`.
 #[derive(Args, Debug)]
 pub struct Diff {

@@ -11,6 +11,7 @@ use common::plan::crd_safety::Breakage;
 use common::plan::migration::Migration;
 use common::plan::prune::limit::PruneLimit;
 use common::plan::{Deletion, InstallationPlan, Verb, Yielded};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::cli::Format;
@@ -125,6 +126,16 @@ async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
     }
     let differs = items.iter().any(|item| item.summary.differs());
     Ok(if differs { Exit::Failed } else { Exit::Done })
+}
+
+/// What a plan changes, for people.
+pub fn text(
+    plan: &InstallationPlan,
+    changes: &[ObjectDiff],
+    is_one_of_several: bool,
+    now: Timestamp,
+) -> String {
+    text::render(&Compared::of(plan, changes), is_one_of_several, false, now)
 }
 
 impl<'a> Compared<'a> {

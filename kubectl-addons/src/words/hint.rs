@@ -7,6 +7,7 @@ mod source;
 
 use addons_engine::EngineError;
 use addons_operation::OperationError;
+use addons_operation::adopt::AdoptError;
 use addons_operation::choose::ChooseError;
 use addons_operation::orphan::Lost;
 use addons_operation::release::ModeError;
@@ -115,6 +116,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::Url(error) => source::of_url(error),
         OperationError::Credentials(error) => source::of_credentials(error),
         OperationError::HelmBinary(error) => source::of_binary(error),
+        OperationError::Adopt(error) => of_adoption(error),
         OperationError::Plan(error) => plan::of_plan(error),
         OperationError::Breakage(error) => plan::of_breakage(error),
         OperationError::Migration(error) => plan::of_migration(error),
@@ -142,6 +144,24 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             ]
         }
         _ => Vec::new(),
+    }
+}
+
+/// For what is not taken over.
+fn of_adoption(error: &AdoptError) -> Vec<String> {
+    match error {
+        AdoptError::Installed(name) => {
+            vec![format!("fix:    {} --adopt", command("upgrade", name))]
+        }
+        AdoptError::Adopted(name) => vec![
+            format!("look:   {}", command("diff", name)),
+            format!("fix:    {}", command("upgrade", name)),
+        ],
+        AdoptError::Nothing { addon } => vec![
+            format!("look:   kubectl addons show {addon}"),
+            format!("fix:    kubectl addons install {addon}"),
+        ],
+        AdoptError::Release(_) => Vec::new(),
     }
 }
 

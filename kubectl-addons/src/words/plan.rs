@@ -35,7 +35,9 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
     if let Some(release) = &plan.helm_release {
         let what = match plan.verb {
             Verb::Uninstall => "helm uninstalls it",
-            Verb::Install | Verb::Upgrade => "helm installs it, waits for it and prunes it",
+            Verb::Install | Verb::Upgrade | Verb::Adopt => {
+                "helm installs it, waits for it and prunes it"
+            }
         };
         let named = format!("Release {}/{}: {what}", release.namespace, release.name);
         line(&mut text, "helm", &named);
@@ -52,7 +54,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
             );
         }
     }
-    adopted::lines(&mut text, plan);
+    adopted::lines(&mut text, item);
     deletions(&mut text, plan);
     if let Some(namespace) = removed_namespace(item) {
         let why = "created by this installation, if nothing else is in it";
@@ -106,7 +108,7 @@ fn deletions(text: &mut String, plan: &InstallationPlan) {
     let keys = deletions.map(|deletion| &deletion.target.key).collect();
     let word = match plan.verb {
         Verb::Uninstall => "delete",
-        Verb::Install | Verb::Upgrade => "prune",
+        Verb::Install | Verb::Upgrade | Verb::Adopt => "prune",
     };
     each(text, word, keys, ToString::to_string);
 }
@@ -273,12 +275,13 @@ fn outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> String {
     let done = match plan.verb {
         Verb::Install => "installed",
         Verb::Upgrade => "upgraded",
+        Verb::Adopt => "taken over",
         Verb::Uninstall => "uninstalled",
     };
     let after = match plan.verb {
         Verb::Uninstall => format!(" in {elapsed}"),
-        Verb::Install | Verb::Upgrade if waited => format!(", ready in {elapsed}"),
-        Verb::Install | Verb::Upgrade => String::new(),
+        _ if waited => format!(", ready in {elapsed}"),
+        _ => String::new(),
     };
     format!("{name} {done}: {counts}{after}\n")
 }
@@ -286,7 +289,7 @@ fn outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> String {
 /// The word for objects that a plan deletes.
 pub fn deleted(plan: &InstallationPlan) -> &'static str {
     match plan.verb {
-        Verb::Install | Verb::Upgrade => "pruned",
+        Verb::Install | Verb::Upgrade | Verb::Adopt => "pruned",
         Verb::Uninstall => "deleted",
     }
 }
@@ -306,6 +309,7 @@ fn headline(item: &Planned) -> String {
     let name = title(plan);
     match (plan.verb, &plan.from, &plan.to) {
         (Verb::Uninstall, ..) => format!("uninstalling {name}"),
+        (Verb::Adopt, ..) => format!("adopting {name}: only owners change"),
         (_, Some(from), Some(to)) if label(from) != label(to) => {
             format!(
                 "{}  {} → {}",
@@ -343,6 +347,7 @@ pub fn again(plan: &InstallationPlan) -> String {
     }
     let verb = match plan.verb {
         Verb::Install | Verb::Upgrade => "upgrade",
+        Verb::Adopt => "adopt",
         Verb::Uninstall => "uninstall",
     };
     let to = plan.to.as_ref().map(|to| to.version.as_str());

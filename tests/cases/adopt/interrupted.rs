@@ -10,7 +10,7 @@ use super::{TOOLS, installed, is_ours, manifest, pods};
 /// At every write. As soon as the record names the objects, whoever comes next needs no `--adopt`.
 #[tokio::test]
 async fn every_write_of_an_adoption_is_continued() -> Result<()> {
-    let deaths: Vec<(usize, bool)> = (1..=10)
+    let deaths: Vec<(usize, bool)> = (1..=14)
         .flat_map(|number| [(number, false), (number, true)])
         .collect();
     let name = "adopt::interrupted::every_write_of_an_adoption_is_continued";
@@ -39,6 +39,41 @@ async fn every_write_of_an_adoption_is_continued() -> Result<()> {
         is_ours(stage, &before).await?;
         stage.run("uninstall web --yes").await?.done()?;
         ensure!(!stage.has("deployment", "web").await?, "it stays");
+        Ok(is_stopped)
+    })
+    .await
+}
+
+/// The same where only owners change: the next run continues from the record alone.
+#[tokio::test]
+async fn a_change_of_owners_is_continued() -> Result<()> {
+    let deaths: Vec<(usize, bool)> = (1..=8)
+        .flat_map(|number| [(number, false), (number, true)])
+        .collect();
+    let name = "adopt::interrupted::a_change_of_owners_is_continued";
+    matrix::run(name, deaths, async |&(number, delivered)| {
+        let rig = Rig::new("adopt-owners-crash").await?;
+        let stage = &rig.stage;
+        stage.run("init").await?.done()?;
+        installed(stage, TOOLS[0]).await?;
+        let before = pods(stage).await?;
+        let index = stage.index("index.yaml", &[("web", "1.0.0", &manifest(None))])?;
+        let line = format!("adopt web --channel {index} --yes");
+        let stop = Fault::at(number, Action::Stop { delivered }).writes();
+        let is_stopped = rig
+            .run_until(&format!("{line} --concurrency 1"), stop)
+            .await?;
+        let next = stage.run(&format!("{line} --steal-lock")).await?;
+        ensure!(
+            next.code == 0 || next.stderr.contains("is taken over already"),
+            "{}",
+            next.stderr
+        );
+        let map = stage.must("configmap", "settings").await?;
+        ensure!(map["data"]["dropped"] == "yes", "{map}");
+        ensure!(before == pods(stage).await?, "other pods");
+        stage.run("upgrade web --yes").await?.done()?;
+        is_ours(stage, &before).await?;
         Ok(is_stopped)
     })
     .await

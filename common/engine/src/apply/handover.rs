@@ -6,7 +6,6 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use common::api::names::{self, InstallationName, owner_hash};
-use common::plan::Target;
 use common::plan::inventory::Item;
 use common::plan::snapshot::LiveObject;
 use common::plan::transfer::{Follower, NotIts, standing};
@@ -94,14 +93,7 @@ impl Handover<'_> {
     ) -> Result<(Option<i64>, String), EngineError> {
         let mut seen = (live.generation, live.resource_version.clone());
         if live.owner.as_deref() == Some(self.from) {
-            // Its label proves whose it is only as long as the object does not change.
-            let marks = Marks {
-                owner: &owner_hash(&self.to.namespace, &self.to.name),
-                installation: &self.to.to_string(),
-                uid: &live.uid,
-                resource_version: Some(&live.resource_version),
-            };
-            seen = marks.apply(cluster, &follower.target, manager).await?;
+            seen = self.mark(cluster, follower, live, manager).await?;
         }
         let inherited = managed::inherit(cluster, &follower.target, self.from, manager).await?;
         if let Some(version) = inherited {
@@ -109,42 +101,28 @@ impl Handover<'_> {
         }
         Ok(seen)
     }
-}
 
-/// The marks of an owner, as an object gets them.
-#[derive(Debug)]
-pub(super) struct Marks<'a> {
-    /// Value of its label.
-    pub(super) owner: &'a str,
-    /// `NAMESPACE/NAME`.
-    pub(super) installation: &'a str,
-    /// The object that gets them: another one of that name does not (409).
-    pub(super) uid: &'a str,
-    /// The version that was read, where it matters that the object did not change since (409).
-    pub(super) resource_version: Option<&'a str>,
-}
-
-impl Marks<'_> {
-    /// Applies the marks; force takes these two fields from a former owner. Generation and resourceVersion after it.
-    pub(super) async fn apply(
+    /// Applies the marks of the new owner; force takes these two fields from the former one. Refused (409) where the object is not the
+    /// one that was read: its label proves whose it is only as long as the object does not change.
+    async fn mark(
         &self,
         cluster: &Cluster,
-        target: &Target,
+        follower: &Follower,
+        live: &LiveObject,
         manager: &str,
     ) -> Result<(Option<i64>, String), EngineError> {
+        let target = &follower.target;
         let mut marks = json!({
             "apiVersion": target.gvk().api_version(),
             "kind": target.key.kind,
             "metadata": {
                 "name": target.key.name,
-                "uid": self.uid,
-                "labels": {names::LABEL_OWNER: self.owner},
-                "annotations": {names::ANNOTATION_INSTALLATION: self.installation},
+                "uid": live.uid,
+                "resourceVersion": live.resource_version,
+                "labels": {names::LABEL_OWNER: owner_hash(&self.to.namespace, &self.to.name)},
+                "annotations": {names::ANNOTATION_INSTALLATION: self.to.to_string()},
             },
         });
-        if let Some(version) = self.resource_version {
-            marks["metadata"]["resourceVersion"] = json!(version);
-        }
         if let Some(namespace) = &target.key.namespace {
             marks["metadata"]["namespace"] = json!(namespace);
         }

@@ -77,22 +77,23 @@ pub(super) async fn one(
     let held = resolved.held(&inventory);
     let spec = &resolved.wanted.spec;
     let to = rendered.target(resolved, helm_release.clone());
+    let wanted = Wanted {
+        desired: &desired,
+        to: &to,
+        target_namespace,
+        create_namespace: spec.create_namespace,
+        coming: &neighbours.namespaces,
+        conflicts: spec.conflicts,
+        reconcile: spec.reconcile,
+        due: rendered.is_due,
+        allow_prune: choices.allow_prune,
+        adopt,
+    };
     let mut plan = planner::plan(&PlanInput {
         installation: &resolved.name,
         addon: &spec.addon_ref.name,
         from: status.and_then(|status| status.installed.as_ref()),
-        goal: Goal::Install(Wanted {
-            desired: &desired,
-            to: &to,
-            target_namespace,
-            create_namespace: spec.create_namespace,
-            coming: &neighbours.namespaces,
-            conflicts: spec.conflicts,
-            reconcile: spec.reconcile,
-            due: rendered.is_due,
-            allow_prune: choices.allow_prune,
-            adopt,
-        }),
+        goal: goal(wanted, choices),
         inventory: &inventory,
         snapshot: &snapshot,
         kinds: &kinds,
@@ -125,6 +126,15 @@ fn planned(
         fallback: resolved.fallback(),
         desired,
         release,
+    }
+}
+
+/// What is wanted: these objects, or only to own what exists of them.
+fn goal<'a>(wanted: Wanted<'a>, choices: &Choices) -> Goal<'a> {
+    if choices.only_owners {
+        Goal::Adopt(wanted)
+    } else {
+        Goal::Install(wanted)
     }
 }
 

@@ -24,7 +24,8 @@ const TOOLS: &[&str] = &[
 /// Server-side apply of kubectl. Old versions of other commands update under the same name.
 const KUBECTL: &str = "kubectl";
 
-/// The entries after the fields of every such tool were transferred to the apply manager `to`; `None` where there are none.
+/// The entries after the fields of every such tool, and what `to` itself updated, were transferred to the apply manager `to`; `None`
+/// where there are none.
 #[must_use]
 pub fn adopt(live: &[Value], to: &str) -> Option<Vec<Value>> {
     transfer(live, to, |entry| {
@@ -32,6 +33,7 @@ pub fn adopt(live: &[Value], to: &str) -> Option<Vec<Value>> {
         match manager {
             KUBECTL => operation == "Apply",
             BEFORE_FIRST_APPLY => has_last_applied(entry),
+            _ if manager == to => operation == "Update",
             _ => TOOLS.contains(&manager),
         }
     })
@@ -75,6 +77,7 @@ mod tests {
             ("kubectl-client-side-apply", "Update", true),
             ("kubectl", "Apply", true),
             ("kubectl", "Update", false),
+            ("ours", "Update", true),
             ("kubectl-create", "Update", true),
             ("kubectl-edit", "Update", false),
             ("kubectl-patch", "Update", false),

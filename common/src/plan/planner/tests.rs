@@ -44,6 +44,7 @@ struct Options {
     due: bool,
     allow_prune: PruneLimit,
     adopt: bool,
+    only_owners: bool,
 }
 
 fn world() -> World {
@@ -97,6 +98,7 @@ fn world() -> World {
             due: true,
             allow_prune: PruneLimit::default(),
             adopt: false,
+            only_owners: false,
         },
     }
 }
@@ -178,6 +180,7 @@ impl World {
             due,
             allow_prune,
             adopt,
+            only_owners,
         } = self.wanted;
         let to = Installed {
             helm_release: helm_release.map(|name| HelmRelease {
@@ -186,20 +189,22 @@ impl World {
             }),
             ..Installed::default()
         };
+        let wanted = Wanted {
+            desired: &self.desired,
+            to: &to,
+            target_namespace: "shop",
+            create_namespace,
+            coming: &self.coming,
+            conflicts,
+            reconcile,
+            due,
+            allow_prune,
+            adopt,
+        };
         let goal = match uninstall {
             Some(keep) => Goal::Uninstall { keep },
-            None => Goal::Install(Wanted {
-                desired: &self.desired,
-                to: &to,
-                target_namespace: "shop",
-                create_namespace,
-                coming: &self.coming,
-                conflicts,
-                reconcile,
-                due,
-                allow_prune,
-                adopt,
-            }),
+            None if only_owners => Goal::Adopt(wanted),
+            None => Goal::Install(wanted),
         };
         plan(&PlanInput {
             installation: &self.name,

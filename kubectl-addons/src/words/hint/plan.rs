@@ -136,6 +136,7 @@ fn typed(verb: Verb) -> &'static str {
     match verb {
         Verb::Install => "install",
         Verb::Upgrade => "upgrade",
+        Verb::Adopt => "adopt",
         Verb::Uninstall => "uninstall",
     }
 }

@@ -3,12 +3,23 @@
 use std::collections::BTreeMap;
 
 use common::manifest::key::ObjectKey;
-use common::plan::{Action, InstallationPlan, summary};
+use common::plan::{Action, Verb, summary};
 
-use super::{LISTED, line, objects};
+use super::{LISTED, each, line, objects};
+use addons_operation::Planned;
 
-/// A line for each object, or one for each former owner where they are many.
-pub(super) fn lines(text: &mut String, plan: &InstallationPlan) {
+/// A line for each object, or one for each former owner where they are many; and what exists no more, where only owners change.
+pub(super) fn lines(text: &mut String, item: &Planned) {
+    let plan = &item.plan;
+    if plan.verb == Verb::Adopt {
+        let wanted = item.desired.objects.keys();
+        let missing = wanted
+            .filter(|key| plan.step(key).is_none() && plan.unchanged.binary_search(key).is_err())
+            .collect();
+        each(text, "missing", missing, |key| {
+            format!("{key} (the next upgrade creates it)")
+        });
+    }
     let adopted = plan
         .steps
         .iter()

@@ -129,3 +129,51 @@ fn namespaces_and_what_is_created_once_are_only_recorded() {
     missing.snapshot.live.clear();
     assert_eq!(missing.plan().step(&map()).unwrap().action, Create);
 }
+
+/// Nothing is created, applied or pruned, and no digest says that anything was.
+#[test]
+fn only_owners_change() {
+    let mut world = world()
+        .want([
+            manifest("ConfigMap", "x"),
+            manifest("ConfigMap", "missing"),
+            manifest("ConfigMap", "ours"),
+        ])
+        .live(map(), None, "u7", 1)
+        .record(key("ConfigMap", "ours"), Owned, "old")
+        .live(key("ConfigMap", "ours"), Some("us"), "u1", 1)
+        .record(key("ConfigMap", "dropped"), Owned, "d")
+        .live(key("ConfigMap", "dropped"), Some("us"), "u1", 1);
+    world.wanted.only_owners = true;
+    let plan = world.plan();
+    assert_eq!(plan.verb, Verb::Adopt);
+    assert!(plan.to.as_ref().unwrap().adopted);
+    let [step] = plan.steps.as_slice() else {
+        panic!("{:?}", plan.steps);
+    };
+    assert_eq!((&step.target.key, step.action), (&map(), Adopt));
+    assert!(step.policy.adopted.as_ref().unwrap().only_owner);
+    assert_eq!(plan.unchanged, [key("ConfigMap", "ours")]);
+    assert!(plan.prune.iter().all(Vec::is_empty), "{:?}", plan.prune);
+    let digest = |name: &str| {
+        plan.exact.objects[&key("ConfigMap", name)]
+            .object
+            .digest
+            .clone()
+    };
+    assert_eq!(
+        (digest("x"), digest("ours"), digest("dropped")),
+        (String::new(), "old".to_owned(), "d".to_owned())
+    );
+    assert!(
+        !plan
+            .exact
+            .objects
+            .contains_key(&key("ConfigMap", "missing"))
+    );
+    assert_eq!(plan.union.objects[&map()].object.uid, "u7");
+    // What others own is refused here, too.
+    let live = world.snapshot.live.get_mut(&map()).unwrap();
+    live.reconciled_by = Some("Argo CD application shop".to_owned());
+    assert!(world.error().contains("is applied by Argo CD"));
+}

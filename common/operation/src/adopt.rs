@@ -1,0 +1,81 @@
+//! Takes over what other tools installed of an add-on: owners change, and nothing else (semantics 12).
+
+use common::api::names::InstallationName;
+use common::plan::InstallationPlan;
+use common::plan::choices::Choices;
+
+use crate::error::OperationError;
+use crate::plan::{Plan, Planned};
+use crate::resolve::{Resolution, Resolver};
+use crate::resolved::Resolved;
+
+/// Why nothing is adopted. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AdoptError {
+    /// It is installed by us.
+    #[error("{0} is installed already")]
+    Installed(InstallationName),
+    /// Its objects are ours, and nothing was applied yet.
+    #[error("{0} is taken over already")]
+    Adopted(InstallationName),
+    /// None of its objects exists.
+    #[error("there is nothing to adopt: none of the objects of {addon} exists")]
+    Nothing {
+        /// The add-on.
+        addon: String,
+    },
+    /// Helm itself is to install it (`template.helm.mode: release`).
+    #[error("{0} is installed by helm as a release of its own, which is not adopted")]
+    Release(InstallationName),
+}
+
+impl Resolver<'_> {
+    /// Plans to own what exists of these installations. `force`: also what a live Argo CD or Flux object applies.
+    ///
+    /// # Errors
+    /// [`AdoptError`]; those of a plan.
+    pub async fn adopt(&self, resolution: Resolution, force: bool) -> Result<Plan, OperationError> {
+        if let Some(there) = resolution
+            .installations
+            .iter()
+            .find(|one| is_installed(one))
+        {
+            return Err(AdoptError::Installed(there.name.clone()).into());
+        }
+        let choices = Choices {
+            adopt: true,
+            force_adopt: force,
+            only_owners: true,
+            ..Choices::default()
+        };
+        let mut plan = self.plan(resolution, &choices).await?.whole()?;
+        for Planned { plan, release, .. } in &plan.installations {
+            if release.is_some() {
+                return Err(AdoptError::Release(plan.installation.clone()).into());
+            }
+            if plan.steps.is_empty() {
+                return Err(nothing(plan).into());
+            }
+        }
+        // Everything exists: nothing has to wait for anything.
+        plan.graph.edges.clear();
+        Ok(plan)
+    }
+}
+
+/// Why a plan adopts nothing.
+fn nothing(plan: &InstallationPlan) -> AdoptError {
+    if plan.unchanged.is_empty() {
+        let addon = plan.addon.clone();
+        AdoptError::Nothing { addon }
+    } else {
+        AdoptError::Adopted(plan.installation.clone())
+    }
+}
+
+/// Whether an operation of ours has applied it, or is about to.
+fn is_installed(resolved: &Resolved) -> bool {
+    let status = (resolved.existing.as_ref()).and_then(|record| record.status.as_ref());
+    let installed = status.and_then(|status| status.installed.as_ref());
+    installed.is_some_and(|installed| !installed.adopted)
+}

@@ -1,0 +1,44 @@
+//! `adopt NAME[@VERSION]…`: what other tools installed becomes ours, and nothing else of it changes.
+
+use addons_operation::plan::compare;
+use addons_operation::{Intent, Resolver};
+use anyhow::Result;
+use common::plan::InstallationPlan;
+
+use super::diff;
+use crate::cli::operation::Adopt;
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::{change, choices, output, prompt};
+
+/// Shows objects, owners and what the next upgrade would change, asks, and takes over.
+///
+/// # Errors
+/// Nothing was written.
+pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
+    let named = choices::installations(&args.addons, &args.new, &args.values)?;
+    let edits = choices::edits(&args.values)?;
+    let intent = Intent::InstallOrUpgrade { named, edits };
+    let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
+    let resolution = prompt::resolve(&resolver, &intent, args.run.yes).await?;
+    let plan = resolver.adopt(resolution.whole()?, args.force).await?;
+    change::announce(session, &plan);
+    let now = session.cluster().await?.now();
+    output::note("the next upgrade would change:");
+    for planned in &plan.installations {
+        let changes = compare(session.ctx(), planned).await?;
+        let is_one_of_several = plan.installations.len() > 1;
+        // They were announced.
+        let plan = InstallationPlan {
+            warnings: Vec::new(),
+            ..planned.plan.clone()
+        };
+        let text = diff::text(&plan, &changes, is_one_of_several, now);
+        output::note(text.trim_end());
+    }
+    if args.dry_run {
+        output::note(change::UNCHANGED);
+        return Ok(Exit::Done);
+    }
+    change::carry_out(session, plan, &args.run, !args.no_init).await
+}
