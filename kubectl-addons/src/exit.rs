@@ -61,7 +61,7 @@ impl Exit {
             OperationError::Plan(error) => Some(Self::of_plan(error)),
             OperationError::Choose(error) => Some(Self::of_choice(error)),
             OperationError::Moved(_)
-            | OperationError::ForeignRelease { .. }
+            | OperationError::ForeignRelease(_)
             | OperationError::Migration(_)
             | OperationError::EmptyDirectory { .. }
             | OperationError::MostlyGone { .. }

@@ -41,7 +41,7 @@ fn reason(error: &OperationError) -> Reason {
             Reason::Asks("Recreation")
         }
         OperationError::Downgrade { .. } => Reason::Asks("Downgrade"),
-        OperationError::Plan(PlanError::Refused { .. }) | OperationError::ForeignRelease { .. } => {
+        OperationError::Plan(PlanError::Refused { .. }) | OperationError::ForeignRelease(_) => {
             Reason::Stalls("Conflict")
         }
         OperationError::Plan(PlanError::TooLarge(_)) => Reason::Stalls("TooLarge"),

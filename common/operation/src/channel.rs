@@ -28,6 +28,31 @@ pub struct Removed {
     pub installation: Option<String>,
 }
 
+/// What stands against applying indexes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IndexesError {
+    /// Two indexes have one entry with different contents.
+    #[error("{addon} has one version and id, but two manifests: in {first} and in {second}")]
+    TwoHashes {
+        /// The add-on.
+        addon: String,
+        /// An index.
+        first: String,
+        /// Another one.
+        second: String,
+    },
+    /// Most of what came from an index is not in it any more.
+    #[error(
+        "{removed} of {installed} installations from kops indexes are not in them any more; none was uninstalled"
+    )]
+    MostlyRemoved {
+        /// How many would be uninstalled.
+        removed: usize,
+        /// How many there are.
+        installed: usize,
+    },
+}
+
 impl Resolver<'_> {
     /// Every add-on on offer. Those that do not fit are passed over, as by kops.
     pub(crate) async fn index(
@@ -63,7 +88,7 @@ impl Resolver<'_> {
     }
 
     /// Refuses an entry that two indexes have with different contents: which of them is installed would depend on their order.
-    fn check_hashes(&self, catalogue: &Catalogue, name: &str) -> Result<(), OperationError> {
+    fn check_hashes(&self, catalogue: &Catalogue, name: &str) -> Result<(), IndexesError> {
         let fits = |entry: &&Entry| {
             entry.addon == name && misfit(&entry.version.constraints, &self.facts.cluster).is_none()
         };
@@ -77,7 +102,7 @@ impl Resolver<'_> {
                     && a.manifest_hash != b.manifest_hash
             });
             if let Some(other) = clash {
-                return Err(OperationError::TwoHashes {
+                return Err(IndexesError::TwoHashes {
                     addon: name.to_owned(),
                     first: one.origin.to_string(),
                     second: other.origin.to_string(),
@@ -118,12 +143,8 @@ impl Resolver<'_> {
     /// Refuses to uninstall most of what was installed from these indexes: an index that was truncated or replaced looks like that.
     ///
     /// # Errors
-    /// [`OperationError::MostlyRemoved`].
-    pub fn check_removal(
-        &self,
-        names: &[String],
-        allowed: PruneLimit,
-    ) -> Result<(), OperationError> {
+    /// [`IndexesError::MostlyRemoved`].
+    pub fn check_removal(&self, names: &[String], allowed: PruneLimit) -> Result<(), IndexesError> {
         let of_channel = self
             .records
             .within(self.ctx.settings().namespace.as_deref());
@@ -131,7 +152,7 @@ impl Resolver<'_> {
         if allowed.admits(names.len(), of_channel) {
             return Ok(());
         }
-        Err(OperationError::MostlyRemoved {
+        Err(IndexesError::MostlyRemoved {
             removed: names.len(),
             installed: of_channel,
         })

@@ -2,6 +2,7 @@
 //! needed.
 
 mod derived;
+mod indexes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -14,7 +15,7 @@ use addons_helm::Helm;
 use addons_helm::template::TIMEOUT;
 use addons_sources::cache::Cache;
 use addons_sources::credentials::Credentials;
-use addons_sources::{Access, Reach, location, url};
+use addons_sources::{Access, Reach};
 use addons_versions::kubernetes;
 use common::api::catalogue::AddonCatalogue;
 use common::catalogue::Catalogue;
@@ -288,51 +289,6 @@ impl Context {
             return Err(OperationError::UnknownCatalogue { name: name.clone() });
         }
         Ok(Arc::new(Catalogue::of_objects(&named)))
-    }
-
-    /// A location as it is recorded: a path is a URL.
-    pub(crate) fn location(given: &str) -> Result<String, OperationError> {
-        Ok(url::absolute(given)?)
-    }
-
-    async fn indexes(&self, locations: &[String]) -> Result<Arc<Catalogue>, OperationError> {
-        if let [location] = locations {
-            return self.index(location, Reach::Own).await;
-        }
-        let mut merged = Catalogue::default();
-        for location in locations {
-            let one = self.index(location, Reach::Own).await?;
-            merged.entries.extend(one.entries.iter().cloned());
-        }
-        Ok(Arc::new(merged))
-    }
-
-    /// The entries of a kops index or of a catalogue file, fetched once. `reach`: by who named it.
-    ///
-    /// # Errors
-    /// It cannot be fetched or read.
-    pub async fn index(
-        &self,
-        location: &str,
-        reach: Reach,
-    ) -> Result<Arc<Catalogue>, OperationError> {
-        let location = Self::location(location)?;
-        let mut indexes = self.indexes.lock().await;
-        let known = indexes.get(&(location.clone(), reach));
-        if let Some(catalogue) = known {
-            return Ok(Arc::clone(catalogue));
-        }
-        let access = Access {
-            reach,
-            ..self.access()
-        };
-        let (catalogue, warnings) = location::entries(&location, &access).await?;
-        for warning in warnings {
-            self.find(Finding::Index(warning));
-        }
-        let catalogue = Arc::new(catalogue);
-        indexes.insert((location, reach), Arc::clone(&catalogue));
-        Ok(catalogue)
     }
 
     /// The credentials of a Secret, read once.

@@ -36,11 +36,12 @@ use common::render::text::TextError;
 use common::values::ValuesError;
 
 use crate::adopt::AdoptError;
+use crate::channel::IndexesError;
 use crate::choose::{ChooseError, meant};
 use crate::elapsed::seconds;
 use crate::interruption::Interrupted;
 use crate::orphan::Lost;
-use crate::release::ModeError;
+use crate::release::{ForeignRelease, ModeError};
 use crate::required_types::NotServed;
 use crate::requirements::Dependents;
 use crate::values_from::ValuesFromError;
@@ -215,26 +216,9 @@ pub enum OperationError {
         /// The version that was asked for.
         to: String,
     },
-    /// Two indexes have one entry with different contents.
-    #[error("{addon} has one version and id, but two manifests: in {first} and in {second}")]
-    TwoHashes {
-        /// The add-on.
-        addon: String,
-        /// An index.
-        first: String,
-        /// Another one.
-        second: String,
-    },
-    /// Most of what came from an index is not in it any more.
-    #[error(
-        "{removed} of {installed} installations from kops indexes are not in them any more; none was uninstalled"
-    )]
-    MostlyRemoved {
-        /// How many would be uninstalled.
-        removed: usize,
-        /// How many there are.
-        installed: usize,
-    },
+    /// What several indexes say, or do not say any more.
+    #[error(transparent)]
+    Indexes(#[from] IndexesError),
     /// The entry of a recorded plan is not in its catalogue any more.
     #[error("{addon} in {origin} does not exist any more")]
     EntryGone {
@@ -283,20 +267,8 @@ pub enum OperationError {
     #[error(transparent)]
     Requires(#[from] RequiresError),
     /// A Helm release that the installation did not create.
-    #[error(
-        "Helm release {namespace}/{release} is not of {installation}: {}; nothing was changed",
-        if *.other { "another installation created it" } else { "it was not installed by this tool" }
-    )]
-    ForeignRelease {
-        /// The installation.
-        installation: InstallationName,
-        /// Namespace of the release.
-        namespace: String,
-        /// Its name.
-        release: String,
-        /// Whether another installation created it.
-        other: bool,
-    },
+    #[error(transparent)]
+    ForeignRelease(#[from] ForeignRelease),
     /// The mode of a helm release changed.
     #[error(transparent)]
     Mode(#[from] ModeError),

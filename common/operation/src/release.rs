@@ -136,12 +136,13 @@ pub(crate) async fn check_owner(
         ReleaseOwner::Installation(_) => true,
         ReleaseOwner::Foreign => false,
     };
-    Err(OperationError::ForeignRelease {
+    Err(ForeignRelease {
         installation: installation.clone(),
         namespace: namespace.clone(),
         release: name.clone(),
         other,
-    })
+    }
+    .into())
 }
 
 /// The connection settings for helm.
@@ -166,6 +167,23 @@ pub fn recorded(status: &AddonInstallationStatus) -> Option<&HelmRelease> {
     let tried = status.history.first().map(|revision| &revision.installed);
     let installed = status.installed.as_ref().or(target).or(tried);
     installed?.helm_release.as_ref()
+}
+
+/// A Helm release that the installation did not create.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+        "Helm release {namespace}/{release} is not of {installation}: {}; nothing was changed",
+        if *other { "another installation created it" } else { "it was not installed by this tool" }
+)]
+pub struct ForeignRelease {
+    /// The installation.
+    pub installation: InstallationName,
+    /// Namespace of the release.
+    pub namespace: String,
+    /// Its name.
+    pub release: String,
+    /// Whether another installation created it.
+    pub other: bool,
 }
 
 /// Our own objects and a helm release cannot replace each other: helm refuses objects that it did not create, and those that it

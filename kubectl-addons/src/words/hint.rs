@@ -8,6 +8,7 @@ mod source;
 use addons_engine::EngineError;
 use addons_operation::OperationError;
 use addons_operation::adopt::AdoptError;
+use addons_operation::channel::IndexesError;
 use addons_operation::choose::ChooseError;
 use addons_operation::orphan::Lost;
 use addons_operation::release::ModeError;
@@ -103,8 +104,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             installation,
             error,
         } => of_index(installation, error),
-        OperationError::TwoHashes { .. } => fix("apply the indexes one after another"),
-        OperationError::MostlyRemoved { .. } => vec!["accept: --allow-prune 100%".to_owned()],
+        OperationError::Indexes(error) => of_indexes(error),
         OperationError::NoKubernetesVersion => fix("add --k8s VERSION"),
         OperationError::Choose(error) => of_choice(error),
         OperationError::Engine(error) => of_engine(error),
@@ -129,10 +129,11 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::Dependents(error) => of_dependents(error),
         OperationError::LookupUnreadable { error, .. } => of_engine(error),
         OperationError::Mode(error) => of_mode(error),
-        OperationError::ForeignRelease {
-            namespace, release, ..
-        } => vec![
-            format!("look:   helm history {release} -n {namespace}"),
+        OperationError::ForeignRelease(foreign) => vec![
+            format!(
+                "look:   helm history {} -n {}",
+                foreign.release, foreign.namespace
+            ),
             "fix:    choose another name: --name NAME, or template.helm.releaseName of the catalogue"
                 .to_owned(),
         ],
@@ -144,6 +145,13 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             ]
         }
         _ => Vec::new(),
+    }
+}
+
+fn of_indexes(error: &IndexesError) -> Vec<String> {
+    match error {
+        IndexesError::TwoHashes { .. } => fix("apply the indexes one after another"),
+        IndexesError::MostlyRemoved { .. } => vec!["accept: --allow-prune 100%".to_owned()],
     }
 }
 

@@ -1,6 +1,7 @@
 //! The words of an operation: what will happen before, what happened after, with the same counts.
 
 mod adopted;
+mod again;
 pub mod brief;
 
 use std::fmt::Write as _;
@@ -20,6 +21,8 @@ use super::settled;
 use addons_operation::elapsed::seconds;
 
 use addons_operation::{Plan, Planned};
+
+pub use again::again;
 
 /// How many objects are listed one by one before they are counted by kind.
 pub const LISTED: usize = 10;
@@ -337,26 +340,6 @@ fn title(plan: &InstallationPlan) -> String {
     } else {
         format!("{} {label}", plan.installation.name)
     }
-}
-
-/// The verb, name and namespace that continue an operation.
-pub fn again(plan: &InstallationPlan) -> String {
-    let directory = plan.wanted.spec.addon_ref.directory.as_ref();
-    if let Some(directory) = directory.filter(|_| plan.verb != Verb::Uninstall) {
-        return format!("sync {directory}");
-    }
-    let verb = match plan.verb {
-        Verb::Install | Verb::Upgrade => "upgrade",
-        Verb::Adopt => "adopt",
-        Verb::Uninstall => "uninstall",
-    };
-    let to = plan.to.as_ref().map(|to| to.version.as_str());
-    let version = to.filter(|version| !version.is_empty());
-    let at = version.map_or_else(String::new, |version| format!("@{version}"));
-    format!(
-        "{verb} {}{at} -n {}",
-        plan.installation.name, plan.installation.namespace
-    )
 }
 
 pub(super) fn objects(count: usize) -> String {

@@ -76,10 +76,9 @@ pub(super) async fn one(
     let old = old::find(resolver.ctx, resolved, &kinds, &desired, recorded).await?;
     let held = resolved.held(&inventory);
     let spec = &resolved.wanted.spec;
-    let to = rendered.target(resolved, helm_release.clone());
     let wanted = Wanted {
         desired: &desired,
-        to: &to,
+        to: &rendered.target(resolved, helm_release.clone()),
         target_namespace,
         create_namespace: spec.create_namespace,
         coming: &neighbours.namespaces,

@@ -1,0 +1,23 @@
+//! The command that continues an operation.
+
+use common::plan::{InstallationPlan, Verb};
+
+/// The verb, name and namespace that continue an operation.
+pub fn again(plan: &InstallationPlan) -> String {
+    let directory = plan.wanted.spec.addon_ref.directory.as_ref();
+    if let Some(directory) = directory.filter(|_| plan.verb != Verb::Uninstall) {
+        return format!("sync {directory}");
+    }
+    let verb = match plan.verb {
+        Verb::Install | Verb::Upgrade => "upgrade",
+        Verb::Adopt => "adopt",
+        Verb::Uninstall => "uninstall",
+    };
+    let to = plan.to.as_ref().map(|to| to.version.as_str());
+    let version = to.filter(|version| !version.is_empty());
+    let at = version.map_or_else(String::new, |version| format!("@{version}"));
+    format!(
+        "{verb} {}{at} -n {}",
+        plan.installation.name, plan.installation.namespace
+    )
+}
