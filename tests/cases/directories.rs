@@ -4,6 +4,8 @@ mod adopted;
 mod classes;
 mod corpus;
 mod gone;
+mod legacy;
+mod pod;
 mod unreadable;
 mod watched;
 
@@ -22,6 +24,8 @@ struct Directory {
 impl Directory {
     async fn new(what: &str) -> Result<Self> {
         let stage = Stage::new(what).await?;
+        // Tests ask for records before the first one is made.
+        stage.run("init").await?.done()?;
         let path = stage.plugin.home().join("addons");
         fs::create_dir_all(&path)?;
         Ok(Self { stage, path })

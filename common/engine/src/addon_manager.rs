@@ -1,9 +1,16 @@
-//! The addon-manager that kube-up and others run on control planes.
+//! The addon-manager that kube-up and others run on control planes, and what that of 2015 left behind.
 
 use std::collections::BTreeSet;
 
+use common::api::names::LABEL_OWNER;
+use common::directory::class::{CLUSTER_SERVICE, MODE};
+use common::directory::legacy::VERSIONED;
+use common::manifest::key::ObjectKey;
+use common::plan::{Deletion, Target};
+
 use super::address::Collection;
 use super::cluster::Cluster;
+use super::error::EngineError;
 use super::listing;
 use super::meta::Partial;
 
@@ -20,4 +27,36 @@ pub async fn pod(cluster: &Cluster) -> Option<String> {
     let pods = listing::all::<Partial>(cluster, &collection, Some(LABEL)).await;
     let pod = pods.ok()?.into_iter().next()?;
     Some(format!("pod {NAMESPACE}/{}", pod.metadata.name))
+}
+
+/// Objects with the label of 2015 whose names carry a version and that no installation owns, each as its deletion.
+///
+/// # Errors
+/// They cannot be listed.
+pub async fn versioned(cluster: &Cluster) -> Result<Vec<Deletion>, EngineError> {
+    let needed = VERSIONED.map(|(group, kind)| (group.to_owned(), kind.to_owned()));
+    let kinds = cluster.kinds(&BTreeSet::from(needed)).await?;
+    let selector = format!("{CLUSTER_SERVICE}=true,{MODE}!=EnsureExists,!{LABEL_OWNER}");
+    let mut found = Vec::new();
+    for (group, kind) in VERSIONED {
+        let Some((gvk, info)) = kinds.preferred(group, kind) else {
+            continue;
+        };
+        let collection = Collection::new(gvk.clone(), info, None);
+        let objects = listing::all::<Partial>(cluster, &collection, Some(&selector)).await?;
+        found.extend(objects.into_iter().map(|object| Deletion {
+            target: Target {
+                key: ObjectKey {
+                    group: gvk.group.clone(),
+                    kind: gvk.kind.clone(),
+                    namespace: object.metadata.namespace,
+                    name: object.metadata.name,
+                },
+                version: gvk.version.clone(),
+                plural: info.plural.clone(),
+            },
+            uid: object.metadata.uid,
+        }));
+    }
+    Ok(found)
 }

@@ -132,8 +132,8 @@ fn edited(key: &ObjectKey, item: &Item, object: &Value) -> Option<Drift> {
     let generation = object.pointer("/metadata/generation");
     let generation = generation.and_then(Value::as_i64);
     // What is created once may be edited.
-    let is_edited =
-        item.object.state != ObjectState::Retained && item.was_edited(uid, generation, version);
+    let is_edited = item.object.state != ObjectState::Retained
+        && item.object.was_edited(uid, generation, version);
     is_edited.then(|| Drift {
         key: key.clone(),
         state: Some((uid.to_owned(), version.to_owned())),

@@ -12,8 +12,10 @@ use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
 use common::directory::allowed::AllowList;
 use common::directory::gone::{Gone, gone};
+use common::directory::legacy::is_other_version;
 use common::directory::{Addon, Directory, NAMESPACE, Reason};
 use common::manifest::key::ObjectKey;
+use common::plan::Deletion;
 use common::plan::choices::Choices;
 use common::plan::inventory::Inventory;
 use common::render::random::Random;
@@ -40,6 +42,30 @@ pub struct DirectorySync {
     pub allowed: AllowList,
     /// Why nothing is deleted now, where that is so.
     pub holds: Option<String>,
+    /// Whether names carry versions by the rule of 2015: an older one that no installation owns is deleted once the new one is there.
+    pub legacy_names: bool,
+}
+
+impl DirectorySync {
+    /// Whether an object is an older version of one of the add-on's, and nothing in the directory wants or ignores it.
+    fn supersedes(&self, addon: &Addon, key: &ObjectKey) -> bool {
+        let written = |addon: &Addon| -> Vec<ObjectKey> {
+            let objects = addon.manifests.iter().map(|manifest| &manifest.object);
+            objects.filter_map(ObjectKey::of).collect()
+        };
+        let is_other = written(addon).into_iter().any(|mut wanted| {
+            wanted.namespace.get_or_insert_with(|| NAMESPACE.to_owned());
+            is_other_version(key, &wanted)
+        });
+        let is_there = |addon: &Addon| {
+            let mut wanted = written(addon).into_iter();
+            addon.holds(key).is_some() || wanted.any(|wanted| key.is_meant_by(&wanted, NAMESPACE))
+        };
+        is_other
+            && self.holds.is_none()
+            && self.allowed.allows(key)
+            && !self.directory.addons.iter().any(is_there)
+    }
 }
 
 /// An add-on of a directory, whose objects need not be fetched.
@@ -49,6 +75,8 @@ pub struct Found {
     pub addon: Addon,
     /// The directory that it is of.
     pub sync: Arc<DirectorySync>,
+    /// Older versions of its objects that no installation owns, by the naming rule of 2015.
+    pub superseded: Vec<Deletion>,
 }
 
 impl Found {
@@ -86,7 +114,19 @@ pub(crate) fn forbidden(allowed: &AllowList, key: &ObjectKey) -> Option<String> 
 
 impl Resolver<'_> {
     /// The installations of a directory: what is wrong with one add-on of it does not affect the others.
-    pub(crate) async fn directory(&self, sync: &Arc<DirectorySync>, resolution: &mut Resolution) {
+    ///
+    /// # Errors
+    /// By the naming rule of 2015, objects that cannot be listed.
+    pub(crate) async fn directory(
+        &self,
+        sync: &Arc<DirectorySync>,
+        resolution: &mut Resolution,
+    ) -> Result<(), OperationError> {
+        let versioned = if sync.legacy_names {
+            addon_manager::versioned(self.ctx.cluster().await?).await?
+        } else {
+            Vec::new()
+        };
         if let Ok(cluster) = self.ctx.cluster().await
             && let Some(pod) = addon_manager::pod(cluster).await
         {
@@ -106,7 +146,9 @@ impl Resolver<'_> {
             if addon.is_left_alone() {
                 continue;
             }
-            match self.found(addon, sync).await {
+            let mut superseded = versioned.clone();
+            superseded.retain(|old| sync.supersedes(addon, &old.target.key));
+            match self.found(addon, sync, superseded).await {
                 Ok(found) => resolution.installations.extend(found),
                 Err(error) => resolution.failed.push(Failed {
                     name: addon.path.clone(),
@@ -114,6 +156,7 @@ impl Resolver<'_> {
                 }),
             }
         }
+        Ok(())
     }
 
     /// The record of one add-on; `None` where nothing of it is to be installed.
@@ -121,6 +164,7 @@ impl Resolver<'_> {
         &self,
         addon: &Addon,
         sync: &Arc<DirectorySync>,
+        superseded: Vec<Deletion>,
     ) -> Result<Option<Resolved>, OperationError> {
         let name = InstallationName {
             namespace: self.namespace().to_owned(),
@@ -164,6 +208,7 @@ impl Resolver<'_> {
         resolved.found = Some(Arc::new(Found {
             addon: addon.clone(),
             sync: Arc::clone(sync),
+            superseded,
         }));
         let resolved = self
             .complete(resolved, &Edits::default(), &Default::default())

@@ -146,7 +146,7 @@ impl<'a> Resolver<'a> {
                         .await?;
                 }
             }
-            Intent::SyncDirectory(sync) => self.directory(sync, &mut resolution).await,
+            Intent::SyncDirectory(sync) => self.directory(sync, &mut resolution).await?,
             Intent::ApplyIndex => self.index(&mut resolution, answers).await?,
         }
         Ok(resolution)

@@ -3,10 +3,8 @@
 use crate::manifest::key::ObjectKey;
 
 /// Kinds whose names carry a version. The names of all others, Services first of all, are whole.
-const VERSIONED: [(&str, &str); 6] = [
+pub const VERSIONED: [(&str, &str); 4] = [
     ("", "ReplicationController"),
-    ("extensions", "Deployment"),
-    ("extensions", "DaemonSet"),
     ("apps", "Deployment"),
     ("apps", "DaemonSet"),
     ("apps", "StatefulSet"),

@@ -284,7 +284,8 @@ impl Judge<'_> {
     /// Whether another client edited the object since our last apply. Labels do not count in the generation, and without ours the
     /// object would never be pruned.
     fn edited(&self, item: &Item, live: &LiveObject) -> bool {
-        item.was_edited(&live.uid, live.generation, &live.resource_version)
+        let recorded = &item.object;
+        recorded.was_edited(&live.uid, live.generation, &live.resource_version)
             || live.owner.as_deref() != Some(self.owner)
     }
 }

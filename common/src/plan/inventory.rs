@@ -237,18 +237,6 @@ impl Item {
         }
     }
 
-    /// Whether another client edited the live object since our last apply, or made another one of that name. Labels do not count in
-    /// the generation.
-    #[must_use]
-    pub fn was_edited(&self, uid: &str, generation: Option<i64>, resource_version: &str) -> bool {
-        let recorded = &self.object;
-        let moved = match recorded.generation {
-            Some(recorded) => generation != Some(recorded),
-            None => recorded.resource_version.as_deref() != Some(resource_version),
-        };
-        moved || uid != recorded.uid
-    }
-
     /// Whether we ever applied it. An object that was only recorded (a Namespace that was there before us) holds no
     /// field of ours.
     #[must_use]

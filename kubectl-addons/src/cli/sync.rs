@@ -28,6 +28,10 @@ pub struct Sync {
     /// Also reconcile objects without a label of the addon-manager, instead of ignoring them
     #[arg(long)]
     pub all: bool,
+    /// Read names as BASENAME-VERSION, as the addon-manager of 2015 did: an older version that no installation owns is deleted once
+    /// the new one is ready
+    #[arg(long)]
+    pub legacy_names: bool,
     /// Uninstall everything that came from the directory if no manifest is left in it
     #[arg(long)]
     pub allow_empty: bool,

@@ -164,6 +164,7 @@ fn found(session: &Session, args: &Sync, path: String, files: Vec<File>) -> Dire
             &kinds(&args.extra_prune_allowlist),
         ),
         holds: None,
+        legacy_names: args.legacy_names,
         path,
     }
 }

@@ -114,11 +114,14 @@ pub(super) async fn one(
 
 /// The plan with what it was made from.
 fn planned(
-    plan: InstallationPlan,
+    mut plan: InstallationPlan,
     resolved: &Resolved,
     desired: Desired,
     release: Option<CompleteChart>,
 ) -> Planned {
+    let superseded = resolved.found.iter().map(|found| &found.superseded);
+    let superseded = superseded.filter(|objects| !objects.is_empty());
+    plan.prune.extend(superseded.cloned());
     Planned {
         plan,
         record: resolved.record().clone(),

@@ -68,3 +68,16 @@ impl ObjectState {
         *self == Self::Owned
     }
 }
+
+impl InventoryObject {
+    /// Whether another client edited the live object since our last apply, or made another one of that name. Labels do not count in
+    /// the generation.
+    #[must_use]
+    pub fn was_edited(&self, uid: &str, generation: Option<i64>, resource_version: &str) -> bool {
+        let moved = match self.generation {
+            Some(recorded) => generation != Some(recorded),
+            None => self.resource_version.as_deref() != Some(resource_version),
+        };
+        moved || uid != self.uid
+    }
+}
