@@ -19,6 +19,7 @@ use addons_operation::verdict::Refused;
 use addons_sources::dependency::DependencyError;
 use common::api::names::{CLUSTER_LOCAL, InstallationName, LABEL_CLUSTER};
 use common::plan::file::FileError;
+use common::plan::file::Moved;
 use common::values::ValuesError;
 
 pub use object::of_object;
@@ -72,14 +73,10 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::NotLocal { asked, holds_old, .. } => of_place(asked, *holds_old),
         OperationError::Stays(installation, _) => of_place(&installation.namespace, false),
         OperationError::NotListed(_) => fix("add -n NAMESPACE, a namespace in which you may list installations"),
-        OperationError::Suspended(installation) => fix(&format!(
-            "kubectl patch addoninstallation {} -n {} --type=merge -p '{{\"spec\":{{\"suspend\":false}}}}'",
-            installation.name, installation.namespace
-        )),
-        OperationError::NoAccount(installation) => fix(&format!(
-            "kubectl patch addoninstallation {} -n {} --type=merge -p '{{\"spec\":{{\"serviceAccountName\":\"NAME\"}}}}'",
-            installation.name, installation.namespace
-        )),
+        OperationError::Suspended(installation) => patch(installation, r#""suspend":false"#),
+        OperationError::NoAccount(installation) => {
+            patch(installation, r#""serviceAccountName":"NAME""#)
+        }
         OperationError::Ambiguous { .. } => fix("add --namespace NAMESPACE"),
         OperationError::Downgrade {
             installation,
@@ -137,15 +134,25 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             "fix:    choose another name: --name NAME, or template.helm.releaseName of the catalogue"
                 .to_owned(),
         ],
-        OperationError::Moved(moved) => {
-            let addons = moved.addons.join(" ");
-            vec![
-                format!("look:   kubectl addons diff {addons}"),
-                format!("fix:    kubectl addons plan {addons} -o FILE, and apply that"),
-            ]
-        }
+        OperationError::Moved(moved) => of_moved(moved),
         _ => Vec::new(),
     }
+}
+
+/// The command that sets a field of the spec.
+fn patch(installation: &InstallationName, field: &str) -> Vec<String> {
+    fix(&format!(
+        "kubectl patch addoninstallation {} -n {} --type=merge -p '{{\"spec\":{{{field}}}}}'",
+        installation.name, installation.namespace
+    ))
+}
+
+fn of_moved(moved: &Moved) -> Vec<String> {
+    let addons = moved.addons.join(" ");
+    vec![
+        format!("look:   kubectl addons diff {addons}"),
+        format!("fix:    kubectl addons plan {addons} -o FILE, and apply that"),
+    ]
 }
 
 fn of_indexes(error: &IndexesError) -> Vec<String> {
