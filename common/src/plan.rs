@@ -13,7 +13,7 @@
 //! | [`mod@kops`] | what kops' own tool finds recorded afterwards |
 //! | [`facts`] | what a plan was made with, to tell later whether it still holds |
 //! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
-//! | [`adoption`] | which objects of other tools may become ours |
+//! | [`adoption`], [`found`] | which objects of other tools may become ours, and what these tools installed |
 //! | [`conflicts`], [`recreate`], [`immutable`] | what happens to fields that others hold, or that never change |
 //! | [`mod@prune`], [`teardown`] | what goes, what is kept, and in which order |
 //! | [`transfer`] | which records of older versions may move to the system namespace, and which objects with them |
@@ -32,6 +32,7 @@ mod decide;
 pub mod desired;
 pub mod facts;
 pub mod file;
+pub mod found;
 pub mod graph;
 pub mod immutable;
 pub mod inventory;

@@ -52,6 +52,7 @@ mod listing;
 pub mod live;
 pub mod local;
 mod lock;
+pub mod marks;
 mod meta;
 mod migrate;
 pub mod namespace;

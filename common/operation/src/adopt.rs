@@ -1,11 +1,17 @@
-//! Takes over what other tools installed of an add-on: owners change, and nothing else (semantics 12).
+//! Takes over what other tools installed of an add-on: owners change, and nothing else (semantics 12). And finds what they installed.
 
+use std::collections::BTreeSet;
+
+use addons_engine::marks;
 use common::api::names::InstallationName;
 use common::plan::InstallationPlan;
 use common::plan::choices::Choices;
+use common::plan::found::{FoundBy, Install, installs};
 
+use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::plan::{Plan, Planned};
+use crate::records::Records;
 use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
 
@@ -78,4 +84,42 @@ fn is_installed(resolved: &Resolved) -> bool {
     let status = (resolved.existing.as_ref()).and_then(|record| record.status.as_ref());
     let installed = status.and_then(|status| status.installed.as_ref());
     installed.is_some_and(|installed| !installed.adopted)
+}
+
+/// What other tools installed.
+#[derive(Debug)]
+pub struct Found {
+    /// By the marks of live objects.
+    pub installs: Vec<Install>,
+    /// Names of the add-ons on offer.
+    pub offered: BTreeSet<String>,
+    /// Collections that could not be listed, and why.
+    pub unreadable: Vec<(String, String)>,
+}
+
+/// Looks for what other tools installed: one metadata-only LIST a kind.
+///
+/// # Errors
+/// The server cannot be reached; the index cannot be read.
+pub async fn found(ctx: &Context, offer: &Offer) -> Result<Found, OperationError> {
+    let records = Records::read(ctx).await?;
+    let marks = marks::read(ctx.cluster().await?).await?;
+    let mut installs = installs(&marks.objects, &records.claims(&[]).owners);
+    if records.is_partial {
+        // Their installations may be among those that the caller may not read.
+        installs.retain(|install| install.found_by != FoundBy::Orphan);
+    }
+    let may_read =
+        !matches!(offer, Offer::Catalogues) || ctx.readable_catalogues().await?.is_some();
+    let offered = if may_read {
+        let catalogue = ctx.catalogue(offer).await?;
+        catalogue.names().into_iter().map(str::to_owned).collect()
+    } else {
+        BTreeSet::new()
+    };
+    Ok(Found {
+        installs,
+        offered,
+        unreadable: marks.unreadable,
+    })
 }

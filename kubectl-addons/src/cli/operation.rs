@@ -11,7 +11,7 @@ use clap_complete::engine::ArgValueCandidates;
 use common::plan::prune::KeptKind;
 use common::plan::prune::limit::PruneLimit;
 
-use super::Output;
+use super::{Format, Output};
 use crate::completion;
 
 /// Flags of `install`.
@@ -99,9 +99,18 @@ pub struct Reconcile {
 /// Flags of `adopt`.
 #[derive(Args, Debug)]
 pub struct Adopt {
-    /// Add-ons whose objects exist
-    #[arg(required = true, value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
+    /// Add-ons whose objects exist; none = list what other tools installed
+    #[arg(value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
+    /// Output format of the list
+    #[arg(
+        short = 'o',
+        long,
+        value_enum,
+        default_value_t,
+        conflicts_with = "addons"
+    )]
+    pub output: Format,
     /// Also take over objects that a live Argo CD or Flux object applies
     #[arg(long)]
     pub force: bool,

@@ -1,4 +1,6 @@
-//! `adopt NAME[@VERSION]…`: what other tools installed becomes ours, and nothing else of it changes.
+//! `adopt [NAME[@VERSION]…]`: what other tools installed becomes ours, and nothing else of it changes.
+
+mod found;
 
 use addons_operation::plan::compare;
 use addons_operation::{Intent, Resolver};
@@ -11,11 +13,14 @@ use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, choices, output, prompt};
 
-/// Shows objects, owners and what the next upgrade would change, asks, and takes over.
+/// Shows objects, owners and what the next upgrade would change, asks, and takes over. Without a name it lists what there is.
 ///
 /// # Errors
 /// Nothing was written.
 pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
+    if args.addons.is_empty() {
+        return found::run(session, args).await;
+    }
     let named = choices::installations(&args.addons, &args.new, &args.values)?;
     let edits = choices::edits(&args.values)?;
     let intent = Intent::InstallOrUpgrade { named, edits };

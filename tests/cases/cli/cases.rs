@@ -18,6 +18,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("help-images", "kubectl-addons images -h"),
     ("help-install", "kubectl-addons install -h"),
     ("help-reconcile", "kubectl-addons reconcile -h"),
+    ("help-adopt", "kubectl-addons adopt -h"),
     ("help-diff", "kubectl-addons diff -h"),
     ("help-sync", "kubectl-addons sync -h"),
     ("sync-missing", "kubectl-addons sync missing"),

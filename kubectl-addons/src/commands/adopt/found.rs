@@ -1,0 +1,164 @@
+//! `adopt` without a name: what other tools installed, and the command that takes it over.
+
+use std::collections::BTreeSet;
+
+use addons_operation::Offer;
+use addons_operation::adopt::found;
+use anyhow::Result;
+use common::plan::found::{FoundBy, Install};
+use serde::Serialize;
+
+use crate::choices;
+use crate::cli::Format;
+use crate::cli::operation::Adopt;
+use crate::exit::Exit;
+use crate::output::{self, Items, table::Table};
+use crate::session::Session;
+
+/// One install, and what takes it over.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    #[serde(flatten)]
+    install: Install,
+    /// Absent where no catalogue has an add-on of its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    adopt: Option<String>,
+}
+
+/// Lists what other tools installed.
+///
+/// # Errors
+/// The server does not answer; the index cannot be read.
+pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
+    let offer = choices::offer(&args.source);
+    let found = found(session.ctx(), &offer).await?;
+    for (collection, why) in &found.unreadable {
+        output::note(&format!("warning: {collection} cannot be listed: {why}"));
+    }
+    let rows = found.installs.into_iter();
+    let rows = rows.map(|install| Row {
+        adopt: command(&install, &found.offered, &offer),
+        install,
+    });
+    let rows: Vec<Row> = rows.collect();
+    match args.output {
+        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output)?,
+        Format::Name => {
+            let names = rows.iter().map(|row| row.install.name.as_str());
+            output::names("addon", names);
+        }
+        Format::Table | Format::Wide if rows.is_empty() => output::note("nothing to adopt"),
+        Format::Table | Format::Wide => output::data(&table(rows).render()),
+    }
+    Ok(Exit::Done)
+}
+
+fn table(rows: Vec<Row>) -> Table {
+    let mut table = Table::new(&[
+        "FOUND BY",
+        "NAME",
+        "NAMESPACE",
+        "VERSION",
+        "OBJECTS",
+        "ADOPT",
+    ]);
+    for Row { install, adopt } in rows {
+        table.row(vec![
+            install.found_by.word().to_owned(),
+            install.name,
+            install.namespace.unwrap_or_default(),
+            install.version.unwrap_or_default(),
+            install.objects.to_string(),
+            adopt.unwrap_or_default(),
+        ]);
+    }
+    table
+}
+
+/// The command for an add-on of the same name, or of the name of the chart; what kops installed comes from its own index.
+fn command(install: &Install, offered: &BTreeSet<String>, offer: &Offer) -> Option<String> {
+    let mut flags = match offer {
+        Offer::Index(index) => format!(" --channel {index}"),
+        Offer::Catalogue(name) => format!(" --catalogue {name}"),
+        Offer::Catalogues => String::new(),
+    };
+    let names = [Some(&install.name), install.chart.as_ref()];
+    let addon = names
+        .into_iter()
+        .flatten()
+        .find(|name| offered.contains(*name));
+    let addon = match (addon, &install.channel) {
+        (Some(addon), _) => addon,
+        // Other locations, as s3://, are not read.
+        (None, Some(channel)) if channel.starts_with("http") || channel.starts_with("file:") => {
+            flags = format!(" --channel {channel}");
+            &install.name
+        }
+        (None, _) => return None,
+    };
+    if *addon != install.name {
+        flags.push_str(&format!(" --name {}", install.name));
+    }
+    if let (FoundBy::Helm | FoundBy::Kops, Some(namespace)) = (install.found_by, &install.namespace)
+    {
+        flags.push_str(&format!(" --target-namespace {namespace}"));
+    }
+    Some(format!("kubectl addons adopt {addon}{flags}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_add_on_is_that_of_the_name_or_of_the_chart() {
+        let offered = BTreeSet::from(["web".to_owned(), "dns".to_owned()]);
+        let install = |found_by, name: &str, chart: Option<&str>, channel: Option<&str>| Install {
+            found_by,
+            name: name.to_owned(),
+            namespace: Some("shop".to_owned()),
+            version: None,
+            chart: chart.map(str::to_owned),
+            channel: channel.map(str::to_owned),
+            objects: 1,
+        };
+        let index = Offer::Index("index.yaml".to_owned());
+        for (install, offer, expected) in [
+            (
+                install(FoundBy::Kubectl, "web", None, None),
+                &Offer::Catalogues,
+                Some("web"),
+            ),
+            (
+                install(FoundBy::Kubectl, "till", None, None),
+                &Offer::Catalogues,
+                None,
+            ),
+            (
+                install(FoundBy::Helm, "front", Some("web"), None),
+                &index,
+                Some("web --channel index.yaml --name front --target-namespace shop"),
+            ),
+            (
+                install(
+                    FoundBy::Kops,
+                    "core",
+                    None,
+                    Some("https://example.org/i.yaml"),
+                ),
+                &Offer::Catalogues,
+                Some("core --channel https://example.org/i.yaml --target-namespace shop"),
+            ),
+            (
+                install(FoundBy::Kops, "core", None, Some("s3://b/i.yaml")),
+                &Offer::Catalogues,
+                None,
+            ),
+        ] {
+            let command = command(&install, &offered, offer);
+            let expected = expected.map(|rest| format!("kubectl addons adopt {rest}"));
+            assert_eq!(command, expected, "{install:?}");
+        }
+    }
+}
