@@ -8,6 +8,7 @@ use kube::ResourceExt as _;
 use tokio::time::Instant;
 
 use common::api::installation::{AddonInstallation, Phase};
+use common::api::names::FINALIZER_UNINSTALL;
 use common::plan::{InstallationPlan, Verb};
 
 use super::cluster::Cluster;
@@ -206,7 +207,15 @@ fn differs(wanted: &AddonInstallation, stored: &AddonInstallation) -> bool {
     wanted.spec != stored.spec
         || wanted.labels() != stored.labels()
         || wanted.annotations() != stored.annotations()
-        || wanted.finalizers() != stored.finalizers()
+        || finalizers(wanted) != finalizers(stored)
+}
+
+/// Those of others: ours is set and removed by a reconciler, whatever a plan was made with (semantics 15).
+fn finalizers(record: &AddonInstallation) -> Vec<String> {
+    let all = record.finalizers().iter();
+    all.filter(|one| *one != FINALIZER_UNINSTALL)
+        .cloned()
+        .collect()
 }
 
 /// The stored record with the wanted spec, labels, annotations and finalizers.
@@ -220,9 +229,10 @@ pub(super) fn with_spec(
     next.metadata
         .annotations
         .clone_from(&wanted.metadata.annotations);
-    next.metadata
-        .finalizers
-        .clone_from(&wanted.metadata.finalizers);
+    let mut all = finalizers(wanted);
+    let ours = stored.finalizers().iter();
+    all.extend(ours.filter(|one| *one == FINALIZER_UNINSTALL).cloned());
+    next.metadata.finalizers = (!all.is_empty()).then_some(all);
     next
 }
 

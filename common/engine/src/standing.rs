@@ -35,6 +35,11 @@ pub enum Standing {
         /// What is refused, and the command that accepts it.
         message: String,
     },
+    /// It is as its record asks for, and another manager sets a field back each time: it is left alone for a while.
+    Contested {
+        /// The field and both managers.
+        message: String,
+    },
 }
 
 impl Standing {
@@ -50,6 +55,11 @@ impl Standing {
                     note: message,
                 })
             }
+            Self::Contested { message } => Some(Happened {
+                is_warning: true,
+                reason: conditions::CONTESTED.to_owned(),
+                note: message,
+            }),
         }
     }
 }
@@ -123,8 +133,15 @@ fn judged(
                 status::lower(all, conditions::STALLED, reason, generation, now);
             }
         }
+        Standing::Contested { message } => {
+            raise(conditions::CONTESTED, "FieldTakenBack", message);
+        }
         Standing::AsRecorded => {
-            for r#type in [conditions::STALLED, conditions::NEEDS_CONFIRMATION] {
+            for r#type in [
+                conditions::STALLED,
+                conditions::NEEDS_CONFIRMATION,
+                conditions::CONTESTED,
+            ] {
                 status::lower(all, r#type, AS_RECORDED, generation, now);
             }
             // A change of the spec that needed no operation.

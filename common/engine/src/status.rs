@@ -75,13 +75,9 @@ pub(super) fn begun(
             now,
         ),
     );
-    lower(
-        &mut status.conditions,
-        conditions::NEEDS_CONFIRMATION,
-        reason(plan.verb),
-        None,
-        now,
-    );
+    for r#type in [conditions::NEEDS_CONFIRMATION, conditions::CONTESTED] {
+        lower(&mut status.conditions, r#type, reason(plan.verb), None, now);
+    }
     status
 }
 

@@ -134,21 +134,22 @@ fn stale(record: &AddonInstallation) -> EngineError {
     }
 }
 
-/// With whose rights the objects of an installation are read and written: those of a ServiceAccount of its namespace, and in the
-/// system namespace our own where none is named (semantics 16).
-fn account(
-    ctx: &Context,
-    record: &AddonInstallation,
-    how: &How,
-) -> Result<Option<String>, OperationError> {
-    let name = name_of(record);
-    let named = record.spec.service_account_name.clone();
-    if name.namespace == ctx.settings().system_namespace {
-        return Ok(named.or_else(|| how.account.clone()));
-    }
-    match named {
-        Some(named) => Ok(Some(named)),
-        None => Err(OperationError::NoAccount(name)),
+/// With whose rights the objects of an installation are read and written (semantics 16).
+enum Rights {
+    Own,
+    /// Those of this ServiceAccount in the namespace of the record.
+    Of(String),
+    /// Outside the system namespace the record has to name one.
+    Missing,
+}
+
+fn rights(ctx: &Context, record: &AddonInstallation, how: &How) -> Rights {
+    let is_of_system = name_of(record).namespace == ctx.settings().system_namespace;
+    let default = how.account.as_ref().filter(|_| is_of_system);
+    match record.spec.service_account_name.as_ref().or(default) {
+        Some(account) => Rights::Of(account.clone()),
+        None if is_of_system => Rights::Own,
+        None => Rights::Missing,
     }
 }
 
@@ -159,10 +160,13 @@ async fn attempt(
     how: &How,
     interruption: &Interruption,
 ) -> Result<Outcome, OperationError> {
-    let Some(account) = account(ctx, record, how)? else {
-        return work(ctx, resolver, record, how, interruption).await;
+    let name = name_of(record);
+    let account = match rights(ctx, record, how) {
+        Rights::Own => return work(ctx, resolver, record, how, interruption).await,
+        Rights::Of(account) => account,
+        Rights::Missing => return Err(OperationError::NoAccount(name)),
     };
-    let acting = ctx.acting_as(&name_of(record).namespace, &account).await?;
+    let acting = ctx.acting_as(&name.namespace, &account).await?;
     let resolver = resolver.acting(&acting);
     work(&acting, &resolver, record, how, interruption).await
 }

@@ -26,13 +26,16 @@ pub async fn pass(
     let mut again: Vec<InstallationName> = Vec::new();
     loop {
         let resolver = Resolver::of_records(ctx).await?;
-        let records = if again.is_empty() {
-            selected(ctx, &resolver, names)?
-        } else {
+        let namespace = ctx.settings().namespace.as_deref();
+        let records: Vec<&AddonInstallation> = if !again.is_empty() {
             let again = again.iter();
             again
                 .filter_map(|name| resolver.records.get(name))
                 .collect()
+        } else if names.is_empty() {
+            resolver.records.within(namespace).collect()
+        } else {
+            resolver.records.named(names, namespace)?
         };
         let reconciling = records.iter().map(async |record| {
             let outcome = reconcile(ctx, &resolver, record, how, interruption).await;
@@ -61,22 +64,6 @@ pub async fn pass(
         }
         again = lacking.into_iter().map(|(name, _)| name).collect();
     }
-}
-
-/// The records that are meant by the names; all of this cluster where there is none.
-fn selected<'a>(
-    ctx: &'a Context,
-    resolver: &'a Resolver<'_>,
-    names: &[String],
-) -> Result<Vec<&'a AddonInstallation>, OperationError> {
-    let namespace = ctx.settings().namespace.as_deref();
-    if names.is_empty() {
-        return Ok(resolver.records.within(namespace).collect());
-    }
-    let names = names.iter();
-    names
-        .map(|name| resolver.records.find(name, namespace))
-        .collect()
 }
 
 /// Whether another add-on is missing, which this pass may be about to install.

@@ -10,6 +10,8 @@ use tokio::time::Instant;
 /// After the first failure; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+/// After a fight with another manager.
+const TRUCE: Duration = Duration::from_secs(3600);
 /// Until a lock is looked at again that another client holds.
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -45,6 +47,8 @@ pub(crate) enum Ended {
     Badly,
     /// Another client is at work.
     Busy,
+    /// Another manager sets its fields back each time.
+    Contested,
 }
 
 impl Queue {
@@ -100,13 +104,17 @@ impl Queue {
                     interval
                 }
                 Ended::Busy => BUSY,
+                Ended::Contested => {
+                    entry.failures = 1;
+                    TRUCE
+                }
                 Ended::Badly => {
                     entry.failures += 1;
                     pause(entry.failures).min(interval)
                 }
             };
         if let Some(asked) = entry.asked.take()
-            && ended != Ended::Badly
+            && matches!(ended, Ended::Well | Ended::Busy)
         {
             entry.due = entry.due.min(asked);
         }
@@ -192,6 +200,20 @@ mod tests {
         assert_eq!(queue.next(), None);
         queue.end(&web, Ended::Well, now + seconds(1), 0.5);
         assert_eq!(queue.begin(now + seconds(1)).as_ref(), Some(&web));
+    }
+
+    #[test]
+    fn a_fight_ends_with_a_truce_until_the_record_changes() {
+        let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
+        let web = name("web");
+        queue.ask(&web, now, Why::Asked);
+        assert!(queue.begin(now).is_some());
+        queue.ask(&web, now, Why::Drifted);
+        queue.end(&web, Ended::Contested, now, 0.5);
+        queue.ask(&web, now, Why::Drifted);
+        assert_eq!(queue.next(), Some(now + TRUCE));
+        queue.ask(&web, now, Why::Asked);
+        assert_eq!(queue.next(), Some(now));
     }
 
     #[test]

@@ -8,8 +8,10 @@ mod turn;
 
 use std::time::Duration;
 
-use addons_engine::EngineError;
+use addons_engine::standing::{Standing, stand};
+use addons_engine::{EngineError, events};
 use addons_operation::{Context, Interruption, OperationError};
+use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use futures::StreamExt as _;
 use tokio::sync::{oneshot, watch};
@@ -113,7 +115,11 @@ impl Reconciler<'_> {
                         Ok(outcome) => tell(Told::Reconciled(&done.name, outcome)),
                         Err(error) => tell(Told::Failed(error)),
                     }
-                    turn.end(done);
+                    if let Some((record, sentence)) = turn.end(done)
+                        && let Err(error) = self.contested(&record, sentence).await
+                    {
+                        tell(Told::Failed(&error));
+                    }
                 }
                 Some(signal) = turn.inbox.recv(), if leads => turn.take(signal),
                 Some(()) = turn.watches.next(), if leads => {}
@@ -128,6 +134,23 @@ impl Reconciler<'_> {
             let installations = i64::try_from(turn.queue.len()).unwrap_or(i64::MAX);
             self.metrics.installations.set(installations);
         }
+    }
+
+    /// Records that another manager sets a field back each time, and tells it.
+    async fn contested(
+        &self,
+        record: &AddonInstallation,
+        message: String,
+    ) -> Result<(), OperationError> {
+        let cluster = self.ctx.cluster().await?;
+        let standing = Standing::Contested { message };
+        if stand(cluster, record, &standing).await?
+            && let Some(happened) = standing.happened()
+        {
+            let reporter = &self.ctx.settings().holder;
+            events::publish(cluster, record, &happened, reporter).await?;
+        }
+        Ok(())
     }
 
     fn count(&self, done: &Done) {

@@ -169,8 +169,10 @@ pub fn word(record: &AddonInstallation, troubles: &[ObjectHealth]) -> String {
         Some(Phase::Uninstalling) => "Uninstalling".to_owned(),
         Some(Phase::Progressing) => "Progressing".to_owned(),
         Some(Phase::Ready | Phase::Installed) => {
-            match conditions::raised(conditions, conditions::NEEDS_CONFIRMATION) {
-                Some(asked) => format!("{}: {}", asked.r#type, asked.message),
+            let waits = [conditions::NEEDS_CONFIRMATION, conditions::CONTESTED];
+            let mut waits = waits.into_iter();
+            match waits.find_map(|r#type| conditions::raised(conditions, r#type)) {
+                Some(waits) => format!("{}: {}", waits.r#type, waits.message),
                 None if stalled.is_some() => with_reason(conditions::STALLED),
                 None => "Ready".to_owned(),
             }

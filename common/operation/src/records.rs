@@ -108,6 +108,19 @@ impl Records {
         })
     }
 
+    /// The records that the user means by some names.
+    ///
+    /// # Errors
+    /// Those of [`Records::find`].
+    pub fn named<'a>(
+        &'a self,
+        names: &[String],
+        namespace: Option<&'a str>,
+    ) -> Result<Vec<&'a AddonInstallation>, OperationError> {
+        let names = names.iter();
+        names.map(|name| self.find(name, namespace)).collect()
+    }
+
     /// The record that the user means by a name, in one namespace or in those of this cluster.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Conditions as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted; and NeedsConfirmation.
+//! Conditions as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted; and NeedsConfirmation and Contested.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
@@ -14,6 +14,8 @@ pub const STALLED: &str = "Stalled";
 pub const COMPATIBLE: &str = "Compatible";
 /// What is due needs the agreement of a person: a protection refuses it.
 pub const NEEDS_CONFIRMATION: &str = "NeedsConfirmation";
+/// Another manager sets a field again and again that we set, too.
+pub const CONTESTED: &str = "Contested";
 /// Live objects differ from what was applied.
 pub const DRIFTED: &str = "Drifted";
 

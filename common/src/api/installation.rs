@@ -82,7 +82,7 @@ pub struct AddonInstallationSpec {
     /// What happens to fields of our objects that others changed.
     #[serde(default)]
     pub conflicts: Conflicts,
-    /// Whose rights the loop uses for a local installation outside the system namespace.
+    /// The ServiceAccount of this namespace with whose rights the objects are reconciled (semantics 16).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub service_account_name: Option<String>,
@@ -193,7 +193,7 @@ pub struct AddonInstallationStatus {
     /// One word for `list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// Ready, Progressing, Stalled, Compatible, Drifted, NeedsConfirmation.
+    /// Ready, Progressing, Stalled, Compatible, Drifted, NeedsConfirmation, Contested.
     #[serde(default)]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,

@@ -102,3 +102,34 @@ fn what_others_did_makes_a_plan_stale_or_needless() {
     spec.metadata.generation = Some(2);
     assert_eq!(moved(&known, &spec), Some(StaleReason::SpecChanged));
 }
+
+/// A reconciler sets its finalizer while others plan: that changes nothing for them, and they do not take it away.
+#[test]
+fn the_finalizer_of_a_reconciler_is_left_to_it() {
+    let with = |finalizers: &[&str]| {
+        let mut record = AddonInstallation::new("web", Default::default());
+        let finalizers: Vec<String> = finalizers.iter().map(|one| (*one).to_owned()).collect();
+        record.metadata.finalizers = (!finalizers.is_empty()).then_some(finalizers);
+        record
+    };
+    for (wanted, stored, is_different, written) in [
+        (
+            &[][..],
+            &[FINALIZER_UNINSTALL][..],
+            false,
+            &[FINALIZER_UNINSTALL][..],
+        ),
+        (&[FINALIZER_UNINSTALL], &[], false, &[]),
+        (
+            &["other"],
+            &[FINALIZER_UNINSTALL],
+            true,
+            &["other", FINALIZER_UNINSTALL],
+        ),
+        (&[], &["other"], true, &[]),
+    ] {
+        let (wanted, stored) = (with(wanted), with(stored));
+        assert_eq!(differs(&wanted, &stored), is_different);
+        assert_eq!(with_spec(&wanted, &stored).finalizers(), written);
+    }
+}

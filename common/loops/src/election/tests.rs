@@ -121,7 +121,7 @@ fn two_never_lead_at_the_same_time() {
             if second % 70 == 30 && election.leads_until(now).is_some() {
                 *dead_until = second + 30;
             }
-            if second < *dead_until || (second + index as u64) % 2 == 0 {
+            if second < *dead_until || (second + index as u64).is_multiple_of(2) {
                 continue;
             }
             let time = wall(i64::try_from(second).unwrap() + *skew + 1_000_000);

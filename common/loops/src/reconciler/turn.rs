@@ -17,6 +17,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
 use super::is_busy;
+use crate::fights::Fights;
 use crate::installation::{How, Outcome, reconcile};
 use crate::pass::WORKERS;
 use crate::queue::{Ended, Queue, Why};
@@ -38,6 +39,7 @@ pub(super) struct Turn {
     interval: Duration,
     pub(super) queue: Queue,
     tracked: BTreeMap<InstallationName, Tracked>,
+    fights: Fights,
     watched: BTreeSet<Kind>,
     /// What objects are watched with: the rights that those of the system namespace are reconciled with.
     watcher: Arc<OnceCell<Context>>,
@@ -78,6 +80,7 @@ impl Turn {
             interval,
             queue: Queue::new(interval),
             tracked: BTreeMap::new(),
+            fights: Fights::default(),
             watched: BTreeSet::new(),
             watcher: Arc::default(),
             account,
@@ -259,10 +262,16 @@ impl Turn {
         self.read = now;
     }
 
-    /// Takes in what became of an installation.
-    pub(super) fn end(&mut self, done: Done) {
+    /// Takes in what became of an installation. Returns the record of one that another manager changes again and again, and the
+    /// sentence about that.
+    pub(super) fn end(&mut self, done: Done) -> Option<(AddonInstallation, String)> {
         let now = Instant::now();
+        let fight = match &done.outcome {
+            Ok(Outcome::Executed(_, report)) => self.fights.note(&done.name, report, now),
+            _ => None,
+        };
         let ended = match &done.outcome {
+            _ if fight.is_some() => Ended::Contested,
             Ok(Outcome::Failed(error)) if is_busy(error) => Ended::Busy,
             Ok(Outcome::Executed(_, report)) if !report.is_done() => Ended::Badly,
             Ok(Outcome::Failed(_)) | Err(_) => Ended::Badly,
@@ -273,22 +282,24 @@ impl Turn {
             .hash_one((&done.name, self.queue.len(), done.took));
         let spread =
             f64::from(u32::try_from(random >> 32).unwrap_or_default()) / f64::from(u32::MAX);
-        let Some(record) = &done.record else {
+        let Some(record) = done.record else {
             if done.outcome.is_ok() {
                 self.tracked.remove(&done.name);
+                self.fights.forget(&done.name);
                 self.queue.forget(&done.name);
             } else {
                 self.queue.end(&done.name, ended, now, spread);
             }
-            return;
+            return None;
         };
         let before = self.tracked.remove(&done.name).unwrap_or_default();
-        let (after, has_drifted) = before.after(record);
+        let (after, has_drifted) = before.after(&record);
         if has_drifted {
             self.queue.ask(&done.name, now, Why::Drifted);
         }
         self.queue.end(&done.name, ended, now, spread);
         self.track(done.name, after);
+        fight.map(|sentence| (record, sentence))
     }
 }
 

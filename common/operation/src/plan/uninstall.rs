@@ -45,11 +45,8 @@ pub async fn plan_uninstall(
     removal: &Removal,
 ) -> Result<Plan, OperationError> {
     let namespace = resolver.ctx.settings().namespace.as_deref();
-    let names = removal.names.iter();
-    let records: Result<Vec<_>, _> = names
-        .map(|name| resolver.records.find(name, namespace))
-        .collect();
-    plan_removal(resolver, records?, removal).await
+    let records = resolver.records.named(&removal.names, namespace)?;
+    plan_removal(resolver, records, removal).await
 }
 
 /// The same for records, whatever their names.

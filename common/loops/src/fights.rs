@@ -1,0 +1,168 @@
+//! Fields that the loop and another manager set again and again: the loop stops before that becomes a fight (semantics 20).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use addons_engine::{Report, Settled, Settlement};
+use common::api::names::{InstallationName, field_manager};
+use common::manifest::key::ObjectKey;
+use tokio::time::Instant;
+
+/// So many repairs of one field against one manager ...
+const REPAIRS: usize = 3;
+/// ... in this time are a fight.
+const WITHIN: Duration = Duration::from_secs(600);
+
+/// The repairs of a loop.
+#[derive(Debug, Default)]
+pub(crate) struct Fights {
+    repairs: BTreeMap<InstallationName, BTreeMap<Repair, Vec<Instant>>>,
+}
+
+/// A field that was taken back from a manager.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Repair {
+    key: ObjectKey,
+    field: String,
+    manager: String,
+}
+
+impl Fights {
+    /// Notes what a report says was taken back, and returns the sentence for the first field of which that was once too often.
+    pub(crate) fn note(
+        &mut self,
+        name: &InstallationName,
+        report: &Report,
+        now: Instant,
+    ) -> Option<String> {
+        let taken = report
+            .settled
+            .iter()
+            .filter(|settled| settled.settlement == Settlement::Taken);
+        let repairs = self.repairs.entry(name.clone()).or_default();
+        for all in repairs.values_mut() {
+            all.retain(|at| now.duration_since(*at) < WITHIN);
+        }
+        repairs.retain(|_, all| !all.is_empty());
+        let mut fight = None;
+        for repair in taken.map(Repair::of) {
+            let all = repairs.entry(repair.clone()).or_default();
+            all.push(now);
+            if all.len() >= REPAIRS && fight.is_none() {
+                fight = Some(repair.sentence(name, all.len()));
+            }
+        }
+        if fight.is_some() {
+            // It begins to count again when the loop tries again.
+            repairs.clear();
+        }
+        fight
+    }
+
+    /// It is gone.
+    pub(crate) fn forget(&mut self, name: &InstallationName) {
+        self.repairs.remove(name);
+    }
+}
+
+impl Repair {
+    fn of(settled: &Settled) -> Self {
+        Self {
+            key: settled.key.clone(),
+            field: settled.conflict.field.clone(),
+            manager: settled.conflict.manager.clone(),
+        }
+    }
+
+    fn sentence(&self, name: &InstallationName, times: usize) -> String {
+        format!(
+            "{}: {} was taken back {times} times in {} minutes: {} and {} set it; look: kubectl addons diff {} -n {}",
+            self.key,
+            self.field,
+            WITHIN.as_secs() / 60,
+            self.manager,
+            field_manager(&name.namespace, &name.name),
+            name.name,
+            name.namespace
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::plan::conflicts::Conflict;
+
+    use super::*;
+
+    fn taken(field: &str, manager: &str, settlement: Settlement) -> Settled {
+        Settled {
+            key: ObjectKey {
+                kind: "ConfigMap".to_owned(),
+                namespace: Some("shop".to_owned()),
+                name: "one".to_owned(),
+                ..ObjectKey::default()
+            },
+            conflict: Conflict {
+                field: field.to_owned(),
+                manager: manager.to_owned(),
+                time: None,
+                live: None,
+                ours: None,
+            },
+            settlement,
+        }
+    }
+
+    fn name() -> InstallationName {
+        InstallationName {
+            namespace: "shop".to_owned(),
+            name: "set".to_owned(),
+        }
+    }
+
+    /// `(minute, field, manager)` of repairs, and after which of them it is a fight.
+    #[track_caller]
+    fn check(repairs: &[(u64, &str, &str)], expected: Option<usize>) {
+        let (mut fights, begun) = (Fights::default(), Instant::now());
+        let fight = repairs.iter().position(|(minute, field, manager)| {
+            let report = Report {
+                settled: vec![taken(field, manager, Settlement::Taken)],
+                ..Report::default()
+            };
+            let now = begun + Duration::from_secs(60 * minute);
+            fights.note(&name(), &report, now).is_some()
+        });
+        assert_eq!(fight, expected, "{repairs:?}");
+    }
+
+    #[test]
+    fn three_repairs_of_one_field_against_one_manager_in_ten_minutes_are_a_fight() {
+        check(&[(0, "a", "x"), (1, "a", "x"), (2, "a", "x")], Some(2));
+        check(&[(0, "a", "x"), (5, "a", "x"), (11, "a", "x")], None);
+        check(&[(0, "a", "x"), (1, "a", "y"), (2, "b", "x")], None);
+        check(
+            &[(0, "a", "x"), (8, "a", "x"), (11, "a", "x"), (12, "a", "x")],
+            Some(3),
+        );
+    }
+
+    #[test]
+    fn both_managers_are_named_and_the_count_begins_again() {
+        let (mut fights, now) = (Fights::default(), Instant::now());
+        let report = |settlement| Report {
+            settled: vec![taken("data.key", "kubectl-edit", settlement)],
+            ..Report::default()
+        };
+        let left = report(Settlement::Left { autoscaler: None });
+        for _ in 0..5 {
+            assert_eq!(fights.note(&name(), &left, now), None, "it was not taken");
+        }
+        let taken = report(Settlement::Taken);
+        let said: Vec<_> = (0..4).map(|_| fights.note(&name(), &taken, now)).collect();
+        let sentence = said[2].as_deref().unwrap();
+        for part in ["data.key", "kubectl-edit", &field_manager("shop", "set")] {
+            assert!(sentence.contains(part), "{sentence}");
+        }
+        assert!(said[3].is_none());
+    }
+}
