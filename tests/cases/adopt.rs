@@ -160,6 +160,7 @@ async fn what_a_tool_applied_is_adopted() -> Result<()> {
 async fn adopted(tool: Tool) -> Result<()> {
     let stage = Stage::new("adopt").await?;
     let namespace = stage.namespace.clone();
+    stage.run("init").await?.done()?;
     installed(&stage, tool).await?;
     let before = pods(&stage).await?;
     let index = stage.index("index.yaml", &[("web", "1.0.0", &manifest(None))])?;

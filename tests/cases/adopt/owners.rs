@@ -26,6 +26,7 @@ async fn only_owners_change_until_an_upgrade() -> Result<()> {
 async fn until_an_upgrade(tool: Tool) -> Result<()> {
     let stage = Stage::new("adopt-owners").await?;
     let namespace = stage.namespace.clone();
+    stage.run("init").await?.done()?;
     installed(&stage, tool).await?;
     let (before, made) = (pods(&stage).await?, content(&stage).await?);
     let wanted = [manifest(None), config_map("late", "1")].concat();
