@@ -29,11 +29,8 @@ async fn account(cluster: &ControlPlane, admin: &Plugin) -> Result<Plugin> {
     Plugin::new(cluster, &path)
 }
 
-#[tokio::test]
-async fn the_deployed_loop_installs_with_the_rights_of_the_admin_account() -> Result<()> {
-    let cluster = ControlPlane::start(Options::default()).await?;
-    let admin = Plugin::admin(&cluster)?;
-    admin.run(&["init"]).await?.done()?;
+/// Applies the overlay, twice: the second time nothing changes.
+async fn deploy(admin: &Plugin) -> Result<()> {
     let applied = admin.kubectl(&["apply", "-k", OVERLAY]).await?.done()?;
     ensure!(!applied.stderr.contains("Warning"), "{}", applied.stderr);
     let again = admin.kubectl(&["apply", "-k", OVERLAY]).await?.done()?;
@@ -51,7 +48,11 @@ async fn the_deployed_loop_installs_with_the_rights_of_the_admin_account() -> Re
         .kubectl(&[&rollout[..], &["-n", SYSTEM_NAMESPACE]].concat())
         .await?
         .done()?;
+    Ok(())
+}
 
+/// An installation that nothing but the loop installs.
+async fn record(admin: &Plugin) -> Result<()> {
     let version = json!({
         "version": "1.0.0", "defaultNamespace": "shop",
         "source": {"inline": {"manifest": config_map("web", "1")}},
@@ -73,6 +74,16 @@ async fn the_deployed_loop_installs_with_the_rights_of_the_admin_account() -> Re
             .await?
             .done()?;
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_deployed_loop_installs_with_the_rights_of_the_admin_account() -> Result<()> {
+    let cluster = ControlPlane::start(Options::default()).await?;
+    let admin = Plugin::admin(&cluster)?;
+    admin.run(&["init"]).await?.done()?;
+    deploy(&admin).await?;
+    record(&admin).await?;
     let plugin = account(&cluster, &admin).await?;
     let process = plugin.start(&["reconcile", "--watch", "--service-account=addons-admin"])?;
     let stored = async || -> Result<Value> {
