@@ -5,6 +5,7 @@ use addons_engine::error::StaleReason;
 use addons_engine::events::{self, Happened};
 use addons_engine::standing::{Standing, stand};
 use addons_engine::{EngineError, Report, record};
+use addons_operation::adopt::AdoptError;
 use addons_operation::plan::{Removal, plan_removal};
 use addons_operation::{
     Choices, Context, Interruption, OperationError, Outcome as Executed, Plan, Resolution,
@@ -181,6 +182,9 @@ async fn work(
     let plan = match deletion(record) {
         Deletion::OfOthers => return Ok(Outcome::Terminating),
         Deletion::Ours(removal) => plan_removal(resolver, vec![record], &removal).await?,
+        Deletion::No if is_adopted(record) => {
+            return Err(AdoptError::Unconfirmed(name_of(record)).into());
+        }
         Deletion::No => {
             let resolution = Resolution {
                 installations: vec![resolver.resolve_record(record).await?],
@@ -210,6 +214,13 @@ async fn work(
         }
         None => Ok(Outcome::UpToDate),
     }
+}
+
+/// Whether its objects were taken over, and what differs in them is still to be agreed to (semantics 12).
+fn is_adopted(record: &AddonInstallation) -> bool {
+    let status = record.status.as_ref();
+    let installed = status.and_then(|status| status.installed.as_ref());
+    installed.is_some_and(|installed| installed.adopted)
 }
 
 /// Whether an operation found nothing to do, and wrote nothing: the record is at another generation than it says.

@@ -3,6 +3,7 @@
 use addons_engine::EngineError;
 use addons_engine::standing::Standing;
 use addons_operation::OperationError;
+use addons_operation::adopt::AdoptError;
 use addons_operation::choose::ChooseError;
 use common::plan::crd_safety::BreakageError;
 use common::plan::planner::PlanError;
@@ -41,6 +42,7 @@ fn reason(error: &OperationError) -> Reason {
             Reason::Asks("Recreation")
         }
         OperationError::Downgrade { .. } => Reason::Asks("Downgrade"),
+        OperationError::Adopt(AdoptError::Unconfirmed(_)) => Reason::Asks("Adopted"),
         OperationError::Plan(PlanError::Refused { .. }) | OperationError::ForeignRelease(_) => {
             Reason::Stalls("Conflict")
         }

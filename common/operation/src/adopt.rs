@@ -24,6 +24,9 @@ pub enum AdoptError {
     /// Its objects are ours, and nothing was applied yet.
     #[error("{0} is taken over already")]
     Adopted(InstallationName),
+    /// Its objects are ours, and no one has agreed to what would change in them.
+    #[error("{0} was taken over, and what differs in its objects was not agreed to yet")]
+    Unconfirmed(InstallationName),
     /// None of its objects exists.
     #[error("there is nothing to adopt: none of the objects of {addon} exists")]
     Nothing {

@@ -168,7 +168,7 @@ fn of_adoption(error: &AdoptError) -> Vec<String> {
         AdoptError::Installed(name) => {
             vec![format!("fix:    {} --adopt", command("upgrade", name))]
         }
-        AdoptError::Adopted(name) => vec![
+        AdoptError::Adopted(name) | AdoptError::Unconfirmed(name) => vec![
             format!("look:   {}", command("diff", name)),
             format!("fix:    {}", command("upgrade", name)),
         ],

@@ -91,6 +91,18 @@ async fn upgraded(
     let said = stage.run("upgrade web").await?;
     ensure!(said.code != 0, "{said:?}");
     ensure!(content(stage).await? == *made, "something was applied");
+    stage.run("reconcile web").await?;
+    ensure!(
+        content(stage).await? == *made,
+        "the loop has applied something"
+    );
+    let record = stage.record("web").await?;
+    let conditions = record["status"]["conditions"].as_array();
+    let asks = |one: &Value| one["type"] == "NeedsConfirmation" && one["reason"] == "Adopted";
+    ensure!(
+        conditions.is_some_and(|all| all.iter().any(asks)),
+        "{record:#}"
+    );
     let said = stage.run("diff web").await?.ended(1)?.stdout;
     ensure!(
         said.contains("data.dropped") && said.contains("ConfigMap late"),

@@ -79,9 +79,12 @@ fn table(rows: Vec<Row>) -> Table {
 /// The command for an add-on of the same name, or of the name of the chart; what kops installed comes from its own index.
 fn command(install: &Install, offered: &BTreeSet<String>, offer: &Offer) -> Option<String> {
     let mut flags = match offer {
-        Offer::Index(index) => format!(" --channel {index}"),
+        Offer::Indexes(indexes) => {
+            let flags = indexes.iter().map(|index| format!(" --channel {index}"));
+            flags.collect()
+        }
         Offer::Catalogue(name) => format!(" --catalogue {name}"),
-        Offer::Catalogues => String::new(),
+        Offer::Catalogues | Offer::Nothing => String::new(),
     };
     let names = [Some(&install.name), install.chart.as_ref()];
     let addon = names
@@ -123,7 +126,7 @@ mod tests {
             channel: channel.map(str::to_owned),
             objects: 1,
         };
-        let index = Offer::Index("index.yaml".to_owned());
+        let index = Offer::Indexes(vec!["index.yaml".to_owned()]);
         for (install, offer, expected) in [
             (
                 install(FoundBy::Kubectl, "web", None, None),
