@@ -5,7 +5,7 @@
 //!
 //! | module | what it decides |
 //! |---|---|
-//! | [`class`] | whether an object is reconciled, only created, or ignored |
+//! | [`mod@class`] | whether an object is reconciled, only created, or ignored |
 //! | [`legacy`] | which object is an older version of another, by the naming rule of 2015 |
 //! | [`mod@gone`] | which installations have no manifest any more |
 //! | [`allowed`] | the prune allow-list of the addon-manager |

@@ -6,6 +6,7 @@ use common::api::names::LABEL_OWNER;
 use common::directory::class::{CLUSTER_SERVICE, MODE};
 use common::directory::legacy::VERSIONED;
 use common::manifest::key::ObjectKey;
+use common::plan::prune::keep;
 use common::plan::{Deletion, Target};
 
 use super::address::Collection;
@@ -29,7 +30,8 @@ pub async fn pod(cluster: &Cluster) -> Option<String> {
     Some(format!("pod {NAMESPACE}/{}", pod.metadata.name))
 }
 
-/// Objects with the label of 2015 whose names carry a version and that no installation owns, each as its deletion.
+/// Objects with the label of 2015 whose names carry a version and that neither an installation nor a controller owns, each as its
+/// deletion. A mark that forbids the deletion counts here, too.
 ///
 /// # Errors
 /// They cannot be listed.
@@ -44,7 +46,12 @@ pub async fn versioned(cluster: &Cluster) -> Result<Vec<Deletion>, EngineError> 
         };
         let collection = Collection::new(gvk.clone(), info, None);
         let objects = listing::all::<Partial>(cluster, &collection, Some(&selector)).await?;
-        found.extend(objects.into_iter().map(|object| Deletion {
+        let deletable = objects.into_iter().filter(|object| {
+            let metadata = &object.metadata;
+            let mut owners = metadata.owner_references.iter();
+            keep::mark(&metadata.annotations).is_none() && !owners.any(|owner| owner.controller)
+        });
+        found.extend(deletable.map(|object| Deletion {
             target: Target {
                 key: ObjectKey {
                     group: gvk.group.clone(),

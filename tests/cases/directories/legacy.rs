@@ -1,6 +1,7 @@
 //! `--legacy-names`: what the addon-manager of 2015 left behind, and its defects, which are not repeated.
 
 use anyhow::{Result, ensure};
+use serde_json::json;
 
 use super::Directory;
 
@@ -45,6 +46,7 @@ async fn an_older_version_is_replaced_by_name() -> Result<()> {
     let stage = &directory.stage;
     let (rc, deployment) = ("ReplicationController", "Deployment");
     let left = [
+        workload(&directory, rc, "heapster-v0"),
         workload(&directory, rc, "heapster-v1"),
         workload(&directory, rc, "heapster-v2"),
         workload(&directory, rc, "alone-v1"),
@@ -53,6 +55,8 @@ async fn an_older_version_is_replaced_by_name() -> Result<()> {
         service(&directory, "heapster-v1"),
     ];
     leave_behind(&directory, &left).await?;
+    let kept = json!({"metadata": {"annotations": {"kubectl-addons.dev/prune": "false"}}});
+    stage.patch(rc, "heapster-v0", &kept).await?;
     let wanted = [
         workload(&directory, rc, "heapster-v3"),
         workload(&directory, rc, "influxdb"),
@@ -76,6 +80,7 @@ async fn an_older_version_is_replaced_by_name() -> Result<()> {
         ensure!(!is_there, "{kind} {name} stays: {}", said.stderr);
     }
     for (kind, name) in [
+        (rc, "heapster-v0"),
         (rc, "heapster-v3"),
         (rc, "influxdb"),
         (rc, "alone-v1"),
