@@ -3,7 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`installation`] | reconciles one installation |
-//! | [`pass`] | reconciles each installation of the cluster once |
+//! | [`mod@pass`] | reconciles each installation of the cluster once |
 //! | [`reconciler`] | watches, and reconciles what changed, as long as this process leads |
 //! | [`election`] | which of several processes leads; for every loop |
 //! | [`retire`] | frees the records at the end |

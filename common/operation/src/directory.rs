@@ -237,7 +237,7 @@ impl Resolver<'_> {
     /// Plans their uninstallation, each by itself. `applied`: what is installed before it, and takes objects over from them.
     ///
     /// # Errors
-    /// Those of [`Plan::new`].
+    /// The objects of the command have no order.
     pub async fn plan_gone(
         &self,
         sync: &DirectorySync,

@@ -130,7 +130,7 @@ impl Plan {
     /// The plan without the installations that need an acceptance which was not given, and why each is left out.
     ///
     /// # Errors
-    /// Those of [`Plan::new`].
+    /// The objects of the command have no order.
     pub fn without_refused(self) -> Result<(Self, Vec<Failed>), OperationError> {
         let allow_breakage = self.choices.allow_breakage;
         let (mut installations, mut refused) = (Vec::new(), Vec::new());
