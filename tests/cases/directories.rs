@@ -1,6 +1,7 @@
 //! `sync`: a directory is the truth, on a real control plane.
 
 mod adopted;
+mod asked;
 mod classes;
 mod corpus;
 mod gone;

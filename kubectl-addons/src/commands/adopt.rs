@@ -45,5 +45,5 @@ pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
         output::note(change::UNCHANGED);
         return Ok(Exit::Done);
     }
-    change::carry_out(session, plan, &args.run, !args.no_init).await
+    change::execute_announced(session, plan, &args.run, !args.no_init).await
 }

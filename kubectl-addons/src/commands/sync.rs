@@ -107,8 +107,7 @@ async fn carry_out(
     let mut exit = Exit::Done;
     for plan in [Some(plan), removal].into_iter().flatten() {
         if !plan.is_empty() {
-            let done =
-                change::execute_announced(session, plan, &change.run, !change.no_init).await?;
+            let done = change::carry_out(session, plan, &change.run, !change.no_init).await?;
             exit = exit.max(done);
         }
     }
