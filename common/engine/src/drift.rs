@@ -48,9 +48,7 @@ pub async fn next(
             namespace.unwrap_or_default(),
             name.unwrap_or_default(),
         ));
-        let status = record.status.as_ref();
-        let inventory = status.map(|status| Inventory::from_groups(&status.inventory));
-        for (key, item) in inventory.unwrap_or_default().objects {
+        for (key, item) in Inventory::of(record.status.as_ref()).objects {
             if is_watched(&key, &item) {
                 let kind = (key.group.clone(), key.kind.clone());
                 kinds.entry(kind).or_default().insert(key, item);

@@ -131,15 +131,15 @@ async fn under_locks(
     // What the new record has recorded was judged when it was written. In the old one nothing proves that an object with the label of
     // the new owner is its own.
     let mut objects = match &stored.status {
-        Some(status) => judge(cluster, &recorded(Some(status)), &owners).await?,
-        None => judge(cluster, &recorded(from.status.as_ref()), &owners[..1]).await?,
+        Some(status) => judge(cluster, &Inventory::of(Some(status)), &owners).await?,
+        None => judge(cluster, &Inventory::of(from.status.as_ref()), &owners[..1]).await?,
     };
     let first = transfer::status(from, &objects.inventory);
     let begun = |stored: &AddonInstallation| stored.status.clone().unwrap_or(first.clone());
     let mut new = wait.lock(stored, |_| None, begun).await?;
 
     let journal = Journal::from(objects.inventory);
-    let known = Journal::from(recorded(from.status.as_ref()));
+    let known = Journal::from(Inventory::of(from.status.as_ref()));
     let handover = Handover {
         from: &owners[0],
         to: &to,
@@ -168,11 +168,6 @@ async fn under_locks(
         old.delete(cluster).await?;
     }
     Ok(done)
-}
-
-fn recorded(status: Option<&AddonInstallationStatus>) -> Inventory {
-    let inventory = status.map(|status| Inventory::from_groups(&status.inventory));
-    inventory.unwrap_or_default()
 }
 
 /// The record in its new place. One that is there already is it only if it names the old one.

@@ -218,9 +218,9 @@ async fn work(
 
 /// Whether its objects were taken over, and what differs in them is still to be agreed to (semantics 12).
 fn is_adopted(record: &AddonInstallation) -> bool {
-    let status = record.status.as_ref();
-    let installed = status.and_then(|status| status.installed.as_ref());
-    installed.is_some_and(|installed| installed.adopted)
+    record
+        .installed()
+        .is_some_and(|installed| installed.adopted)
 }
 
 /// Whether an operation found nothing to do, and wrote nothing: the record is at another generation than it says.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::changes::Changed;
 use addons_operation::name_of;
-use common::api::installation::{AddonInstallation, Reconcile};
+use common::api::installation::{AddonInstallation, InventoryObject, Reconcile};
 use common::api::names::owner_hash;
 use common::plan::inventory::Inventory;
 
@@ -16,19 +16,12 @@ pub(crate) struct Tracked {
     generation: Option<i64>,
     resource_version: String,
     is_going: bool,
-    /// The objects as they were applied, by uid; none where edits are not repaired.
-    objects: BTreeMap<String, Mark>,
+    /// The objects as they are recorded, by uid; none where edits are not repaired.
+    objects: BTreeMap<String, InventoryObject>,
     /// Their kinds: group and kind.
     pub(crate) kinds: BTreeSet<(String, String)>,
     /// Changes of objects that were seen while it was reconciled.
     seen: BTreeMap<String, Changed>,
-}
-
-/// What tells an edit of an object: its generation, or its resourceVersion where the kind has none (semantics 12).
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Mark {
-    generation: Option<i64>,
-    resource_version: Option<String>,
 }
 
 /// What a change of a record asks for.
@@ -48,12 +41,7 @@ impl Tracked {
         let name = name_of(record);
         let is_ensured = record.spec.reconcile == Reconcile::Ensure && !record.spec.suspend;
         let status = record.status.as_ref().filter(|_| is_ensured);
-        let inventory = status.map(|status| Inventory::from_groups(&status.inventory));
-        let inventory = inventory.unwrap_or_default().objects;
-        let mark = |item: &common::plan::inventory::Item| Mark {
-            generation: item.object.generation,
-            resource_version: item.object.resource_version.clone(),
-        };
+        let inventory = Inventory::of(status).objects;
         Self {
             owner: owner_hash(&name.namespace, &name.name),
             generation: record.metadata.generation,
@@ -61,7 +49,7 @@ impl Tracked {
             is_going: record.metadata.deletion_timestamp.is_some(),
             objects: inventory
                 .values()
-                .map(|item| (item.object.uid.clone(), mark(item)))
+                .map(|item| (item.object.uid.clone(), item.object.clone()))
                 .collect(),
             kinds: inventory
                 .keys()
@@ -96,17 +84,15 @@ impl Tracked {
 
     /// Whether a change makes an object another one than was applied. Objects that are not in the inventory are none of ours.
     pub(crate) fn is_drift(&self, changed: &Changed) -> bool {
-        let Some(mark) = self.objects.get(&changed.uid) else {
+        let Some(recorded) = self.objects.get(&changed.uid) else {
             return false;
         };
         if changed.is_gone {
             return true;
         }
-        match (mark.generation, &mark.resource_version) {
-            (Some(generation), _) => changed.generation != Some(generation),
-            (None, Some(version)) => *version != changed.resource_version,
-            (None, None) => false,
-        }
+        // Of an object that was only recorded it is not known what it was.
+        let is_known = recorded.generation.is_some() || recorded.resource_version.is_some();
+        is_known && recorded.was_edited(&changed.uid, changed.generation, &changed.resource_version)
     }
 
     /// As it stands after it was reconciled, and whether something drifted meanwhile.

@@ -84,8 +84,7 @@ fn nothing(plan: &InstallationPlan) -> AdoptError {
 
 /// Whether an operation of ours has applied it, or is about to.
 fn is_installed(resolved: &Resolved) -> bool {
-    let status = (resolved.existing.as_ref()).and_then(|record| record.status.as_ref());
-    let installed = status.and_then(|status| status.installed.as_ref());
+    let installed = resolved.installed();
     installed.is_some_and(|installed| !installed.adopted)
 }
 

@@ -313,11 +313,7 @@ fn health(key: &ObjectKey, inventory: &Inventory, seen: &Seen, owner: &str) -> O
 }
 
 fn inventory(record: &AddonInstallation) -> Inventory {
-    record
-        .status
-        .as_ref()
-        .map(|status| Inventory::from_groups(&status.inventory))
-        .unwrap_or_default()
+    Inventory::of(record.status.as_ref())
 }
 
 /// The owner hash of a record, by which [`troubles`] are found.

@@ -16,8 +16,7 @@ use crate::origin::catalogue_of;
 pub async fn entry(ctx: &Context, record: &AddonInstallation) -> Result<Entry, OperationError> {
     let reference = &record.spec.addon_ref;
     let catalogue = catalogue_of(ctx, record).await?;
-    let status = record.status.as_ref();
-    let installed = status.and_then(|status| status.installed.as_ref());
+    let installed = record.installed();
     let of_installed = |field: fn(&Installed) -> &str| {
         let text = installed.map(field).filter(|text| !text.is_empty());
         text.filter(|_| reference.version.is_none())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use addons_engine::kops::{self as annotations, Annotation};
 use common::api::installation::{AddonInstallation, Installed};
 use common::api::names::ANNOTATION_KOPS_RECORD;
-use common::catalogue::channel::{ChannelVersion, annotation};
+use common::catalogue::channel::{ChannelVersion, DEFAULT_NAMESPACE, annotation};
 use common::catalogue::due::{Due, DueReason, compare};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
@@ -20,9 +20,6 @@ use crate::context::Context;
 use crate::error::OperationError;
 use crate::event::Finding;
 use crate::resolved::Resolved;
-
-/// The namespace of an entry that names none.
-const DEFAULT_NAMESPACE: &str = "kube-system";
 
 /// kops' record of one add-on, as it was read.
 #[derive(Clone, Debug)]
@@ -119,11 +116,8 @@ pub(crate) async fn attach(ctx: &Context, resolved: &mut Resolved) -> Result<(),
     };
     let annotations = resolved.wanted.annotations_mut();
     annotations.insert(ANNOTATION_KOPS_RECORD.to_owned(), place);
-    let status = resolved.existing.as_ref();
-    let status = status.and_then(|record| record.status.as_ref());
-    let installed = status.and_then(|status| status.installed.as_ref());
     // What kops has installed is its own to replace, by any tool that keeps its records.
-    resolved.adopts = kops.found.is_some() && kops.decides(installed);
+    resolved.adopts = kops.found.is_some() && kops.decides(resolved.installed());
     resolved.kops = Some(kops);
     Ok(())
 }

@@ -185,7 +185,6 @@ fn addon(record: &AddonInstallation) -> &str {
 }
 
 fn requirements(record: &AddonInstallation) -> &[Requirement] {
-    let status = record.status.as_ref();
-    let installed = status.and_then(|status| status.installed.as_ref());
+    let installed = record.installed();
     installed.map_or(&[], |installed| &installed.requires)
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use common::api::installation::{
-    AddonInstallation, AddonInstallationSpec, AddonRef, Installed, ObjectState, Phase, Reconcile,
+    AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, AddonRef, Installed,
+    ObjectState, Phase, Reconcile,
 };
 use common::api::names::{ANNOTATION_DEFAULTED, InstallationName};
 use common::catalogue::due::{Due, DueReason, due};
@@ -139,14 +140,20 @@ impl Resolved {
 
     /// Whether something is installed already.
     pub(crate) fn occasion(&self) -> Occasion {
-        let status = self
-            .existing
-            .as_ref()
-            .and_then(|record| record.status.as_ref());
-        match status.and_then(|status| status.installed.as_ref()) {
+        match self.installed() {
             Some(_) => Occasion::Upgrade,
             None => Occasion::Install,
         }
+    }
+
+    /// The status of the stored record.
+    pub(crate) fn status(&self) -> Option<&AddonInstallationStatus> {
+        self.existing.as_ref()?.status.as_ref()
+    }
+
+    /// What the stored record says is installed.
+    pub(crate) fn installed(&self) -> Option<&Installed> {
+        self.existing.as_ref()?.installed()
     }
 
     /// The record to go back to where nothing of the operation is applied: the stored one, or for a new one that without what the user
@@ -184,12 +191,10 @@ impl Resolved {
     /// without it, an entry without a hash that can be verified is judged by version and id alone.
     pub(crate) fn due(&self, inputs: &Inputs, manifest_hash: Option<&str>) -> Due {
         let yes = |reason| Due::Yes { reason };
-        let status = self.existing.as_ref();
-        let status = status.and_then(|existing| existing.status.as_ref());
+        let (status, installed) = (self.status(), self.installed());
         if status.is_some_and(|status| status.operation.is_some()) {
             return yes(DueReason::Interrupted);
         }
-        let installed = status.and_then(|status| status.installed.as_ref());
         if let Some(verdict) = self
             .kops
             .as_ref()
@@ -244,19 +249,11 @@ impl Resolved {
 
     /// Whether the record retains an object of these kinds, which are to be deleted now.
     pub(crate) fn retains(&self, kinds: &BTreeSet<KeptKind>) -> bool {
-        let status = self
-            .existing
-            .as_ref()
-            .and_then(|record| record.status.as_ref());
-        let inventory = status.map(|status| Inventory::from_groups(&status.inventory));
-        inventory
-            .unwrap_or_default()
-            .objects
-            .iter()
-            .any(|(key, item)| {
-                item.object.state == ObjectState::Retained
-                    && KeptKind::of(key).is_some_and(|kind| kinds.contains(&kind))
-            })
+        let inventory = Inventory::of(self.status());
+        inventory.objects.iter().any(|(key, item)| {
+            item.object.state == ObjectState::Retained
+                && KeptKind::of(key).is_some_and(|kind| kinds.contains(&kind))
+        })
     }
 }
 

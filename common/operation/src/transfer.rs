@@ -102,8 +102,7 @@ pub async fn judge(ctx: &Context, record: &AddonInstallation) -> Result<Candidat
         owners.push(hash(&name_of(&to)));
     }
     let recorded = recorded.or(record.status.as_ref());
-    let inventory = recorded.map(|status| Inventory::from_groups(&status.inventory));
-    let objects = engine::judge(cluster, &inventory.unwrap_or_default(), &owners).await;
+    let objects = engine::judge(cluster, &Inventory::of(recorded), &owners).await;
     Ok(Candidate {
         record: record.clone(),
         is_begun: begun.is_some(),

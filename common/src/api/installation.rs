@@ -94,6 +94,14 @@ pub struct AddonInstallationSpec {
     pub suspend: bool,
 }
 
+impl AddonInstallation {
+    /// What its record says is installed.
+    #[must_use]
+    pub fn installed(&self) -> Option<&Installed> {
+        self.status.as_ref()?.installed.as_ref()
+    }
+}
+
 fn yes() -> bool {
     true
 }

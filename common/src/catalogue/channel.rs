@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 pub use annotation::ChannelVersion;
-pub use entry::EntryProblem;
+pub use entry::{DEFAULT_NAMESPACE, EntryProblem};
 pub use location::{LocationError, resolve_manifest};
 
 use crate::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion, Source, UrlSource};

@@ -6,7 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::installation::{InventoryGroup, InventoryObject, ObjectState};
+use crate::api::installation::{
+    AddonInstallationStatus, InventoryGroup, InventoryObject, ObjectState,
+};
 use crate::manifest::key::ObjectKey;
 
 /// Bytes that an inventory may take in the record, as JSON: 5,000 usual objects fit (semantics 13).
@@ -56,6 +58,12 @@ pub struct TooLarge {
 }
 
 impl Inventory {
+    /// What a status records; nothing where there is none.
+    #[must_use]
+    pub fn of(status: Option<&AddonInstallationStatus>) -> Self {
+        status.map_or_else(Self::default, |status| Self::from_groups(&status.inventory))
+    }
+
     /// From the stored shape. A key that is in it twice (the status was edited by hand) is taken once.
     #[must_use]
     pub fn from_groups(groups: &[InventoryGroup]) -> Self {

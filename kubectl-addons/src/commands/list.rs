@@ -127,11 +127,7 @@ async fn rows(
     for record in records {
         let name = name_of(record);
         let reference = &record.spec.addon_ref;
-        let installed = record
-            .status
-            .as_ref()
-            .and_then(|status| status.installed.clone())
-            .unwrap_or_default();
+        let installed = record.installed().cloned().unwrap_or_default();
         let newer = newer(session, reference, &installed, &catalogue, &facts);
         let created = record
             .metadata

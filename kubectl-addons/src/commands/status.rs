@@ -58,10 +58,7 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
                 namespace: record.metadata.namespace.as_deref().unwrap_or_default(),
                 target_namespace: record.spec.target_namespace.as_deref().unwrap_or_default(),
                 status: word,
-                installed: record
-                    .status
-                    .as_ref()
-                    .and_then(|status| status.installed.as_ref()),
+                installed: record.installed(),
                 objects: &objects,
                 helm,
             };
@@ -109,11 +106,8 @@ fn helm(status: Option<helm_release::Status>, named: &HelmRelease) -> String {
 fn tree(record: &AddonInstallation, word: &str, objects: &[ObjectHealth]) -> String {
     let name = record.metadata.name.as_deref().unwrap_or_default();
     let target = record.spec.target_namespace.as_deref().unwrap_or_default();
-    let installed = record
-        .status
-        .as_ref()
-        .and_then(|status| status.installed.as_ref());
-    let version = installed
+    let version = record
+        .installed()
         .map(|installed| format!(" {}", label(installed)))
         .unwrap_or_default();
     let mut text = format!("{name}{version} in {target}   {word}\n");
@@ -170,7 +164,9 @@ fn tree(record: &AddonInstallation, word: &str, objects: &[ObjectHealth]) -> Str
     let gone = objects.iter().any(|object| object.readiness.is_none());
     if !edited.is_empty() || gone {
         // Without the version, the newest one would be installed.
-        let version = installed.map(|installed| installed.version.as_str());
+        let version = record
+            .installed()
+            .map(|installed| installed.version.as_str());
         let version = version.filter(|version| !version.is_empty());
         let at = version.map_or_else(String::new, |version| format!("@{version}"));
         let _ = writeln!(text, "restore: kubectl addons upgrade {name}{at} --repair");

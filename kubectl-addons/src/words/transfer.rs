@@ -37,8 +37,9 @@ pub fn found(records: &[&AddonInstallation]) -> Option<String> {
 /// A record in an old place, and everything that it says about where it comes from.
 pub fn record(record: &AddonInstallation) -> String {
     let status = record.status.as_ref();
-    let installed = status.and_then(|status| status.installed.as_ref());
-    let version = installed.map_or("", |installed| installed.version.as_str());
+    let version = record
+        .installed()
+        .map_or("", |installed| installed.version.as_str());
     let groups = status.iter().flat_map(|status| &status.inventory);
     let recorded: usize = groups.map(|group| group.objects.len()).sum();
     let mut text = format!(

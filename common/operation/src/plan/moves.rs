@@ -49,9 +49,7 @@ impl Moves {
         let gone = gone(resolver, due);
         for giver in givers.chain(gone) {
             let from = name_of(giver);
-            let status = giver.status.as_ref();
-            let inventory = status.map(|status| Inventory::from_groups(&status.inventory));
-            for (key, item) in inventory.unwrap_or_default().objects {
+            for (key, item) in Inventory::of(giver.status.as_ref()).objects {
                 let name = (key.group.clone(), key.kind.clone(), key.name.clone());
                 let mut takers = wanted
                     .get(&name)

@@ -35,14 +35,11 @@ pub(super) async fn find(
     desired: &Desired,
     (inventory, snapshot): (&mut Inventory, &mut Snapshot),
 ) -> Result<Old, OperationError> {
-    let status = resolved.existing.as_ref();
-    let status = status.and_then(|record| record.status.as_ref());
-    let is_installed = status.is_some_and(|status| status.installed.is_some());
     let is_of_kops = resolved
         .kops
         .as_ref()
         .is_some_and(|kops| kops.found.is_some());
-    if is_installed || !is_of_kops {
+    if resolved.installed().is_some() || !is_of_kops {
         return Ok(Old::default());
     }
     let version = &resolved.entry.version;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::api::installation::{AddonInstallationStatus, HelmRelease};
+use common::api::installation::HelmRelease;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
 use common::plan::InstallationPlan;
@@ -41,7 +41,7 @@ pub(super) async fn one(
     let cluster = resolver.ctx.cluster().await?;
     let existing = resolved.existing.as_ref();
     let status = existing.and_then(|record| record.status.as_ref());
-    let mut inventory = recorded(status);
+    let mut inventory = Inventory::of(status);
     let served = served(cluster, neighbours, &rendered, &inventory).await?;
     let kinds = served.with(&neighbours.kinds);
     let mask = rendered.inputs.mask();
@@ -91,7 +91,7 @@ pub(super) async fn one(
     let mut plan = planner::plan(&PlanInput {
         installation: &resolved.name,
         addon: &spec.addon_ref.name,
-        from: status.and_then(|status| status.installed.as_ref()),
+        from: resolved.installed(),
         goal: goal(wanted, choices),
         inventory: &inventory,
         snapshot: &snapshot,
@@ -237,10 +237,4 @@ async fn served(
         .filter(|gvk| !is_defined(&gvk.group, &gvk.kind))
         .collect();
     Ok(cluster.kinds_in_versions(&needed, &wanted).await?)
-}
-
-/// What the record says that is installed.
-fn recorded(status: Option<&AddonInstallationStatus>) -> Inventory {
-    let inventory = status.map(|status| Inventory::from_groups(&status.inventory));
-    inventory.unwrap_or_default()
 }

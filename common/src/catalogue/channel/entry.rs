@@ -10,7 +10,7 @@ use addons_versions::range::Range;
 use addons_versions::{VersionError, tolerant};
 
 /// The namespace of kops' record, and of objects that name none.
-pub(super) const DEFAULT_NAMESPACE: &str = "kube-system";
+pub const DEFAULT_NAMESPACE: &str = "kube-system";
 /// Longest name behind the slash of an annotation key.
 const MAX_NAME: usize = 63;
 
