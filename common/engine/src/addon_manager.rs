@@ -5,15 +5,12 @@ use std::collections::BTreeSet;
 use common::api::names::LABEL_OWNER;
 use common::directory::class::{CLUSTER_SERVICE, MODE};
 use common::directory::legacy::VERSIONED;
-use common::manifest::key::ObjectKey;
-use common::plan::prune::keep;
-use common::plan::{Deletion, Target};
+use common::plan::Deletion;
 
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::listing;
-use super::meta::Partial;
+use super::snapshot::{live, read_selected};
 
 /// Its label, as its own manifest has it.
 const LABEL: &str = "component=kube-addon-manager";
@@ -25,9 +22,9 @@ pub async fn pod(cluster: &Cluster) -> Option<String> {
     let kinds = cluster.kinds(&BTreeSet::from([kind])).await.ok()?;
     let (gvk, info) = kinds.preferred("", "Pod")?;
     let collection = Collection::new(gvk, info, Some(NAMESPACE));
-    let pods = listing::all::<Partial>(cluster, &collection, Some(LABEL)).await;
-    let pod = pods.ok()?.into_iter().next()?;
-    Some(format!("pod {NAMESPACE}/{}", pod.metadata.name))
+    let pods = read_selected(cluster, &collection, &[("labelSelector", LABEL)]).await;
+    let pod = pods.ok()??.into_iter().next()?;
+    Some(format!("pod {NAMESPACE}/{}", pod.name))
 }
 
 /// Objects with the label of 2015 whose names carry a version and that neither an installation nor a controller owns, each as its
@@ -44,26 +41,17 @@ pub async fn versioned(cluster: &Cluster) -> Result<Vec<Deletion>, EngineError> 
         let Some((gvk, info)) = kinds.preferred(group, kind) else {
             continue;
         };
-        let collection = Collection::new(gvk.clone(), info, None);
-        let objects = listing::all::<Partial>(cluster, &collection, Some(&selector)).await?;
-        let deletable = objects.into_iter().filter(|object| {
-            let metadata = &object.metadata;
-            let mut owners = metadata.owner_references.iter();
-            keep::mark(&metadata.annotations).is_none() && !owners.any(|owner| owner.controller)
-        });
-        found.extend(deletable.map(|object| Deletion {
-            target: Target {
-                key: ObjectKey {
-                    group: gvk.group.clone(),
-                    kind: gvk.kind.clone(),
-                    namespace: object.metadata.namespace,
-                    name: object.metadata.name,
-                },
-                version: gvk.version.clone(),
-                plural: info.plural.clone(),
-            },
-            uid: object.metadata.uid,
-        }));
+        let collection = Collection::new(gvk, info, None);
+        let selectors = [("labelSelector", selector.as_str())];
+        let objects = read_selected(cluster, &collection, &selectors).await?;
+        for metadata in objects.unwrap_or_default() {
+            let target = collection.target(&metadata);
+            let live = live(metadata);
+            if live.keep.is_none() && live.controlled_by.is_none() {
+                let uid = live.uid;
+                found.push(Deletion { target, uid });
+            }
+        }
     }
     Ok(found)
 }

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::fmt::Write as _;
 
-use common::manifest::key::Gvk;
+use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindInfo;
 use common::plan::Target;
+
+use super::meta::Metadata;
 
 /// The objects of one kind, in one namespace or in all. Printed as `deployments.apps in namespace shop`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,6 +47,25 @@ impl Collection {
             gvk: Gvk::new(api_version, kind),
             plural: plural.to_owned(),
             namespace: namespace.map(str::to_owned),
+        }
+    }
+
+    /// An object that was found in it.
+    pub(super) fn target(&self, metadata: &Metadata) -> Target {
+        Target {
+            key: self.key(metadata),
+            version: self.gvk.version.clone(),
+            plural: self.plural.clone(),
+        }
+    }
+
+    /// Key of an object that was found in it, also where it is the collection of all namespaces.
+    pub(super) fn key(&self, metadata: &Metadata) -> ObjectKey {
+        ObjectKey {
+            group: self.gvk.group.clone(),
+            kind: self.gvk.kind.clone(),
+            namespace: metadata.namespace.clone(),
+            name: metadata.name.clone(),
         }
     }
 

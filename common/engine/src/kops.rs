@@ -8,16 +8,15 @@ use serde_json::{Value, json};
 use common::api::catalogue::PruneKind;
 use common::api::names;
 use common::catalogue::channel::annotation;
-use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 use common::plan::Target;
-use common::plan::kops::{KopsRecord, NodeRole};
+use common::plan::kops::{AUTHORITY_NAMESPACE, KopsRecord, NodeRole, authority_secret};
 use common::plan::snapshot::LiveObject;
+use common::values::path;
 
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::listing;
 use super::meta::{Metadata, Partial};
 use super::request::{Call, JSON_PATCH, MERGE_PATCH, METADATA};
 use super::snapshot::{self, namespace_collection, read_all, read_one, read_selected};
@@ -76,10 +75,10 @@ fn annotations(namespace: &Metadata) -> impl Iterator<Item = Annotation> {
 /// # Errors
 /// Those of the requests.
 pub async fn has_authority(cluster: &Cluster, addon: &str) -> Result<bool, EngineError> {
-    let namespace = Some("kube-system");
+    let namespace = Some(AUTHORITY_NAMESPACE);
     let secrets = Collection::known("v1", "Secret", "secrets", namespace);
     let issuers = Collection::known("cert-manager.io/v1", "Issuer", "issuers", namespace);
-    let secret = format!("{addon}-ca");
+    let secret = authority_secret(addon);
     Ok(read_one(cluster, &secrets, &secret).await?.is_some()
         && read_one(cluster, &issuers, addon).await?.is_some())
 }
@@ -103,31 +102,20 @@ pub async fn matching(
             .collect(),
         _ => vec![None],
     };
+    let selectors = [
+        ("labelSelector", &rule.label_selector),
+        ("fieldSelector", &rule.field_selector),
+    ];
+    let selectors: Vec<(&str, &str)> = selectors
+        .into_iter()
+        .filter_map(|(name, selector)| Some((name, selector.as_deref()?)))
+        .collect();
     let mut found = Vec::new();
     for namespace in namespaces {
         let collection = Collection::new(gvk.clone(), info, namespace);
-        let selectors = [
-            ("labelSelector", &rule.label_selector),
-            ("fieldSelector", &rule.field_selector),
-        ];
-        let selectors: Vec<(&str, &str)> = selectors
-            .into_iter()
-            .filter_map(|(name, selector)| Some((name, selector.as_deref()?)))
-            .collect();
         let live = read_selected(cluster, &collection, &selectors).await?;
         for metadata in live.unwrap_or_default() {
-            let key = ObjectKey {
-                group: gvk.group.clone(),
-                kind: gvk.kind.clone(),
-                namespace: metadata.namespace.clone(),
-                name: metadata.name.clone(),
-            };
-            let target = Target {
-                key,
-                version: gvk.version.clone(),
-                plural: info.plural.clone(),
-            };
-            found.push((target, snapshot::live(metadata)));
+            found.push((collection.target(&metadata), snapshot::live(metadata)));
         }
     }
     Ok(found)
@@ -140,9 +128,8 @@ pub async fn matching(
 pub async fn nodes(cluster: &Cluster, role: NodeRole) -> Result<BTreeSet<String>, EngineError> {
     let mut found = BTreeSet::new();
     for selector in role.selectors() {
-        let selector = Some(*selector).filter(|selector| !selector.is_empty());
-        let nodes: Vec<Partial> = listing::all(cluster, &node_collection(), selector).await?;
-        found.extend(nodes.into_iter().map(|node| node.metadata.name));
+        let nodes = read_selected(cluster, &node_collection(), selector).await?;
+        found.extend(nodes.into_iter().flatten().map(|node| node.name));
     }
     Ok(found)
 }
@@ -177,7 +164,10 @@ async fn annotate(cluster: &Cluster, record: &KopsRecord) -> Result<(), EngineEr
             // With its namespace the annotation is gone, but that of an installation has nowhere to be.
             return match record.after {
                 None => Ok(()),
-                Some(_) => Err(conflict(record, "the namespace does not exist")),
+                Some(_) => Err(conflict(
+                    record,
+                    "the namespace does not exist; create it first",
+                )),
             };
         };
         let now = live.annotations.get(&record.key);
@@ -200,13 +190,13 @@ async fn annotate(cluster: &Cluster, record: &KopsRecord) -> Result<(), EngineEr
     }
     Err(conflict(
         record,
-        "another tool has changed it since it was read",
+        "another tool has changed it since it was read; run the command again",
     ))
 }
 
 /// The change of one key. What cannot be tested, a key that is not there, is guarded by the resourceVersion.
 fn patch(record: &KopsRecord, live: &Metadata) -> Value {
-    let path = format!("/metadata/annotations/{}", escape(&record.key));
+    let path = format!("/metadata/annotations/{}", path::escaped(&record.key));
     let guard = match &record.before {
         Some(before) => json!({"op": "test", "path": path, "value": before}),
         None => {
@@ -227,15 +217,10 @@ fn patch(record: &KopsRecord, live: &Metadata) -> Value {
 fn conflict(record: &KopsRecord, what: &str) -> EngineError {
     EngineError::Conflict {
         key: Box::new(super::namespace::key(&record.namespace)),
-        message: format!("annotation {}: {what}; run the command again", record.key),
+        message: format!("annotation {}: {what}", record.key),
         recorded: None,
         remedy: None,
     }
-}
-
-/// A JSON pointer's form of a key.
-fn escape(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 fn node_collection() -> Collection {

@@ -8,10 +8,9 @@ use serde_json::json;
 
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::listing;
-use super::meta::{Metadata, Partial};
+use super::meta::Metadata;
 use super::namespace::post;
-use super::snapshot::{namespace_collection, read_all, read_one};
+use super::snapshot::{namespace_collection, read_all, read_one, read_selected};
 
 /// All of them: one LIST.
 ///
@@ -19,9 +18,9 @@ use super::snapshot::{namespace_collection, read_all, read_one};
 /// Those of the requests.
 pub async fn namespaces(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
     let selector = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
-    let found: Vec<Partial> =
-        listing::all(cluster, &namespace_collection(), Some(&selector)).await?;
-    Ok(found.into_iter().map(|one| one.metadata.name).collect())
+    let selectors = [("labelSelector", selector.as_str())];
+    let found = read_selected(cluster, &namespace_collection(), &selectors).await?;
+    Ok(found.into_iter().flatten().map(|one| one.name).collect())
 }
 
 /// Creates a namespace for records where it does not exist. Who may only read an existing one can do without the right to create.

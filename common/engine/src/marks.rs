@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 
-use common::manifest::key::ObjectKey;
 use common::plan::found::Marked;
 
 use super::address::Collection;
@@ -75,12 +74,7 @@ pub async fn read(cluster: &Cluster) -> Result<Marks, EngineError> {
         let free = found.into_iter();
         let free = free.filter(|metadata| metadata.owner_references.is_empty());
         marks.objects.extend(free.map(|metadata| Marked {
-            key: ObjectKey {
-                group: collection.gvk.group.clone(),
-                kind: collection.gvk.kind.clone(),
-                namespace: metadata.namespace,
-                name: metadata.name,
-            },
+            key: collection.key(&metadata),
             labels: metadata.labels,
             annotations: metadata.annotations,
         }));

@@ -173,7 +173,7 @@ mod tests {
         for expected in [2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600] {
             assert_eq!(queue.begin(now).as_ref(), Some(&web));
             queue.end(&web, Ended::Badly, now, 0.5);
-            // What it is made of changes all the time; that is no reason to fail more often.
+            // Its objects change all the time, which must not make it fail more often.
             queue.ask(&web, now, Why::Drifted);
             assert_eq!(queue.next(), Some(now + seconds(expected)));
             assert_eq!(queue.begin(now), None);

@@ -9,25 +9,25 @@ use certs::authority::Authority;
 use common::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY};
 use common::catalogue::Entry;
 use common::manifest::{Manifest, Place};
+use common::plan::kops::{AUTHORITY_NAMESPACE, authority_secret};
 use jiff::Timestamp;
 use serde_json::json;
 
 use crate::error::OperationError;
 
-const NAMESPACE: &str = "kube-system";
 /// Ten years, as the authorities of kops.
 const LIFETIME: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// Both objects, with a new key.
 pub(crate) fn manifests(entry: &Entry, now: Timestamp) -> Result<Vec<Manifest>, OperationError> {
     let name = &entry.addon;
-    let secret = format!("{name}-ca");
+    let secret = authority_secret(name);
     let authority = Authority::new(name, now, LIFETIME);
     let authority = authority.map_err(|error| OperationError::Authority(Box::new(error)))?;
     let metadata = |name: &str| {
         json!({
             "name": name,
-            "namespace": NAMESPACE,
+            "namespace": AUTHORITY_NAMESPACE,
             "annotations": {ANNOTATION_APPLY: APPLY_CREATE_ONLY},
         })
     };

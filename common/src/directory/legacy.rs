@@ -29,8 +29,8 @@ fn is_version(text: &str) -> bool {
     number.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Whether an object is another version of `wanted`: of the same kind, namespace and basename. The namespace is no part of the
-/// basename.
+/// Whether an object is another version of `wanted`: of the same kind, namespace and basename. The namespace does not count
+/// as part of the basename.
 #[must_use]
 pub fn is_other_version(key: &ObjectKey, wanted: &ObjectKey) -> bool {
     let (basename, version) = split(key);

@@ -24,6 +24,15 @@ pub struct KopsRecord {
     pub nodes: Vec<String>,
 }
 
+/// Where the certificate authorities of `needsPKI` are, whatever namespace an entry has.
+pub const AUTHORITY_NAMESPACE: &str = "kube-system";
+
+/// The Secret with the certificate authority of an add-on; its Issuer has the name of the add-on.
+#[must_use]
+pub fn authority_secret(addon: &str) -> String {
+    format!("{addon}-ca")
+}
+
 impl KopsRecord {
     /// Whether there is nothing to write.
     #[must_use]
@@ -54,16 +63,16 @@ impl NodeRole {
         }
     }
 
-    /// The label selectors that find them; a node of any of them counts. An empty one is that of every node.
+    /// The selectors that find them, each with its name in a request; a node of any of them counts.
     #[must_use]
-    pub fn selectors(self) -> &'static [&'static str] {
+    pub fn selectors(self) -> &'static [&'static [(&'static str, &'static str)]] {
         match self {
             Self::ControlPlane => &[
-                "node-role.kubernetes.io/control-plane",
-                "node-role.kubernetes.io/master",
+                &[("labelSelector", "node-role.kubernetes.io/control-plane")],
+                &[("labelSelector", "node-role.kubernetes.io/master")],
             ],
-            Self::Workers => &["node-role.kubernetes.io/node"],
-            Self::All => &[""],
+            Self::Workers => &[&[("labelSelector", "node-role.kubernetes.io/node")]],
+            Self::All => &[&[]],
         }
     }
 }

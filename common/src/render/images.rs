@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::image::Image;
 use super::registry::Registry;
+use crate::values::path;
 
 /// How deep objects are searched, which is the limit of the YAML loader.
 const MAX_DEPTH: usize = 256;
@@ -160,7 +161,7 @@ fn for_each_child<'a>(
     let length = place.len();
     let mut step = |name: &str, child: &'a Value, place: &mut String| {
         place.push('/');
-        place.push_str(&name.replace('~', "~0").replace('/', "~1"));
+        place.push_str(&path::escaped(name));
         visit(name, child, place);
         place.truncate(length);
     };
@@ -216,11 +217,7 @@ fn is_likely_image(word: &str) -> bool {
 
 /// `/spec/containers/0` as people write it.
 fn dotted(place: &str) -> String {
-    place
-        .trim_start_matches('/')
-        .replace('/', ".")
-        .replace("~1", "/")
-        .replace("~0", "~")
+    path::unescaped(&place.trim_start_matches('/').replace('/', "."))
 }
 
 #[cfg(test)]

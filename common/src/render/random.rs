@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::manifest::Manifest;
 use crate::manifest::key::ObjectKey;
+use crate::values::path;
 
 /// Functions of sprig that give something else each time.
 const FUNCTIONS: [&str; 20] = [
@@ -105,7 +106,7 @@ impl Random {
         match (a, b) {
             (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
                 for ((key, a), b) in a.iter().zip(b.values()) {
-                    let key = key.replace('~', "~0").replace('/', "~1");
+                    let key = path::escaped(key);
                     self.compare(object, &format!("{pointer}/{key}"), a, b);
                 }
             }
@@ -161,7 +162,7 @@ impl Field {
             let Some(value) = live.pointer(&pointer).filter(|live| self.fits(live)) else {
                 return false;
             };
-            let key = key.replace("~1", "/").replace("~0", "~");
+            let key = path::unescaped(key);
             if let Some(texts) = object.get_mut("stringData").and_then(Value::as_object_mut) {
                 texts.remove(&key);
             }

@@ -33,6 +33,18 @@ pub enum PathError {
     },
 }
 
+/// A key as it stands in a JSON pointer (RFC 6901).
+#[must_use]
+pub fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+/// A key as it is, of its form in a JSON pointer.
+#[must_use]
+pub fn unescaped(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
+}
+
 impl Path {
     /// Reads a dotted path; a backslash takes the next character as it is.
     ///
@@ -80,7 +92,7 @@ impl Path {
     pub fn pointer(&self) -> String {
         self.0
             .iter()
-            .flat_map(|key| ["/".to_owned(), key.replace('~', "~0").replace('/', "~1")])
+            .flat_map(|key| ["/".to_owned(), escaped(key)])
             .collect()
     }
 

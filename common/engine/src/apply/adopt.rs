@@ -1,7 +1,7 @@
 //! An object that no installation owns becomes ours: its marks first, so that whoever is cut off leaves an object that shows whose it
 //! is, then the fields of the tool that made it. Both may be repeated, and neither changes anything else of it.
 //!
-//! The marks are no server-side apply: that would remove every field that our manager has already.
+//! The marks are written by a merge patch: a server-side apply would remove every field that our manager has already.
 
 use serde_json::{Value, json};
 

@@ -6,12 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
 
-use super::super::address::{Collection, query_value};
+use super::super::address::Collection;
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
-use super::super::meta::PartialList;
-use super::super::request::{Call, METADATA_LIST};
-use super::read_one;
+use super::{read_one, read_selected};
 
 /// A kind whose objects apply others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,10 +116,10 @@ impl Reconciler {
                 read.map(|found| found.is_some())
             }
             None => {
-                let selector = query_value(&format!("metadata.name={}", self.name));
-                let call = Call::list(&collection, METADATA_LIST).query("fieldSelector", &selector);
-                let listed = cluster.send::<PartialList>(call).await;
-                listed.map(|listed| !listed.object.items.is_empty())
+                let selector = format!("metadata.name={}", self.name);
+                let selectors = [("fieldSelector", selector.as_str())];
+                let listed = read_selected(cluster, &collection, &selectors).await;
+                listed.map(|listed| listed.is_some_and(|listed| !listed.is_empty()))
             }
         };
         match found {

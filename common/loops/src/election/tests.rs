@@ -55,7 +55,7 @@ fn a_lease_expires_by_what_was_seen_and_not_by_its_times() {
         for (at, is_renewed, is_taken) in [
             (0, false, false),
             (6, false, false),
-            // Renewed by a clock that stands still but for a second: seen anew.
+            // Renewed by a clock that moved by one second only: a change all the same.
             (7, true, false),
             (13, false, false),
             (14, false, true),

@@ -3,6 +3,7 @@
 use addons_operation::{Plan, Planned};
 use common::api::rules::RuleSet;
 use common::catalogue::channel::{ChannelVersion, annotation};
+use common::plan::kops::authority_secret;
 use serde::Serialize;
 
 use crate::output::table::Table;
@@ -58,7 +59,7 @@ fn row(planned: &Planned) -> Option<Row> {
             manifest_hash: found.manifest_hash,
         })
     };
-    let secret = format!("{name}-ca");
+    let secret = authority_secret(&name);
     let mut creations = plan.steps.iter().map(|step| &step.target.key);
     Some(Row {
         current: read(&kops.before),
