@@ -55,6 +55,26 @@ async fn record(stage: &Stage, addon: &str) -> Result<Option<String>> {
         .transpose()
 }
 
+/// Applies a manifest as kops does.
+async fn applied_by_kops(stage: &Stage, manifest: &str) -> Result<()> {
+    let args = [
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        "--field-manager=kops",
+        "-n",
+        &stage.namespace,
+        "-f",
+        "-",
+    ];
+    stage
+        .plugin
+        .kubectl_with_input(&args, manifest)
+        .await?
+        .done()
+        .map(drop)
+}
+
 /// Writes kops' record of an add-on, as kops does.
 async fn recorded_by_kops(stage: &Stage, addon: &str, text: &str) -> Result<()> {
     let annotation = format!("addons.k8s.io/{addon}={text}");

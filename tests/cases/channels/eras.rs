@@ -4,14 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use addons_tests::control_plane::{ControlPlane, Options};
-use addons_tests::shared;
 use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 use common::api::names::LABEL_OWNER;
 use serde_json::Value;
 
-use crate::main_job::many_addons::{copy, nodes};
+use crate::main_job::many_addons::{copy, corpus, nodes};
 
 /// What `needsPKI` makes.
 fn authority(name: &str) -> String {
@@ -95,11 +94,7 @@ async fn labels(stage: &Stage) -> Result<Vec<String>> {
 #[tokio::test]
 async fn a_cluster_of_an_older_kops_is_upgraded_in_place() -> Result<()> {
     let mut tally = Tally::new("channels::eras");
-    let (Some(old), Some(new)) = (
-        shared::path("corpus/kops/many-addons-v1.30.0"),
-        shared::path("corpus/kops/many-addons"),
-    ) else {
-        tally.left_out("corpus/kops is not beside the checkout");
+    let Some((old, new)) = corpus(&mut tally) else {
         return Ok(());
     };
     // kube-system is of this test alone.

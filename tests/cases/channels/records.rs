@@ -4,7 +4,7 @@ use addons_tests::stage::{Stage, config_map};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{Entry, index, record, recorded_by_kops};
+use super::{Entry, applied_by_kops, index, record, recorded_by_kops};
 
 fn entry<'a>(manifest: &'a str) -> Entry<'a> {
     Entry {
@@ -168,17 +168,7 @@ async fn what_kops_has_updated_since_is_not_updated_again() -> Result<()> {
     stage.run(&apply).await?.done()?;
 
     index(&stage, "index.yaml", &[entry(two)])?;
-    let args = [
-        "apply",
-        "--server-side",
-        "--force-conflicts",
-        "--field-manager=kops",
-        "-n",
-        &stage.namespace,
-        "-f",
-        "-",
-    ];
-    stage.plugin.kubectl_with_input(&args, two).await?.done()?;
+    applied_by_kops(&stage, two).await?;
     let text = format!(
         r#"{{"channel":"{channel}","id":"k8s-1.12","manifestHash":"{}","systemGeneration":1}}"#,
         entry(two).hash()

@@ -4,29 +4,9 @@ use addons_tests::stage::{Stage, config_map};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 
-use super::{Entry, index, record, recorded_by_kops};
+use super::{Entry, applied_by_kops, index, record, recorded_by_kops};
 
 const OLD: &str = r#"{"id":"old","manifestHash":"old","systemGeneration":1}"#;
-
-/// Applies a manifest as kops does.
-async fn applied_by_kops(stage: &Stage, manifest: &str) -> Result<()> {
-    let args = [
-        "apply",
-        "--server-side",
-        "--force-conflicts",
-        "--field-manager=kops",
-        "-n",
-        &stage.namespace,
-        "-f",
-        "-",
-    ];
-    stage
-        .plugin
-        .kubectl_with_input(&args, manifest)
-        .await?
-        .done()
-        .map(drop)
-}
 
 fn labelled(name: &str, labels: &str, value: &str) -> String {
     format!(

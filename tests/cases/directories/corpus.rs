@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::Directory;
 
 const RELEASES: [&str; 3] = ["release-1.20", "release-1.30", "release-1.36"];
-/// Files that are no manifests until another program has filled them in, and alternatives to other files.
+/// Files that another program has to fill in before they are manifests, and alternatives to other files.
 const FILES: [(&str, &str); 9] = [
     ("fluentd-gcp/fluentd-gcp-ds.yaml", "a template"),
     ("kube-proxy/kube-proxy-ds.yaml", "a template"),

@@ -1,7 +1,7 @@
 //! kops' own largest index: 16 add-ons of v1.30.0 install and upgrade to the newest ones (corpus/kops).
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use addons_tests::shared;
 use addons_tests::stage::{Stage, sha256};
@@ -26,6 +26,16 @@ metadata:
 spec: {}
 status: {allocatable: {cpu: 32, memory: 256Gi, pods: 110}, capacity: {cpu: 32, memory: 256Gi, pods: 110}}
 ";
+
+/// The indexes of kops 1.30 and of today.
+pub(crate) fn corpus(tally: &mut Tally) -> Option<(PathBuf, PathBuf)> {
+    let old = shared::path("corpus/kops/many-addons-v1.30.0");
+    let pair = old.zip(shared::path("corpus/kops/many-addons"));
+    if pair.is_none() {
+        tally.left_out("corpus/kops is not beside the checkout");
+    }
+    pair
+}
 
 /// Copies an index without the objects that cannot work here; manifests and hashes are rewritten where objects left.
 pub(crate) fn copy(from: &Path, to: &Path, tally: &mut Tally) -> Result<Vec<String>> {
@@ -83,11 +93,7 @@ async fn owned(stage: &Stage, addons: &[String]) -> Result<Vec<String>> {
 #[tokio::test]
 async fn sixteen_addons_install_and_upgrade() -> Result<()> {
     let mut tally = Tally::new("main_job::many_addons");
-    let (Some(old), Some(new)) = (
-        shared::path("corpus/kops/many-addons-v1.30.0"),
-        shared::path("corpus/kops/many-addons"),
-    ) else {
-        tally.left_out("corpus/kops is not beside the checkout");
+    let Some((old, new)) = corpus(&mut tally) else {
         return Ok(());
     };
     let stage = Stage::new("many-addons").await?;

@@ -51,6 +51,16 @@ async fn is(stage: &Stage, name: &str, value: &str) -> Result<()> {
     .await
 }
 
+/// Installs `set`, whose edits the loop repairs from then on.
+async fn ensured(stage: &Stage, index: &str) -> Result<()> {
+    stage
+        .run(&format!("install set --channel {index} --yes"))
+        .await?
+        .done()?;
+    let ensures = json!({"spec": {"reconcile": "Ensure"}});
+    stage.patch("addoninstallation", "set", &ensures).await
+}
+
 /// Records are installed, newer entries followed, edits and deletions repaired; a suspended one is left alone.
 #[tokio::test]
 async fn the_loop_does_what_records_ask_for() -> Result<()> {
@@ -177,17 +187,7 @@ async fn an_idle_loop_writes_nothing_but_its_lease() -> Result<()> {
 async fn a_person_and_the_loop_never_work_on_one_at_the_same_time() -> Result<()> {
     let stage = super::stage("fight").await?;
     let index = stage.index("index.yaml", &[("set", "1.0.0", &config_map("one", "1"))])?;
-    stage
-        .run(&format!("install set --channel {index} --yes"))
-        .await?
-        .done()?;
-    stage
-        .patch(
-            "addoninstallation",
-            "set",
-            &json!({"spec": {"reconcile": "Ensure"}}),
-        )
-        .await?;
+    ensured(&stage, &index).await?;
     let process = Loop::start(&stage, &[])?;
     process.says("leads").await?;
     for round in 0..5 {
@@ -236,17 +236,7 @@ async fn a_person_and_the_loop_never_work_on_one_at_the_same_time() -> Result<()
 async fn a_killed_leader_is_replaced() -> Result<()> {
     let stage = super::stage("killed").await?;
     let index = stage.index("index.yaml", &[("set", "1.0.0", &config_map("one", "1"))])?;
-    stage
-        .run(&format!("install set --channel {index} --yes"))
-        .await?
-        .done()?;
-    stage
-        .patch(
-            "addoninstallation",
-            "set",
-            &json!({"spec": {"reconcile": "Ensure"}}),
-        )
-        .await?;
+    ensured(&stage, &index).await?;
     let mut first = Loop::start(&stage, &[])?;
     first.says("leads").await?;
     let second = Loop::start(&stage, &[])?;
@@ -285,17 +275,7 @@ async fn a_killed_leader_is_replaced() -> Result<()> {
 async fn the_loop_does_not_fight() -> Result<()> {
     let stage = super::stage("contested").await?;
     let index = stage.index("index.yaml", &[("set", "1.0.0", &config_map("one", "1"))])?;
-    stage
-        .run(&format!("install set --channel {index} --yes"))
-        .await?
-        .done()?;
-    stage
-        .patch(
-            "addoninstallation",
-            "set",
-            &json!({"spec": {"reconcile": "Ensure"}}),
-        )
-        .await?;
+    ensured(&stage, &index).await?;
     let process = Loop::start(&stage, &[])?;
     process.says("leads").await?;
     let edit = json!({"data": {"key": "by hand"}});
