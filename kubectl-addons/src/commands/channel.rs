@@ -19,7 +19,7 @@ use crate::interrupt::stop_asked;
 use crate::output::{self, Items, table::Table};
 use crate::session::Session;
 use crate::{change, choices, partial};
-use table::Row;
+use table::{Row, Version};
 
 /// Pause before the next pass after one that failed, until the first that does not.
 const RETRY: Duration = Duration::from_secs(5);
@@ -119,12 +119,8 @@ fn show(plan: &Plan, format: Format) -> Result<()> {
 struct Recorded {
     namespace: String,
     name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    manifest_hash: Option<String>,
+    #[serde(flatten)]
+    version: Version,
     #[serde(skip_serializing_if = "Option::is_none")]
     channel: Option<String>,
 }
@@ -140,9 +136,7 @@ pub async fn list(session: &Session, args: &List) -> Result<Exit> {
             Ok(found) => rows.push(Recorded {
                 namespace: one.namespace,
                 name: one.addon,
-                version: found.version,
-                id: found.id,
-                manifest_hash: found.manifest_hash,
+                version: Version::of(&found),
                 channel: found.channel,
             }),
             Err(error) => output::warn(&format!("namespace {}: {error}", one.namespace)),
@@ -161,9 +155,9 @@ pub async fn list(session: &Session, args: &List) -> Result<Exit> {
                 table.row(vec![
                     row.namespace,
                     row.name,
-                    text(row.version),
-                    text(row.id),
-                    text(row.manifest_hash),
+                    text(row.version.version),
+                    text(row.version.id),
+                    text(row.version.manifest_hash),
                     text(row.channel),
                 ]);
             }

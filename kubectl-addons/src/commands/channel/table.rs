@@ -29,15 +29,26 @@ pub(super) struct Row {
     is_documented: bool,
 }
 
+/// What a record of kops compares.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Version {
+pub(super) struct Version {
     #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<String>,
+    pub(super) version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
+    pub(super) id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    manifest_hash: Option<String>,
+    pub(super) manifest_hash: Option<String>,
+}
+
+impl Version {
+    pub(super) fn of(found: &ChannelVersion) -> Self {
+        Self {
+            version: found.version.clone(),
+            id: found.id.clone(),
+            manifest_hash: found.manifest_hash.clone(),
+        }
+    }
 }
 
 /// A row for each add-on of a plan, sorted by name.
@@ -53,11 +64,7 @@ fn row(planned: &Planned) -> Option<Row> {
     let name = annotation::addon(&kops.key)?.to_owned();
     let read = |text: &Option<String>| {
         let found = ChannelVersion::parse(&name, text.as_deref()?).ok()?;
-        Some(Version {
-            version: found.version,
-            id: found.id,
-            manifest_hash: found.manifest_hash,
-        })
+        Some(Version::of(&found))
     };
     let secret = authority_secret(&name);
     let mut creations = plan.steps.iter().map(|step| &step.target.key);
