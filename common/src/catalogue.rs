@@ -144,10 +144,11 @@ impl Catalogue {
         }
     }
 
-    /// The merged entries of catalogue objects.
+    /// The merged entries of catalogue objects; one that is being deleted offers nothing (semantics 1).
     #[must_use]
     pub fn of_objects(objects: &[AddonCatalogue]) -> Self {
-        let entries = objects.iter().flat_map(|object| {
+        let stays = |object: &&AddonCatalogue| object.metadata.deletion_timestamp.is_none();
+        let entries = objects.iter().filter(stays).flat_map(|object| {
             let origin = Origin::Catalogue {
                 namespace: object.metadata.namespace.clone().unwrap_or_default(),
                 name: object.metadata.name.clone().unwrap_or_default(),

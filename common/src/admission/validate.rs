@@ -63,8 +63,9 @@ pub fn catalogue(
 ) -> Verdict {
     let mut verdict = Verdict::default();
     verdict.problem(rules::catalogue::derived_mark(new, old, requester, facts));
-    let unchanged = old.is_some_and(|old| old.spec == new.spec);
-    if unchanged || new.metadata.deletion_timestamp.is_some() {
+    // What is being deleted loses its finalizers; whoever changes more of it is judged, for it may stay for as long as
+    // another finalizer holds it.
+    if old.is_some_and(|old| old.spec == new.spec) {
         verdict.lift(requester);
         return verdict;
     }

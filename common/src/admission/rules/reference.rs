@@ -104,13 +104,13 @@ fn is_asked_for(reference: &AddonRef, version: &AddonVersion) -> bool {
     same_version && same_id
 }
 
-/// The catalogues of a reference: one by name, or all that the namespace can use.
+/// The catalogues of a reference: one by name, or all that the namespace can use. One that is being deleted is none.
 fn catalogues<'a>(
     reference: &AddonRef,
     namespace: &'a str,
     facts: &'a Facts,
 ) -> Result<Vec<&'a AddonCatalogue>, Problem> {
-    let all: Vec<&AddonCatalogue> = facts.catalogues_for(namespace).collect();
+    let all: Vec<&AddonCatalogue> = facts.catalogues_for(namespace).filter(stays).collect();
     let Some(name) = reference.catalogue.as_deref() else {
         return Ok(all);
     };
@@ -131,6 +131,11 @@ fn catalogues<'a>(
         "spec.addonRef.catalogue",
         format!("no catalogue named {name}{hint}"),
     ))
+}
+
+/// Whether a catalogue is there to stay.
+fn stays(catalogue: &&AddonCatalogue) -> bool {
+    catalogue.metadata.deletion_timestamp.is_none()
 }
 
 /// The entries of one add-on.
@@ -164,7 +169,7 @@ fn unknown_addon(reference: &AddonRef, catalogues: &[&AddonCatalogue], facts: &F
     let names: Vec<(&str, &str)> = catalogues
         .iter()
         .copied()
-        .chain(facts.sources())
+        .chain(facts.sources().filter(stays))
         .flat_map(|catalogue| {
             let at = catalogue.metadata.name.as_deref().unwrap_or_default();
             catalogue

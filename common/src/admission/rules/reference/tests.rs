@@ -133,6 +133,25 @@ fn references_to_something_that_does_not_exist() {
 }
 
 #[test]
+fn what_is_being_deleted_offers_nothing() {
+    let mut facts = known();
+    let reference = || json!({"name": "metrics-server"});
+    assert!(resolved(reference(), "kubectl-addons", &facts).is_ok());
+    for catalogue in &mut facts.catalogues {
+        let mut going = AddonCatalogue::clone(catalogue);
+        let time = json!("2026-01-01T00:00:00Z");
+        going.metadata.deletion_timestamp = serde_json::from_value(time).unwrap();
+        *catalogue = going.into();
+    }
+    assert_eq!(
+        resolved(reference(), "kubectl-addons", &facts),
+        Err("spec.addonRef.name: no add-on named metrics-server".to_owned())
+    );
+    let objects: Vec<AddonCatalogue> = facts.catalogues.iter().map(|one| (**one).clone()).collect();
+    assert!(!objects.is_empty() && Catalogue::of_objects(&objects).entries.is_empty());
+}
+
+#[test]
 fn fit_is_judged_on_this_cluster_only() {
     let pinned = json!({"name": "narrow", "version": "1.0.0"});
     assert_eq!(
