@@ -3,6 +3,7 @@
 mod authority;
 mod eras;
 mod nodes;
+mod parity;
 mod records;
 mod removed;
 mod taken_over;

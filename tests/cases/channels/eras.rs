@@ -101,7 +101,7 @@ async fn a_cluster_of_an_older_kops_is_upgraded_in_place() -> Result<()> {
     let cluster: &'static ControlPlane =
         Box::leak(Box::new(ControlPlane::start(Options::default()).await?));
     let stage = Stage::on(cluster, "kops-eras").await?;
-    nodes(&stage).await?;
+    nodes(&stage.plugin).await?;
     let (from, to) = (
         stage.plugin.home().join("old"),
         stage.plugin.home().join("new"),

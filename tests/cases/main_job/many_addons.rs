@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use addons_tests::plugin::Plugin;
 use addons_tests::shared;
 use addons_tests::stage::{Stage, sha256};
 use addons_tests::tally::Tally;
@@ -16,16 +17,6 @@ const LEFT_OUT: [&str; 3] = [
     "ValidatingWebhookConfiguration",
     "APIService",
 ];
-
-const SECOND_NODE: &str = "apiVersion: v1
-kind: Node
-metadata:
-  name: second
-  annotations: {kwok.x-k8s.io/node: fake}
-  labels: {type: kwok, kubernetes.io/os: linux, kubernetes.io/hostname: second}
-spec: {}
-status: {allocatable: {cpu: 32, memory: 256Gi, pods: 110}, capacity: {cpu: 32, memory: 256Gi, pods: 110}}
-";
 
 /// The indexes of kops 1.30 and of today.
 pub(crate) fn corpus(tally: &mut Tally) -> Option<(PathBuf, PathBuf)> {
@@ -97,7 +88,7 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
         return Ok(());
     };
     let stage = Stage::new("many-addons").await?;
-    nodes(&stage).await?;
+    nodes(&stage.plugin).await?;
     let (from, to) = (
         stage.plugin.home().join("old"),
         stage.plugin.home().join("new"),
@@ -169,13 +160,17 @@ async fn records_are_those_of(stage: &Stage, index: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Some of the add-ons run on the control plane only, and a rolling update of host ports needs a second node.
-pub(crate) async fn nodes(stage: &Stage) -> Result<()> {
-    stage
-        .plugin
-        .kubectl_with_input(&["apply", "-f", "-"], SECOND_NODE)
-        .await?
-        .done()?;
+/// Some of the add-ons run on the control plane only, and their host ports and rolling updates need more nodes than one.
+pub(crate) async fn nodes(user: &Plugin) -> Result<()> {
+    for name in ["second", "third"] {
+        let node = format!(
+            "apiVersion: v1\nkind: Node\nmetadata:\n  name: {name}\n  annotations: {{kwok.x-k8s.io/node: fake}}\n  \
+             labels: {{type: kwok, kubernetes.io/os: linux, kubernetes.io/hostname: {name}}}\nspec: {{}}\nstatus: \
+             {{allocatable: {{cpu: 32, memory: 256Gi, pods: 110}}, capacity: {{cpu: 32, memory: 256Gi, pods: 110}}}}\n"
+        );
+        let args = ["apply", "-f", "-"];
+        user.kubectl_with_input(&args, &node).await?.done()?;
+    }
     let label = [
         "label",
         "nodes",
@@ -183,7 +178,7 @@ pub(crate) async fn nodes(stage: &Stage) -> Result<()> {
         "--overwrite",
         "node-role.kubernetes.io/control-plane=",
     ];
-    stage.plugin.kubectl(&label).await?.done().map(drop)
+    user.kubectl(&label).await?.done().map(drop)
 }
 
 /// Runs a line again.

@@ -83,6 +83,15 @@ const REGISTRY: Module = Module {
     ldflags: "-s -w",
     minutes: 1,
 };
+const KOPS: Module = Module {
+    folder: "kops",
+    programs: &[Program {
+        name: "channels",
+        package: "k8s.io/kops/channels/cmd/channels",
+    }],
+    ldflags: "-s -w",
+    minutes: 3,
+};
 const KWOK: &str = "kwok";
 /// The stages beside kwok, in the cache and in `KUBEBUILDER_ASSETS`.
 const STAGES: &str = "kwok-stages.yaml";
@@ -181,6 +190,17 @@ pub fn registry() -> Result<PathBuf> {
     match asset("registry") {
         Some(path) => Ok(path),
         None => Ok(REGISTRY.provide(&["registry"])?.join("registry")),
+    }
+}
+
+/// kops' own tool for channels, the peer of `channel apply`: in `KUBEBUILDER_ASSETS`, else built like the control plane.
+///
+/// # Errors
+/// Where it has to be built and Go is missing or fails.
+pub fn channels() -> Result<PathBuf> {
+    match asset("channels") {
+        Some(path) => Ok(path),
+        None => Ok(KOPS.provide(&["channels"])?.join("channels")),
     }
 }
 
