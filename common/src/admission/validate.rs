@@ -63,8 +63,7 @@ pub fn catalogue(
 ) -> Verdict {
     let mut verdict = Verdict::default();
     verdict.problem(rules::catalogue::derived_mark(new, old, requester, facts));
-    // What is being deleted loses its finalizers; whoever changes more of it is judged, for it may stay for as long as
-    // another finalizer holds it.
+    // Also while it is being deleted: it stays for as long as a finalizer holds it.
     if old.is_some_and(|old| old.spec == new.spec) {
         verdict.lift(requester);
         return verdict;
