@@ -9,6 +9,7 @@ pub mod crds;
 pub mod guard;
 pub mod plugin;
 pub mod proxy;
+pub mod running;
 #[cfg(feature = "cases")]
 pub mod scene;
 #[cfg(feature = "cases")]

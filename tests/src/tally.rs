@@ -27,6 +27,12 @@ impl Tally {
         self.ran += 1;
     }
 
+    /// How many cases ran so far.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.ran
+    }
+
     /// One case could not run, and why.
     pub fn left_out(&mut self, why: impl Into<String>) {
         self.left_out.push(why.into());

@@ -1,11 +1,10 @@
 //! With whose rights installations are reconciled (semantics 16), and how their deletion is finished (semantics 15).
 
+use addons_tests::running::Running;
 use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-
-use super::watch::Loop;
 
 /// A namespace of a tenant that stands for this cluster, whose ServiceAccount `deployer` may do everything in it.
 async fn tenant(stage: &Stage) -> Result<String> {
@@ -134,7 +133,7 @@ async fn the_loop_finishes_deletions_until_it_is_retired() -> Result<()> {
         .run(&format!("install web stays --channel {index} --yes"))
         .await?
         .done()?;
-    let mut process = Loop::start(&stage, &[])?;
+    let mut process = Running::reconcile(&stage, &[])?;
     let finalizers = async |name: &str| -> Result<Value> {
         Ok(stage.record(name).await?["metadata"]["finalizers"].clone())
     };

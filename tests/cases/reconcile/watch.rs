@@ -2,43 +2,12 @@
 
 use std::time::Duration;
 
-use addons_tests::guard::Guarded;
-use addons_tests::plugin::Plugin;
+use addons_tests::running::Running;
 use addons_tests::stage::{Stage, config_map, deployment};
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
-
-/// A process of the loop.
-pub(super) struct Loop {
-    pub(super) process: Guarded,
-    plugin: Plugin,
-}
-
-impl Loop {
-    /// As the user of the stage, in a home of its own.
-    pub(super) fn start(stage: &Stage, more: &[&str]) -> Result<Self> {
-        let plugin = Plugin::new(stage.cluster, stage.plugin.kubeconfig())?;
-        let plugin = plugin.system_namespace(&stage.namespace);
-        let args = [&["reconcile", "--watch"], more].concat();
-        let process = plugin.start(&args)?;
-        Ok(Self { process, plugin })
-    }
-
-    fn said(&self) -> String {
-        std::fs::read_to_string(self.plugin.home().join("stderr")).unwrap_or_default()
-    }
-
-    /// Until it has said this.
-    async fn says(&self, words: &str) -> Result<()> {
-        until(&format!("the loop says {words}"), async || {
-            let said = self.said();
-            Ok(said.contains(words).then_some(()).ok_or(said))
-        })
-        .await
-    }
-}
 
 /// Until an object has this key.
 async fn is(stage: &Stage, name: &str, value: &str) -> Result<()> {
@@ -68,7 +37,7 @@ async fn the_loop_does_what_records_ask_for() -> Result<()> {
     stage.run("init").await?.done()?;
     let set = config_map("one", "1") + &deployment("web", 1, None);
     let index = stage.index("index.yaml", &[("set", "1.0.0", &set)])?;
-    let process = Loop::start(&stage, &["--interval", "5s"])?;
+    let process = Running::reconcile(&stage, &["--interval", "5s"])?;
     process.says("leads").await?;
     let record = format!(
         "apiVersion: kubectl-addons.dev/v1alpha1\nkind: AddonInstallation\nmetadata: {{name: set}}\n\
@@ -151,7 +120,7 @@ async fn an_idle_loop_writes_nothing_but_its_lease() -> Result<()> {
     let address = std::net::TcpListener::bind("127.0.0.1:0")?
         .local_addr()?
         .to_string();
-    let process = Loop::start(&stage, &["--interval", "2s", "--health-bind", &address])?;
+    let process = Running::reconcile(&stage, &["--interval", "2s", "--health-bind", &address])?;
     process.says("leads").await?;
     let ready = reqwest::get(format!("http://{address}/readyz")).await?;
     ensure!(ready.status() == 200, "{ready:?}");
@@ -188,7 +157,7 @@ async fn a_person_and_the_loop_never_work_on_one_at_the_same_time() -> Result<()
     let stage = super::stage("fight").await?;
     let index = stage.index("index.yaml", &[("set", "1.0.0", &config_map("one", "1"))])?;
     ensured(&stage, &index).await?;
-    let process = Loop::start(&stage, &[])?;
+    let process = Running::reconcile(&stage, &[])?;
     process.says("leads").await?;
     for round in 0..5 {
         let value = round.to_string();
@@ -237,9 +206,9 @@ async fn a_killed_leader_is_replaced() -> Result<()> {
     let stage = super::stage("killed").await?;
     let index = stage.index("index.yaml", &[("set", "1.0.0", &config_map("one", "1"))])?;
     ensured(&stage, &index).await?;
-    let mut first = Loop::start(&stage, &[])?;
+    let mut first = Running::reconcile(&stage, &[])?;
     first.says("leads").await?;
-    let second = Loop::start(&stage, &[])?;
+    let second = Running::reconcile(&stage, &[])?;
     sleep(Duration::from_secs(3)).await;
     ensure!(!second.said().contains("leads"), "{}", second.said());
     let killed = Instant::now();
@@ -276,7 +245,7 @@ async fn the_loop_does_not_fight() -> Result<()> {
     let stage = super::stage("contested").await?;
     let index = stage.index("index.yaml", &[("set", "1.0.0", &config_map("one", "1"))])?;
     ensured(&stage, &index).await?;
-    let process = Loop::start(&stage, &[])?;
+    let process = Running::reconcile(&stage, &[])?;
     process.says("leads").await?;
     let edit = json!({"data": {"key": "by hand"}});
     for _ in 0..3 {

@@ -1,0 +1,64 @@
+//! A command of the plugin that goes on until it is ended: `reconcile --watch`, `sync --watch`.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::guard::Guarded;
+use crate::plugin::Plugin;
+use crate::stage::Stage;
+use crate::until::until;
+
+/// A process of the plugin, in a home of its own; dropped, it is killed.
+pub struct Running {
+    /// The process.
+    pub process: Guarded,
+    plugin: Plugin,
+}
+
+impl Running {
+    /// As the user of the stage.
+    ///
+    /// # Errors
+    /// As [`Plugin::run`].
+    pub fn start(stage: &Stage, args: &[&str]) -> Result<Self> {
+        Self::with(stage, stage.plugin.kubeconfig(), args)
+    }
+
+    /// `reconcile --watch` as the user of the stage, with more flags.
+    ///
+    /// # Errors
+    /// As [`Plugin::run`].
+    pub fn reconcile(stage: &Stage, more: &[&str]) -> Result<Self> {
+        Self::start(stage, &[&["reconcile", "--watch"], more].concat())
+    }
+
+    /// With another kubeconfig than the stage's, for the same system namespace.
+    ///
+    /// # Errors
+    /// As [`Plugin::run`].
+    pub fn with(stage: &Stage, kubeconfig: &Path, args: &[&str]) -> Result<Self> {
+        let plugin = Plugin::new(stage.cluster, kubeconfig)?;
+        let plugin = plugin.system_namespace(&stage.namespace);
+        let process = plugin.start(args)?;
+        Ok(Self { process, plugin })
+    }
+
+    /// What it has said on stderr.
+    #[must_use]
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(self.plugin.home().join("stderr")).unwrap_or_default()
+    }
+
+    /// Waits until it has said this.
+    ///
+    /// # Errors
+    /// Where it does not within the deadline of [`until`].
+    pub async fn says(&self, words: &str) -> Result<()> {
+        until(&format!("the process says {words}"), async || {
+            let said = self.said();
+            Ok(said.contains(words).then_some(()).ok_or(said))
+        })
+        .await
+    }
+}
