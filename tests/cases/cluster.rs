@@ -20,6 +20,7 @@ mod plans;
 mod reconcile;
 mod safety;
 mod scale;
+mod soak;
 mod trust;
 mod upgrades;
 #[path = "values/on_cluster.rs"]

@@ -1,0 +1,115 @@
+//! Random faults, one after the other, while a loop runs: after each of them the cluster comes to what is asked for, and nothing
+//! else of it changed.
+//!
+//! `SOAK_SECONDS` is how long each test goes on, and `SEED` what chance decides.
+
+mod api;
+mod chance;
+mod looped;
+mod synced;
+mod world;
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use addons_tests::control_plane::{ControlPlane, Options, definitions};
+use addons_tests::running::Running;
+use addons_tests::stage::Stage;
+use addons_tests::tally::Tally;
+use addons_tests::until::until;
+use anyhow::{Context as _, Result, anyhow};
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+use world::World;
+
+/// How long a test goes on where nothing else is asked for.
+const SECONDS: u64 = 45;
+
+/// A loop under test.
+trait Subject {
+    /// What may happen.
+    type Event: Copy + Debug;
+
+    /// Everything that may happen, the frequent more than once.
+    fn events() -> Vec<Self::Event>;
+    /// Does it.
+    async fn happen(&mut self, event: Self::Event) -> Result<()>;
+    /// The cluster, and what is asked of it.
+    fn world(&mut self) -> &mut World;
+    /// The processes at work.
+    fn processes(&self) -> Vec<&Running>;
+}
+
+/// Lets one thing after the other happen. Every event comes before one of them comes again.
+async fn run(name: &'static str, mut subject: impl Subject) -> Result<()> {
+    let mut tally = Tally::new(name);
+    let end = Instant::now() + duration()?;
+    let seed = subject.world().chance.seed;
+    tally.note(format!("SEED={seed}"));
+    converge(&mut subject, "the start").await?;
+    let mut longest = (Duration::ZERO, String::new());
+    let mut waiting = Vec::new();
+    while Instant::now() < end {
+        let Some(event) = waiting.pop() else {
+            let all = all_of(&subject);
+            waiting = subject.world().chance.shuffled(all);
+            continue;
+        };
+        let begun = Instant::now();
+        let what = format!("{event:?}, the {}. event of SEED={seed}", tally.count() + 1);
+        subject.happen(event).await.with_context(|| what.clone())?;
+        converge(&mut subject, &what).await?;
+        subject.world().proxy.heal();
+        longest = longest.max((begun.elapsed(), what));
+        tally.ran();
+    }
+    let broken = subject.world().proxy.hits();
+    tally.note(format!("{broken} requests went wrong"));
+    tally.note(format!("longest: {:?} for {}", longest.0, longest.1));
+    Ok(())
+}
+
+fn all_of<S: Subject>(_: &S) -> Vec<S::Event> {
+    S::events()
+}
+
+/// Until the cluster is as it is asked for.
+async fn converge(subject: &mut impl Subject, after: &str) -> Result<()> {
+    until(&format!("it converges after {after}"), async || {
+        let state = subject.world().state().await?;
+        Ok(state.map_err(|why| {
+            let said = subject.processes().into_iter().map(Running::said);
+            format!("{why}\n{}", said.collect::<Vec<_>>().join("\n"))
+        }))
+    })
+    .await?;
+    subject.world().foreign_is_untouched().await
+}
+
+/// How long a test goes on.
+fn duration() -> Result<Duration> {
+    let seconds = match std::env::var("SOAK_SECONDS") {
+        Ok(text) => text
+            .parse()
+            .with_context(|| format!("SOAK_SECONDS={text}"))?,
+        Err(_) => SECONDS,
+    };
+    Ok(Duration::from_secs(seconds))
+}
+
+async fn start() -> Result<ControlPlane> {
+    let cluster = ControlPlane::start(Options::default()).await?;
+    definitions::install(&cluster).await?;
+    Ok(cluster)
+}
+
+/// A user of a cluster that only these tests use: what a loop does there has no other cause.
+async fn stage(what: &str) -> Result<Stage> {
+    static CLUSTER: OnceCell<Result<ControlPlane, String>> = OnceCell::const_new();
+    let started = CLUSTER
+        .get_or_init(|| async { start().await.map_err(|error| format!("{error:#}")) })
+        .await;
+    let cluster = started.as_ref().map_err(|error| anyhow!("{error}"))?;
+    Stage::on(cluster, what).await
+}
