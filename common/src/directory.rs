@@ -9,11 +9,13 @@
 //! | [`legacy`] | which object is an older version of another, by the naming rule of 2015 |
 //! | [`mod@gone`] | which installations have no manifest any more |
 //! | [`allowed`] | the prune allow-list of the addon-manager |
+//! | [`mod@tree`] | whether two machines have the same files |
 
 pub mod allowed;
 pub mod class;
 pub mod gone;
 pub mod legacy;
+pub mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -92,23 +92,35 @@ pub async fn execute_announced(
 /// Nothing was written: the definitions are missing. Or the user pressed Ctrl-C while helm was at work.
 pub async fn carry_out(session: &Session, plan: Plan, run: &Run, define: bool) -> Result<Exit> {
     let plan = Arc::new(plan);
-    let how = choices::run(run, define);
-    let outcomes = interruptible(async |interruption| {
-        session.display.begin(&plan, is_brief(session, &plan));
-        let outcomes = execute_plan(session.ctx(), &plan, &how, interruption).await;
-        session.display.end();
-        outcomes
-    })
-    .await;
-    let outcomes = outcomes.inspect_err(|error| {
+    let work = interruptible(async |interruption| {
+        carry_out_until(session, &plan, run, define, interruption).await
+    });
+    Ok(work.await.inspect_err(|error| {
         if matches!(error, OperationError::Interrupted(_)) {
             for planned in &plan.installations {
                 let again = words::again(&planned.plan);
                 output::note(&format!("continue: kubectl addons {again}"));
             }
         }
-    })?;
-    Ok(report(&plan, outcomes, run.wait))
+    })?)
+}
+
+/// The same as a part of longer work, which is interrupted as a whole.
+///
+/// # Errors
+/// As [`carry_out`].
+pub async fn carry_out_until(
+    session: &Session,
+    plan: &Arc<Plan>,
+    run: &Run,
+    define: bool,
+    interruption: &Interruption,
+) -> Result<Exit, OperationError> {
+    let how = choices::run(run, define);
+    session.display.begin(plan, is_brief(session, plan));
+    let outcomes = execute_plan(session.ctx(), plan, &how, interruption).await;
+    session.display.end();
+    Ok(report(plan, outcomes?, run.wait))
 }
 
 /// Runs work that writes, and that Ctrl-C ends in good order.

@@ -4,6 +4,7 @@ mod adopted;
 mod asked;
 mod classes;
 mod corpus;
+mod elected;
 mod gone;
 mod legacy;
 mod pod;

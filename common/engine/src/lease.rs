@@ -1,7 +1,7 @@
 //! Leases of `coordination.k8s.io`: who leads a loop. Every write carries the resourceVersion that was read, so of two candidates
 //! one wins.
 
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt as _;
 
 use super::address::Collection;
@@ -26,48 +26,36 @@ pub async fn get(
     }
 }
 
-/// Creates a Lease; `None` where another client was faster.
-///
-/// # Errors
-/// Those of the request.
-pub async fn create(
-    cluster: &Cluster,
-    namespace: &str,
-    name: &str,
-    spec: LeaseSpec,
-) -> Result<Option<Lease>, EngineError> {
+/// A Lease that does not exist yet.
+#[must_use]
+pub fn new(namespace: &str, name: &str) -> Lease {
     let mut lease = Lease::default();
     lease.metadata.name = Some(name.to_owned());
     lease.metadata.namespace = Some(namespace.to_owned());
-    lease.spec = Some(spec);
-    let call = Call::create(&collection(namespace), name, JSON).urgent();
-    won(cluster.send::<Lease>(call.body(body(&lease)?)).await)
+    lease
 }
 
-/// Writes the spec of a Lease at the resourceVersion that it was read with; `None` where another client was faster.
+/// Writes a Lease at the resourceVersion that it was read with, or creates it; `None` where another client was faster.
 ///
 /// # Errors
 /// Those of the request.
-pub async fn replace(
-    cluster: &Cluster,
-    read: &Lease,
-    spec: LeaseSpec,
-) -> Result<Option<Lease>, EngineError> {
-    let namespace = read.namespace().unwrap_or_default();
-    let lease = Lease {
-        spec: Some(spec),
-        ..read.clone()
+pub async fn write(cluster: &Cluster, lease: &Lease) -> Result<Option<Lease>, EngineError> {
+    let collection = collection(&lease.namespace().unwrap_or_default());
+    let name = lease.name_any();
+    let is_new = lease.metadata.resource_version.is_none();
+    let call = if is_new {
+        Call::create(&collection, &name, JSON)
+    } else {
+        Call::replace(&collection, &name, JSON)
     };
-    let call = Call::replace(&collection(&namespace), &read.name_any(), JSON).urgent();
-    won(cluster.send::<Lease>(call.body(body(&lease)?)).await)
-}
-
-fn won(
-    answer: Result<super::request::Answer<Lease>, EngineError>,
-) -> Result<Option<Lease>, EngineError> {
-    match answer {
+    match cluster
+        .send::<Lease>(call.urgent().body(body(lease)?))
+        .await
+    {
         Ok(answer) => Ok(Some(answer.object)),
-        Err(error) if error.is_conflict() || error.is_not_found() => Ok(None),
+        Err(error) if error.is_conflict() => Ok(None),
+        // Without its namespace nothing can be created, and that is an error.
+        Err(error) if error.is_not_found() && !is_new => Ok(None),
         Err(error) => Err(error),
     }
 }

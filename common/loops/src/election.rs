@@ -4,15 +4,23 @@
 //! holder said, by our own monotonic clock. Clocks of machines may differ by any amount. The leader stops well before others may
 //! replace it, counted from when its last answered write was sent. What it still has under way is fenced by the locks of the records
 //! (semantics 13).
+//!
+//! Candidates may differ in what they would lead with: see [`Revision`]. One whose revision is not the newest stops, and leaves the
+//! Lease to the others for a while.
+
+mod revision;
 
 use std::time::Duration;
 
 use addons_engine::{Cluster, EngineError, lease};
 use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::LeaseSpec;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
+
+pub use revision::Revision;
+use revision::Revisions;
 
 /// How long others wait for a leader that does not renew.
 const LEASE_SECONDS: i32 = 15;
@@ -27,8 +35,18 @@ const LONGEST_TRY: Duration = Duration::from_secs(3);
 #[derive(Clone, Debug)]
 pub struct Election {
     identity: String,
+    /// What it would lead with, and what candidates have had.
+    revision: Revision,
+    revisions: Revisions,
     observed: Option<Observed>,
-    leads_until: Option<Instant>,
+    leads: Option<Term>,
+}
+
+/// As long as this candidate leads unless it renews, and with what.
+#[derive(Clone, Debug)]
+struct Term {
+    until: Instant,
+    revision: Revision,
 }
 
 /// A Lease as it was first seen.
@@ -45,7 +63,9 @@ pub enum Step {
     Create(LeaseSpec),
     /// It is ours, free, or expired: write it at the resourceVersion that was read.
     Replace(LeaseSpec),
-    /// Another one leads; it may be replaced from then on.
+    /// Another one leads with an older revision: write ours behind it, and it makes room.
+    Claim,
+    /// Another one leads, or should; it may be replaced from then on.
     Follow(Instant),
 }
 
@@ -55,9 +75,17 @@ impl Election {
     pub fn new(identity: String) -> Self {
         Self {
             identity,
+            revision: Revision::default(),
+            revisions: Revisions::default(),
             observed: None,
-            leads_until: None,
+            leads: None,
         }
+    }
+
+    /// Takes in what it would lead with, and what candidates have had.
+    pub fn meet(&mut self, revision: Revision, revisions: Revisions) {
+        self.revision = revision;
+        self.revisions = revisions;
     }
 
     /// Takes in the Lease as it was just read. `wall`: for those who read the Lease.
@@ -71,6 +99,10 @@ impl Election {
             lease_transitions: Some(transitions),
             ..spec.clone()
         };
+        let Some(patience) = self.revisions.patience(&self.revision) else {
+            self.leads = None;
+            return Step::Follow(now + RETRY);
+        };
         let Some(found) = found else {
             return Step::Create(fresh(&LeaseSpec::default(), 0));
         };
@@ -78,20 +110,26 @@ impl Election {
         let at = known.map_or(now, |known| known.at);
         let transitions = found.lease_transitions.unwrap_or_default();
         let holder = found.holder_identity.as_deref().unwrap_or_default();
-        let is_ours = holder == self.identity;
-        let expires = at + duration(found);
-        let step = if is_ours {
+        let is_held = holder == self.identity && patience.is_zero();
+        let free = if holder.is_empty() {
+            at
+        } else {
+            at + duration(found)
+        };
+        let step = if is_held {
             Step::Replace(LeaseSpec {
                 acquire_time: found.acquire_time.clone(),
                 ..fresh(found, transitions)
             })
-        } else if holder.is_empty() || now >= expires {
+        } else if now >= free + patience {
             Step::Replace(fresh(found, transitions.saturating_add(1)))
+        } else if self.revisions.is_new(&self.revision) {
+            Step::Claim
         } else {
-            Step::Follow(expires)
+            Step::Follow(free + patience)
         };
-        if !is_ours {
-            self.leads_until = None;
+        if !is_held {
+            self.leads = None;
         }
         self.observed = Some(Observed {
             spec: found.clone(),
@@ -102,14 +140,21 @@ impl Election {
 
     /// Our write, sent then, was answered.
     pub fn wrote(&mut self, spec: LeaseSpec, sent: Instant) {
-        self.leads_until = Some(sent + DEADLINE);
+        self.leads = Some(Term {
+            until: sent + DEADLINE,
+            revision: self.revision.clone(),
+        });
         self.observed = Some(Observed { spec, at: sent });
     }
 
     /// Until when this candidate leads, if it does.
     #[must_use]
     pub fn leads_until(&self, now: Instant) -> Option<Instant> {
-        self.leads_until.filter(|until| now < *until)
+        self.term(now).map(|term| term.until)
+    }
+
+    fn term(&self, now: Instant) -> Option<&Term> {
+        self.leads.as_ref().filter(|term| now < term.until)
     }
 }
 
@@ -130,12 +175,14 @@ pub struct Candidate {
     pub identity: String,
 }
 
-/// Runs for election, and says in `leads` whether this process leads, until `stop` ends. `tried` is told of every try, and of its
-/// error; the election goes on. Whoever led gives the Lease back with [`resign`], once its work has ended.
+/// Runs for election, and says in `leads` whether this process leads, and with which revision, until `stop` ends. `revision` is what
+/// it would lead with: it leads with another one only where the Lease allows that. `tried` is told of every try, and of its error; the
+/// election goes on. Whoever led gives the Lease back with [`resign`], once its work has ended.
 pub async fn run(
     cluster: &Cluster,
     candidate: &Candidate,
-    leads: &watch::Sender<bool>,
+    mut revision: watch::Receiver<Revision>,
+    leads: &watch::Sender<Option<Revision>>,
     stop: impl Future<Output = ()>,
     tried: &(dyn Fn(Option<EngineError>) + Send + Sync),
 ) {
@@ -144,7 +191,8 @@ pub async fn run(
         loop {
             let begun = Instant::now();
             let bound = election.leads_until(begun).unwrap_or(begun + LONGEST_TRY);
-            let trying = attempt(cluster, candidate, &mut election);
+            let own = revision.borrow_and_update().clone();
+            let trying = attempt(cluster, candidate, &mut election, own);
             let mut next = begun + RETRY;
             match timeout_at(bound.min(begun + LONGEST_TRY), trying).await {
                 Ok(Ok(expires)) => {
@@ -155,25 +203,39 @@ pub async fn run(
                 // The answer may still come; the next try tells.
                 Err(_) => {}
             }
-            let until = election.leads_until(Instant::now());
-            say(leads, until.is_some());
+            let now = Instant::now();
+            say(leads, election.term(now).map(|term| term.revision.clone()));
             // A leader that cannot renew stops in time, even between two tries.
-            if let Some(until) = until.filter(|until| *until < next) {
+            if let Some(until) = election.leads_until(now).filter(|until| *until < next) {
                 sleep_until(until).await;
-                say(leads, false);
+                say(leads, None);
             }
-            sleep_until(next).await;
+            tokio::select! {
+                () = sleep_until(next) => {}
+                () = changed(&mut revision) => {}
+            }
         }
     };
     tokio::select! {
         () = stop => {}
         () = campaign => {}
     }
-    say(leads, false);
+    say(leads, None);
 }
 
-fn say(leads: &watch::Sender<bool>, does: bool) {
-    leads.send_if_modified(|said| std::mem::replace(said, does) != does);
+fn say(leads: &watch::Sender<Option<Revision>>, now: Option<Revision>) {
+    leads.send_if_modified(|said| {
+        let is_news = *said != now;
+        *said = now;
+        is_news
+    });
+}
+
+/// Never ends where it cannot change any more.
+async fn changed(revision: &mut watch::Receiver<Revision>) {
+    if revision.changed().await.is_err() {
+        std::future::pending().await
+    }
 }
 
 /// One try. Returns when the Lease of another leader expires, where it is known.
@@ -181,6 +243,7 @@ async fn attempt(
     cluster: &Cluster,
     candidate: &Candidate,
     election: &mut Election,
+    revision: Revision,
 ) -> Result<Option<Instant>, EngineError> {
     let Candidate {
         namespace, name, ..
@@ -189,16 +252,21 @@ async fn attempt(
     let spec = found
         .as_ref()
         .map(|lease| lease.spec.clone().unwrap_or_default());
+    let mut lease = found.unwrap_or_else(|| lease::new(namespace, name));
+    election.meet(revision, Revisions::of(&lease));
     let sent = Instant::now();
-    let written = match (election.decide(spec.as_ref(), sent, cluster.now()), &found) {
-        (Step::Follow(expires), _) => return Ok(Some(expires)),
-        (Step::Replace(spec), Some(read)) => lease::replace(cluster, read, spec).await?,
-        (Step::Create(spec) | Step::Replace(spec), _) => {
-            lease::create(cluster, namespace, name, spec).await?
-        }
-    };
+    let step = election.decide(spec.as_ref(), sent, cluster.now());
+    election
+        .revisions
+        .followed_by(&election.revision)
+        .mark(&mut lease);
+    match step {
+        Step::Follow(expires) => return Ok(Some(expires)),
+        Step::Claim => return lease::write(cluster, &lease).await.map(|_| None),
+        Step::Create(spec) | Step::Replace(spec) => lease.spec = Some(spec),
+    }
     // Another candidate was faster, or only the answer to our own write was lost: the next try tells.
-    if let Some(lease) = written {
+    if let Some(lease) = lease::write(cluster, &lease).await? {
         election.wrote(lease.spec.unwrap_or_default(), sent);
     }
     Ok(None)
@@ -221,7 +289,11 @@ pub async fn resign(cluster: &Cluster, candidate: &Candidate) -> Result<(), Engi
         renew_time: Some(MicroTime(cluster.now())),
         ..spec
     };
-    lease::replace(cluster, &read, free).await.map(drop)
+    let free = Lease {
+        spec: Some(free),
+        ..read
+    };
+    lease::write(cluster, &free).await.map(drop)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use futures::StreamExt as _;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
-use crate::election::{self, Candidate};
+use crate::election::{self, Candidate, Revision};
 use crate::installation::{How, Outcome};
 use crate::metrics::{Metrics, Of};
 use turn::{Done, Turn};
@@ -58,7 +58,8 @@ impl Reconciler<'_> {
         tell: &(dyn Fn(Told<'_>) + Send + Sync),
     ) -> Result<(), OperationError> {
         let cluster = self.ctx.cluster().await?;
-        let (leads, mut leading) = watch::channel(false);
+        let (leads, mut leading) = watch::channel(None);
+        let (_same, revision) = watch::channel(Revision::Same);
         let (ended, end) = oneshot::channel::<()>();
         let tried = |error: Option<EngineError>| {
             self.metrics.set_ready(error.is_none());
@@ -69,13 +70,13 @@ impl Reconciler<'_> {
         let stop = async {
             let _ = end.await;
         };
-        let electing = election::run(cluster, &self.candidate, &leads, stop, &tried);
+        let electing = election::run(cluster, &self.candidate, revision, &leads, stop, &tried);
         let working = async {
             loop {
                 tokio::select! {
                     biased;
                     () = interruption.asked() => break,
-                    _ = leading.wait_for(|leads| *leads) => {}
+                    _ = leading.wait_for(Option::is_some) => {}
                 }
                 self.metrics.leader.set(1);
                 tell(Told::Leads(true));
@@ -94,13 +95,13 @@ impl Reconciler<'_> {
     /// Works as long as this process leads. What was begun is ended before it returns: the locks of the records fence it.
     async fn lead(
         &self,
-        leading: &mut watch::Receiver<bool>,
+        leading: &mut watch::Receiver<Option<Revision>>,
         interruption: &Interruption,
         tell: &(dyn Fn(Told<'_>) + Send + Sync),
     ) {
         let mut turn = Turn::new(self.ctx.fresh(), self.interval, self.how.account.clone());
         loop {
-            let leads = *leading.borrow() && !interruption.is_asked();
+            let leads = leading.borrow().is_some() && !interruption.is_asked();
             if leads {
                 turn.begin(&self.how, interruption);
             } else if turn.running.is_empty() {

@@ -72,6 +72,9 @@ pub const SECRET_TYPE_OBJECT_STORE: &str = "kubectl-addons.dev/object-store";
 /// data of templates.
 pub const TEMPLATE_DATA: &str = "addon-template-data";
 
+/// On a Lease: digests of what its candidates have had to lead with, separated by commas, the newest last (semantics 21).
+pub const ANNOTATION_REVISIONS: &str = "kubectl-addons.dev/revisions";
+
 /// On our CustomResourceDefinitions: the version that they came with; a newer one is never overwritten (semantics 17).
 pub const ANNOTATION_CRD_VERSION: &str = "kubectl-addons.dev/crd-version";
 

@@ -1,12 +1,15 @@
 //! `sync [DIR]`: a directory is the truth.
 
+mod tree;
 mod watch;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use addons_operation::stage::Failed;
-use addons_operation::{Choices, DirectorySync, Intent, Offer, OperationError, Plan, Resolver};
+use addons_operation::{
+    Choices, DirectorySync, Intent, Interruption, Offer, OperationError, Plan, Resolver,
+};
 use addons_sources::directory;
 use anyhow::{Context as _, Result};
 use common::directory::allowed::AllowList;
@@ -39,11 +42,16 @@ pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
     let path = absolute(&args.directory)?;
     let reading = directory::settled(Path::new(&path)).await?;
     let sync = Arc::new(found(session, args, path, reading.files));
-    Ok(pass(session, args, &sync).await?.exit)
+    Ok(pass(session, args, &sync, None).await?.exit)
 }
 
-/// Compares the directory with the cluster once, and does what is due.
-async fn pass(session: &Session, args: &Sync, sync: &Arc<DirectorySync>) -> Result<Passed> {
+/// Compares the directory with the cluster once, and does what is due. `interruption`: of the work that this is a part of.
+async fn pass(
+    session: &Session,
+    args: &Sync,
+    sync: &Arc<DirectorySync>,
+    interruption: Option<&Interruption>,
+) -> Result<Passed> {
     let resolver = Resolver::new(session.ctx(), Offer::Nothing).await?;
     let intent = Intent::SyncDirectory(Arc::clone(sync));
     let resolution = resolver.resolve(&intent, &Default::default()).await?;
@@ -75,7 +83,7 @@ async fn pass(session: &Session, args: &Sync, sync: &Arc<DirectorySync>) -> Resu
     let done = if args.watch && is_nothing {
         Ok(Exit::Done)
     } else {
-        carry_out(session, plan, removal, args).await
+        carry_out(session, plan, removal, args, interruption).await
     };
     // Also where the user declined the rest.
     let left_out = partial::report(failed);
@@ -89,6 +97,7 @@ async fn carry_out(
     plan: Plan,
     removal: Option<Plan>,
     args: &Sync,
+    interruption: Option<&Interruption>,
 ) -> Result<Exit> {
     let change = &args.change;
     if change.dry_run != DryRun::None {
@@ -107,7 +116,14 @@ async fn carry_out(
     let mut exit = Exit::Done;
     for plan in [Some(plan), removal].into_iter().flatten() {
         if !plan.is_empty() {
-            let done = change::carry_out(session, plan, &change.run, !change.no_init).await?;
+            let (run, define) = (&change.run, !change.no_init);
+            let done = match interruption {
+                Some(until) => {
+                    let plan = Arc::new(plan);
+                    change::carry_out_until(session, &plan, run, define, until).await?
+                }
+                None => change::carry_out(session, plan, run, define).await?,
+            };
             exit = exit.max(done);
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use addons_engine::{Cluster, ClusterOptions};
-use addons_loops::election::{self, Candidate};
+use addons_loops::election::{self, Candidate, Revision};
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -18,7 +18,7 @@ use addons_tests::stage::Stage;
 struct Running {
     candidate: Candidate,
     cluster: Arc<Cluster>,
-    leads: watch::Receiver<bool>,
+    leads: watch::Receiver<Option<Revision>>,
     task: JoinHandle<()>,
 }
 
@@ -36,12 +36,13 @@ async fn run(stage: &Stage, identity: &str) -> Result<Running> {
         name: "leader".to_owned(),
         identity: identity.to_owned(),
     };
-    let (said, leads) = watch::channel(false);
+    let (said, leads) = watch::channel(None);
     let task = tokio::spawn({
         let (cluster, candidate) = (Arc::clone(&cluster), candidate.clone());
         async move {
             let never = std::future::pending();
-            election::run(&cluster, &candidate, &said, never, &|_| {}).await;
+            let (_same, revision) = watch::channel(Revision::Same);
+            election::run(&cluster, &candidate, revision, &said, never, &|_| {}).await;
         }
     });
     Ok(Running {
@@ -56,7 +57,7 @@ impl Running {
     /// How long it takes until it leads.
     async fn leads(&mut self) -> Result<Duration> {
         let begun = Instant::now();
-        let leading = self.leads.wait_for(|leads| *leads);
+        let leading = self.leads.wait_for(Option::is_some);
         tokio::time::timeout(Duration::from_secs(60), leading).await??;
         Ok(begun.elapsed())
     }
@@ -109,7 +110,7 @@ async fn a_lost_lease_is_replaced_and_a_taken_one_is_obeyed() -> Result<()> {
     .await?;
     let other = json!({"spec": {"holderIdentity": "other", "leaseDurationSeconds": 30}});
     stage.patch("lease", "leader", &other).await?;
-    let stops = first.leads.wait_for(|leads| !*leads);
+    let stops = first.leads.wait_for(Option::is_none);
     tokio::time::timeout(Duration::from_secs(10), stops).await??;
     Ok(())
 }

@@ -25,7 +25,7 @@ fn holder(step: &Step) -> Option<(&str, i32)> {
             let holder = spec.holder_identity.as_deref().unwrap_or_default();
             Some((holder, spec.lease_transitions.unwrap_or_default()))
         }
-        Step::Follow(_) => None,
+        Step::Follow(_) | Step::Claim => None,
     }
 }
 
@@ -126,7 +126,7 @@ fn two_never_lead_at_the_same_time() {
             }
             let time = wall(i64::try_from(second).unwrap() + *skew + 1_000_000);
             match election.decide(stored.as_ref(), now, time) {
-                Step::Follow(_) => {}
+                Step::Follow(_) | Step::Claim => {}
                 Step::Create(spec) | Step::Replace(spec) => {
                     stored = Some(spec.clone());
                     // Of some writes the answer is lost.
@@ -146,4 +146,102 @@ fn two_never_lead_at_the_same_time() {
         }
     }
     assert!(terms.iter().all(|term| *term > 60), "{terms:?}");
+}
+
+fn whole(digest: &str) -> Revision {
+    Revision::Whole(digest.to_owned())
+}
+
+/// Revisions as the candidates of a Lease had them, in this order.
+fn seen(digests: &[&str]) -> Revisions {
+    let seen = Revisions::default();
+    digests
+        .iter()
+        .fold(seen, |seen, digest| seen.followed_by(&whole(digest)))
+}
+
+/// Semantics 21: what a candidate does `after` seconds, with its revision and those that were seen.
+#[test]
+fn the_newest_revision_leads_and_an_older_one_waits_its_turn() {
+    let (taken, claimed, followed) = ("taken", "claimed", "followed");
+    for (own, before, holder, after, expected) in [
+        // Held by another one: who has what it never saw says so.
+        (whole("b"), seen(&["a"]), "other", 0, claimed),
+        (whole("b"), seen(&["a", "b"]), "other", 14, followed),
+        (whole("b"), seen(&["a", "b"]), "other", 15, taken),
+        (whole("a"), seen(&["a", "b"]), "other", 29, followed),
+        (whole("a"), seen(&["a", "b"]), "other", 30, taken),
+        // Held by itself: it is renewed only with the newest one.
+        (whole("b"), seen(&["a", "b"]), "me", 0, taken),
+        (whole("c"), seen(&["a", "b"]), "me", 0, taken),
+        (whole("a"), seen(&["a", "b"]), "me", 14, followed),
+        // Free: older ones leave it to the newer ones for a while each.
+        (whole("c"), seen(&["a", "b"]), "", 0, taken),
+        (whole("b"), seen(&["a", "b"]), "", 0, taken),
+        (whole("a"), seen(&["a", "b"]), "", 14, followed),
+        (whole("a"), seen(&["a", "b"]), "", 15, taken),
+        (whole("a"), seen(&["a", "b", "c"]), "", 29, followed),
+        (whole("a"), seen(&["a", "b", "c"]), "", 30, taken),
+        (Revision::Partial, seen(&[]), "", 0, taken),
+        (Revision::Partial, seen(&["a"]), "", 14, followed),
+        (Revision::Partial, seen(&["a"]), "", 15, taken),
+        (Revision::Missing, seen(&["a"]), "", 900, followed),
+        (Revision::Missing, seen(&["a"]), "me", 900, followed),
+        (Revision::Same, seen(&["a"]), "", 0, taken),
+    ] {
+        let (mut election, begun) = (Election::new("me".to_owned()), Instant::now());
+        let found = held(holder, 0, 15);
+        let mut said = "";
+        for at in [0, after] {
+            election.meet(own.clone(), before.clone());
+            said = match election.decide(Some(&found), begun + seconds(at), wall(0)) {
+                Step::Create(_) | Step::Replace(_) => taken,
+                Step::Claim => claimed,
+                Step::Follow(_) => followed,
+            };
+        }
+        assert_eq!(said, expected, "{own:?} {before:?} {holder:?} {after}");
+    }
+}
+
+#[test]
+fn who_has_nothing_to_lead_with_creates_no_lease() {
+    let (mut election, now) = (Election::new("me".to_owned()), Instant::now());
+    election.meet(Revision::Missing, Revisions::default());
+    let step = election.decide(None, now, wall(0));
+    assert_eq!(step, Step::Follow(now + RETRY));
+}
+
+/// Whoever leads is led with what was confirmed, not with what it has since.
+#[test]
+fn a_leader_whose_revision_was_replaced_stops() {
+    let (mut election, now) = (Election::new("me".to_owned()), Instant::now());
+    election.meet(whole("a"), seen(&[]));
+    election.wrote(held("me", 0, 15), now);
+    election.meet(whole("b"), seen(&["a"]));
+    assert_eq!(
+        election.term(now).map(|term| &term.revision),
+        Some(&whole("a"))
+    );
+    election.meet(whole("a"), seen(&["a", "b"]));
+    let step = election.decide(Some(&held("me", 0, 15)), now, wall(0));
+    assert_eq!(step, Step::Follow(now + seconds(15) + revision::TURN));
+    assert_eq!(election.leads_until(now), None);
+}
+
+#[test]
+fn the_order_of_revisions_is_kept_in_the_lease() {
+    let mut lease = Lease::default();
+    seen(&[]).mark(&mut lease);
+    assert_eq!(lease, Lease::default());
+    let many: Vec<String> = (0..12).map(|number| number.to_string()).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    seen(&many).mark(&mut lease);
+    let read = Revisions::of(&lease);
+    assert_eq!(read, seen(&many[2..]));
+    assert!(read.is_new(&whole("1")) && !read.is_new(&whole("2")));
+    let again = read.followed_by(&whole("5"));
+    assert_eq!(again.patience(&whole("5")), Some(seconds(0)));
+    assert_eq!(again.patience(&whole("11")), Some(revision::TURN));
+    assert!(!again.is_new(&Revision::Partial));
 }

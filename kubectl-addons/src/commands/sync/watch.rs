@@ -1,165 +1,172 @@
-//! `sync --watch`: the directory is read every interval, and the cluster is watched. Where neither changes, nothing is asked and nothing
-//! is written.
+//! `sync --watch`: one of several processes leads. It reads the directory every interval, and watches the cluster. Where neither changes,
+//! nothing is asked and nothing is written but the Lease.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+mod term;
 
-use addons_engine::drift::{self, Drift};
-use addons_operation::{DirectorySync, Records};
-use addons_sources::directory::{self, Stamps};
+use std::sync::Mutex;
+
+use addons_engine::{EngineError, local};
+use addons_loops::election::{self, Candidate, Revision};
 use anyhow::Result;
-use common::api::installation::AddonInstallation;
-use tokio::time::{Instant, sleep};
+use common::api::names::installation_name;
+use tokio::sync::{Notify, watch};
+use tokio::time::sleep;
 
-use super::{Passed, absolute, found, pass};
+use super::absolute;
+use super::tree::Tree;
 use crate::cli::sync::Sync;
 use crate::exit::Exit;
-use crate::output;
 use crate::session::Session;
+use crate::{change, output};
+use term::{End, lead};
 
-/// Between repairs that follow each other closely: twice as long each time, up to the interval.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-
-/// What a pass has to know of those before it.
-struct Watch {
-    /// Absolute path of the directory.
-    path: String,
-    /// The directory as the last pass saw it.
-    stamps: Stamps,
-    /// When it was first seen like this.
-    since: Instant,
-    /// Whether the last pass deleted what is gone: after a change it does so an interval later.
-    deleted: bool,
-    /// Whether the last pass did everything.
-    done: bool,
-    /// The installations of the directory, as the last pass left them.
-    records: Vec<AddonInstallation>,
-    /// Differences that a pass looked at and left as they are.
-    known: BTreeSet<Drift>,
-    /// When the last repair was, and the pause before it.
-    repaired: Option<(Instant, Duration)>,
-}
-
-/// Makes passes until the program is ended. An error is printed, and the next pass tries again.
+/// Leads, or waits until it does, until the program is ended. An error is printed, and tried again.
 ///
 /// # Errors
-/// A path that is not valid; a signal that ended a pass.
+/// A path or a kubeconfig that is not valid.
 pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
-    let mut watch = Watch {
-        path: absolute(&args.directory)?,
-        stamps: Stamps::default(),
-        since: Instant::now(),
-        deleted: false,
-        done: false,
-        records: Vec::new(),
-        known: BTreeSet::new(),
-        repaired: None,
+    let path = absolute(&args.directory)?;
+    let cluster = session.cluster().await?;
+    let settings = session.ctx().settings();
+    let candidate = Candidate {
+        namespace: settings.system_namespace.clone(),
+        name: lease(&path),
+        identity: settings.holder.clone(),
     };
-    let mut drift = None;
-    loop {
-        if let Err(error) = watch.pass(session, args, drift).await {
-            if Exit::of(&error) == Exit::Interrupted {
-                return Err(error);
-            }
-            output::failure(&error);
-        }
-        drift = watch.wait(session, args.interval).await;
-        if drift.is_some() {
-            sleep(watch.pause(args.interval)).await;
-        }
+    let (own, revision) = watch::channel(Revision::Missing);
+    let (leads, leading) = watch::channel(None);
+    let tries = Tries::default();
+    let tried = |error| tries.told(error, !args.change.no_init);
+    let stop = Notify::new();
+    let electing = async {
+        election::run(
+            cluster,
+            &candidate,
+            revision,
+            &leads,
+            stop.notified(),
+            &tried,
+        )
+        .await;
+        std::future::pending().await
+    };
+    let mut process = Process {
+        session,
+        args,
+        candidate: &candidate,
+        tree: Tree::new(path),
+        own,
+        leading,
+        tries: &tries,
+        stop: &stop,
+    };
+    tokio::select! {
+        exit = electing => exit,
+        exit = process.run() => exit,
     }
 }
 
-impl Watch {
-    /// Reads the directory, unless it is as before, and makes one pass. `drift`: the difference that is to be repaired.
-    async fn pass(&mut self, session: &Session, args: &Sync, drift: Option<Drift>) -> Result<()> {
-        self.done = false;
-        let root = Path::new(&self.path);
-        let mut reading = directory::read(root, &self.stamps)?;
-        if !reading.is_whole() || reading.stamps != self.stamps {
-            reading = directory::settled(root).await?;
-            self.since = Instant::now();
-        }
-        self.stamps = reading.stamps;
-        let is_old = self.since.elapsed() >= args.interval;
-        let mut sync = found(session, args, self.path.clone(), reading.files);
-        sync.holds = (!is_old).then(|| {
-            let interval = args.interval.as_secs();
-            format!("the directory changed less than {interval}s ago")
-        });
-        let sync = Arc::new(sync);
-        let Passed { exit, is_nothing } = pass(session, args, &sync).await?;
-        self.deleted = is_old;
-        self.done = exit == Exit::Done;
-        if !is_nothing {
-            self.known.clear();
-        } else if let Some(drift) = drift {
-            self.known.insert(drift);
-        }
-        self.records = installed(session, &sync).await?;
-        Ok(())
-    }
+/// The Lease of those that watch a directory of this path.
+fn lease(path: &str) -> String {
+    format!("addons-sync-{}", installation_name(path.trim_matches('/')))
+}
 
-    /// Waits until a pass is due; with the difference that it is due for, where it is one.
-    async fn wait(&self, session: &Session, interval: Duration) -> Option<Drift> {
-        let mut drifted = std::pin::pin!(drifted(session, &self.records, &self.known));
+/// What became of tries to get the Lease.
+#[derive(Default)]
+struct Tries {
+    /// The last error: it is said once.
+    error: Mutex<Option<String>>,
+    /// There is no namespace for the Lease.
+    no_namespace: Notify,
+}
+
+impl Tries {
+    fn told(&self, error: Option<EngineError>, may_create: bool) {
+        let is_missing = error.as_ref().is_some_and(EngineError::is_not_found);
+        if is_missing && may_create {
+            return self.no_namespace.notify_one();
+        }
+        let text = error.map(|error| output::chain(&error));
+        let Ok(mut last) = self.error.lock() else {
+            return;
+        };
+        if *last != text
+            && let Some(text) = &text
+        {
+            output::warn(text);
+        }
+        *last = text;
+    }
+}
+
+/// A process that watches, whether it leads or not.
+struct Process<'a> {
+    session: &'a Session,
+    args: &'a Sync,
+    candidate: &'a Candidate,
+    tree: Tree,
+    own: watch::Sender<Revision>,
+    leading: watch::Receiver<Option<Revision>>,
+    tries: &'a Tries,
+    /// Ends the election.
+    stop: &'a Notify,
+}
+
+impl Process<'_> {
+    async fn run(&mut self) -> Result<Exit> {
+        let cluster = self.session.cluster().await?;
+        let mut has_led = false;
         loop {
-            tokio::select! {
-                () = sleep(interval) => {
-                    if !self.done || !self.deleted || self.is_changed() {
-                        return None;
+            if self.tree.is_changed() {
+                if let Err(error) = self.tree.read().await {
+                    output::failure(&error.into());
+                }
+                self.own.send_replace(self.tree.revision.clone());
+            }
+            let leads = self.leading.borrow_and_update().clone();
+            if leads.as_ref() == Some(&self.tree.revision) {
+                if !has_led {
+                    output::note(&format!("leads: {} is in sync from now on", self.tree.path));
+                }
+                has_led = true;
+                match self.lead().await? {
+                    End::Asked => return Ok(Exit::Interrupted),
+                    End::Lost => continue,
+                    End::Changed => {
+                        self.own.send_replace(self.tree.revision.clone());
                     }
                 }
-                drift = &mut drifted => return Some(drift),
+            } else if leads.is_none() && has_led {
+                has_led = false;
+                output::note("does not lead any more");
+                // Where that fails, the Lease expires.
+                let _ = election::resign(cluster, self.candidate).await;
+            }
+            tokio::select! {
+                _ = self.leading.changed() => {}
+                () = sleep(self.args.interval) => {}
+                () = self.tries.no_namespace.notified() => {
+                    let created = local::ensure(cluster, &self.candidate.namespace).await;
+                    self.tries.told(created.err(), false);
+                }
             }
         }
     }
 
-    /// How long a repair waits: not at all, unless repairs follow each other, because another client undoes them.
-    fn pause(&mut self, interval: Duration) -> Duration {
-        let pause = match self.repaired {
-            Some((before, pause)) if before.elapsed() < interval.max(pause * 2) => {
-                (pause * 2).max(FIRST_PAUSE).min(interval)
+    /// Leads with the directory as it is. Where the program is to end, the Lease is given back.
+    async fn lead(&mut self) -> Result<End> {
+        let (session, args) = (self.session, self.args);
+        let cluster = session.cluster().await?;
+        let (tree, leading) = (&mut self.tree, &mut self.leading);
+        let end = change::interruptible(async |interruption| {
+            let end = lead(session, args, tree, leading.clone(), interruption).await;
+            if end == End::Asked {
+                self.stop.notify_one();
+                let _ = leading.wait_for(Option::is_none).await;
+                let _ = election::resign(cluster, self.candidate).await;
             }
-            _ => Duration::ZERO,
-        };
-        self.repaired = Some((Instant::now(), pause));
-        pause
-    }
-
-    /// Whether the directory is another one, or cannot be read: the pass says why.
-    fn is_changed(&self) -> bool {
-        !directory::stamps(Path::new(&self.path)).is_ok_and(|stamps| stamps == self.stamps)
-    }
-}
-
-/// The installations of the directory, as they are recorded after a pass.
-async fn installed(session: &Session, sync: &DirectorySync) -> Result<Vec<AddonInstallation>> {
-    let records = Records::read(session.ctx()).await?;
-    let of_directory = records.all.into_iter().filter(|record| {
-        let directory = record.spec.addon_ref.directory.as_ref();
-        directory == Some(&sync.path) && !record.spec.suspend
-    });
-    Ok(of_directory.collect())
-}
-
-/// The next difference. Where the cluster cannot be watched, that is said, and the next pass tries again.
-async fn drifted(
-    session: &Session,
-    records: &[AddonInstallation],
-    known: &BTreeSet<Drift>,
-) -> Drift {
-    let watched = async {
-        let cluster = session.ctx().cluster().await?;
-        Ok::<_, anyhow::Error>(drift::next(cluster, records, known).await?)
-    };
-    match watched.await {
-        Ok(drift) => drift,
-        Err(error) => {
-            output::failure(&error.context("edits in the cluster are not seen"));
-            std::future::pending().await
-        }
+            end
+        });
+        Ok(end.await)
     }
 }

@@ -1,0 +1,81 @@
+//! What the candidates of a Lease would lead with, where they differ: during an upgrade of several machines, each has an old or a new
+//! state. What appeared last is the newest. The Lease keeps the order, so that it survives every change of the leader.
+
+use std::time::Duration;
+
+use common::api::names::ANNOTATION_REVISIONS;
+use k8s_openapi::api::coordination::v1::Lease;
+
+/// So many are kept. A candidate with an older one counts as new.
+const KEPT: usize = 10;
+/// How long a candidate leaves a free Lease to those with the next newer revision. They try every two seconds.
+pub const TURN: Duration = Duration::from_secs(15);
+
+/// What a candidate would lead with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Revision {
+    /// The same as every other candidate.
+    #[default]
+    Same,
+    /// Nothing: it does not lead.
+    Missing,
+    /// Something that is not whole: it leads where no other candidate has more.
+    Partial,
+    /// The digest of it.
+    Whole(String),
+}
+
+/// Digests of what candidates had, the newest last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Revisions(Vec<String>);
+
+impl Revisions {
+    /// As a Lease has them.
+    pub fn of(lease: &Lease) -> Self {
+        let annotations = lease.metadata.annotations.as_ref();
+        let text = annotations.and_then(|all| all.get(ANNOTATION_REVISIONS));
+        let digests = text.map(|text| text.split(',').map(str::to_owned).collect());
+        Self(digests.unwrap_or_default())
+    }
+
+    /// Writes them into a Lease.
+    pub fn mark(&self, lease: &mut Lease) {
+        if !self.0.is_empty() {
+            let annotations = lease.metadata.annotations.get_or_insert_default();
+            annotations.insert(ANNOTATION_REVISIONS.to_owned(), self.0.join(","));
+        }
+    }
+
+    /// How long a candidate leaves a free Lease to those with a newer revision; none where there are no such, and `None` where it
+    /// never leads. All of the others may have gone back to an older one: then no other takes it before.
+    pub fn patience(&self, own: &Revision) -> Option<Duration> {
+        let newer = match own {
+            Revision::Same => 0,
+            Revision::Missing => return None,
+            Revision::Partial => usize::from(!self.0.is_empty()),
+            Revision::Whole(digest) => {
+                let mut newest_first = self.0.iter().rev();
+                newest_first
+                    .position(|known| known == digest)
+                    .unwrap_or_default()
+            }
+        };
+        Some(TURN * u32::try_from(newer).unwrap_or(u32::MAX))
+    }
+
+    /// Whether no candidate has had it.
+    pub fn is_new(&self, own: &Revision) -> bool {
+        matches!(own, Revision::Whole(digest) if !self.0.contains(digest))
+    }
+
+    /// With this one as the newest.
+    pub fn followed_by(&self, own: &Revision) -> Self {
+        let mut digests = self.0.clone();
+        if let Revision::Whole(own) = own {
+            digests.retain(|known| known != own);
+            digests.push(own.clone());
+        }
+        let surplus = digests.len().saturating_sub(KEPT);
+        Self(digests.split_off(surplus))
+    }
+}

@@ -1,0 +1,64 @@
+//! The directory between two passes: what it was like, and since when.
+
+use std::path::Path;
+
+use addons_loops::election::Revision;
+use addons_sources::directory::{self, DirectoryError, Stamps};
+use common::directory::{File, tree};
+use tokio::time::Instant;
+
+/// A directory that is read again and again.
+#[derive(Debug)]
+pub struct Tree {
+    /// Its absolute path.
+    pub path: String,
+    /// When it was first seen as it is.
+    pub since: Instant,
+    /// What a leader with it would lead with.
+    pub revision: Revision,
+    stamps: Stamps,
+}
+
+impl Tree {
+    /// Nothing is read yet.
+    pub fn new(path: String) -> Self {
+        Self {
+            path,
+            since: Instant::now(),
+            revision: Revision::Missing,
+            stamps: Stamps::default(),
+        }
+    }
+
+    /// Its files. One that cannot be read now leaves the revision as it was.
+    ///
+    /// # Errors
+    /// [`DirectoryError`]: there is nothing to lead with.
+    pub async fn read(&mut self) -> Result<Vec<File>, DirectoryError> {
+        let reading = self.reading().await;
+        let reading = reading.inspect_err(|_| self.revision = Revision::Missing)?;
+        self.stamps = reading.stamps;
+        match tree::digest(&reading.files) {
+            Some(digest) => self.revision = Revision::Whole(digest),
+            None if self.revision == Revision::Missing => self.revision = Revision::Partial,
+            None => {}
+        }
+        Ok(reading.files)
+    }
+
+    async fn reading(&mut self) -> Result<directory::Reading, DirectoryError> {
+        let root = Path::new(&self.path);
+        let reading = directory::read(root, &self.stamps)?;
+        if reading.is_whole() && reading.stamps == self.stamps {
+            return Ok(reading);
+        }
+        self.since = Instant::now();
+        directory::settled(root).await
+    }
+
+    /// Whether it is another one, or cannot be read: reading it says why.
+    pub fn is_changed(&self) -> bool {
+        let stamps = directory::stamps(Path::new(&self.path));
+        self.revision == Revision::Missing || !stamps.is_ok_and(|stamps| stamps == self.stamps)
+    }
+}
