@@ -4,6 +4,7 @@
 mod catalogues;
 mod core;
 mod defaults;
+mod exempt;
 mod installations;
 mod lifecycle;
 mod plugin;

@@ -8,11 +8,12 @@ use anyhow::{Result, ensure};
 use common::api::names::SYSTEM_NAMESPACE;
 use serde_json::{Value, json};
 
-const OVERLAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/overlays/reconciler");
-const COMPONENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/components");
+pub(crate) const OVERLAY: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/overlays/reconciler");
+pub(crate) const COMPONENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/components");
 
 /// The loop itself, with the token of its ServiceAccount.
-async fn account(cluster: &ControlPlane, admin: &Plugin) -> Result<Plugin> {
+pub(crate) async fn account(cluster: &ControlPlane, admin: &Plugin) -> Result<Plugin> {
     let args = [
         "create",
         "token",
@@ -52,7 +53,7 @@ async fn deploy(admin: &Plugin) -> Result<()> {
 }
 
 /// An installation that nothing but the loop installs.
-async fn record(admin: &Plugin) -> Result<()> {
+pub(crate) async fn record(admin: &Plugin) -> Result<()> {
     let version = json!({
         "version": "1.0.0", "defaultNamespace": "shop",
         "source": {"inline": {"manifest": config_map("web", "1")}},
