@@ -57,7 +57,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::installation::{HelmRelease, Installed};
+use crate::api::installation::{FormerRecord, HelmRelease, Installed};
 use crate::api::names::InstallationName;
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::values::mask::Mask;
@@ -77,6 +77,16 @@ pub enum Verb {
     Adopt,
     /// Everything goes.
     Uninstall,
+    /// Everything stays, and is ours no longer.
+    Release,
+}
+
+impl Verb {
+    /// Whether the installation is not recorded any more when it ended well.
+    #[must_use]
+    pub fn ends(self) -> bool {
+        matches!(self, Self::Uninstall | Self::Release)
+    }
 }
 
 /// What one operation will do to one installation.
@@ -123,6 +133,9 @@ pub struct InstallationPlan {
     /// Objects that were there before us: our fields are released, the object stays.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub release: Vec<Target>,
+    /// Objects that are given back: our marks and field manager leave them, each under the condition of its uid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_back: Vec<Deletion>,
     /// Ours and no longer in the manifest, but of a kind that is deleted only where the caller names it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retained: Vec<ObjectKey>,
@@ -147,6 +160,10 @@ pub struct InstallationPlan {
     /// What is left behind for kops' own tool, where that knows the add-on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kops: Option<kops::KopsRecord>,
+    /// Records of other tools: set aside last, for everything that they name is ours then; deleted by an uninstallation, and restored
+    /// where the objects are given back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former: Vec<FormerRecord>,
     /// Things that the user should know and that stop nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -207,12 +224,14 @@ impl InstallationPlan {
             steps: Vec::new(),
             prune: Vec::new(),
             release: Vec::new(),
+            given_back: Vec::new(),
             retained: Vec::new(),
             unreachable: Vec::new(),
             moving: Vec::new(),
             unchanged: Vec::new(),
             yielded: Vec::new(),
             kops: None,
+            former: Vec::new(),
             wait_for: Vec::new(),
             warnings: Vec::new(),
             generated: BTreeSet::new(),
@@ -236,6 +255,8 @@ impl InstallationPlan {
             && self.moving.is_empty()
             && self.create_namespace.is_none()
             && self.helm_release.is_none()
+            && self.former.iter().all(|record| record.objects.is_empty())
+            && self.given_back.is_empty()
             && self.kops.as_ref().is_none_or(kops::KopsRecord::is_current)
     }
 
@@ -336,7 +357,7 @@ pub struct Moving {
     pub to: InstallationName,
 }
 
-/// One object to delete, with the precondition of its uid.
+/// One object that stops being ours, deleted or not, with the precondition of its uid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Deletion {

@@ -314,6 +314,7 @@ fn question(plan: &Plan) -> &'static str {
         [one] if one.plan.verb == Verb::Upgrade => "Upgrade? [y/N] ",
         [one] if one.plan.verb == Verb::Adopt => "Adopt? [y/N] ",
         [one] if one.plan.verb == Verb::Uninstall => "Uninstall? [y/N] ",
+        [one] if one.plan.verb == Verb::Release => "Release? [y/N] ",
         _ => "Continue? [y/N] ",
     }
 }

@@ -5,7 +5,10 @@ mod interrupted;
 mod owners;
 mod page;
 mod reconciled;
+mod records;
+mod released;
 mod releases;
+mod tools;
 
 use std::collections::BTreeSet;
 
@@ -97,14 +100,18 @@ async fn pods(stage: &Stage) -> Result<BTreeSet<String>> {
     Ok(found.stdout.split_whitespace().map(str::to_owned).collect())
 }
 
-/// The managers of an object that hold fields of it, but for its status.
+/// The managers of an object that hold fields of it, but for its status, for notes of ours, and for what kapp writes beside a manifest.
 async fn managers(stage: &Stage, kind: &str, name: &str) -> Result<BTreeSet<String>> {
     let args = ["get", kind, name, "--show-managed-fields", "-o", "json"];
     let object: Value = serde_json::from_str(&stage.kubectl(&args).await?.stdout)?;
     let entries = object["metadata"]["managedFields"].as_array().cloned();
     let entries = entries.unwrap_or_default().into_iter();
     let main = entries.filter(|entry| entry["subresource"].is_null());
-    Ok(main
+    let holds = main.filter(|entry| {
+        let labels = &entry["fieldsV1"]["f:metadata"]["f:labels"];
+        entry["manager"] != "kubectl-addons" && labels["f:kapp.k14s.io/app"].is_null()
+    });
+    Ok(holds
         .filter_map(|entry| entry["manager"].as_str().map(str::to_owned))
         .collect())
 }

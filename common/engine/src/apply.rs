@@ -6,6 +6,7 @@
 
 mod adopt;
 mod explain;
+pub(super) mod giving;
 pub(super) mod handover;
 mod holder;
 mod managed;

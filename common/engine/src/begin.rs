@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use common::api::installation::{AddonInstallation, Phase};
 use common::api::names::FINALIZER_UNINSTALL;
-use common::plan::{InstallationPlan, Verb};
+use common::plan::InstallationPlan;
 
 use super::cluster::Cluster;
 use super::error::{EngineError, StaleReason};
@@ -80,7 +80,7 @@ async fn lock_with_spec(
         if let Some(what) = moved(&known, &stored) {
             return Err(lock::stale(wanted, what));
         }
-        if plan.verb == Verb::Uninstall {
+        if plan.verb.ends() {
             // Admission may refuse the deletion of the record, which comes last: it is asked before the first write.
             record::delete(cluster, &stored, true).await?;
         }
@@ -107,7 +107,7 @@ async fn lock_with_spec(
         let now = cluster.now();
         let mut begun = status::begun(stored.status.as_ref(), plan, now);
         // A record that is still missing is created; one that is being deleted is judged at the end.
-        if plan.create_namespace.is_none() && plan.verb != Verb::Uninstall {
+        if plan.create_namespace.is_none() && !plan.verb.ends() {
             namespace::identify(cluster, &plan.installation, &mut begun).await?;
         }
         let operation = lock::operation(
@@ -136,7 +136,7 @@ async fn read_or_create(
     if wanted.resource_version().is_some() {
         return lock::reread(cluster, wanted).await;
     }
-    if task.plan.verb == Verb::Uninstall {
+    if task.plan.verb.ends() {
         return Err(lock::stale(wanted, StaleReason::Uninstalled));
     }
     let (made, found) = create(cluster, wanted).await?;

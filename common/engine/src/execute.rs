@@ -1,6 +1,7 @@
 //! Executes the plans of a command: record, apply in the order of the graph, wait, prune, record.
 
 mod ending;
+mod former;
 mod helm;
 mod operation;
 mod part;

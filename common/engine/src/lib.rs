@@ -16,7 +16,7 @@
 //! | [`mod@diff`], `dry_run`, [`recreations`] | what a plan would change, field by field; what cannot be changed in place |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
 //! | [`template_facts`] | the data of a cluster that templates use |
-//! | [`mod@kops`] | kops' records of installed add-ons |
+//! | [`mod@kops`], [`former`] | kops' records of installed add-ons; those of Helm and kapp, which are set aside |
 //! | [`live`], [`drift`], [`secret`], [`identity`] | whole live objects of installations; their next change; Secrets by reference; who we are |
 
 pub mod addon_manager;
@@ -43,6 +43,7 @@ pub mod execute;
 pub mod facts;
 #[cfg(test)]
 mod fake;
+pub mod former;
 mod holder;
 pub mod identity;
 mod journal;

@@ -203,6 +203,7 @@ pub(super) fn live(metadata: Metadata) -> LiveObject {
     LiveObject {
         other_owner: owners::other_owner(&metadata.labels, &metadata.annotations),
         managed_by: owners::managed_by(&metadata),
+        former: owners::former(&metadata),
         reconciled_by: None,
         owner: metadata.labels.get(names::LABEL_OWNER).cloned(),
         create_only: metadata

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use common::api::conditions::{self, Condition};
 use common::api::installation::{
-    AddonInstallationStatus, CreatedNamespace, Installed, Phase, Revision,
+    AddonInstallationStatus, CreatedNamespace, FormerRecord, Installed, Phase, Revision,
 };
 use common::plan::inventory::Inventory;
 use common::plan::{InstallationPlan, Verb};
@@ -42,9 +42,12 @@ pub(super) fn begun(
 ) -> AddonInstallationStatus {
     let mut status = stored.cloned().unwrap_or_default();
     status.inventory = plan.union.to_groups();
+    if !plan.verb.ends() {
+        former(&mut status.former, &plan.former, false);
+    }
     status.phase = Some(match plan.verb {
         Verb::Uninstall => Phase::Uninstalling,
-        Verb::Install | Verb::Upgrade | Verb::Adopt => Phase::Progressing,
+        Verb::Install | Verb::Upgrade | Verb::Adopt | Verb::Release => Phase::Progressing,
     });
     if let Some(name) = &plan.create_namespace {
         // Without uid it is only planned. The namespace is ours if it carries our label.
@@ -81,6 +84,18 @@ pub(super) fn begun(
     status
 }
 
+/// Notes which records of other tools are about to be set aside, or were.
+fn former(noted: &mut Vec<FormerRecord>, set_aside: &[FormerRecord], is_done: bool) {
+    for record in set_aside {
+        noted.retain(|one| !one.is_same(record));
+        noted.push(FormerRecord {
+            is_set_aside: is_done && !record.objects.is_empty(),
+            ..record.clone()
+        });
+    }
+    noted.sort();
+}
+
 /// Sets a condition to `False`, where it is `True`.
 pub(super) fn lower(
     all: &mut Vec<Condition>,
@@ -109,6 +124,7 @@ pub(super) fn end(
 ) {
     let mut inventory = recorded.clone();
     if let Ending::Done { .. } = ending {
+        former(&mut status.former, &plan.former, true);
         inventory.close(&plan.exact, &BTreeSet::new());
     }
     status.inventory = inventory.to_groups();
@@ -203,6 +219,7 @@ pub(super) fn verb(verb: Verb) -> &'static str {
         Verb::Upgrade => "upgrade",
         Verb::Adopt => "adopt",
         Verb::Uninstall => "uninstall",
+        Verb::Release => "release",
     }
 }
 
@@ -212,6 +229,7 @@ fn reason(verb: Verb) -> &'static str {
         Verb::Upgrade => "Upgrading",
         Verb::Adopt => "Adopting",
         Verb::Uninstall => "Uninstalling",
+        Verb::Release => "Releasing",
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod record;
 mod recovery;
+pub mod stored;
 
 use std::ffi::OsString;
 use std::path::Path;

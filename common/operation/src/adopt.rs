@@ -62,7 +62,7 @@ impl Resolver<'_> {
             if release.is_some() {
                 return Err(AdoptError::Release(plan.installation.clone()).into());
             }
-            if plan.steps.is_empty() {
+            if plan.is_empty() {
                 return Err(nothing(plan).into());
             }
         }

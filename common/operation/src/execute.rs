@@ -105,7 +105,7 @@ pub async fn execute(
         .collect();
     let work = async {
         let mut verbs = plan.installations.iter().map(|planned| planned.plan.verb);
-        if verbs.all(|verb| verb == Verb::Uninstall) {
+        if verbs.all(Verb::ends) {
             return tear_down(ctx, cluster, &plan.installations, &tasks, &options).await;
         }
         let events = |part, event| ctx.emit(Event::Executing { part, event });

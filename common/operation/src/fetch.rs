@@ -103,9 +103,7 @@ async fn one(
             });
             return Ok(None);
         }
-        Due::No
-            if !choices.repair && !resolved.is_ensured() && !resolved.retains(&choices.delete) =>
-        {
+        Due::No if !is_planned_anyway(resolved, choices) => {
             return Ok(None);
         }
         _ => {}
@@ -119,6 +117,14 @@ async fn one(
         package,
         is_due: !matches!(due, Due::No | NO_AUTHORITY) || choices.repair,
     }))
+}
+
+/// Whether an installation is planned although nothing of it is due.
+fn is_planned_anyway(resolved: &Resolved, choices: &Choices) -> bool {
+    choices.repair
+        || resolved.is_ensured()
+        || resolved.retains(&choices.delete)
+        || (choices.adopt && resolved.has_former_records())
 }
 
 /// Fetches the source of an entry and verifies its hash. Nothing is applied from an unverified source.

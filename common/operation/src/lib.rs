@@ -30,6 +30,7 @@ pub mod error;
 pub mod event;
 pub mod execute;
 pub mod fetch;
+mod former;
 pub mod health;
 mod identity;
 pub mod inputs;

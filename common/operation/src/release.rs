@@ -7,7 +7,6 @@ use addons_helm::release::{Release, Status, Wanted};
 use addons_helm::{Helm, HelmError};
 use common::api::installation::{AddonInstallationStatus, Conflicts, HelmRelease};
 use common::api::names::{InstallationName, owner_hash};
-use common::plan::Verb;
 use futures::future::BoxFuture;
 use kube::Config;
 
@@ -47,7 +46,7 @@ impl ReleaseWork {
             return Ok(None);
         };
         let chart = planned.release.clone();
-        if chart.is_none() && planned.plan.verb != Verb::Uninstall {
+        if chart.is_none() && !planned.plan.verb.ends() {
             return Ok(None);
         }
         let installation = &planned.plan.installation;

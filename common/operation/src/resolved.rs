@@ -242,6 +242,12 @@ impl Resolved {
         found.map(|found| found.held(inventory)).unwrap_or_default()
     }
 
+    /// Whether another tool keeps records of it that are not set aside yet.
+    pub(crate) fn has_former_records(&self) -> bool {
+        let status = self.status();
+        status.is_some_and(|status| status.former.iter().any(|record| !record.is_set_aside))
+    }
+
     /// Whether edits are repaired although nothing is due.
     pub(crate) fn is_ensured(&self) -> bool {
         self.wanted.spec.reconcile == Reconcile::Ensure

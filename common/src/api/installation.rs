@@ -2,8 +2,10 @@
 //!
 //! The status is the record of the engine (semantics 13): one whole-object PUT with resourceVersion, by one function.
 
+mod former;
 mod inventory;
 
+pub use former::{FormerObject, FormerRecord, FormerTool};
 pub use inventory::{InventoryGroup, InventoryObject, ObjectState};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -221,6 +223,10 @@ pub struct AddonInstallationStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
     pub inventory: Vec<InventoryGroup>,
+    /// Records of other tools, of what was taken over from them: set aside, or about to be (semantics 12).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
+    pub former: Vec<FormerRecord>,
     /// Ended operations, newest first, 10 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]

@@ -57,6 +57,16 @@ pub const ANNOTATION_RECREATE: &str = "kubectl-addons.dev/recreate";
 /// so runs again, as with Helm.
 pub const ANNOTATION_HOOK: &str = "kubectl-addons.dev/hook";
 
+/// On an object that was taken over from another tool: `MANAGER OPERATION`, the field manager that its fields were taken from
+/// (semantics 12).
+pub const ANNOTATION_FORMER_MANAGER: &str = "kubectl-addons.dev/former-manager";
+/// On an object that was taken over from client-side `kubectl apply`: the annotation of kubectl, where kubectl does not find it.
+pub const ANNOTATION_FORMER_LAST_APPLIED: &str = "kubectl-addons.dev/former-last-applied";
+/// On a record of another tool that is set aside: the value of [`LABEL_OWNER`] of the installation that its objects belong to.
+pub const LABEL_SET_ASIDE: &str = "kubectl-addons.dev/set-aside-by";
+/// On the same: JSON object with the labels by which its tool finds it.
+pub const ANNOTATION_SET_ASIDE: &str = "kubectl-addons.dev/set-aside-labels";
+
 /// On an installed object: whether it may be deleted; the only value with a meaning is [`PRUNE_NEVER`].
 pub const ANNOTATION_PRUNE: &str = "kubectl-addons.dev/prune";
 /// Never deleted, neither by an upgrade nor by an uninstallation.

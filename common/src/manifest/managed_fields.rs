@@ -8,7 +8,8 @@ pub mod former;
 
 use serde_json::{Map, Value};
 
-const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
+/// The manager of client-side `kubectl apply`.
+pub const CLIENT_SIDE_APPLY: &str = "kubectl-client-side-apply";
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 /// The managers of client-side apply: what they own was applied as a whole object (kubernetes#99003).
 pub const CLIENT_SIDE: &[&str] = &[CLIENT_SIDE_APPLY, BEFORE_FIRST_APPLY];

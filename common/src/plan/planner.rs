@@ -2,6 +2,7 @@
 
 mod adopt;
 mod refusal;
+mod release;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -65,6 +66,8 @@ pub enum Goal<'a> {
         /// Only the record is deleted; the objects stay.
         keep: bool,
     },
+    /// None: every object stays, and is ours no longer.
+    Release,
 }
 
 /// The objects that are wanted, and how they are applied.
@@ -128,6 +131,7 @@ pub fn plan(input: &PlanInput<'_>) -> Result<InstallationPlan, PlanError> {
         Goal::Install(wanted) => install(input, wanted)?,
         Goal::Adopt(wanted) => adopt::adopt(input, wanted)?,
         Goal::Uninstall { keep } => uninstall(input, *keep),
+        Goal::Release => release::release(input),
     };
     Ok(InstallationPlan {
         facts: Facts::of(&plan.union, input.snapshot, input.kinds),

@@ -23,12 +23,31 @@ pub struct LiveObject {
     pub other_owner: Option<String>,
     /// The tool that wrote it, where no mark names an owner: kubectl, or its first field manager.
     pub managed_by: Option<String>,
+    /// The release of Helm or the application of kapp that it is of, as its marks say, whoever owns it now.
+    pub former: Option<FormerMark>,
     /// The live Argo CD or Flux object that applies it; only looked for in [`Reads::adoptable`].
     pub reconciled_by: Option<String>,
     /// The mark that forbids its deletion, as it is written ([`super::prune::keep::mark`]).
     pub keep: Option<String>,
     /// Its controller, where an ownerReference names one.
     pub controlled_by: Option<Controller>,
+}
+
+/// What an object is of, by the marks of a tool that keeps records of what it installed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FormerMark {
+    /// A release of Helm.
+    Helm {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// An application of kapp, by the value of its label.
+    Kapp {
+        /// The value.
+        label: String,
+    },
 }
 
 /// The controller of an object, as its ownerReference names it.

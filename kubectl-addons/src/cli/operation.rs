@@ -114,6 +114,9 @@ pub struct Adopt {
     /// Also take over objects that a live Argo CD or Flux object applies
     #[arg(long)]
     pub force: bool,
+    /// Give these installations back: every object stays, and the records of the tool that they were taken over from return
+    #[arg(long, requires = "addons", conflicts_with_all = ["force", "name", "target_namespace", "core", "channel", "catalogue", "files", "set", "registry"])]
+    pub release: bool,
     #[command(flatten)]
     pub new: New,
     #[command(flatten)]

@@ -1,9 +1,10 @@
-//! `adopt [NAME[@VERSION]…]`: what other tools installed becomes ours, and nothing else of it changes.
+//! `adopt [NAME[@VERSION]…]`: what other tools installed becomes ours, and nothing else of it changes. `adopt --release NAME…` is the
+//! way back.
 
 mod found;
 
-use addons_operation::plan::compare;
-use addons_operation::{Intent, Resolver};
+use addons_operation::plan::{Removal, compare, plan_uninstall};
+use addons_operation::{Intent, Offer, Resolver};
 use anyhow::Result;
 use common::plan::InstallationPlan;
 
@@ -20,6 +21,9 @@ use crate::{change, choices, output, prompt};
 pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
     if args.addons.is_empty() {
         return found::run(session, args).await;
+    }
+    if args.release {
+        return release(session, args).await;
     }
     let named = choices::installations(&args.addons, &args.new, &args.values)?;
     let edits = choices::edits(&args.values)?;
@@ -46,4 +50,19 @@ pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     change::execute_announced(session, plan, &args.run, !args.no_init).await
+}
+
+/// Gives installations back.
+async fn release(session: &Session, args: &Adopt) -> Result<Exit> {
+    let resolver = Resolver::new(session.ctx(), Offer::Catalogues).await?;
+    let removal = Removal {
+        names: args.addons.clone(),
+        give_back: true,
+        ..Removal::default()
+    };
+    let plan = plan_uninstall(&resolver, &removal).await?;
+    if args.dry_run {
+        return Ok(change::preview(session, &plan));
+    }
+    change::execute(session, plan, &args.run, false).await
 }

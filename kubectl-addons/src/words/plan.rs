@@ -37,7 +37,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
     }
     if let Some(release) = &plan.helm_release {
         let what = match plan.verb {
-            Verb::Uninstall => "helm uninstalls it",
+            Verb::Uninstall | Verb::Release => "helm uninstalls it",
             Verb::Install | Verb::Upgrade | Verb::Adopt => {
                 "helm installs it, waits for it and prunes it"
             }
@@ -58,6 +58,8 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
         }
     }
     adopted::lines(&mut text, item);
+    adopted::given_back(&mut text, plan);
+    adopted::records(&mut text, plan);
     deletions(&mut text, plan);
     if let Some(namespace) = removed_namespace(item) {
         let why = "created by this installation, if nothing else is in it";
@@ -111,7 +113,7 @@ fn deletions(text: &mut String, plan: &InstallationPlan) {
     let keys = deletions.map(|deletion| &deletion.target.key).collect();
     let word = match plan.verb {
         Verb::Uninstall => "delete",
-        Verb::Install | Verb::Upgrade | Verb::Adopt => "prune",
+        _ => "prune",
     };
     each(text, word, keys, ToString::to_string);
 }
@@ -280,9 +282,10 @@ fn outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> String {
         Verb::Upgrade => "upgraded",
         Verb::Adopt => "taken over",
         Verb::Uninstall => "uninstalled",
+        Verb::Release => "released",
     };
     let after = match plan.verb {
-        Verb::Uninstall => format!(" in {elapsed}"),
+        Verb::Uninstall | Verb::Release => format!(" in {elapsed}"),
         _ if waited => format!(", ready in {elapsed}"),
         _ => String::new(),
     };
@@ -292,8 +295,8 @@ fn outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> String {
 /// The word for objects that a plan deletes.
 pub fn deleted(plan: &InstallationPlan) -> &'static str {
     match plan.verb {
-        Verb::Install | Verb::Upgrade | Verb::Adopt => "pruned",
         Verb::Uninstall => "deleted",
+        _ => "pruned",
     }
 }
 
@@ -312,6 +315,7 @@ fn headline(item: &Planned) -> String {
     let name = title(plan);
     match (plan.verb, &plan.from, &plan.to) {
         (Verb::Uninstall, ..) => format!("uninstalling {name}"),
+        (Verb::Release, ..) => format!("releasing {name}: the objects stay"),
         (Verb::Adopt, ..) => format!("adopting {name}: only owners change"),
         (_, Some(from), Some(to)) if label(from) != label(to) => {
             format!(

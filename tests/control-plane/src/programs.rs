@@ -74,6 +74,15 @@ const HELM: Module = Module {
     ldflags: "-s -w -X helm.sh/helm/v4/internal/version.version=v4.3.1",
     minutes: 3,
 };
+const KAPP: Module = Module {
+    folder: "kapp",
+    programs: &[Program {
+        name: "kapp",
+        package: "carvel.dev/kapp/cmd/kapp",
+    }],
+    ldflags: "-s -w",
+    minutes: 2,
+};
 const REGISTRY: Module = Module {
     folder: "registry",
     programs: &[Program {
@@ -179,6 +188,17 @@ pub fn helm() -> Result<PathBuf> {
     match asset("helm") {
         Some(path) => Ok(path),
         None => Ok(HELM.provide(&["helm"])?.join("helm")),
+    }
+}
+
+/// A tool that add-ons are adopted from: in `KUBEBUILDER_ASSETS`, else built like the control plane.
+///
+/// # Errors
+/// Where it has to be built and Go is missing or fails.
+pub fn kapp() -> Result<PathBuf> {
+    match asset("kapp") {
+        Some(path) => Ok(path),
+        None => Ok(KAPP.provide(&["kapp"])?.join("kapp")),
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use common::api::names;
 use common::manifest::managed_fields::{self, CLIENT_SIDE};
 use common::plan::{Step, Target};
+use common::values::path;
 
 use super::super::address::Collection;
 use super::super::cluster::Cluster;
@@ -20,6 +21,10 @@ const TRIES: usize = 3;
 /// The error of an apply, and of every other write, where an entry of managedFields has a version that its
 /// CustomResourceDefinition no longer has (HTTP 500, kube-apiserver 1.36.3; fluxcd/pkg#1131, kubernetes#111937).
 const GONE_VERSION: &str = "request to convert CR to an invalid group/version: ";
+
+pub(super) const FIELDS: &str = "/metadata/managedFields";
+/// By which `kubectl apply` knows what it applied, and `--prune` what it may delete.
+pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A manager of fields; the list of its fields is skipped while parsing.
 #[derive(Debug, Default, Deserialize)]
@@ -101,16 +106,41 @@ pub(super) async fn inherit(
     }
 }
 
-/// Makes the fields of the tool that an object is taken over from those of `manager`, in the same way.
+/// Makes the fields of the tool that an object is taken over from those of `manager`, in the same way. The same write notes whose they
+/// were, and takes from kubectl the annotation by which it finds what it applied: under another name, but for a Secret, where it holds
+/// what `kubectl describe` hides only under its own name.
+///
+/// Both annotations are of the client and not of the installation: no apply of ours removes them.
 pub(super) async fn adopt(
     cluster: &Cluster,
     target: &Target,
     manager: &str,
 ) -> Result<Option<String>, EngineError> {
-    rewrite(cluster, target, manager, |live| {
-        managed_fields::former::adopt(live, manager)
+    rewrite_with(cluster, target, names::CLIENT, |live| {
+        let entries = managers(live);
+        let adopted = managed_fields::former::adopt(entries, manager)?;
+        let mut patch = vec![json!({"op": "replace", "path": FIELDS, "value": adopted})];
+        if let Some(former) = managed_fields::former::former(entries, manager) {
+            let path = annotation(names::ANNOTATION_FORMER_MANAGER);
+            patch.push(json!({"op": "add", "path": path, "value": former}));
+        }
+        let last_applied = annotation(LAST_APPLIED);
+        if live.pointer(&last_applied).is_some() {
+            let path = annotation(names::ANNOTATION_FORMER_LAST_APPLIED);
+            patch.push(if target.key.is_secret() {
+                json!({"op": "remove", "path": last_applied})
+            } else {
+                json!({"op": "move", "from": last_applied, "path": path})
+            });
+        }
+        Some(patch)
     })
     .await
+}
+
+/// The pointer to an annotation.
+pub(super) fn annotation(name: &str) -> String {
+    format!("/metadata/annotations/{}", path::escaped(name))
 }
 
 /// Returns to the managers of an object that was there before us what was just taken from them: the values are ours, and when
@@ -170,13 +200,29 @@ pub(super) async fn heal(
     }
 }
 
-/// Writes managedFields, guarded by the resourceVersion that they were read with; the new one, or `None` where there is
-/// nothing to change.
+/// Writes managedFields, and nothing else: see [`rewrite_with`].
 async fn rewrite(
     cluster: &Cluster,
     target: &Target,
     manager: &str,
     change: impl Fn(&[Value]) -> Option<Vec<Value>>,
+) -> Result<Option<String>, EngineError> {
+    rewrite_with(cluster, target, manager, |live| {
+        let changed = change(managers(live))?;
+        Some(vec![
+            json!({"op": "replace", "path": FIELDS, "value": changed}),
+        ])
+    })
+    .await
+}
+
+/// Writes managedFields and annotations, guarded by the resourceVersion that they were read with; the new one, or `None` where there is
+/// nothing to change.
+pub(super) async fn rewrite_with(
+    cluster: &Cluster,
+    target: &Target,
+    manager: &str,
+    change: impl Fn(&Value) -> Option<Vec<Value>>,
 ) -> Result<Option<String>, EngineError> {
     let collection = Collection::of(target);
     let name = &target.key.name;
@@ -184,14 +230,13 @@ async fn rewrite(
     loop {
         let call = Call::get(&collection, name, METADATA);
         let live = cluster.send::<Value>(call).await?.object;
-        let Some(changed) = change(managers(&live)) else {
+        let Some(mut patch) = change(&live) else {
             return Ok(None);
         };
-        let patch = json!([
-            {"op": "replace", "path": "/metadata/managedFields", "value": changed},
-            // A replacement that changes nothing is a precondition: 409 where another client wrote.
-            {"op": "replace", "path": "/metadata/resourceVersion", "value": live.pointer("/metadata/resourceVersion")},
-        ]);
+        // A replacement that changes nothing is a precondition: 409 where another client wrote.
+        let version = live.pointer("/metadata/resourceVersion");
+        patch.push(json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}));
+        let patch = Value::Array(patch);
         let call = Call::patch(&collection, name, JSON_PATCH, METADATA)
             .query("fieldManager", manager)
             .body(body(target, &patch)?);

@@ -1,3 +1,5 @@
+use common::plan::Verb;
+
 use super::*;
 use common::api::installation::{
     AddonInstallationSpec, AddonInstallationStatus, Installed, InventoryGroup,

@@ -47,7 +47,7 @@ impl Operation<'_> {
             return;
         }
         let action = match plan.verb {
-            Verb::Uninstall => {
+            Verb::Uninstall | Verb::Release => {
                 (self.events)(Event::Pruned { key: key.clone() });
                 report.pruned.push(key);
                 return;

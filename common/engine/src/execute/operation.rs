@@ -81,7 +81,7 @@ impl Operation<'_> {
             Err(EngineError::Stale {
                 what: StaleReason::Uninstalled,
                 ..
-            }) if plan.verb == Verb::Uninstall => Report::default(),
+            }) if plan.verb.ends() => Report::default(),
             Err(error) => return Err(error),
         };
         report.retained.extend(plan.retained.iter().cloned());
@@ -128,8 +128,11 @@ impl Operation<'_> {
                 Either::Right((lost, _)) => return Err(lost),
             }
         };
-        if self.task.plan.verb == Verb::Uninstall && report.is_done() {
-            self.remove_namespace(&mut lock, &mut report).await?;
+        let verb = self.task.plan.verb;
+        if verb.ends() && report.is_done() {
+            if verb == Verb::Uninstall {
+                self.remove_namespace(&mut lock, &mut report).await?;
+            }
             lock.delete(self.cluster).await?;
             return Ok(report);
         }
@@ -172,7 +175,9 @@ impl Operation<'_> {
         migrator.run(&mut report, self.task.journal).await;
         self.prune(&mut report).await;
         self.record_for_kops(&mut report).await;
-        if self.task.plan.verb == Verb::Uninstall {
+        self.give_back(&mut report).await;
+        self.end_former_records(&mut report).await;
+        if self.task.plan.verb.ends() {
             for key in &self.task.plan.unreachable {
                 self.fail(&mut report, unreachable(key));
             }
@@ -261,7 +266,7 @@ impl Operation<'_> {
     }
 
     /// Why nothing further may begin.
-    fn blocked(&self, report: &Report) -> Option<String> {
+    pub(super) fn blocked(&self, report: &Report) -> Option<String> {
         match (
             report.failed.first(),
             report.not_ready.first(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use common::api::names;
 use common::manifest::managed_fields::former::tool;
+use common::plan::snapshot::FormerMark;
 
 use super::super::meta::Metadata;
 
@@ -22,10 +23,16 @@ struct Mark {
     words: &'static str,
 }
 
+/// Annotations of helm at the objects of a release.
+const HELM_NAME: &str = "meta.helm.sh/release-name";
+const HELM_NAMESPACE: &str = "meta.helm.sh/release-namespace";
+/// Label of kapp at the objects of an application.
+const KAPP_APP: &str = "kapp.k14s.io/app";
+
 const ANNOTATIONS: &[Mark] = &[
     Mark {
-        name: "meta.helm.sh/release-name",
-        namespace: Some("meta.helm.sh/release-namespace"),
+        name: HELM_NAME,
+        namespace: Some(HELM_NAMESPACE),
         words: "Helm release",
     },
     Mark {
@@ -57,7 +64,7 @@ const LABELS: &[Mark] = &[
         words: "Argo CD application",
     },
     Mark {
-        name: "kapp.k14s.io/app",
+        name: KAPP_APP,
         namespace: None,
         words: "kapp application",
     },
@@ -99,6 +106,22 @@ pub(super) fn other_owner(
         })
     };
     found(ANNOTATIONS, annotations).or_else(|| found(LABELS, labels))
+}
+
+/// What an object is of, by the marks of a tool that keeps records.
+pub(super) fn former(metadata: &Metadata) -> Option<FormerMark> {
+    let annotation = |name| metadata.annotations.get(name).cloned();
+    let helm = || {
+        Some(FormerMark::Helm {
+            namespace: annotation(HELM_NAMESPACE)?,
+            name: annotation(HELM_NAME)?,
+        })
+    };
+    let kapp = || {
+        let label = metadata.labels.get(KAPP_APP)?.clone();
+        Some(FormerMark::Kapp { label })
+    };
+    helm().or_else(kapp)
 }
 
 /// The tool that wrote an object, as far as labels, annotations and its first field manager tell.

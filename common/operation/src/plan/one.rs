@@ -22,6 +22,7 @@ use super::assemble::Neighbours;
 use super::{Planned, generated, old};
 use crate::chart::CompleteChart;
 use crate::error::OperationError;
+use crate::former;
 use crate::release;
 use crate::render::Rendered;
 use crate::resolve::Resolver;
@@ -88,6 +89,7 @@ pub(super) async fn one(
         allow_prune: choices.allow_prune,
         adopt,
     };
+    let claims = neighbours.claims_besides(resolver, &resolved.name);
     let mut plan = planner::plan(&PlanInput {
         installation: &resolved.name,
         addon: &spec.addon_ref.name,
@@ -96,7 +98,7 @@ pub(super) async fn one(
         inventory: &inventory,
         snapshot: &snapshot,
         kinds: &kinds,
-        claims: &neighbours.claims_besides(resolver, &resolved.name),
+        claims: &claims,
         unmarked: &old.keys,
         delete_kinds: &choices.delete,
         held: &held,
@@ -104,12 +106,18 @@ pub(super) async fn one(
     plan.mask = Arc::new(with_secrets(mask, &desired));
     plan.generated = generated.objects;
     definitions::check(cluster, &mut plan).await?;
-    let warnings = plan.warnings.iter().chain(&rendered.warnings);
-    let warnings = warnings.chain(&notes).chain(&old.warnings);
-    plan.warnings = warnings.map(|warning| plan.mask.text(warning)).collect();
+    let live = (&snapshot, &claims);
+    former::records(cluster, resolved, live, adopt, &mut plan).await?;
+    warn(&mut plan, [&rendered.warnings, &notes, &old.warnings]);
     plan.helm_release = helm_release.filter(|_| rendered.is_due);
     of_records(resolver, resolved, &mut plan).await?;
     Ok(planned(plan, resolved, desired, rendered.release))
+}
+
+/// Adds warnings from before the plan; what comes from Secrets is hidden in all of them.
+fn warn(plan: &mut InstallationPlan, before: [&[String]; 3]) {
+    let warnings = plan.warnings.iter().chain(before.into_iter().flatten());
+    plan.warnings = warnings.map(|warning| plan.mask.text(warning)).collect();
 }
 
 /// The plan with what it was made from.

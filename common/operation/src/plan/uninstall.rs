@@ -22,7 +22,7 @@ use crate::kops;
 use crate::records::name_of;
 use crate::resolve::Resolver;
 use crate::stage::Failed;
-use crate::{release, requirements, verdict};
+use crate::{former, release, requirements, verdict};
 
 /// What is uninstalled, and how.
 #[derive(Clone, Debug, Default)]
@@ -31,8 +31,20 @@ pub struct Removal {
     pub names: Vec<String>,
     /// Keep the objects and forget the installation.
     pub keep: bool,
+    /// Keep the objects, and give them back to the tool that they were taken over from.
+    pub give_back: bool,
     /// Kinds that are deleted although they hold data.
     pub delete: BTreeSet<KeptKind>,
+}
+
+impl Removal {
+    fn goal(&self) -> Goal<'static> {
+        if self.give_back {
+            Goal::Release
+        } else {
+            Goal::Uninstall { keep: self.keep }
+        }
+    }
 }
 
 /// Plans an uninstallation; what requires others is removed before them.
@@ -162,7 +174,7 @@ async fn one(
         installation: &name,
         addon: &record.spec.addon_ref.name,
         from: status.installed.as_ref(),
-        goal: Goal::Uninstall { keep: removal.keep },
+        goal: removal.goal(),
         inventory: &inventory,
         snapshot: &snapshot,
         kinds: &kinds,
@@ -172,13 +184,20 @@ async fn one(
         held: &held,
     })?;
     plan.helm_release = release::recorded(&status)
-        .filter(|_| !removal.keep)
+        .filter(|_| !removal.keep && !removal.give_back)
         .cloned();
     if let Some(release) = &plan.helm_release {
         release::check_owner(resolver.ctx, &name, release).await?;
     }
     definitions::check(cluster, &mut plan).await?;
-    plan.kops = kops::removal(resolver.ctx, &record).await?;
+    if removal.give_back {
+        former::give_back(&status, &mut plan)?;
+    } else {
+        plan.kops = kops::removal(resolver.ctx, &record).await?;
+    }
+    if !removal.keep {
+        plan.former.clone_from(&status.former);
+    }
     plan.wanted = WantedRecord::of(&record);
     plan.record = Some(RecordFacts::of(&record));
     Ok(Planned {

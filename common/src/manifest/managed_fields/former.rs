@@ -1,8 +1,11 @@
 //! The fields of the tool that an object is taken over from (semantics 12).
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{BEFORE_FIRST_APPLY, CLIENT_SIDE_APPLY, has_last_applied, text, transfer};
+use super::{
+    BEFORE_FIRST_APPLY, CLIENT_SIDE_APPLY, has_last_applied, is, is_same, set, text, transfer,
+    unite,
+};
 
 /// Managers of tools that write whole objects, by updates and by server-side apply. What people change in single fields
 /// (`kubectl-edit`, `kubectl-patch`) is not among them.
@@ -24,19 +27,118 @@ const TOOLS: &[&str] = &[
 /// Server-side apply of kubectl. Old versions of other commands update under the same name.
 const KUBECTL: &str = "kubectl";
 
+/// Labels and annotations of kapp, also in templates of pods and in selectors, which never change.
+const KAPP: &str = "f:kapp.k14s.io/";
+
 /// The entries after the fields of every such tool, and what `to` itself updated, were transferred to the apply manager `to`; `None`
 /// where there are none.
+///
+/// What kapp writes beside the manifest stays its own, so that no apply of ours removes it: a label in the templates of pods, which
+/// would restart them, and one in selectors, which cannot change.
 #[must_use]
 pub fn adopt(live: &[Value], to: &str) -> Option<Vec<Value>> {
-    transfer(live, to, |entry| {
-        let (manager, operation) = (text(entry, "manager"), text(entry, "operation"));
-        match manager {
-            KUBECTL => operation == "Apply",
-            BEFORE_FIRST_APPLY => has_last_applied(entry),
-            _ if manager == to => operation == "Update",
-            _ => TOOLS.contains(&manager),
-        }
+    let mut kept = Vec::new();
+    let mut rest = Vec::new();
+    for entry in live {
+        let (own, other) = split(entry);
+        kept.extend(own);
+        rest.extend(other);
+    }
+    let mut adopted = transfer(&rest, to, |entry| is_adopted(entry, to))?;
+    adopted.extend(kept);
+    Some(adopted)
+}
+
+fn is_adopted(entry: &Value, to: &str) -> bool {
+    let (manager, operation) = (text(entry, "manager"), text(entry, "operation"));
+    match manager {
+        KUBECTL => operation == "Apply",
+        BEFORE_FIRST_APPLY => has_last_applied(entry),
+        _ if manager == to => operation == "Update",
+        _ => TOOLS.contains(&manager),
+    }
+}
+
+/// The manager and operation that fields are taken from, where `adopt` takes any: the last one that wrote.
+#[must_use]
+pub fn former(live: &[Value], to: &str) -> Option<String> {
+    let theirs = live.iter().rev().find(|entry| {
+        text(entry, "subresource").is_empty()
+            && text(entry, "manager") != to
+            && is_adopted(entry, to)
+    })?;
+    Some(match text(theirs, "manager") {
+        BEFORE_FIRST_APPLY => format!("{CLIENT_SIDE_APPLY} Update"),
+        manager => format!("{manager} {}", text(theirs, "operation")),
     })
+}
+
+/// The entries with the fields of the manager `ours` as those of another one, `MANAGER OPERATION`; without one they are of no manager.
+#[must_use]
+pub fn let_go(live: &[Value], ours: &str, to: Option<&str>) -> Vec<Value> {
+    let is_ours = |entry: &&Value| text(entry, "manager") == ours;
+    let mut entries: Vec<Value> = live
+        .iter()
+        .filter(|entry| !is_ours(entry))
+        .cloned()
+        .collect();
+    let to = to.and_then(|to| to.split_once(' '));
+    for entry in live.iter().filter(|entry| is_ours(entry)) {
+        let Some((manager, operation)) = to else {
+            continue;
+        };
+        let mut theirs = entry.clone();
+        set(&mut theirs, "manager", manager);
+        set(&mut theirs, "operation", operation);
+        match entries.iter_mut().find(|entry| is_same(entry, &theirs)) {
+            Some(entry) => unite(entry, &theirs),
+            None => entries.push(theirs),
+        }
+    }
+    // An empty list would change nothing.
+    if entries.is_empty() {
+        entries.push(Value::Object(Map::new()));
+    }
+    entries
+}
+
+/// An entry of kapp as what it keeps and what is transferred; every other entry as it is.
+fn split(entry: &Value) -> (Option<Value>, Option<Value>) {
+    let fields = entry.get("fieldsV1").and_then(Value::as_object);
+    let is_kapp = is(entry, "kapp", "Update") && text(entry, "subresource").is_empty();
+    let Some(fields) = fields.filter(|_| is_kapp) else {
+        return (None, Some(entry.clone()));
+    };
+    let (own, other) = split_set(fields, &[]);
+    let with = |fields: Map<String, Value>| {
+        let mut part = entry.clone();
+        part["fieldsV1"] = Value::Object(fields);
+        part
+    };
+    let part = |fields: Map<String, Value>| (!fields.is_empty()).then(|| with(fields));
+    (part(own), part(other))
+}
+
+/// The recursion ends with the depth of an object.
+fn split_set(set: &Map<String, Value>, path: &[&str]) -> (Map<String, Value>, Map<String, Value>) {
+    let (mut own, mut other) = (Map::new(), Map::new());
+    for (name, below) in set {
+        if name.starts_with(KAPP) || (path == ["f:spec"] && name == "f:selector") {
+            own.insert(name.clone(), below.clone());
+            continue;
+        }
+        let Some(fields) = below.as_object().filter(|fields| !fields.is_empty()) else {
+            other.insert(name.clone(), below.clone());
+            continue;
+        };
+        let (below_own, below_other) = split_set(fields, &[path, &[name]].concat());
+        for (part, below) in [(&mut own, below_own), (&mut other, below_other)] {
+            if !below.is_empty() {
+                part.insert(name.clone(), Value::Object(below));
+            }
+        }
+    }
+    (own, other)
 }
 
 /// The tool behind a field manager, as people call it.
@@ -103,5 +205,55 @@ mod tests {
         let wanted = vec![entry("kubectl-edit", "Update", "f:c"), both];
         assert_eq!(adopt(&live, "ours"), Some(wanted.clone()));
         assert_eq!(adopt(&wanted, "ours"), None, "again");
+        assert_eq!(former(&live, "ours").as_deref(), Some("kops Apply"));
+        assert_eq!(former(&wanted, "ours"), None);
+    }
+
+    #[test]
+    fn kapp_keeps_what_it_writes_beside_the_manifest() {
+        let of = |manager: &str, operation: &str, fields: Value| {
+            json!({"manager": manager, "operation": operation, "apiVersion": "apps/v1",
+                "fieldsType": "FieldsV1", "fieldsV1": fields})
+        };
+        let live = [of(
+            "kapp",
+            "Update",
+            json!({"f:metadata": {"f:labels": {".": {}, "f:kapp.k14s.io/app": {}, "f:app": {}}},
+                "f:spec": {"f:replicas": {}, "f:selector": {}, "f:template": {"f:metadata": {"f:labels": {"f:kapp.k14s.io/app": {}}}}}}),
+        )];
+        let kept = json!({"f:metadata": {"f:labels": {"f:kapp.k14s.io/app": {}}},
+            "f:spec": {"f:selector": {}, "f:template": {"f:metadata": {"f:labels": {"f:kapp.k14s.io/app": {}}}}}});
+        let moved = json!({"f:metadata": {"f:labels": {".": {}, "f:app": {}}}, "f:spec": {"f:replicas": {}}});
+        let wanted = vec![of("ours", "Apply", moved), of("kapp", "Update", kept)];
+        assert_eq!(adopt(&live, "ours"), Some(wanted.clone()));
+        assert_eq!(adopt(&wanted, "ours"), None, "again");
+        assert_eq!(
+            let_go(&wanted, "ours", Some("kapp Update")),
+            live,
+            "and back"
+        );
+    }
+
+    #[test]
+    fn fields_return_to_the_tool_that_they_came_from() {
+        let ours = entry("ours", "Apply", "f:a");
+        let edit = entry("kubectl-edit", "Update", "f:b");
+        for (to, wanted) in [
+            (
+                Some("helm Apply"),
+                vec![edit.clone(), entry("helm", "Apply", "f:a")],
+            ),
+            (None, vec![edit.clone()]),
+        ] {
+            assert_eq!(let_go(&[ours.clone(), edit.clone()], "ours", to), wanted);
+        }
+        let updated = entry("ours", "Update", "f:c");
+        let both = json!({"manager": "helm", "operation": "Apply", "apiVersion": "v1",
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {"f:a": {}, "f:c": {}}}});
+        assert_eq!(
+            let_go(&[ours.clone(), updated], "ours", Some("helm Apply")),
+            [both]
+        );
+        assert_eq!(let_go(&[ours], "ours", None), [json!({})]);
     }
 }

@@ -271,6 +271,7 @@ fn noun(verb: Verb) -> &'static str {
         Verb::Upgrade => "upgrade",
         Verb::Adopt => "adoption",
         Verb::Uninstall => "uninstallation",
+        Verb::Release => "release",
     }
 }
 

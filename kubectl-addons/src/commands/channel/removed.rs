@@ -40,8 +40,8 @@ pub(super) async fn uninstall(
     let names = removed.iter().filter_map(|one| one.installation.clone());
     let removal = Removal {
         names: names.collect(),
-        keep: false,
         delete: args.delete.kinds(),
+        ..Removal::default()
     };
     resolver.check_removal(&removal.names, args.change.accept.allow_prune)?;
     let plan = plan_uninstall(resolver, &removal).await?;

@@ -138,6 +138,7 @@ fn typed(verb: Verb) -> &'static str {
         Verb::Upgrade => "upgrade",
         Verb::Adopt => "adopt",
         Verb::Uninstall => "uninstall",
+        Verb::Release => "adopt --release",
     }
 }
 

@@ -3,10 +3,35 @@
 use std::collections::BTreeMap;
 
 use common::manifest::key::ObjectKey;
-use common::plan::{Action, Verb, summary};
+use common::plan::{Action, InstallationPlan, Verb, summary};
 
 use super::{LISTED, each, line, objects};
 use addons_operation::Planned;
+
+/// A line for each object that is ours no longer, or one for all where they are many.
+pub(super) fn given_back(text: &mut String, plan: &InstallationPlan) {
+    let objects = plan.given_back.iter().map(|object| &object.target.key);
+    each(text, "release", objects.collect(), |key| {
+        format!("{key} (it stays as it is)")
+    });
+}
+
+/// A line for the records of each release or application that its tool will not find any more.
+pub(super) fn records(text: &mut String, plan: &InstallationPlan) {
+    let word = match plan.verb {
+        Verb::Uninstall => "delete",
+        Verb::Release => "restore",
+        Verb::Install | Verb::Upgrade | Verb::Adopt => "set aside",
+    };
+    for record in &plan.former {
+        if let Some(first) = record.objects.first() {
+            let count = record.objects.len();
+            let plural = if count == 1 { "" } else { "s" };
+            let what = format!("{count} {}{plural}", first.kind);
+            line(text, word, &format!("the records of {record} ({what})"));
+        }
+    }
+}
 
 /// A line for each object, or one for each former owner where they are many; and what exists no more, where only owners change.
 pub(super) fn lines(text: &mut String, item: &Planned) {

@@ -5,13 +5,14 @@ use common::plan::{InstallationPlan, Verb};
 /// The verb, name and namespace that continue an operation.
 pub fn again(plan: &InstallationPlan) -> String {
     let directory = plan.wanted.spec.addon_ref.directory.as_ref();
-    if let Some(directory) = directory.filter(|_| plan.verb != Verb::Uninstall) {
+    if let Some(directory) = directory.filter(|_| !plan.verb.ends()) {
         return format!("sync {directory}");
     }
     let verb = match plan.verb {
         Verb::Install | Verb::Upgrade => "upgrade",
         Verb::Adopt => "adopt",
         Verb::Uninstall => "uninstall",
+        Verb::Release => "adopt --release",
     };
     let to = plan.to.as_ref().map(|to| to.version.as_str());
     let version = to.filter(|version| !version.is_empty());

@@ -1,0 +1,392 @@
+//! Records that other tools keep of what they installed: Secrets or ConfigMaps of Helm, ConfigMaps of kapp. They are set aside where
+//! everything that they name is ours, given back, or deleted with it (semantics 12).
+//!
+//! A tool finds its records by labels. Without these it finds nothing; an annotation keeps them. kapp reads a ConfigMap by its name,
+//! too: the key that it reads gets another name.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use common::api::installation::{FormerObject, FormerRecord, FormerTool};
+use common::api::names::{
+    ANNOTATION_SET_ASIDE, CLIENT, InstallationName, LABEL_SET_ASIDE, owner_hash,
+};
+use common::manifest::key::ObjectKey;
+use common::plan::snapshot::{FormerMark, LiveObject};
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::delete::{Propagation, delete};
+use super::error::EngineError;
+use super::listing;
+use super::meta::Metadata;
+use super::request::{Call, JSON, MERGE_PATCH, METADATA};
+use super::snapshot::{self, read_one, read_selected};
+
+/// How often a record is read again that its tool writes meanwhile.
+const TRIES: usize = 5;
+/// The labels by which the tools find their records.
+const HELM_OWNER: &str = "owner";
+const KAPP_APP: &str = "kapp.k14s.io/is-app";
+const KAPP_CHANGE: &str = "kapp.k14s.io/is-app-change";
+/// The labels of a change that name its application: by the value of the label of its objects, or by its name alone.
+const KAPP_CHANGE_OF_LABEL: &str = "kapp.k14s.io/app-change-app-label";
+const KAPP_CHANGE_OF_NAME: &str = "kapp.k14s.io/app-change-app";
+/// The suffix of the ConfigMap of an application, where kapp was told to use full names.
+const KAPP_SUFFIX: &str = ".apps.k14s.io";
+/// What kapp reads of the ConfigMap of an application, and what it is called meanwhile.
+const KAPP_DATA: &str = "spec";
+const KAPP_DATA_ASIDE: &str = "set-aside.spec";
+
+/// What a tool has recorded.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The records.
+    pub record: FormerRecord,
+    /// Which objects they name.
+    pub members: Members,
+}
+
+/// Where a tool has written which objects are its own.
+#[derive(Clone, Debug)]
+pub enum Members {
+    /// In the newest record of a release, as helm encodes it.
+    Helm(Vec<u8>),
+    /// By a label, in these groups and kinds.
+    Kapp {
+        /// `NAME=VALUE`.
+        selector: String,
+        /// Group and kind.
+        kinds: Vec<(String, String)>,
+    },
+}
+
+/// A record with its content.
+#[derive(Deserialize)]
+struct Content {
+    metadata: Metadata,
+    #[serde(default)]
+    data: BTreeMap<String, String>,
+}
+
+/// The records behind a mark of objects; `None` where its tool has none, or would not find them.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn find(cluster: &Cluster, mark: &FormerMark) -> Result<Option<Found>, EngineError> {
+    match mark {
+        FormerMark::Helm { namespace, name } => of_helm(cluster, namespace, name).await,
+        FormerMark::Kapp { label } => of_kapp(cluster, label).await,
+    }
+}
+
+async fn of_helm(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Found>, EngineError> {
+    let selector = format!("{HELM_OWNER}=helm,name={name}");
+    let selectors = [("labelSelector", selector.as_str())];
+    for kind in ["Secret", "ConfigMap"] {
+        let collection = collection(kind, namespace);
+        let found = read_selected(cluster, &collection, &selectors).await?;
+        let mut found = found.unwrap_or_default();
+        let revision = |one: &Metadata| {
+            let version = one.labels.get("version");
+            version.and_then(|version| version.parse::<u64>().ok())
+        };
+        found.sort_by_key(revision);
+        let Some(newest) = found.last() else {
+            continue;
+        };
+        let call = Call::get(&collection, &newest.name, JSON);
+        let mut newest = cluster.send::<Content>(call).await?.object;
+        let bytes = newest.data.remove("release").unwrap_or_default();
+        return Ok(Some(Found {
+            record: record(FormerTool::Helm, namespace, name, kind, &found),
+            members: Members::Helm(bytes.into_bytes()),
+        }));
+    }
+    Ok(None)
+}
+
+async fn of_kapp(cluster: &Cluster, label: &str) -> Result<Option<Found>, EngineError> {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Meta {
+        label_key: String,
+        label_value: String,
+        #[serde(rename = "usedGKs")]
+        kinds: Vec<Kind>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Kind {
+        #[serde(default)]
+        group: String,
+        kind: String,
+    }
+    let everywhere = Collection::known("v1", "ConfigMap", "configmaps", None);
+    let apps = listing::all::<Content>(cluster, &everywhere, Some(KAPP_APP)).await?;
+    let app = apps.into_iter().find_map(|app| {
+        let meta: Meta = serde_json::from_str(app.data.get(KAPP_DATA)?).ok()?;
+        (meta.label_value == label).then_some((app.metadata, meta))
+    });
+    let Some((app, meta)) = app else {
+        return Ok(None);
+    };
+    let namespace = app.namespace.clone().unwrap_or_default();
+    let name = app.name.strip_suffix(KAPP_SUFFIX).unwrap_or(&app.name);
+    let name = name.to_owned();
+    let selectors = [("labelSelector", KAPP_CHANGE)];
+    let changes = read_selected(cluster, &collection("ConfigMap", &namespace), &selectors).await?;
+    let mut found = changes.unwrap_or_default();
+    found.retain(|change| match change.labels.get(KAPP_CHANGE_OF_LABEL) {
+        Some(of) => of == label,
+        None => change.labels.get(KAPP_CHANGE_OF_NAME) == Some(&name),
+    });
+    // The application itself is the last: until then kapp finds all of it.
+    found.push(app);
+    Ok(Some(Found {
+        record: record(FormerTool::Kapp, &namespace, &name, "ConfigMap", &found),
+        members: Members::Kapp {
+            selector: format!("{}={}", meta.label_key, meta.label_value),
+            kinds: meta
+                .kinds
+                .into_iter()
+                .map(|Kind { group, kind }| (group, kind))
+                .collect(),
+        },
+    }))
+}
+
+fn record(
+    tool: FormerTool,
+    namespace: &str,
+    name: &str,
+    kind: &str,
+    objects: &[Metadata],
+) -> FormerRecord {
+    let objects = objects.iter().map(|object| FormerObject {
+        kind: kind.to_owned(),
+        name: object.name.clone(),
+        uid: object.uid.clone(),
+    });
+    FormerRecord {
+        tool,
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        objects: objects.collect(),
+        is_set_aside: false,
+    }
+}
+
+/// The live objects that a label of kapp finds; what a controller made of them is not its own.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn labelled(
+    cluster: &Cluster,
+    selector: &str,
+    wanted: &[(String, String)],
+) -> Result<BTreeMap<ObjectKey, LiveObject>, EngineError> {
+    let kinds = cluster.kinds(&wanted.iter().cloned().collect()).await?;
+    let mut all = BTreeMap::new();
+    for (group, kind) in wanted {
+        let Some((gvk, info)) = kinds.preferred(group, kind) else {
+            continue;
+        };
+        let collection = Collection::new(gvk, info, None);
+        let found = read_selected(cluster, &collection, &[("labelSelector", selector)]).await?;
+        for metadata in found.unwrap_or_default() {
+            let key = collection.key(&metadata);
+            let live = snapshot::live(metadata);
+            if live.controlled_by.is_none() {
+                all.insert(key, live);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Asks the server whether the records may be set aside; changes nothing.
+///
+/// # Errors
+/// Those of the request: it is refused.
+pub async fn check(
+    cluster: &Cluster,
+    installation: &InstallationName,
+    record: &FormerRecord,
+) -> Result<(), EngineError> {
+    match record.objects.last() {
+        Some(object) => move_aside(cluster, installation, record, object, true).await,
+        None => Ok(()),
+    }
+}
+
+/// Sets records aside, one after another, the newest last: whoever is cut off leaves the tool with what is installed.
+pub(super) async fn set_aside(
+    cluster: &Cluster,
+    installation: &InstallationName,
+    record: &FormerRecord,
+) -> Result<(), EngineError> {
+    for object in &record.objects {
+        move_aside(cluster, installation, record, object, false).await?;
+    }
+    Ok(())
+}
+
+/// Makes records as they were, the newest first: what their tool finds then is what is installed.
+pub(super) async fn restore(
+    cluster: &Cluster,
+    installation: &InstallationName,
+    record: &FormerRecord,
+) -> Result<(), EngineError> {
+    let owner = owner_hash(&installation.namespace, &installation.name);
+    for object in record.objects.iter().rev() {
+        rewrite(cluster, record, object, false, |live| {
+            let labels = &live.metadata.labels;
+            labels.get(LABEL_SET_ASIDE).filter(|by| **by == owner)?;
+            let kept = live.metadata.annotations.get(ANNOTATION_SET_ASIDE)?;
+            let mut restored: BTreeMap<String, Option<String>> = serde_json::from_str(kept).ok()?;
+            restored.insert(LABEL_SET_ASIDE.to_owned(), None);
+            let mut patch = json!({"metadata": {
+                "labels": restored,
+                "annotations": {ANNOTATION_SET_ASIDE: null},
+            }});
+            if let Some(data) = live.data.get(KAPP_DATA_ASIDE) {
+                patch["data"] = json!({KAPP_DATA: data, KAPP_DATA_ASIDE: null});
+            }
+            Some(patch)
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Deletes records that are set aside, with what they named.
+pub(super) async fn delete_all(
+    cluster: &Cluster,
+    installation: &InstallationName,
+    record: &FormerRecord,
+) -> Result<(), EngineError> {
+    let owner = owner_hash(&installation.namespace, &installation.name);
+    for object in &record.objects {
+        let collection = collection(&object.kind, &record.namespace);
+        let live = read_one(cluster, &collection, &object.name).await?;
+        let is_ours = live.is_some_and(|live| live.labels.get(LABEL_SET_ASIDE) == Some(&owner));
+        if is_ours {
+            let background = Propagation::Background;
+            delete(cluster, &collection, &object.name, &object.uid, background).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn move_aside(
+    cluster: &Cluster,
+    installation: &InstallationName,
+    record: &FormerRecord,
+    object: &FormerObject,
+    dry_run: bool,
+) -> Result<(), EngineError> {
+    let owner = owner_hash(&installation.namespace, &installation.name);
+    rewrite(cluster, record, object, dry_run, |live| {
+        let labels = &live.metadata.labels;
+        if !is_of(record, labels) {
+            return None;
+        }
+        let taken: BTreeMap<&str, &String> = [HELM_OWNER, KAPP_APP, KAPP_CHANGE]
+            .into_iter()
+            .filter_map(|label| Some((label, labels.get(label)?)))
+            .collect();
+        let kept = json!(taken).to_string();
+        let mut patch = json!({"metadata": {
+            "labels": {LABEL_SET_ASIDE: owner},
+            "annotations": {ANNOTATION_SET_ASIDE: kept},
+        }});
+        for label in taken.keys() {
+            patch["metadata"]["labels"][*label] = Value::Null;
+        }
+        if let Some(data) = live.data.get(KAPP_DATA)
+            && record.tool == FormerTool::Kapp
+        {
+            patch["data"] = json!({KAPP_DATA: null, KAPP_DATA_ASIDE: data});
+        }
+        Some(patch)
+    })
+    .await
+}
+
+/// Whether labels are those of such a record, where its tool finds it. A status can be written by whoever may write installations:
+/// what it names is not touched for that alone.
+fn is_of(record: &FormerRecord, labels: &BTreeMap<String, String>) -> bool {
+    let is = |label: &str, value: &str| labels.get(label).is_some_and(|found| found == value);
+    match record.tool {
+        FormerTool::Helm => is(HELM_OWNER, "helm") && is("name", &record.name),
+        FormerTool::Kapp => labels.contains_key(KAPP_APP) || labels.contains_key(KAPP_CHANGE),
+    }
+}
+
+/// Reads one object of a record, and writes it where `change` says so; one that is gone, or is another one, stays as it is.
+async fn rewrite(
+    cluster: &Cluster,
+    record: &FormerRecord,
+    object: &FormerObject,
+    dry_run: bool,
+    change: impl Fn(&Content) -> Option<Value>,
+) -> Result<(), EngineError> {
+    let collection = collection(&object.kind, &record.namespace);
+    // The content of a release is not needed, and large.
+    let accept = match record.tool {
+        FormerTool::Helm => METADATA,
+        FormerTool::Kapp => JSON,
+    };
+    let mut tries = 1;
+    loop {
+        let call = Call::get(&collection, &object.name, accept);
+        let live = match cluster.send::<Content>(call).await {
+            Ok(answer) => answer.object,
+            Err(error) if error.is_not_found() => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if live.metadata.uid != object.uid {
+            return Ok(());
+        }
+        let Some(mut patch) = change(&live) else {
+            return Ok(());
+        };
+        patch["metadata"]["resourceVersion"] = json!(live.metadata.resource_version);
+        let mut call = Call::patch(&collection, &object.name, MERGE_PATCH, METADATA)
+            .query("fieldManager", CLIENT)
+            .body(patch.to_string().into_bytes());
+        if dry_run {
+            call = call.query("dryRun", "All");
+        }
+        match cluster.send::<serde::de::IgnoredAny>(call).await {
+            Ok(_) => return Ok(()),
+            Err(error) if error.is_conflict() && tries < TRIES => tries += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The key of an object of a record.
+#[must_use]
+pub fn key(record: &FormerRecord, object: &FormerObject) -> ObjectKey {
+    collection(&object.kind, &record.namespace).key(&Metadata {
+        name: object.name.clone(),
+        namespace: Some(record.namespace.clone()),
+        ..Metadata::default()
+    })
+}
+
+fn collection(kind: &str, namespace: &str) -> Collection {
+    let plural = match kind {
+        "Secret" => "secrets",
+        _ => "configmaps",
+    };
+    Collection::known("v1", kind, plural, Some(namespace))
+}

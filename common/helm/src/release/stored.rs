@@ -1,0 +1,98 @@
+//! A release as helm stores it: JSON, compressed, in base64. Read where helm itself is not asked: what a release names, and which
+//! values a user gave.
+
+use std::io::Read as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A Secret holds 1 MiB; manifests compress well.
+const LARGEST: u64 = 64 << 20;
+/// The first bytes of gzip.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// What is read of a release. It may hold Secrets.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Stored {
+    /// Every object, as a file of manifests.
+    pub manifest: String,
+    /// The values that a user gave.
+    pub config: Option<Value>,
+    /// What was installed.
+    pub chart: StoredChart,
+}
+
+/// The chart of a release.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct StoredChart {
+    /// Its `Chart.yaml`.
+    pub metadata: StoredMetadata,
+}
+
+/// What is read of a `Chart.yaml`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct StoredMetadata {
+    /// Name of the chart.
+    pub name: String,
+}
+
+/// The stored text is not that of a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not as helm 3 and 4 store a release")]
+pub struct StoredError;
+
+/// Reads the text of a key `release`: of a ConfigMap, or of a Secret, where it is base64 once more.
+///
+/// # Errors
+/// [`StoredError`].
+pub fn read(text: &[u8]) -> Result<Stored, StoredError> {
+    let mut bytes = STANDARD.decode(text).map_err(|_| StoredError)?;
+    if !bytes.starts_with(&GZIP) {
+        bytes = STANDARD.decode(&bytes).map_err(|_| StoredError)?;
+    }
+    let mut json = Vec::new();
+    let mut limited = GzDecoder::new(bytes.as_slice()).take(LARGEST + 1);
+    limited.read_to_end(&mut json).map_err(|_| StoredError)?;
+    if json.len() as u64 > LARGEST {
+        return Err(StoredError);
+    }
+    serde_json::from_slice(&json).map_err(|_| StoredError)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn stored(json: &str) -> String {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(json.as_bytes()).unwrap();
+        STANDARD.encode(encoder.finish().unwrap())
+    }
+
+    #[test]
+    fn a_release_is_read_from_a_config_map_and_from_a_secret() {
+        let text = stored(
+            r#"{"name":"web","manifest":"a: 1","config":{"b":2},"chart":{"metadata":{"name":"c"}}}"#,
+        );
+        for text in [text.clone(), STANDARD.encode(&text)] {
+            let read = read(text.as_bytes()).unwrap();
+            assert_eq!(read.manifest, "a: 1");
+            assert_eq!(read.config, Some(serde_json::json!({"b": 2})));
+            assert_eq!(read.chart.metadata.name, "c");
+        }
+        for text in ["", "a", "YWJj", &stored("{"), &stored("[]")] {
+            assert_eq!(read(text.as_bytes()).err(), Some(StoredError), "{text}");
+        }
+    }
+}

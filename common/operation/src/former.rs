@@ -1,0 +1,240 @@
+//! Records that other tools keep of what becomes ours: which of them can be set aside (semantics 12).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use addons_engine::former::{self, Members};
+use addons_engine::{Cluster, EngineError, snapshot};
+use addons_helm::release::stored;
+use common::api::installation::{AddonInstallationStatus, FormerRecord, FormerTool, ObjectState};
+use common::manifest::key::{Gvk, ObjectKey};
+use common::manifest::parse::{Options, parse};
+use common::plan::InstallationPlan;
+use common::plan::claims::Claims;
+use common::plan::snapshot::{FormerMark, LiveObject, Reads, Snapshot};
+
+use crate::adopt::AdoptError;
+use crate::error::OperationError;
+use crate::release;
+use crate::resolved::Resolved;
+
+/// Objects that are named one by one.
+const NAMED: usize = 3;
+
+/// Adds to a plan the records that are set aside with it, and why others stay. What an interrupted operation was setting aside is
+/// continued; others are looked for only where objects are adopted. `live`: what is there, and what other installations own.
+pub(crate) async fn records(
+    cluster: &Cluster,
+    resolved: &Resolved,
+    (snapshot, claims): (&Snapshot, &Claims),
+    adopts: bool,
+    plan: &mut InstallationPlan,
+) -> Result<(), OperationError> {
+    let judge = Judge {
+        cluster,
+        snapshot,
+        claims,
+    };
+    judge.records(resolved, adopts, plan).await
+}
+
+/// What decides about the records.
+struct Judge<'a> {
+    cluster: &'a Cluster,
+    snapshot: &'a Snapshot,
+    claims: &'a Claims,
+}
+
+impl Judge<'_> {
+    async fn records(
+        &self,
+        resolved: &Resolved,
+        adopts: bool,
+        plan: &mut InstallationPlan,
+    ) -> Result<(), OperationError> {
+        let status = resolved.status();
+        let recorded = status.map(|status| status.former.as_slice());
+        let recorded = recorded.unwrap_or_default().iter();
+        let (open, begun): (Vec<_>, Vec<_>) = recorded
+            .filter(|record| !record.is_set_aside)
+            .cloned()
+            .partition(|record| record.objects.is_empty());
+        plan.former = begun;
+        if !adopts {
+            return Ok(());
+        }
+        let mut marks: BTreeSet<FormerMark> = open.iter().filter_map(mark).collect();
+        marks.extend(self.marks(plan));
+        for mark in marks {
+            match self.of_mark(&mark, plan).await {
+                Ok(Some(record)) if !plan.former.iter().any(|one| one.is_same(&record)) => {
+                    plan.former.push(record);
+                }
+                Ok(_) => {}
+                Err(Obstacle::Stays(why)) => {
+                    plan.warnings.push(stays(&mark, &why));
+                    plan.former.extend(noted(&mark));
+                }
+                Err(Obstacle::Failed(error)) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The releases and applications that our objects are marked with.
+    fn marks(&self, plan: &InstallationPlan) -> BTreeSet<FormerMark> {
+        let ours = plan.exact.objects.iter();
+        let ours = ours.filter(|(_, item)| item.object.state != ObjectState::Preexisting);
+        let marks = ours.filter_map(|(key, _)| self.snapshot.live.get(key)?.former.clone());
+        marks.collect()
+    }
+
+    /// The records behind a mark, where everything that they name is ours or of another installation.
+    async fn of_mark(
+        &self,
+        mark: &FormerMark,
+        plan: &InstallationPlan,
+    ) -> Result<Option<FormerRecord>, Obstacle> {
+        let Some(found) = former::find(self.cluster, mark).await? else {
+            return Ok(None);
+        };
+        let others = match &found.members {
+            Members::Helm(text) => self.of_release(mark, text).await?,
+            Members::Kapp { selector, kinds } => {
+                former::labelled(self.cluster, selector, kinds).await?
+            }
+        };
+        let mut others: Vec<&ObjectKey> = others.keys().collect();
+        others.retain(|key| {
+            !plan.exact.objects.contains_key(*key) && !self.claims.objects.contains_key(*key)
+        });
+        if !others.is_empty() {
+            let why = format!("not taken over: {}", names(&others));
+            return Err(Obstacle::Stays(why));
+        }
+        former::check(self.cluster, &plan.installation, &found.record).await?;
+        Ok(Some(found.record))
+    }
+
+    /// The live objects of a release.
+    async fn of_release(
+        &self,
+        mark: &FormerMark,
+        text: &[u8],
+    ) -> Result<BTreeMap<ObjectKey, LiveObject>, Obstacle> {
+        let release = stored::read(text).map_err(|error| Obstacle::Stays(error.to_string()))?;
+        let options = Options::default();
+        let parsed = parse(release.manifest.as_bytes(), "its manifest", &options);
+        let parsed = parsed.map_err(|error| Obstacle::Stays(error.to_string()))?;
+        let objects = parsed.manifests.iter().map(|manifest| &manifest.object);
+        let needed = objects.clone().filter_map(Gvk::of);
+        let needed = needed.map(|gvk| (gvk.group, gvk.kind)).collect();
+        let kinds = self.cluster.kinds(&needed).await?;
+        let FormerMark::Helm { namespace, .. } = mark else {
+            return Ok(BTreeMap::new());
+        };
+        let keys = objects.filter_map(ObjectKey::of).map(|mut key| {
+            let kind = kinds.preferred(&key.group, &key.kind);
+            if key.namespace.is_none() && kind.is_some_and(|(_, info)| info.namespaced) {
+                key.namespace = Some(namespace.clone());
+            }
+            key
+        });
+        let objects: BTreeSet<ObjectKey> = keys.collect();
+        let reads = Reads {
+            recorded: objects.clone(),
+            objects,
+            ..Reads::default()
+        };
+        let mut found = snapshot::read(self.cluster, &kinds, &reads).await?;
+        found
+            .live
+            .retain(|_, live| live.former.as_ref() == Some(mark));
+        let unread = found.unreadable.into_keys();
+        let unread = unread.map(|key| (key, LiveObject::default()));
+        found.live.extend(unread);
+        Ok(found.live)
+    }
+}
+
+/// Completes a plan that gives an installation back.
+pub(crate) fn give_back(
+    status: &AddonInstallationStatus,
+    plan: &mut InstallationPlan,
+) -> Result<(), AdoptError> {
+    if release::recorded(status).is_some() {
+        return Err(AdoptError::Release(plan.installation.clone()));
+    }
+    let installed = status.installed.as_ref();
+    if installed.is_some_and(|installed| !installed.adopted) {
+        for record in status.former.iter().filter(|record| record.is_set_aside) {
+            plan.warnings.push(format!(
+                "the objects were upgraded since they were taken over from {record}: they stay as they are now"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Why records are not set aside.
+enum Obstacle {
+    /// They stay where their tool finds them, and the rest goes on.
+    Stays(String),
+    /// Nothing goes on.
+    Failed(EngineError),
+}
+
+impl From<EngineError> for Obstacle {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Forbidden { .. } | EngineError::Denied { .. } => {
+                Self::Stays(error.to_string())
+            }
+            error => Self::Failed(error),
+        }
+    }
+}
+
+fn stays(mark: &FormerMark, why: &str) -> String {
+    let (what, tool) = match mark {
+        FormerMark::Helm { namespace, name } => {
+            (format!("Helm release {namespace}/{name}"), "helm")
+        }
+        FormerMark::Kapp { label } => (format!("the kapp application with label {label}"), "kapp"),
+    };
+    format!(
+        "the records of {what} stay, and {tool} can still delete its objects: {why}; \
+         adopt again to set them aside"
+    )
+}
+
+/// What is noted of records that stay: our next apply removes the mark of a release from its objects.
+fn noted(mark: &FormerMark) -> Option<FormerRecord> {
+    match mark {
+        FormerMark::Helm { namespace, name } => Some(FormerRecord {
+            tool: FormerTool::Helm,
+            namespace: namespace.clone(),
+            name: name.clone(),
+            objects: Vec::new(),
+            is_set_aside: false,
+        }),
+        FormerMark::Kapp { .. } => None,
+    }
+}
+
+/// The mark behind what is noted.
+fn mark(record: &FormerRecord) -> Option<FormerMark> {
+    (record.tool == FormerTool::Helm).then(|| FormerMark::Helm {
+        namespace: record.namespace.clone(),
+        name: record.name.clone(),
+    })
+}
+
+/// `shop/ConfigMap a, shop/ConfigMap b and 3 more`.
+fn names(keys: &[&ObjectKey]) -> String {
+    let named: Vec<String> = keys.iter().take(NAMED).map(ToString::to_string).collect();
+    let named = named.join(", ");
+    match keys.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}

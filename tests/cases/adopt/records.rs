@@ -1,0 +1,209 @@
+//! The records of the former tool are set aside: it sees nothing, and cannot delete what is ours (semantics 12).
+
+use addons_tests::chaos::matrix;
+use addons_tests::chaos::rig::Rig;
+use addons_tests::proxy::{Action, Fault};
+use addons_tests::stage::{Stage, config_map};
+use anyhow::{Result, ensure};
+
+use super::tools::{applications, deploy, finds_nothing, helm, kapp, manifest, release, releases};
+use super::{pods, ready};
+
+const SECRETS: &str = "secrets --selector kubectl-addons.dev/set-aside-by -o name";
+
+/// The Secrets that are set aside.
+async fn set_aside(stage: &Stage) -> Result<usize> {
+    let args: Vec<&str> = ["get"].into_iter().chain(SECRETS.split(' ')).collect();
+    Ok(stage.kubectl(&args).await?.stdout.lines().count())
+}
+
+#[tokio::test]
+async fn helm_finds_nothing_of_an_adopted_release() -> Result<()> {
+    for verb in ["adopt web", "install web --adopt"] {
+        let stage = Stage::new("aside-helm").await?;
+        let at = stage.namespace.as_str();
+        release(&stage, &manifest(true)).await?;
+        let before = pods(&stage).await?;
+        ensure!(releases(&stage).await? == "web", "helm has no release");
+        let index = stage.index("index.yaml", &[("web", "1.0.0", &manifest(false))])?;
+        let line = format!("{verb} --channel {index}");
+        let said = stage
+            .run(&format!("{line} --dry-run"))
+            .await?
+            .done()?
+            .stderr;
+        let told = format!("set aside the records of Helm release {at}/web (2 Secrets)");
+        ensure!(said.contains(&told), "{said}");
+        ensure!(
+            releases(&stage).await? == "web",
+            "a dry run has set it aside"
+        );
+
+        stage.run(&format!("{line} --yes")).await?.done()?;
+        ensure!(releases(&stage).await?.is_empty(), "helm finds it");
+        let gone = helm(&stage, &["uninstall", "web"]).await?;
+        finds_nothing(&gone, "release: not found")?;
+        ensure!(set_aside(&stage).await? == 2, "the records are gone");
+        ready(&stage).await?;
+        ensure!(before == pods(&stage).await?, "other pods");
+        let record = stage.record("web").await?;
+        let former = &record["status"]["former"][0];
+        ensure!(
+            former["tool"] == "helm" && former["isSetAside"] == true,
+            "{former}"
+        );
+        stage.run("upgrade web --yes").await?.done()?;
+        ensure!(
+            before == pods(&stage).await?,
+            "other pods after the upgrade"
+        );
+        let said = stage.run("uninstall web --yes").await?.done()?.stderr;
+        let told = format!("delete    the records of Helm release {at}/web (2 Secrets)");
+        ensure!(said.contains(&told), "{said}");
+        ensure!(set_aside(&stage).await? == 0, "the records stay");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn kapp_finds_nothing_of_an_adopted_application() -> Result<()> {
+    let stage = Stage::new("aside-kapp").await?;
+    let at = stage.namespace.as_str();
+    deploy(&stage, &manifest(true)).await?;
+    let before = pods(&stage).await?;
+    ensure!(
+        applications(&stage).await? == ["web"],
+        "kapp has no application"
+    );
+    let index = stage.index("index.yaml", &[("web", "1.0.0", &manifest(false))])?;
+    let line = format!("adopt web --channel {index} --yes");
+    let said = stage.run(&line).await?.done()?.stderr;
+    let told = format!("set aside the records of kapp application {at}/web (2 ConfigMaps)");
+    ensure!(said.contains(&told), "{said}");
+    ensure!(applications(&stage).await?.is_empty(), "kapp finds it");
+    let gone = kapp(&stage, &["delete", "--app", "web", "--yes"]).await?;
+    finds_nothing(&gone, "did not contain parseable app metadata")?;
+    ensure!(before == pods(&stage).await?, "other pods");
+    ready(&stage).await?;
+
+    // The selector has a label of kapp, and cannot change; left to kapp, the rest is upgraded, and the label stays in the template.
+    let said = stage.run("upgrade web --yes").await?.ended(4)?.stderr;
+    ensure!(said.contains("spec.selector"), "{said}");
+    let left = "{name: web, annotations: {kubectl-addons.dev/conflicts: 'spec.selector=Yield'}}";
+    let text = manifest(false).replacen("{name: web}", left, 1);
+    let index = stage.index("index.yaml", &[("web", "1.1.0", &text)])?;
+    let line = format!("upgrade web --channel {index} --yes");
+    stage.run(&line).await?.done()?;
+    let map = stage.must("configmap", "settings").await?;
+    ensure!(map["data"]["dropped"].is_null(), "{map}");
+    ready(&stage).await?;
+    ensure!(
+        before == pods(&stage).await?,
+        "other pods after the upgrade"
+    );
+    stage.run("uninstall web --yes").await?.done()?;
+    ensure!(!stage.has("deployment", "web").await?, "it stays");
+    Ok(())
+}
+
+/// What only kapp would delete is not hidden from it.
+#[tokio::test]
+async fn records_of_what_is_adopted_in_part_stay() -> Result<()> {
+    let stage = Stage::new("aside-part").await?;
+    let at = stage.namespace.as_str();
+    let rest = config_map("rest", "1");
+    release(&stage, &[manifest(false), rest.clone()].concat()).await?;
+    let index = stage.index("index.yaml", &[("web", "1.0.0", &manifest(false))])?;
+    let line = format!("install web --channel {index} --adopt --yes");
+    let said = stage.run(&line).await?.done()?.stderr;
+    let told = format!(
+        "the records of Helm release {at}/web stay, and helm can still delete its objects: \
+         not taken over: {at}/ConfigMap rest"
+    );
+    ensure!(said.contains(&told), "{said}");
+    ensure!(releases(&stage).await? == "web", "helm does not find it");
+
+    // When the rest is taken over, too, they are set aside; by then the objects of `web` have no mark of Helm any more.
+    let more = stage.index("rest.yaml", &[("rest", "1.0.0", &rest)])?;
+    let line = format!("install rest --channel {more} --adopt --yes");
+    let said = stage.run(&line).await?.done()?.stderr;
+    ensure!(
+        said.contains("set aside the records of Helm release"),
+        "{said}"
+    );
+    ensure!(releases(&stage).await?.is_empty(), "helm finds it");
+    Ok(())
+}
+
+/// Who may not write them is told so, and everything else is done.
+#[tokio::test]
+async fn records_that_may_not_be_written_stay_whole() -> Result<()> {
+    let stage = Stage::new("aside-rights").await?;
+    let at = stage.namespace.clone();
+    release(&stage, &manifest(false)).await?;
+    let index = stage.index("index.yaml", &[("web", "1.0.0", &manifest(false))])?;
+    stage.run("init").await?.done()?;
+    let rules = format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {at}-weak}}\nrules:\n\
+         - {{apiGroups: ['', apps, kubectl-addons.dev], resources: ['*'], verbs: [get, list, watch]}}\n\
+         - {{apiGroups: [apps, kubectl-addons.dev], resources: ['*'], verbs: ['*']}}\n\
+         - {{apiGroups: [''], resources: [configmaps], verbs: ['*']}}\n---\n\
+         apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {{name: {at}-weak}}\n\
+         roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: {at}-weak}}\n\
+         subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {at}-weak}}]\n"
+    );
+    stage.apply(&rules).await?;
+    let line = format!("adopt web --channel {index} --yes");
+    let said = stage
+        .run(&format!("{line} --as {at}-weak"))
+        .await?
+        .done()?
+        .stderr;
+    let told = format!("the records of Helm release {at}/web stay, and helm can still delete");
+    ensure!(
+        said.contains(&told) && said.contains("not allowed: patch secrets"),
+        "{said}"
+    );
+    ensure!(releases(&stage).await? == "web", "helm does not find it");
+    ensure!(set_aside(&stage).await? == 0, "one of them is set aside");
+
+    // The way out that the warning names, for someone who may; also after an upgrade has removed the marks of Helm.
+    stage.run("upgrade web --yes").await?.done()?;
+    stage.run("upgrade web --adopt --yes").await?.done()?;
+    ensure!(releases(&stage).await?.is_empty(), "helm finds it");
+    ensure!(set_aside(&stage).await? == 2, "not all are set aside");
+    Ok(())
+}
+
+/// Until the last record is set aside helm finds the release, and then nothing of it; whoever comes next ends it.
+#[tokio::test]
+async fn every_write_is_continued() -> Result<()> {
+    let deaths: Vec<(usize, bool)> = (1..=14)
+        .flat_map(|number| [(number, false), (number, true)])
+        .collect();
+    let name = "adopt::records::every_write_is_continued";
+    matrix::run(name, deaths, async |&(number, delivered)| {
+        let rig = Rig::new("aside-crash").await?;
+        let stage = &rig.stage;
+        stage.run("init").await?.done()?;
+        release(stage, &manifest(true)).await?;
+        let before = pods(stage).await?;
+        let index = stage.index("index.yaml", &[("web", "1.0.0", &manifest(false))])?;
+        let line = format!("install web --channel {index} --yes");
+        let stop = Fault::at(number, Action::Stop { delivered }).writes();
+        let adopt = format!("{line} --adopt --concurrency 1");
+        let is_stopped = rig.run_until(&adopt, stop).await?;
+        let next = stage.run(&format!("{line} --steal-lock")).await?;
+        if next.code != 0 {
+            stage.run(&format!("{line} --adopt")).await?.done()?;
+        }
+        ensure!(releases(stage).await?.is_empty(), "helm finds it");
+        ensure!(set_aside(stage).await? == 2, "not all are set aside");
+        ensure!(before == pods(stage).await?, "other pods");
+        let record = stage.record("web").await?;
+        let former = &record["status"]["former"][0];
+        ensure!(former["isSetAside"] == true, "{former}");
+        Ok(is_stopped)
+    })
+    .await
+}
