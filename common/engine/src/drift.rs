@@ -1,6 +1,6 @@
 //! Waits until another client edits or deletes an object of installations: one watch a kind, by our label and of metadata alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -29,15 +29,15 @@ pub struct Drift {
 /// The recorded objects of one kind.
 type Recorded = BTreeMap<ObjectKey, Item>;
 
-/// Waits for the next difference between what the records say and what is live. Without one it never ends. `known` are differences
-/// that need no attention: an operation looked at them and changed nothing.
+/// Waits for the next difference between what the records say and what is live. Without one it never ends. What
+/// `is_known` needs no attention: an operation looked at it and changed nothing.
 ///
 /// # Errors
 /// A kind cannot be listed or watched.
 pub async fn next(
     cluster: &Cluster,
     records: &[AddonInstallation],
-    known: &BTreeSet<Drift>,
+    is_known: &(dyn Fn(&Drift) -> bool + Send + Sync),
 ) -> Result<Drift, EngineError> {
     let mut owners = Vec::new();
     let mut kinds: BTreeMap<(String, String), Recorded> = BTreeMap::new();
@@ -67,7 +67,7 @@ pub async fn next(
         watches.push(async move {
             let mut found = None;
             labelled(cluster, &collection, selector, |seen| {
-                found = drift(&collection, recorded, &seen).filter(|one| !known.contains(one));
+                found = drift(&collection, recorded, &seen).filter(|one| !is_known(one));
                 found.is_some()
             })
             .await?;

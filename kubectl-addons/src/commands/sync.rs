@@ -12,6 +12,7 @@ use addons_operation::{
 };
 use addons_sources::directory;
 use anyhow::{Context as _, Result};
+use common::api::names::InstallationName;
 use common::directory::allowed::AllowList;
 use common::directory::{File, Options, read};
 
@@ -42,19 +43,25 @@ pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
     let path = absolute(&args.directory)?;
     let reading = directory::settled(Path::new(&path)).await?;
     let sync = Arc::new(found(session, args, path, reading.files));
-    Ok(pass(session, args, &sync, None).await?.exit)
+    Ok(pass(session, args, &sync, None, None).await?.exit)
 }
 
-/// Compares the directory with the cluster once, and does what is due. `interruption`: of the work that this is a part of.
+/// Compares the directory with the cluster once, and does what is due. `only`: one installation of it, where nothing else can have
+/// changed. `interruption`: of the work that this is a part of.
 async fn pass(
     session: &Session,
     args: &Sync,
     sync: &Arc<DirectorySync>,
+    only: Option<&InstallationName>,
     interruption: Option<&Interruption>,
 ) -> Result<Passed> {
     let resolver = Resolver::new(session.ctx(), Offer::Nothing).await?;
     let intent = Intent::SyncDirectory(Arc::clone(sync));
-    let resolution = resolver.resolve(&intent, &Default::default()).await?;
+    let mut resolution = resolver.resolve(&intent, &Default::default()).await?;
+    if let Some(only) = only {
+        let installations = &mut resolution.installations;
+        installations.retain(|resolved| resolved.name == *only);
+    }
     let choices = Choices {
         wait_for_types: args.change.wait_for_types(),
         ..choices::choices(args.change.accept, args.delete, &args.differences)
@@ -66,7 +73,7 @@ async fn pass(
         output::note(&format!("{} holds no manifest", sync.path));
     }
     let removal = match refusal(&resolver, sync, args) {
-        _ if sync.holds.is_some() => None,
+        _ if sync.holds.is_some() || only.is_some() => None,
         Some(error) => {
             let name = sync.path.clone();
             failed.push(Failed { name, error });

@@ -131,3 +131,31 @@ async fn what_is_gone_stays_for_one_more_interval() -> Result<()> {
     })
     .await
 }
+
+/// Semantics 21: only an object that another client changes again and again is repaired later and later.
+#[tokio::test]
+async fn an_object_that_is_edited_again_and_again_delays_no_other() -> Result<()> {
+    let directory = Directory::new("delays").await?;
+    let stage = &directory.stage;
+    for name in ["a", "b", "c"] {
+        directory.write(&format!("{name}.yaml"), &directory.reconciled(name, "1"))?;
+    }
+    stage.run(&directory.line("--yes")).await?.done()?;
+    let _watch = watch(&directory, "1h")?;
+    idle(&directory).await?;
+    let edit = json!({"data": {"key": "edited"}});
+    for _ in 0..3 {
+        stage.patch("configmap", "a", &edit).await?;
+        until_value(&directory, "a", Some("1")).await?;
+    }
+    // The next repair of this one is 4 s away; the others are repaired meanwhile.
+    stage.patch("configmap", "a", &edit).await?;
+    for name in ["b", "c"] {
+        let begun = Instant::now();
+        stage.kubectl(&["delete", "configmap", name]).await?;
+        until_value(&directory, name, Some("1")).await?;
+        let took = begun.elapsed();
+        ensure!(took < Duration::from_secs(4), "{name} took {took:?}");
+    }
+    Ok(())
+}

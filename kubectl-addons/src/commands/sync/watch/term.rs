@@ -1,18 +1,21 @@
 //! What a leader does: passes over the directory, whenever it or the cluster changed.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use addons_engine::drift::{self, Drift};
 use addons_loops::election::Revision;
-use addons_operation::{DirectorySync, Interruption, Records};
+use addons_operation::{DirectorySync, Interruption, Records, name_of};
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
+use common::manifest::key::ObjectKey;
+use common::plan::inventory::Inventory;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, Interval, interval_at, sleep_until};
 
 use super::super::tree::Tree;
 use super::super::{Passed, found, pass};
@@ -21,7 +24,7 @@ use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
 
-/// Between repairs that follow each other closely: twice as long each time, up to the interval.
+/// Between two repairs of one object that follow each other closely: twice as long each time, up to the interval.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Why a leader stopped.
@@ -46,8 +49,8 @@ struct Term {
     records: Vec<AddonInstallation>,
     /// Differences that a pass looked at and left as they are.
     known: BTreeSet<Drift>,
-    /// When the last repair was, and the pause before it.
-    repaired: Option<(Instant, Duration)>,
+    /// The objects that were repaired lately: when, and the pause before that.
+    repaired: BTreeMap<ObjectKey, (Instant, Duration)>,
 }
 
 /// Makes passes as long as this process leads with the directory as it is. What is under way then is interrupted: it is recorded how
@@ -87,12 +90,6 @@ pub async fn lead(
                 () = interruption.asked() => return End::Asked,
                 due = term.wait(session, tree, args.interval) => drift = due,
             }
-            let pause = drift.as_ref().map(|_| term.pause(args.interval));
-            tokio::select! {
-                biased;
-                () = interruption.asked() => return End::Asked,
-                () = sleep(pause.unwrap_or_default()) => {}
-            }
         }
     };
     let end = tokio::select! {
@@ -116,7 +113,7 @@ impl Term {
         drift: Option<Drift>,
         interruption: &Interruption,
     ) -> Result<bool> {
-        self.done = false;
+        let was_done = std::mem::take(&mut self.done);
         let before = tree.revision.clone();
         let read = tree.read().await;
         if tree.revision != before {
@@ -132,7 +129,10 @@ impl Term {
             format!("the directory changed less than {interval}s ago")
         });
         let sync = Arc::new(sync);
-        let Passed { exit, is_nothing } = pass(session, args, &sync, Some(interruption)).await?;
+        let drifted = drift.as_ref().filter(|_| was_done && self.deleted);
+        let only = drifted.and_then(|drift| self.alone(drift));
+        let passed = pass(session, args, &sync, only.as_ref(), Some(interruption)).await?;
+        let Passed { exit, is_nothing } = passed;
         self.deleted = is_old;
         self.done = exit == Exit::Done;
         if !is_nothing {
@@ -144,31 +144,88 @@ impl Term {
         Ok(true)
     }
 
-    /// Waits until a pass is due; with the difference that it is due for, where it is one.
-    async fn wait(&self, session: &Session, tree: &Tree, interval: Duration) -> Option<Drift> {
-        let mut drifted = std::pin::pin!(drifted(session, &self.records, &self.known));
+    /// The installation of the object that differs, where a pass over it alone is enough: of differences that come together, the
+    /// second one asks for a pass over everything.
+    fn alone(&self, drift: &Drift) -> Option<InstallationName> {
+        let mut others = self.repaired.iter().filter(|(key, _)| **key != drift.key);
+        if others.any(|(_, (at, _))| at.elapsed() < FIRST_PAUSE) {
+            return None;
+        }
+        let mut records = self.records.iter();
+        let record = records.find(|record| {
+            let inventory = Inventory::of(record.status.as_ref());
+            inventory.objects.contains_key(&drift.key)
+        });
+        record.map(name_of)
+    }
+
+    /// Waits until a pass is due; with the difference that it is due for, where it is one. An object that another client changes
+    /// again and again waits longer each time, and the others do not wait with it.
+    async fn wait(&mut self, session: &Session, tree: &Tree, interval: Duration) -> Option<Drift> {
+        let mut held: BTreeMap<ObjectKey, (Instant, Drift)> = BTreeMap::new();
+        let mut tick = interval_at(Instant::now() + interval, interval);
         loop {
-            tokio::select! {
-                () = sleep(interval) => {
-                    if !self.done || !self.deleted || tree.is_changed() {
-                        return None;
-                    }
+            let next = held.values().min().cloned();
+            let is_known =
+                |drift: &Drift| self.known.contains(drift) || held.contains_key(&drift.key);
+            let drift = tokio::select! {
+                drift = drifted(session, &self.records, &is_known) => drift,
+                drift = later(next) => {
+                    self.repairs(&drift.key, interval);
+                    return Some(drift);
                 }
-                drift = &mut drifted => return Some(drift),
+                () = self.is_due(tree, &mut tick) => return None,
+            };
+            let pause = self.pause(&drift.key, interval);
+            if pause.is_zero() {
+                self.repairs(&drift.key, interval);
+                return Some(drift);
+            }
+            held.insert(drift.key.clone(), (Instant::now() + pause, drift));
+        }
+    }
+
+    /// Ends at the tick at which the last pass is to be followed by another one, or the directory is another one.
+    async fn is_due(&self, tree: &Tree, tick: &mut Interval) {
+        loop {
+            tick.tick().await;
+            if !self.done || !self.deleted || tree.is_changed() {
+                return;
             }
         }
     }
 
-    /// How long a repair waits: not at all, unless repairs follow each other, because another client undoes them.
-    fn pause(&mut self, interval: Duration) -> Duration {
-        let pause = match self.repaired {
-            Some((before, pause)) if before.elapsed() < interval.max(pause * 2) => {
-                (pause * 2).max(FIRST_PAUSE).min(interval)
-            }
-            _ => Duration::ZERO,
-        };
-        self.repaired = Some((Instant::now(), pause));
-        pause
+    /// How long the repair of an object waits: not at all, unless it was repaired lately and another client undid that.
+    fn pause(&self, key: &ObjectKey, interval: Duration) -> Duration {
+        let repair = self.repaired.get(key);
+        let recent = repair.filter(|repair| is_recent(repair, interval));
+        recent.map_or(Duration::ZERO, |(_, pause)| {
+            (*pause * 2).max(FIRST_PAUSE).min(interval)
+        })
+    }
+
+    /// Notes that an object is repaired now.
+    fn repairs(&mut self, key: &ObjectKey, interval: Duration) {
+        let pause = self.pause(key, interval);
+        self.repaired
+            .retain(|_, repair| is_recent(repair, interval));
+        self.repaired.insert(key.clone(), (Instant::now(), pause));
+    }
+}
+
+/// Whether another client that undoes a repair would not have done so before.
+fn is_recent((before, pause): &(Instant, Duration), interval: Duration) -> bool {
+    before.elapsed() < interval.max(*pause * 2)
+}
+
+/// The difference whose pause ends first, when it ends; never where there is none.
+async fn later(held: Option<(Instant, Drift)>) -> Drift {
+    match held {
+        Some((due, drift)) => {
+            sleep_until(due).await;
+            drift
+        }
+        None => pending().await,
     }
 }
 
@@ -186,11 +243,11 @@ async fn installed(session: &Session, sync: &DirectorySync) -> Result<Vec<AddonI
 async fn drifted(
     session: &Session,
     records: &[AddonInstallation],
-    known: &BTreeSet<Drift>,
+    is_known: &(dyn Fn(&Drift) -> bool + Send + std::marker::Sync),
 ) -> Drift {
     let watched = async {
         let cluster = session.ctx().cluster().await?;
-        Ok::<_, anyhow::Error>(drift::next(cluster, records, known).await?)
+        Ok::<_, anyhow::Error>(drift::next(cluster, records, is_known).await?)
     };
     match watched.await {
         Ok(drift) => drift,
