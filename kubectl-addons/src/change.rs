@@ -8,6 +8,7 @@ use addons_operation::execute::execute as execute_plan;
 use addons_operation::plan::compare;
 use addons_operation::{Interruption, OperationError, Outcome, Plan};
 use anyhow::Result;
+use common::api::names::InstallationName;
 use common::plan::Verb;
 
 use crate::choices;
@@ -95,15 +96,19 @@ pub async fn carry_out(session: &Session, plan: Plan, run: &Run, define: bool) -
     let work = interruptible(async |interruption| {
         carry_out_until(session, &plan, run, define, interruption).await
     });
-    Ok(work.await.inspect_err(|error| {
+    let (exit, _) = work.await.inspect_err(|error| {
         if matches!(error, OperationError::Interrupted(_)) {
             for planned in &plan.installations {
                 let again = words::again(&planned.plan);
                 output::note(&format!("continue: kubectl addons {again}"));
             }
         }
-    })?)
+    })?;
+    Ok(exit)
 }
+
+/// What was done, by installation.
+pub type Reports = Vec<(InstallationName, Report)>;
 
 /// The same as a part of longer work, which is interrupted as a whole.
 ///
@@ -115,7 +120,7 @@ pub async fn carry_out_until(
     run: &Run,
     define: bool,
     interruption: &Interruption,
-) -> Result<Exit, OperationError> {
+) -> Result<(Exit, Reports), OperationError> {
     let how = choices::run(run, define);
     session.display.begin(plan, is_brief(session, plan));
     let outcomes = execute_plan(session.ctx(), plan, &how, interruption).await;
@@ -143,9 +148,10 @@ async fn listen(interruption: Interruption) {
     interruption.force();
 }
 
-fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> Exit {
+fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> (Exit, Reports) {
     let mut worst = Exit::Done;
     let mut skipped = false;
+    let mut reports = Vec::new();
     for (planned, outcome) in plan.installations.iter().zip(outcomes) {
         let exit = match outcome.result {
             Ok(report) => {
@@ -157,7 +163,9 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> Exit {
                     // As kops' tool says it.
                     output::note(&format!("Updated {:?}", planned.plan.addon));
                 }
-                of_report(&report)
+                let exit = of_report(&report);
+                reports.push((outcome.installation, report));
+                exit
             }
             Err(error) => {
                 let error = anyhow::Error::from(error);
@@ -167,7 +175,7 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> Exit {
         };
         worst = worst.max(exit);
     }
-    of_skipped(worst, skipped)
+    (of_skipped(worst, skipped), reports)
 }
 
 /// Says for which installations there is nothing to do.
@@ -339,58 +347,4 @@ pub fn confirm(question: &str) -> Result<(), Declined> {
 }
 
 #[cfg(test)]
-mod tests {
-    use common::manifest::key::ObjectKey;
-    use common::readiness::{Readiness, Status};
-
-    use super::*;
-
-    #[test]
-    fn the_highest_code_counts() {
-        let report = |causes: &[Cause], is_late: bool| Report {
-            failed: causes
-                .iter()
-                .map(|cause| Failure {
-                    key: ObjectKey::default(),
-                    message: String::new(),
-                    recorded: String::new(),
-                    is_refused: true,
-                    cause: *cause,
-                })
-                .collect(),
-            not_ready: is_late
-                .then(|| {
-                    let readiness = Readiness {
-                        status: Status::InProgress,
-                        message: String::new(),
-                    };
-                    (ObjectKey::default(), readiness)
-                })
-                .into_iter()
-                .collect(),
-            ..Report::default()
-        };
-        for (causes, is_late, exit) in [
-            (&[][..], false, Exit::Done),
-            (&[Cause::Other], false, Exit::Failed),
-            (&[Cause::Other], true, Exit::TimedOut),
-            (&[Cause::Other, Cause::Conflict], true, Exit::Conflict),
-            (&[Cause::Denied, Cause::Conflict], true, Exit::Denied),
-        ] {
-            assert_eq!(of_report(&report(causes, is_late)), exit, "{causes:?}");
-        }
-        let skipped = Report {
-            skipped: vec![(ObjectKey::default(), "timed out".to_owned())],
-            ..Report::default()
-        };
-        assert_eq!(of_report(&skipped), Exit::Done);
-        for (worst, skipped, exit) in [
-            (Exit::Done, false, Exit::Done),
-            (Exit::Done, true, Exit::TimedOut),
-            (Exit::Failed, true, Exit::Failed),
-            (Exit::Conflict, true, Exit::Conflict),
-        ] {
-            assert_eq!(of_skipped(worst, skipped), exit, "{worst:?}");
-        }
-    }
-}
+mod tests;

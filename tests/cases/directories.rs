@@ -3,13 +3,14 @@
 mod adopted;
 mod asked;
 mod classes;
+mod contested;
 mod corpus;
 mod elected;
 mod gone;
 mod legacy;
 mod pod;
 mod unreadable;
-mod watched;
+pub(crate) mod watched;
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,9 +1,12 @@
-//! Fields that the loop and another manager set again and again: the loop stops before that becomes a fight (semantics 20).
+//! Fields that a loop and another manager set again and again: the loop stops before that becomes a fight (semantics 20).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use addons_engine::{Report, Settled, Settlement};
+use addons_engine::standing::{Standing, stand};
+use addons_engine::{Report, Settled, Settlement, events};
+use addons_operation::{Context, OperationError};
+use common::api::installation::AddonInstallation;
 use common::api::names::{InstallationName, field_manager};
 use common::manifest::key::ObjectKey;
 use tokio::time::Instant;
@@ -12,10 +15,12 @@ use tokio::time::Instant;
 const REPAIRS: usize = 3;
 /// ... in this time are a fight.
 const WITHIN: Duration = Duration::from_secs(600);
+/// How long the installation is left alone then.
+pub const TRUCE: Duration = Duration::from_secs(3600);
 
 /// The repairs of a loop.
 #[derive(Debug, Default)]
-pub(crate) struct Fights {
+pub struct Fights {
     repairs: BTreeMap<InstallationName, BTreeMap<Repair, Vec<Instant>>>,
 }
 
@@ -29,7 +34,7 @@ struct Repair {
 
 impl Fights {
     /// Notes what a report says was taken back, and returns the sentence for the first field of which that was once too often.
-    pub(crate) fn note(
+    pub fn note(
         &mut self,
         name: &InstallationName,
         report: &Report,
@@ -63,6 +68,26 @@ impl Fights {
     pub(crate) fn forget(&mut self, name: &InstallationName) {
         self.repairs.remove(name);
     }
+}
+
+/// Records that another manager sets a field back each time, as a condition and, where that is new, an Event.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn contested(
+    ctx: &Context,
+    record: &AddonInstallation,
+    message: String,
+) -> Result<(), OperationError> {
+    let cluster = ctx.cluster().await?;
+    let standing = Standing::Contested { message };
+    if stand(cluster, record, &standing).await?
+        && let Some(happened) = standing.happened()
+    {
+        let reporter = &ctx.settings().holder;
+        events::publish(cluster, record, &happened, reporter).await?;
+    }
+    Ok(())
 }
 
 impl Repair {

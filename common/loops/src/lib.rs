@@ -7,7 +7,8 @@
 //! | [`reconciler`] | watches, and reconciles what changed, as long as this process leads |
 //! | [`election`] | which of several processes leads; for every loop |
 //! | [`retire`] | frees the records at the end |
-//! | `queue`, `tracked`, `fights` | when which installation is due; what is remembered of it, and of repairs |
+//! | [`fights`] | fields that another manager sets back each time; for every loop |
+//! | `queue`, `tracked` | when which installation is due; what is remembered of it |
 //! | [`metrics`] | what is counted |
 //! | `reason` | whether a failure needs a person, and the word for it in the condition |
 //!
@@ -15,7 +16,7 @@
 //! the caller gives the words for errors ([`installation::Words`]) and receives an [`Outcome`] for each installation.
 
 pub mod election;
-mod fights;
+pub mod fights;
 pub mod installation;
 pub mod metrics;
 pub mod pass;

@@ -7,11 +7,11 @@ use std::time::Duration;
 use common::api::names::InstallationName;
 use tokio::time::Instant;
 
+use crate::fights::TRUCE;
+
 /// After the first failure; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
-/// After a fight with another manager.
-const TRUCE: Duration = Duration::from_secs(3600);
 /// Until a lock is looked at again that another client holds.
 const BUSY: Duration = Duration::from_secs(5);
 

@@ -8,16 +8,15 @@ mod turn;
 
 use std::time::Duration;
 
-use addons_engine::standing::{Standing, stand};
-use addons_engine::{EngineError, events};
+use addons_engine::EngineError;
 use addons_operation::{Context, Interruption, OperationError};
-use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use futures::StreamExt as _;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::election::{self, Candidate, Revision};
+use crate::fights::contested;
 use crate::installation::{How, Outcome};
 use crate::metrics::{Metrics, Of};
 use turn::{Done, Turn};
@@ -117,7 +116,7 @@ impl Reconciler<'_> {
                         Err(error) => tell(Told::Failed(error)),
                     }
                     if let Some((record, sentence)) = turn.end(done)
-                        && let Err(error) = self.contested(&record, sentence).await
+                        && let Err(error) = contested(self.ctx, &record, sentence).await
                     {
                         tell(Told::Failed(&error));
                     }
@@ -135,23 +134,6 @@ impl Reconciler<'_> {
             let installations = i64::try_from(turn.queue.len()).unwrap_or(i64::MAX);
             self.metrics.installations.set(installations);
         }
-    }
-
-    /// Records that another manager sets a field back each time, and tells it.
-    async fn contested(
-        &self,
-        record: &AddonInstallation,
-        message: String,
-    ) -> Result<(), OperationError> {
-        let cluster = self.ctx.cluster().await?;
-        let standing = Standing::Contested { message };
-        if stand(cluster, record, &standing).await?
-            && let Some(happened) = standing.happened()
-        {
-            let reporter = &self.ctx.settings().holder;
-            events::publish(cluster, record, &happened, reporter).await?;
-        }
-        Ok(())
     }
 
     fn count(&self, done: &Done) {

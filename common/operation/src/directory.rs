@@ -1,6 +1,6 @@
 //! A directory as the truth: every add-on of it is installed or upgraded, and what is gone from it is uninstalled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use addons_engine::addon_manager;
@@ -42,6 +42,8 @@ pub struct DirectorySync {
     pub allowed: AllowList,
     /// Why nothing is deleted now, where that is so.
     pub holds: Option<String>,
+    /// Installations that are left as they are, because another manager sets a field of them back each time.
+    pub contested: BTreeSet<String>,
     /// Whether names carry versions by the rule of 2015: an older one that no installation owns is deleted once the new one is there.
     pub legacy_names: bool,
 }
@@ -143,7 +145,7 @@ impl Resolver<'_> {
             for ignored in ignored.filter(|ignored| ignored.why != Reason::SameObject) {
                 self.ctx.find(Finding::Unmanaged(ignored.clone()));
             }
-            if addon.is_left_alone() {
+            if addon.is_left_alone() || sync.contested.contains(&addon.installation) {
                 continue;
             }
             let mut superseded = versioned.clone();

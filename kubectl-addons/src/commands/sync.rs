@@ -3,6 +3,7 @@
 mod tree;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use common::api::names::InstallationName;
 use common::directory::allowed::AllowList;
 use common::directory::{File, Options, read};
 
+use crate::change::Reports;
 use crate::cli::operation::DryRun;
 use crate::cli::sync::{Kinds, Sync};
 use crate::exit::Exit;
@@ -29,6 +31,8 @@ struct Passed {
     exit: Exit,
     /// Whether there was nothing to do.
     is_nothing: bool,
+    /// What was done, as a part of longer work.
+    reports: Reports,
 }
 
 /// Installs, upgrades and repairs what is in the directory, and uninstalls what is gone from it; with `--watch` until the program is
@@ -88,14 +92,18 @@ async fn pass(
     let removal = removal.filter(|removal| !removal.is_empty());
     let is_nothing = plan.is_empty() && removal.is_none();
     let done = if args.watch && is_nothing {
-        Ok(Exit::Done)
+        Ok((Exit::Done, Reports::new()))
     } else {
         carry_out(session, plan, removal, args, interruption).await
     };
     // Also where the user declined the rest.
     let left_out = partial::report(failed);
-    let exit = done?.max(left_out);
-    Ok(Passed { exit, is_nothing })
+    let (done, reports) = done?;
+    Ok(Passed {
+        exit: done.max(left_out),
+        is_nothing,
+        reports,
+    })
 }
 
 /// Shows what is due, asks once, and executes it: first what is in the directory, then what is gone from it.
@@ -105,12 +113,13 @@ async fn carry_out(
     removal: Option<Plan>,
     args: &Sync,
     interruption: Option<&Interruption>,
-) -> Result<Exit> {
+) -> Result<(Exit, Reports)> {
     let change = &args.change;
     if change.dry_run != DryRun::None {
         let exit = change::run(session, plan, change).await?;
         let removed = removal.map(|removal| change::preview(session, &removal));
-        return Ok(exit.max(removed.unwrap_or(Exit::Done)));
+        let exit = exit.max(removed.unwrap_or(Exit::Done));
+        return Ok((exit, Reports::new()));
     }
     change::propose(session, &plan)?;
     if let Some(removal) = &removal {
@@ -120,21 +129,24 @@ async fn carry_out(
     if !nothing && !change.run.yes {
         change::confirm("Continue? [y/N] ")?;
     }
-    let mut exit = Exit::Done;
+    let (mut exit, mut reports) = (Exit::Done, Reports::new());
     for plan in [Some(plan), removal].into_iter().flatten() {
         if !plan.is_empty() {
             let (run, define) = (&change.run, !change.no_init);
             let done = match interruption {
                 Some(until) => {
                     let plan = Arc::new(plan);
-                    change::carry_out_until(session, &plan, run, define, until).await?
+                    let done = change::carry_out_until(session, &plan, run, define, until);
+                    let (exit, done) = done.await?;
+                    reports.extend(done);
+                    exit
                 }
                 None => change::carry_out(session, plan, run, define).await?,
             };
             exit = exit.max(done);
         }
     }
-    Ok(exit)
+    Ok((exit, reports))
 }
 
 /// Why nothing is uninstalled although manifests are gone: a directory that is empty, or mostly so, is rarely meant.
@@ -186,6 +198,7 @@ fn found(session: &Session, args: &Sync, path: String, files: Vec<File>) -> Dire
             &kinds(&args.extra_prune_allowlist),
         ),
         holds: None,
+        contested: BTreeSet::new(),
         legacy_names: args.legacy_names,
         path,
     }

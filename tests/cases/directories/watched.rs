@@ -11,14 +11,18 @@ use tokio::time::Instant;
 use super::Directory;
 
 /// Starts `sync DIR --watch --yes` with this interval; it ends when what is returned is dropped.
-fn watch(directory: &Directory, interval: &str) -> Result<impl Drop> {
+pub(crate) fn watch(directory: &Directory, interval: &str) -> Result<impl Drop> {
     let line = directory.line(&format!("--watch --interval {interval} --yes"));
     let words: Vec<&str> = line.split_whitespace().collect();
     directory.stage.plugin.start(&words)
 }
 
 /// Waits until a ConfigMap has a value, or is gone.
-async fn until_value(directory: &Directory, name: &str, expected: Option<&str>) -> Result<()> {
+pub(crate) async fn until_value(
+    directory: &Directory,
+    name: &str,
+    expected: Option<&str>,
+) -> Result<()> {
     until(&format!("{name} becomes {expected:?}"), async || {
         let value = directory.value(name).await?;
         let said = std::fs::read_to_string(directory.stage.plugin.home().join("stderr"))?;

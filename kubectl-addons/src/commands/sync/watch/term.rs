@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use addons_engine::drift::{self, Drift};
 use addons_loops::election::Revision;
+use addons_loops::fights::{Fights, TRUCE, contested};
 use addons_operation::{DirectorySync, Interruption, Records, name_of};
 use anyhow::Result;
 use common::api::installation::AddonInstallation;
@@ -19,6 +20,7 @@ use tokio::time::{Instant, Interval, interval_at, sleep_until};
 
 use super::super::tree::Tree;
 use super::super::{Passed, found, pass};
+use crate::change::Reports;
 use crate::cli::sync::Sync;
 use crate::exit::Exit;
 use crate::output;
@@ -51,6 +53,10 @@ struct Term {
     known: BTreeSet<Drift>,
     /// The objects that were repaired lately: when, and the pause before that.
     repaired: BTreeMap<ObjectKey, (Instant, Duration)>,
+    /// What was taken back from other managers.
+    fights: Fights,
+    /// Installations that are left alone, each until then: another manager sets a field of them back each time.
+    contested: BTreeMap<String, Instant>,
 }
 
 /// Makes passes as long as this process leads with the directory as it is. What is under way then is interrupted: it is recorded how
@@ -128,11 +134,18 @@ impl Term {
             let interval = args.interval.as_secs();
             format!("the directory changed less than {interval}s ago")
         });
+        let now = Instant::now();
+        self.contested.retain(|_, until| *until > now);
+        sync.contested = self.contested.keys().cloned().collect();
         let sync = Arc::new(sync);
         let drifted = drift.as_ref().filter(|_| was_done && self.deleted);
         let only = drifted.and_then(|drift| self.alone(drift));
         let passed = pass(session, args, &sync, only.as_ref(), Some(interruption)).await?;
-        let Passed { exit, is_nothing } = passed;
+        let Passed {
+            exit,
+            is_nothing,
+            reports,
+        } = passed;
         self.deleted = is_old;
         self.done = exit == Exit::Done;
         if !is_nothing {
@@ -141,7 +154,28 @@ impl Term {
             self.known.insert(drift);
         }
         self.records = installed(session, &sync).await?;
+        self.count(session, reports).await?;
         Ok(true)
+    }
+
+    /// Counts what was taken back from other managers. What was once too often is recorded, said, and left alone.
+    async fn count(&mut self, session: &Session, reports: Reports) -> Result<()> {
+        let now = Instant::now();
+        for (name, report) in reports {
+            let Some(sentence) = self.fights.note(&name, &report, now) else {
+                continue;
+            };
+            output::warn(&sentence);
+            self.contested.insert(name.name.clone(), now + TRUCE);
+            let mut records = self.records.iter();
+            if let Some(record) = records.find(|record| name_of(record) == name) {
+                contested(session.ctx(), record, sentence).await?;
+            }
+        }
+        let contested = &self.contested;
+        self.records
+            .retain(|record| !contested.contains_key(&name_of(record).name));
+        Ok(())
     }
 
     /// The installation of the object that differs, where a pass over it alone is enough: of differences that come together, the
@@ -189,7 +223,9 @@ impl Term {
     async fn is_due(&self, tree: &Tree, tick: &mut Interval) {
         loop {
             tick.tick().await;
-            if !self.done || !self.deleted || tree.is_changed() {
+            let now = Instant::now();
+            let is_over = self.contested.values().any(|until| *until <= now);
+            if is_over || !self.done || !self.deleted || tree.is_changed() {
                 return;
             }
         }
