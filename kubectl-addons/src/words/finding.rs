@@ -25,8 +25,9 @@ pub fn text(finding: &Finding) -> String {
             installation,
             directory,
         } => format!(
-            "{} comes from a directory and stays; to upgrade it: kubectl addons sync {directory}",
-            installation.name
+            "{} comes from a directory and stays; to upgrade it: kubectl addons sync {}",
+            installation.name,
+            hint::word(directory)
         ),
         Finding::NumbersIgnored => {
             "warning: the numbers of the files contradict the order that their objects need: that order counts".to_owned()

@@ -344,13 +344,18 @@ fn of_mode(error: &ModeError) -> Vec<String> {
     ]
 }
 
-/// `--set spec.host=VALUE`, quoted where a shell would read something else.
+/// `--set spec.host=VALUE`
 fn set(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
-    if name.chars().all(is_plain) {
-        format!("--set {name}=VALUE")
+    format!("--set {}", word(&format!("{name}=VALUE")))
+}
+
+/// One word of a command, quoted where a shell would read something else.
+pub fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/=@:,+".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
     } else {
-        format!("--set '{}=VALUE'", name.replace('\'', r"'\''"))
+        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 

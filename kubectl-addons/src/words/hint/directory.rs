@@ -3,7 +3,7 @@
 use addons_operation::OperationError;
 use common::api::names::InstallationName;
 
-use super::{command, fix, of_operation};
+use super::{command, fix, of_operation, word};
 
 /// For errors about directories; `None` for all others.
 pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
@@ -18,16 +18,22 @@ pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
     }
     let lines = match error.root() {
         OperationError::OfDirectory { directory, .. } => {
-            fix(&format!("kubectl addons sync {directory}"))
+            fix(&format!("kubectl addons sync {}", word(directory)))
         }
-        OperationError::EmptyDirectory { directory, .. } => vec![
-            format!("look:   ls -la {directory}"),
-            format!("accept: kubectl addons sync {directory} --allow-empty"),
-        ],
-        OperationError::MostlyGone { directory, .. } => vec![
-            format!("look:   kubectl addons sync {directory} --dry-run --allow-removals"),
-            format!("accept: kubectl addons sync {directory} --allow-removals"),
-        ],
+        OperationError::EmptyDirectory { directory, .. } => {
+            let directory = word(directory);
+            vec![
+                format!("look:   ls -la {directory}"),
+                format!("accept: kubectl addons sync {directory} --allow-empty"),
+            ]
+        }
+        OperationError::MostlyGone { directory, .. } => {
+            let directory = word(directory);
+            vec![
+                format!("look:   kubectl addons sync {directory} --dry-run --allow-removals"),
+                format!("accept: kubectl addons sync {directory} --allow-removals"),
+            ]
+        }
         OperationError::NameTaken { installation, .. } => vec![
             format!("look:   {}", command("status", installation)),
             "fix:    rename the file or folder".to_owned(),
@@ -39,7 +45,7 @@ pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
 
 /// Of an installation that only `sync` changes: what other commands would do, it does.
 fn by_sync(installation: &InstallationName, directory: &str, lines: Vec<String>) -> Vec<String> {
-    let sync = format!("kubectl addons sync {directory}");
+    let sync = format!("kubectl addons sync {}", word(directory));
     let lines = lines.into_iter().map(|line| {
         let line = line.replace(
             &command("diff", installation),
@@ -48,4 +54,30 @@ fn by_sync(installation: &InstallationName, directory: &str, lines: Vec<String>)
         line.replace(&command("upgrade", installation), &sync)
     });
     lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_blanks_can_be_copied() {
+        for (directory, expected) in [
+            ("/etc/addons", "/etc/addons"),
+            ("/my add-ons", "'/my add-ons'"),
+            ("/it's", r"'/it'\''s'"),
+        ] {
+            let error = OperationError::EmptyDirectory {
+                directory: directory.to_owned(),
+                installations: 1,
+            };
+            let lines = of_directory(&error).unwrap();
+            let [look, accept] = lines.as_slice() else {
+                panic!("{lines:?}");
+            };
+            assert_eq!(*look, format!("look:   ls -la {expected}"));
+            let sync = format!("accept: kubectl addons sync {expected} --allow-empty");
+            assert_eq!(*accept, sync);
+        }
+    }
 }

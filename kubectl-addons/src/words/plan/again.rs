@@ -2,11 +2,13 @@
 
 use common::plan::{InstallationPlan, Verb};
 
+use crate::words::hint::word;
+
 /// The verb, name and namespace that continue an operation.
 pub fn again(plan: &InstallationPlan) -> String {
     let directory = plan.wanted.spec.addon_ref.directory.as_ref();
     if let Some(directory) = directory.filter(|_| !plan.verb.ends()) {
-        return format!("sync {directory}");
+        return format!("sync {}", word(directory));
     }
     let verb = match plan.verb {
         Verb::Install | Verb::Upgrade => "upgrade",
