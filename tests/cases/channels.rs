@@ -2,7 +2,9 @@
 
 mod authority;
 mod eras;
+mod merged;
 mod nodes;
+mod original;
 mod parity;
 mod records;
 mod removed;

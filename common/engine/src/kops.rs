@@ -37,6 +37,15 @@ pub struct Annotation {
     pub text: String,
 }
 
+/// What shows that kops manages a cluster; `None` also where that cannot be read: it is a warning only. What applies its channels is
+/// a service of its control planes, which no object shows.
+pub async fn controller(cluster: &Cluster) -> Option<String> {
+    let (namespace, name) = ("kube-system", "kops-controller");
+    let sets = Collection::known("apps/v1", "DaemonSet", "daemonsets", Some(namespace));
+    let found = read_one(cluster, &sets, name).await.ok()?;
+    found.map(|_| format!("DaemonSet {namespace}/{name}"))
+}
+
 /// The annotations of one namespace; none where it does not exist. One GET.
 ///
 /// # Errors
@@ -226,3 +235,6 @@ fn conflict(record: &KopsRecord, what: &str) -> EngineError {
 fn node_collection() -> Collection {
     Collection::known("v1", "Node", "nodes", None)
 }
+
+#[cfg(test)]
+mod tests;

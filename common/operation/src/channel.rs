@@ -17,6 +17,9 @@ use crate::intent::{NewInstallation, Target};
 use crate::kops;
 use crate::resolve::{Answers, Resolution, Resolver};
 
+/// The name that kops gives the index of its own add-ons, which its control planes apply again and again.
+const BOOTSTRAP: &str = "bootstrap-channel.yaml";
+
 /// An add-on that kops' records name and the indexes do not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
@@ -61,6 +64,7 @@ impl Resolver<'_> {
         answers: &Answers,
     ) -> Result<(), OperationError> {
         let catalogue = self.ctx.catalogue(&self.offer).await?;
+        self.warn_of_kops().await;
         for name in catalogue.names() {
             let new = NewInstallation {
                 addon: Target {
@@ -85,6 +89,25 @@ impl Resolver<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Where kops runs, its control planes apply its own index as well.
+    async fn warn_of_kops(&self) {
+        let Offer::Indexes(locations) = &self.offer else {
+            return;
+        };
+        let mut locations = locations.iter();
+        let is_of_kops = |location: &&String| location.rsplit('/').next() == Some(BOOTSTRAP);
+        if let Some(channel) = locations.find(is_of_kops)
+            && let Ok(cluster) = self.ctx.cluster().await
+            && let Some(controller) = annotations::controller(cluster).await
+        {
+            let channel = channel.clone();
+            self.ctx.find(Finding::KopsRuns {
+                controller,
+                channel,
+            });
+        }
     }
 
     /// Refuses an entry that two indexes have with different contents: which of them is installed would depend on their order.

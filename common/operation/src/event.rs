@@ -109,6 +109,13 @@ pub enum Finding {
         /// Its pod.
         pod: String,
     },
+    /// kops manages the cluster, and applies the same index by itself.
+    KopsRuns {
+        /// What shows that.
+        controller: String,
+        /// The index.
+        channel: String,
+    },
     /// The numbers of a directory's files contradict the order that their objects need, and do not count.
     NumbersIgnored,
     /// A warning of the plan of an add-on of a directory for which there is nothing to do.

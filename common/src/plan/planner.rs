@@ -81,6 +81,8 @@ pub struct Wanted<'a> {
     pub target_namespace: &'a str,
     /// Whether a missing target namespace is created.
     pub create_namespace: bool,
+    /// A namespace that something else than objects needs: it carries a record of kops.
+    pub record_namespace: Option<&'a str>,
     /// Namespaces that other add-ons of the command define: objects in them wait for these.
     pub coming: &'a BTreeSet<String>,
     /// What happens to fields of our objects that others changed.
@@ -314,15 +316,16 @@ impl InstallationPlan {
     }
 }
 
-/// The namespaces that objects stand in; a release of helm's stands in the target namespace.
+/// The namespaces that objects and kops' record stand in; a release of helm's stands in the target namespace.
 fn namespaces_of<'a>(wanted: &'a Wanted<'_>) -> BTreeSet<&'a str> {
     let mut namespaces = wanted.desired.namespaces();
     let release = wanted.to.helm_release.as_ref();
     namespaces.extend(release.map(|release| release.namespace.as_str()));
+    namespaces.extend(wanted.record_namespace);
     namespaces
 }
 
-/// The target namespace, where an object stands in it, it is missing, and no object of the set is it.
+/// The target namespace, where something stands in it, it is missing, and no object of the set is it.
 fn creates_namespace(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Option<String> {
     let target = wanted.target_namespace;
     let needed = wanted.create_namespace

@@ -35,6 +35,12 @@ pub fn text(finding: &Finding) -> String {
         Finding::OriginalRuns { pod } => format!(
             "warning: {pod} runs, and applies and prunes the same objects: remove its manifest from the node first"
         ),
+        Finding::KopsRuns {
+            controller,
+            channel,
+        } => format!(
+            "warning: {controller} runs: the control planes of kops apply {channel} as well"
+        ),
         Finding::Stays(warning) => format!("warning: {warning}"),
         Finding::Requirement(unready) => {
             let (namespace, name) = unready.installation.split_once('/').unwrap_or_default();

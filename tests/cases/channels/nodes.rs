@@ -8,10 +8,11 @@ use super::{Entry, index, recorded_by_kops};
 
 const MARK: &str = "kops.k8s.io/needs-update";
 
-/// A node of the control plane and a worker, as kops labels them; nothing runs there.
-async fn nodes(stage: &Stage) -> Result<[String; 2]> {
-    let names = ["cp", "node"].map(|name| format!("{}-{name}", stage.namespace));
-    for (name, label) in names.iter().zip(["master", "node"]) {
+/// Nodes of the control plane, as kops labels them today and as it did before 1.24, and a worker; nothing runs there.
+async fn nodes(stage: &Stage) -> Result<[String; 3]> {
+    let labels = ["control-plane", "master", "node"];
+    let names = labels.map(|label| format!("{}-{label}", stage.namespace));
+    for (name, label) in names.iter().zip(labels) {
         let node = format!(
             "apiVersion: v1\nkind: Node\nmetadata:\n  name: {name}\n  labels: {{node-role.kubernetes.io/{label}: ''}}\n\
              spec: {{unschedulable: true}}\n"
@@ -43,11 +44,15 @@ async fn an_update_marks_the_nodes_of_its_role() -> Result<()> {
     let stage = Stage::new("kops-nodes").await?;
     let nodes = nodes(&stage).await?;
     for (i, (recorded, role, expected)) in [
-        ("addons.k8s.io/same", "all", [false, false]),
-        ("addons.k8s.io/other-hash", "all", [true, true]),
-        ("addons.k8s.io/other-hash", "workers", [false, true]),
-        ("addons.k8s.io/other-hash", "control-plane", [true, false]),
-        ("addons.k8s.io/missing", "all", [false, false]),
+        ("addons.k8s.io/same", "all", [false, false, false]),
+        ("addons.k8s.io/other-hash", "all", [true, true, true]),
+        ("addons.k8s.io/other-hash", "workers", [false, false, true]),
+        (
+            "addons.k8s.io/other-hash",
+            "control-plane",
+            [true, true, false],
+        ),
+        ("addons.k8s.io/missing", "all", [false, false, false]),
     ]
     .into_iter()
     .enumerate()
@@ -85,7 +90,7 @@ async fn an_update_marks_the_nodes_of_its_role() -> Result<()> {
     }
     stage
         .plugin
-        .kubectl(&["delete", "node", &nodes[0], &nodes[1]])
+        .kubectl(&["delete", "node", &nodes[0], &nodes[1], &nodes[2]])
         .await?
         .done()
         .map(drop)

@@ -209,3 +209,34 @@ async fn a_record_that_is_missing_is_written() -> Result<()> {
     ensure!(record(&stage, addon).await?.is_some());
     Ok(())
 }
+
+/// An entry whose namespace does not exist, and of which no object stands there: it is created for the record.
+#[tokio::test]
+async fn a_namespace_that_is_missing_is_created_for_the_record() -> Result<()> {
+    let stage = Stage::new("kops-missing").await?;
+    let namespace = format!("{}-new", stage.namespace);
+    let manifest = config_map("dns", "1").replace(
+        "{name: dns}",
+        &format!("{{name: dns, namespace: {}}}", stage.namespace),
+    );
+    let channel = index(&stage, "index.yaml", &[entry(&manifest)])?;
+    let file = stage.plugin.home().join("index.yaml");
+    let text = std::fs::read_to_string(&file)?;
+    let own = format!("namespace: {}\n", stage.namespace);
+    std::fs::write(
+        &file,
+        text.replace(&own, &format!("namespace: {namespace}\n")),
+    )?;
+    let apply = format!("channel apply {channel} --yes");
+    stage.run(&apply).await?.done()?;
+    let created = stage.must("namespace", &namespace).await?;
+    let annotations = created["metadata"]["annotations"].to_string();
+    ensure!(annotations.contains("addons.k8s.io/"), "{created}");
+    let again = stage.run(&apply).await?.done()?;
+    ensure!(
+        again.stderr.contains("No update required"),
+        "{}",
+        again.stderr
+    );
+    Ok(())
+}

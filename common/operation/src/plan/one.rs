@@ -70,7 +70,9 @@ pub(super) async fn one(
         transfer::remark(&mut inventory, &desired, &old.installation, &mask);
     }
     let checks = adopt && !choices.force_adopt;
-    let reads = reads(&desired, &inventory, &served, target_namespace, checks);
+    let record_namespace = resolved.kops.as_ref().map(|kops| kops.namespace.as_str());
+    let mut reads = reads(&desired, &inventory, &served, target_namespace, checks);
+    reads.namespaces.extend(record_namespace.map(str::to_owned));
     let (served, mut snapshot) = live(cluster, served, &reads).await?;
     let kinds = served.with(&neighbours.kinds);
     let recorded = (&mut inventory, &mut snapshot);
@@ -82,6 +84,7 @@ pub(super) async fn one(
         to: &rendered.target(resolved, helm_release.clone()),
         target_namespace,
         create_namespace: spec.create_namespace,
+        record_namespace,
         coming: &neighbours.namespaces,
         conflicts: spec.conflicts,
         reconcile: spec.reconcile,

@@ -194,6 +194,7 @@ impl World {
             to: &to,
             target_namespace: "shop",
             create_namespace,
+            record_namespace: None,
             coming: &self.coming,
             conflicts,
             reconcile,

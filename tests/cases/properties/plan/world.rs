@@ -321,6 +321,7 @@ fn wanted(desired: &Desired) -> Wanted<'_> {
         to: &TO,
         target_namespace: "shop",
         create_namespace: true,
+        record_namespace: None,
         coming: &NONE,
         conflicts: Conflicts::Take,
         reconcile: Reconcile::Once,
