@@ -11,7 +11,6 @@ use anyhow::Result;
 use common::api::names::InstallationName;
 use common::plan::Verb;
 
-use crate::choices;
 use crate::cli::operation::{Change, DryRun, Run};
 use crate::exit::Exit;
 use crate::interrupt::{Writing, stop_asked};
@@ -19,6 +18,7 @@ use crate::output;
 use crate::session::Session;
 use crate::words::dry_run as told;
 use crate::words::plan as words;
+use crate::{again, choices};
 
 /// The last line of a command that only shows.
 pub const UNCHANGED: &str = "dry run: nothing was changed";
@@ -125,7 +125,8 @@ pub async fn carry_out_until(
     session.display.begin(plan, is_brief(session, plan));
     let outcomes = execute_plan(session.ctx(), plan, &how, interruption).await;
     session.display.end();
-    Ok(report(plan, outcomes?, run.wait))
+    let outcomes = again::checked(outcomes?).map_err(|error| *error)?;
+    Ok(report(plan, outcomes, run.wait))
 }
 
 /// Runs work that writes, and that Ctrl-C ends in good order.

@@ -4,6 +4,7 @@
 //! [`change`] announces a plan, asks, executes and reports, [`prompt`] asks for values, [`display`] shows events, [`words`] makes
 //! sentences of values, [`output`] prints, [`exit`] knows the exit codes. Decisions are made in the crate `common`.
 
+pub mod again;
 pub mod change;
 pub mod choices;
 pub mod cli;

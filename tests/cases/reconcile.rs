@@ -3,6 +3,7 @@
 pub(crate) mod deployed;
 mod election;
 mod pass;
+mod raced;
 mod rights;
 mod watch;
 

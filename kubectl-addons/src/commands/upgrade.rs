@@ -6,13 +6,17 @@ use anyhow::Result;
 use crate::cli::operation::Upgrade;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::{change, choices, partial, prompt};
+use crate::{again, change, choices, partial, prompt};
 
 /// Upgrades the named installations, or all.
 ///
 /// # Errors
 /// Nothing was written.
 pub async fn run(session: &Session, args: &Upgrade) -> Result<Exit> {
+    again::once_more(async || upgrade(session, args).await).await
+}
+
+async fn upgrade(session: &Session, args: &Upgrade) -> Result<Exit> {
     let intent = Intent::Upgrade {
         installations: args
             .addons

@@ -1,0 +1,55 @@
+//! What was changed by another client between the plan and the first write is planned once more: mostly a reconciler was faster, and
+//! did the same.
+
+use addons_engine::EngineError;
+use addons_engine::error::StaleReason;
+use addons_operation::{OperationError, Outcome};
+use anyhow::Result;
+
+use crate::exit::Exit;
+use crate::output;
+
+/// Does it, and once more where another client was faster.
+///
+/// # Errors
+/// Those of the work.
+pub async fn once_more(work: impl AsyncFn() -> Result<Exit>) -> Result<Exit> {
+    let done = work().await;
+    let error = done.as_ref().err();
+    match error.and_then(|error| changed(error.downcast_ref()?)) {
+        Some(what) => {
+            output::note(&format!("{what}; planning again"));
+            work().await
+        }
+        None => done,
+    }
+}
+
+/// The outcomes of a command; of a single installation, the error where nothing was written because another client was faster.
+///
+/// # Errors
+/// That of the only installation.
+pub fn checked(mut outcomes: Vec<Outcome>) -> Result<Vec<Outcome>, Box<OperationError>> {
+    let is_stale = |one: &mut Outcome| {
+        let error = one.result.as_ref().err();
+        error.is_some_and(|error| changed(error).is_some())
+    };
+    if outcomes.len() == 1
+        && let Some(stale) = outcomes.pop_if(is_stale)
+    {
+        stale.result.map_err(Box::new)?;
+    }
+    Ok(outcomes)
+}
+
+fn changed(error: &OperationError) -> Option<String> {
+    match error.root() {
+        OperationError::Engine(EngineError::Stale {
+            installation,
+            what: what @ (StaleReason::Installed | StaleReason::SpecChanged | StaleReason::Created),
+        }) => Some(format!(
+            "{installation} was changed after the plan was made ({what})"
+        )),
+        _ => None,
+    }
+}
