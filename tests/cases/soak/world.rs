@@ -170,7 +170,9 @@ impl World {
         let number = self.edits;
         let patch = match object["kind"].as_str() {
             Some("Deployment") => json!({"spec": {"replicas": 2}}),
-            Some("ServiceAccount") => json!({"automountServiceAccountToken": number % 2 == 0}),
+            Some("ServiceAccount") => {
+                json!({"automountServiceAccountToken": number.is_multiple_of(2)})
+            }
             Some("Secret") => json!({"data": {"key": "ZWRpdGVk"}}),
             _ => json!({"data": {"key": format!("edit {number}")}}),
         };
