@@ -1,5 +1,6 @@
 //! What other tools installed is taken over without restarting a pod (semantics 12).
 
+mod coming;
 mod found;
 mod interrupted;
 mod owners;
