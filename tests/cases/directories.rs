@@ -10,7 +10,7 @@ mod gone;
 mod legacy;
 mod pod;
 mod unreadable;
-pub(crate) mod watched;
+mod watched;
 
 use std::fs;
 use std::path::PathBuf;

@@ -11,14 +11,14 @@ use tokio::time::Instant;
 use super::Directory;
 
 /// Starts `sync DIR --watch --yes` with this interval; it ends when what is returned is dropped.
-pub(crate) fn watch(directory: &Directory, interval: &str) -> Result<impl Drop> {
+pub(super) fn watch(directory: &Directory, interval: &str) -> Result<impl Drop> {
     let line = directory.line(&format!("--watch --interval {interval} --yes"));
     let words: Vec<&str> = line.split_whitespace().collect();
     directory.stage.plugin.start(&words)
 }
 
 /// Waits until a ConfigMap has a value, or is gone.
-pub(crate) async fn until_value(
+pub(super) async fn until_value(
     directory: &Directory,
     name: &str,
     expected: Option<&str>,
