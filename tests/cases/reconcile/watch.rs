@@ -272,3 +272,36 @@ async fn the_loop_does_not_fight() -> Result<()> {
     ensure!(!record.contains("FieldTakenBack"), "{record}");
     Ok(())
 }
+
+/// Semantics 6: records that stand for other clusters are left alone, and their writers cost this loop nothing.
+#[tokio::test]
+async fn records_of_other_clusters_are_not_asked_about_again() -> Result<()> {
+    let stage = super::alone("elsewhere").await?;
+    stage.run("init").await?.done()?;
+    let far = stage.cluster.namespace("far").await?;
+    let process = Running::reconcile(&stage, &[])?;
+    process.says("leads").await?;
+    let record = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+        "metadata": {"name": "set", "namespace": far}, "spec": {"addonRef": {"name": "set"}},
+    });
+    let apply = ["apply", "-f", "-"];
+    let applied = stage
+        .plugin
+        .kubectl_with_input(&apply, &record.to_string())
+        .await?;
+    applied.done()?;
+    // It is looked at once. What is tested is that nothing comes later.
+    sleep(Duration::from_secs(3)).await;
+    let mark = stage.cluster.audit().mark()?;
+    for number in 0..5 {
+        let note = format!("example.test/note={number}");
+        let annotate = ["annotate", "--overwrite", "addoninstallation", "set", &note];
+        let args = [&annotate[..], &["-n", &far]].concat();
+        stage.plugin.kubectl(&args).await?.done()?;
+        sleep(Duration::from_millis(500)).await;
+    }
+    let lists = stage.requests(mark)?.count("list", "kubectl-addons");
+    ensure!(lists == 0, "{lists} lists");
+    Ok(())
+}

@@ -40,6 +40,9 @@ pub(super) struct Turn {
     pub(super) queue: Queue,
     tracked: BTreeMap<InstallationName, Tracked>,
     fights: Fights,
+    /// Records of namespaces that did not stand for this cluster when they were looked at: what is written there is not asked about
+    /// before all records are read again.
+    elsewhere: BTreeSet<InstallationName>,
     watched: BTreeSet<Kind>,
     /// What objects are watched with: the rights that those of the system namespace are reconciled with.
     watcher: Arc<OnceCell<Context>>,
@@ -65,8 +68,9 @@ pub(super) enum Signal {
 /// An installation that was reconciled.
 pub(super) struct Done {
     pub(super) name: InstallationName,
-    /// As it was read or written last; `None` where it is gone, or its namespace stands for another cluster.
+    /// As it was read or written last; `None` where it is gone, or its namespace does not stand for this cluster.
     record: Option<AddonInstallation>,
+    is_elsewhere: bool,
     pub(super) outcome: Result<Outcome, OperationError>,
     pub(super) took: Duration,
 }
@@ -81,6 +85,7 @@ impl Turn {
             queue: Queue::new(interval),
             tracked: BTreeMap::new(),
             fights: Fights::default(),
+            elsewhere: BTreeSet::new(),
             watched: BTreeSet::new(),
             watcher: Arc::default(),
             account,
@@ -156,8 +161,12 @@ impl Turn {
             name: changed.name.clone(),
         };
         if changed.is_gone {
+            self.elsewhere.remove(&name);
             self.tracked.remove(&name);
             self.queue.forget(&name);
+            return;
+        }
+        if self.elsewhere.contains(&name) {
             return;
         }
         let tracked = self.tracked.entry(name.clone()).or_default();
@@ -195,6 +204,7 @@ impl Turn {
         self.stale = Some(now + AGAIN);
         let records = Records::read(&self.ctx).await?;
         self.stale = Some(now + self.interval);
+        self.elsewhere.clear();
         let is_missed = std::mem::take(&mut self.is_missed);
         let names: BTreeSet<_> = records.all.iter().map(name_of).collect();
         self.tracked.retain(|name, _| names.contains(name));
@@ -284,6 +294,9 @@ impl Turn {
             f64::from(u32::try_from(random >> 32).unwrap_or_default()) / f64::from(u32::MAX);
         let Some(record) = done.record else {
             if done.outcome.is_ok() {
+                if done.is_elsewhere {
+                    self.elsewhere.insert(done.name.clone());
+                }
                 self.tracked.remove(&done.name);
                 self.fights.forget(&done.name);
                 self.queue.forget(&done.name);
@@ -316,11 +329,13 @@ async fn one(
     interruption: Interruption,
 ) -> Done {
     let begun = Instant::now();
+    let mut is_elsewhere = false;
     let (record, outcome) = match Resolver::of_records(&ctx).await {
         Err(error) => (None, Err(error)),
         Ok(resolver) => {
             let found = resolver.records.get(&name);
-            match found.filter(|_| resolver.records.local.contains(&name.namespace)) {
+            is_elsewhere = found.is_some() && !resolver.records.local.contains(&name.namespace);
+            match found.filter(|_| !is_elsewhere) {
                 None => (None, Ok(Outcome::UpToDate)),
                 Some(record) => {
                     let outcome = reconcile(&ctx, &resolver, record, &how, &interruption).await;
@@ -336,6 +351,7 @@ async fn one(
     Done {
         name,
         record,
+        is_elsewhere,
         outcome,
         took: begun.elapsed(),
     }
