@@ -44,7 +44,7 @@ pub(crate) fn table(window: Duration, rows: &[Row; 2]) -> String {
     figure("deleted Deployment back s, median (max)", "< 1", &|row| {
         seconds(&row.away)
     });
-    figure("killed leader replaced s, median (max)", "< 17", &|row| {
+    figure("killed leader replaced s, median (max)", "< 15", &|row| {
         seconds(&row.replaced)
     });
     text
