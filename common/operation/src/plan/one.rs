@@ -109,8 +109,7 @@ pub(super) async fn one(
     plan.mask = Arc::new(with_secrets(mask, &desired));
     plan.generated = generated.objects;
     definitions::check(cluster, &mut plan).await?;
-    let live = (&snapshot, &claims);
-    former::records(cluster, resolved, live, adopt, &mut plan).await?;
+    former::records(cluster, resolved, (&snapshot, &claims), adopt, &mut plan).await?;
     warn(&mut plan, [&rendered.warnings, &notes, &old.warnings]);
     plan.helm_release = helm_release.filter(|_| rendered.is_due);
     of_records(resolver, resolved, &mut plan).await?;
