@@ -101,6 +101,11 @@ impl Resolved {
         }
     }
 
+    /// The namespace that carries kops' record of it, where there is one.
+    pub(crate) fn record_namespace(&self) -> Option<&str> {
+        self.kops.as_ref().map(|kops| kops.namespace.as_str())
+    }
+
     /// The namespace of objects that name none (semantics 7).
     #[must_use]
     pub fn target_namespace(&self) -> &str {

@@ -48,10 +48,9 @@ pub(super) async fn one(
     let mask = rendered.inputs.mask();
     let checked = neighbours.schemas.check(&rendered.manifests);
     let notes = checked.map_err(|error| OperationError::from(error).masked(&mask))?;
-    let target_namespace = resolved.target_namespace();
     let context = DesiredContext {
         installation: &resolved.name,
-        target_namespace,
+        target_namespace: resolved.target_namespace(),
         kinds: &kinds,
         mask: &mask,
     };
@@ -70,9 +69,7 @@ pub(super) async fn one(
         transfer::remark(&mut inventory, &desired, &old.installation, &mask);
     }
     let checks = adopt && !choices.force_adopt;
-    let record_namespace = resolved.kops.as_ref().map(|kops| kops.namespace.as_str());
-    let mut reads = reads(&desired, &inventory, &served, target_namespace, checks);
-    reads.namespaces.extend(record_namespace.map(str::to_owned));
+    let reads = reads(&desired, &inventory, &served, resolved, checks);
     let (served, mut snapshot) = live(cluster, served, &reads).await?;
     let kinds = served.with(&neighbours.kinds);
     let recorded = (&mut inventory, &mut snapshot);
@@ -82,9 +79,9 @@ pub(super) async fn one(
     let wanted = Wanted {
         desired: &desired,
         to: &rendered.target(resolved, helm_release.clone()),
-        target_namespace,
+        target_namespace: resolved.target_namespace(),
         create_namespace: spec.create_namespace,
-        record_namespace,
+        record_namespace: resolved.record_namespace(),
         coming: &neighbours.namespaces,
         conflicts: spec.conflicts,
         reconcile: spec.reconcile,
@@ -156,11 +153,13 @@ fn reads(
     desired: &Desired,
     inventory: &Inventory,
     kinds: &KindTable,
-    target_namespace: &str,
+    resolved: &Resolved,
     checks: bool,
 ) -> Reads {
     let mut reads = planner::reads(desired, inventory, kinds);
-    reads.namespaces.insert(target_namespace.to_owned());
+    let target = resolved.target_namespace().to_owned();
+    let record = resolved.record_namespace().map(str::to_owned);
+    reads.namespaces.extend(record.into_iter().chain([target]));
     if checks {
         let wanted = desired.objects.keys();
         let unrecorded = wanted.filter(|key| !inventory.objects.contains_key(*key));
