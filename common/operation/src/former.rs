@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::former::{self, Members};
 use addons_engine::{Cluster, EngineError, snapshot};
-use addons_helm::release::stored;
+use addons_helm::release::stored::{self, Stored};
 use common::api::installation::{AddonInstallationStatus, FormerRecord, FormerTool, ObjectState};
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::parse::{Options, parse};
 use common::plan::InstallationPlan;
 use common::plan::claims::Claims;
 use common::plan::snapshot::{FormerMark, LiveObject, Reads, Snapshot};
+use serde_json::Value;
 
 use crate::adopt::AdoptError;
 use crate::error::OperationError;
@@ -66,10 +67,13 @@ impl Judge<'_> {
         marks.extend(self.marks(plan));
         for mark in marks {
             match self.of_mark(&mark, plan).await {
-                Ok(Some(record)) if !plan.former.iter().any(|one| one.is_same(&record)) => {
-                    plan.former.push(record);
+                Ok(Some(Aside { record, values })) => {
+                    plan.warnings.extend(unrecorded(&record, &values, resolved));
+                    if !plan.former.iter().any(|one| one.is_same(&record)) {
+                        plan.former.push(record);
+                    }
                 }
-                Ok(_) => {}
+                Ok(None) => {}
                 Err(Obstacle::Stays(why)) => {
                     plan.warnings.push(stays(&mark, &why));
                     plan.former.extend(noted(&mark));
@@ -93,12 +97,18 @@ impl Judge<'_> {
         &self,
         mark: &FormerMark,
         plan: &InstallationPlan,
-    ) -> Result<Option<FormerRecord>, Obstacle> {
+    ) -> Result<Option<Aside>, Obstacle> {
         let Some(found) = former::find(self.cluster, mark).await? else {
             return Ok(None);
         };
+        let mut values = Vec::new();
         let others = match &found.members {
-            Members::Helm(text) => self.of_release(mark, text).await?,
+            Members::Helm(text) => {
+                let release =
+                    stored::read(text).map_err(|error| Obstacle::Stays(error.to_string()))?;
+                values = given(&release);
+                self.of_release(mark, &release).await?
+            }
             Members::Kapp { selector, kinds } => {
                 former::labelled(self.cluster, selector, kinds).await?
             }
@@ -112,16 +122,18 @@ impl Judge<'_> {
             return Err(Obstacle::Stays(why));
         }
         former::check(self.cluster, &plan.installation, &found.record).await?;
-        Ok(Some(found.record))
+        Ok(Some(Aside {
+            record: found.record,
+            values,
+        }))
     }
 
     /// The live objects of a release.
     async fn of_release(
         &self,
         mark: &FormerMark,
-        text: &[u8],
+        release: &Stored,
     ) -> Result<BTreeMap<ObjectKey, LiveObject>, Obstacle> {
-        let release = stored::read(text).map_err(|error| Obstacle::Stays(error.to_string()))?;
         let options = Options::default();
         let parsed = parse(release.manifest.as_bytes(), "its manifest", &options);
         let parsed = parsed.map_err(|error| Obstacle::Stays(error.to_string()))?;
@@ -173,6 +185,42 @@ pub(crate) fn give_back(
         }
     }
     Ok(())
+}
+
+/// Records that are set aside.
+struct Aside {
+    record: FormerRecord,
+    /// The names at the top of the values that a user gave the release.
+    values: Vec<String>,
+}
+
+fn given(release: &Stored) -> Vec<String> {
+    let config = release.config.as_ref().and_then(Value::as_object);
+    config
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+/// A sentence where values of a release are not values of the installation: helm finds them now, and not afterwards. They are not
+/// taken over, for whoever reads the record would read what was in a Secret.
+fn unrecorded(record: &FormerRecord, values: &[String], resolved: &Resolved) -> Option<String> {
+    let own = resolved.wanted.spec.values.as_ref();
+    let missing = values
+        .iter()
+        .filter(|name| own.is_none_or(|own| own.get(name).is_none()));
+    let missing: Vec<&str> = missing.map(String::as_str).collect();
+    let FormerRecord {
+        namespace, name, ..
+    } = record;
+    (!missing.is_empty()).then(|| {
+        format!(
+            "{record} was given values for {}, which are not recorded here: give them with -f, or the next upgrade applies \
+             defaults; before it is taken over, helm get values {name} --namespace {namespace} --output yaml prints them",
+            missing.join(", ")
+        )
+    })
 }
 
 /// Why records are not set aside.

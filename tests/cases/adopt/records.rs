@@ -3,10 +3,14 @@
 use addons_tests::chaos::matrix;
 use addons_tests::chaos::rig::Rig;
 use addons_tests::proxy::{Action, Fault};
+use addons_tests::servers::charts::shelf::Shelf;
 use addons_tests::stage::{Stage, config_map};
 use anyhow::{Result, ensure};
+use serde_json::json;
 
-use super::tools::{applications, deploy, finds_nothing, helm, kapp, manifest, release, releases};
+use super::tools::{
+    applications, chart, deploy, finds_nothing, helm, kapp, manifest, release, releases,
+};
 use super::{pods, ready};
 
 const SECRETS: &str = "secrets --selector kubectl-addons.dev/set-aside-by -o name";
@@ -61,6 +65,39 @@ async fn helm_finds_nothing_of_an_adopted_release() -> Result<()> {
         let told = format!("delete    the records of Helm release {at}/web (2 Secrets)");
         ensure!(said.contains(&told), "{said}");
         ensure!(set_aside(&stage).await? == 0, "the records stay");
+    }
+    Ok(())
+}
+
+/// Values are not taken over, for they would leave a Secret: they are named, and not shown.
+#[tokio::test]
+async fn values_of_a_release_are_named_until_they_are_given() -> Result<()> {
+    let stage = Stage::new("aside-values").await?;
+    release(&stage, &manifest(false)).await?;
+    let upgrade = ["upgrade", "web", "--reuse-values", "--set", "colour=blue"];
+    let shelf = Shelf::new()?;
+    let packed = chart(&shelf, "1.0.0", &manifest(false))?
+        .display()
+        .to_string();
+    let upgrade = [&upgrade[..], &[&packed]].concat();
+    helm(&stage, &upgrade).await?.done()?;
+    let version = json!({
+        "version": "1.0.0",
+        "source": {"inline": {"manifest": manifest(false)}},
+        "template": {"method": "go-template"},
+    });
+    let catalogue = stage.catalogue("web", &version)?;
+    for (flags, is_named) in [("", true), ("--set colour=blue", false)] {
+        let line = format!(
+            "adopt web --channel {} {flags} --dry-run",
+            catalogue.display()
+        );
+        let said = stage.run(&line).await?.done()?.stderr;
+        let told = "was given values for colour, which are not recorded here";
+        ensure!(
+            said.contains(told) == is_named && !said.contains("blue"),
+            "{said}"
+        );
     }
     Ok(())
 }
