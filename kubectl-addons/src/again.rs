@@ -14,15 +14,19 @@ use crate::output;
 /// # Errors
 /// Those of the work.
 pub async fn once_more(work: impl AsyncFn() -> Result<Exit>) -> Result<Exit> {
-    let done = work().await;
-    let error = done.as_ref().err();
-    match error.and_then(|error| changed(error.downcast_ref()?)) {
-        Some(what) => {
-            output::note(&format!("{what}; planning again"));
-            work().await
-        }
-        None => done,
+    match work().await {
+        Err(error) if is_overtaken(&error) => work().await,
+        done => done,
     }
+}
+
+/// Whether an error says that another client was faster; that is told.
+pub fn is_overtaken(error: &anyhow::Error) -> bool {
+    let what = error.downcast_ref().and_then(changed);
+    if let Some(what) = &what {
+        output::note(&format!("{what}; planning again"));
+    }
+    what.is_some()
 }
 
 /// The outcomes of a command; of a single installation, the error where nothing was written because another client was faster.

@@ -49,7 +49,10 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        folders().there.remove(self.0.path());
+        // Held until it is gone: the program may end while this thread is half-way.
+        let mut folders = folders();
+        let _ = std::fs::remove_dir_all(self.0.path());
+        folders.there.remove(self.0.path());
     }
 }
 

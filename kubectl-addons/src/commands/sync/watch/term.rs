@@ -20,6 +20,7 @@ use tokio::time::{Instant, Interval, interval_at, sleep_until};
 
 use super::super::tree::Tree;
 use super::super::{Passed, found, pass};
+use crate::again::is_overtaken;
 use crate::change::Reports;
 use crate::cli::sync::Sync;
 use crate::exit::Exit;
@@ -77,11 +78,16 @@ pub async fn lead(
     };
     let working = async {
         let mut term = Term::default();
-        let mut drift = None;
+        let (mut drift, mut again) = (None, false);
         loop {
             match term.pass(session, args, tree, drift, interruption).await {
-                Ok(true) => {}
+                Ok(true) => again = false,
                 Ok(false) => return End::Changed,
+                // What the other client did is looked at now: its records say that there is nothing to repair.
+                Err(error) if !again && is_overtaken(&error) => {
+                    (drift, again) = (None, true);
+                    continue;
+                }
                 Err(error) => {
                     if Exit::of(&error) != Exit::Interrupted {
                         output::failure(&error);
