@@ -112,6 +112,12 @@ pub struct Catalogue {
     pub entries: Vec<Entry>,
 }
 
+/// Whether a catalogue offers its entries: not while it is being deleted (semantics 1).
+#[must_use]
+pub fn offers(object: &AddonCatalogue) -> bool {
+    object.metadata.deletion_timestamp.is_none()
+}
+
 impl Catalogue {
     /// The entries of one specification.
     #[must_use]
@@ -147,8 +153,8 @@ impl Catalogue {
     /// The merged entries of catalogue objects; one that is being deleted offers nothing (semantics 1).
     #[must_use]
     pub fn of_objects(objects: &[AddonCatalogue]) -> Self {
-        let stays = |object: &&AddonCatalogue| object.metadata.deletion_timestamp.is_none();
-        let entries = objects.iter().filter(stays).flat_map(|object| {
+        let entries = objects.iter().filter(|object| offers(object));
+        let entries = entries.flat_map(|object| {
             let origin = Origin::Catalogue {
                 namespace: object.metadata.namespace.clone().unwrap_or_default(),
                 name: object.metadata.name.clone().unwrap_or_default(),

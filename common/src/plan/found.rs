@@ -10,7 +10,14 @@ use crate::manifest::key::ObjectKey;
 
 /// Annotation of the kops tool at the namespace of an add-on: this, and the name of the add-on.
 const KOPS: &str = "addons.k8s.io/";
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Annotation by which `kubectl apply` knows what it applied, and `--prune` what it may delete.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Annotation of helm at the objects of a release: its name.
+pub const HELM_NAME: &str = "meta.helm.sh/release-name";
+/// Its namespace.
+pub const HELM_NAMESPACE: &str = "meta.helm.sh/release-namespace";
+/// Label of kapp at the objects of an application.
+pub const KAPP_APP: &str = "kapp.k14s.io/app";
 /// Labels by which people name what belongs together, best first.
 const APP: [&str; 5] = [
     "app.kubernetes.io/part-of",
@@ -175,11 +182,11 @@ fn identity(
         let is_gone = !owners.contains(owner);
         return is_gone.then(|| (FoundBy::Orphan, Some(namespace.to_owned()), name.to_owned()));
     }
-    if let Some(name) = annotation("meta.helm.sh/release-name") {
-        let namespace = annotation("meta.helm.sh/release-namespace").cloned();
+    if let Some(name) = annotation(HELM_NAME) {
+        let namespace = annotation(HELM_NAMESPACE).cloned();
         return Some((FoundBy::Helm, namespace.or_else(here), name.clone()));
     }
-    if let Some(name) = label("kapp.k14s.io/app") {
+    if let Some(name) = label(KAPP_APP) {
         return Some((FoundBy::Kapp, None, name.clone()));
     }
     if let Some(name) = label("addon.kops.k8s.io/name") {

@@ -75,7 +75,7 @@ pub async fn applications(stage: &Stage) -> Result<Vec<String>> {
         .collect())
 }
 
-/// That a command was refused because there is no such release or application.
+/// That a command was refused because its release or application was not found.
 pub fn finds_nothing(said: &Output, words: &str) -> Result<()> {
     let text = format!("{}{}", said.stdout, said.stderr);
     ensure!(said.code != 0 && text.contains(words), "{words}: {text}");

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use addons_tests::chaos::seed;
 use addons_tests::control_plane::{ControlPlane, Options, binaries};
 use addons_tests::plugin::Plugin;
 use addons_tests::shared;
 use addons_tests::tally::Tally;
-use anyhow::{Context as _, Result, bail, ensure};
+use addons_tests::until::until;
+use anyhow::{Context as _, Result, ensure};
 use common::api::names::GROUP;
 use serde_json::{Value, json};
 
@@ -34,9 +34,6 @@ const OF_THE_CLUSTER: [&str; 14] = [
     "ServiceCIDR",
     "APIService",
 ];
-/// How often kops is asked again. It applies in a random order, so that definitions may come after their objects, and it
-/// does not wait for what it has applied.
-const PASSES: usize = 20;
 
 /// An index that kops' tool applied before on both clusters, and the one that is compared.
 struct Case {
@@ -107,17 +104,15 @@ impl Side {
         Ok(format!("{}{}", output.stdout, output.stderr))
     }
 
-    /// kops' tool until nothing is due, as its loop on a control plane does.
+    /// kops' tool until nothing is due, as its loop on a control plane does: it applies in a random order, so that definitions may
+    /// come after their objects, and it does not wait for what it has applied.
     async fn kops(&self, url: &str) -> Result<()> {
-        let mut said = String::new();
-        for _ in 0..PASSES {
-            said = self.channels(url, &["--yes"]).await?;
-            if said.contains("No update required") {
-                return Ok(());
-            }
-            tokio::time::sleep(Duration::from_millis(500)).await;
-        }
-        bail!("kops' tool does not end with {url}:\n{said}")
+        until(&format!("kops' tool ends with {url}"), async || {
+            let said = self.channels(url, &["--yes"]).await?;
+            let is_done = said.contains("No update required");
+            Ok(is_done.then_some(()).ok_or(said))
+        })
+        .await
     }
 
     /// Our command; like kops' tool it does not wait, for some of these add-ons ask for the same port of every node.

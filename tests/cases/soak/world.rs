@@ -122,7 +122,7 @@ fn address(object: &Value) -> (String, String) {
 }
 
 impl World {
-    /// Add-ons that are asked for, and a ConfigMap that is no part of them.
+    /// Add-ons that are asked for, and a ConfigMap of someone else.
     pub(super) async fn new(what: &str) -> Result<Self> {
         let stage = super::stage(what).await?;
         let client = stage.cluster.client().await?;
@@ -225,7 +225,7 @@ impl World {
         Ok(leaks.map_err(|error| format!("{error:#}")))
     }
 
-    /// That what is no part of the add-ons was not changed, deleted or created again.
+    /// That what others own was not changed, deleted or created again.
     pub(super) async fn foreign_is_untouched(&self) -> Result<()> {
         let now = get(&self.client, &path(&self.foreign)).await?;
         ensure!(now.as_ref() == Some(&self.foreign), "foreign: {now:?}");

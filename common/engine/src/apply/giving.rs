@@ -6,21 +6,20 @@ use serde_json::{Value, json};
 use common::api::installation::{FormerRecord, FormerTool};
 use common::api::names;
 use common::manifest::managed_fields::{CLIENT_SIDE_APPLY, former};
+use common::plan::found::{HELM_NAME, HELM_NAMESPACE, LAST_APPLIED};
 use common::plan::{Deletion, InstallationPlan};
 use common::values::path;
 
 use super::super::cluster::Cluster;
 use super::super::error::EngineError;
-use super::managed::{self, FIELDS, LAST_APPLIED, annotation};
+use super::managed::{self, FIELDS, annotation};
 use super::settle::managers;
 
 /// Another client may write the object meanwhile, and definitions may have dropped versions that managedFields still name.
 const TRIES: usize = 8;
 /// The managers of helm and of client-side apply.
 const HELM: &str = "helm";
-/// The marks without which helm refuses an object of a release.
-const HELM_NAME: &str = "meta.helm.sh/release-name";
-const HELM_NAMESPACE: &str = "meta.helm.sh/release-namespace";
+/// Besides the annotations of a release, the mark without which helm refuses an object.
 const HELM_LABEL: &str = "/metadata/labels/app.kubernetes.io~1managed-by";
 
 /// Who gives objects back, and to which release.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use common::api::names;
 use common::manifest::managed_fields::{self, CLIENT_SIDE};
+use common::plan::found::LAST_APPLIED;
 use common::plan::{Step, Target};
 use common::values::path;
 
@@ -23,8 +24,6 @@ const TRIES: usize = 3;
 const GONE_VERSION: &str = "request to convert CR to an invalid group/version: ";
 
 pub(super) const FIELDS: &str = "/metadata/managedFields";
-/// By which `kubectl apply` knows what it applied, and `--prune` what it may delete.
-pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// A manager of fields; the list of its fields is skipped while parsing.
 #[derive(Debug, Default, Deserialize)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use common::api::names;
 use common::manifest::managed_fields::former::tool;
+use common::plan::found::{HELM_NAME, HELM_NAMESPACE, KAPP_APP};
 use common::plan::snapshot::FormerMark;
 
 use super::super::meta::Metadata;
@@ -22,12 +23,6 @@ struct Mark {
     namespace: Option<&'static str>,
     words: &'static str,
 }
-
-/// Annotations of helm at the objects of a release.
-const HELM_NAME: &str = "meta.helm.sh/release-name";
-const HELM_NAMESPACE: &str = "meta.helm.sh/release-namespace";
-/// Label of kapp at the objects of an application.
-const KAPP_APP: &str = "kapp.k14s.io/app";
 
 const ANNOTATIONS: &[Mark] = &[
     Mark {

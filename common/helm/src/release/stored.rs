@@ -22,24 +22,6 @@ pub struct Stored {
     pub manifest: String,
     /// The values that a user gave.
     pub config: Option<Value>,
-    /// What was installed.
-    pub chart: StoredChart,
-}
-
-/// The chart of a release.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct StoredChart {
-    /// Its `Chart.yaml`.
-    pub metadata: StoredMetadata,
-}
-
-/// What is read of a `Chart.yaml`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct StoredMetadata {
-    /// Name of the chart.
-    pub name: String,
 }
 
 /// The stored text is not that of a release.
@@ -89,7 +71,6 @@ mod tests {
             let read = read(text.as_bytes()).unwrap();
             assert_eq!(read.manifest, "a: 1");
             assert_eq!(read.config, Some(serde_json::json!({"b": 2})));
-            assert_eq!(read.chart.metadata.name, "c");
         }
         for text in ["", "a", "YWJj", &stored("{"), &stored("3")] {
             assert_eq!(read(text.as_bytes()).err(), Some(StoredError), "{text}");

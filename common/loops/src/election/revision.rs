@@ -46,7 +46,7 @@ impl Revisions {
         }
     }
 
-    /// How long a candidate leaves a free Lease to those with a newer revision; none where there are no such, and `None` where it
+    /// How long a candidate leaves a free Lease to those with a newer revision; zero where no revision is newer, and `None` where it
     /// never leads. All of the others may have gone back to an older one: then no other takes it before.
     pub fn patience(&self, own: &Revision) -> Option<Duration> {
         let newer = match own {

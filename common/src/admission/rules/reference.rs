@@ -5,7 +5,7 @@ use crate::admission::{Facts, Settings};
 use crate::api::catalogue::{Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion};
 use crate::api::installation::AddonRef;
 use crate::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection, select};
-use crate::catalogue::{Catalogue, Origin};
+use crate::catalogue::{Catalogue, Origin, offers};
 use crate::nearest::nearest;
 use addons_versions::tolerant;
 
@@ -110,7 +110,10 @@ fn catalogues<'a>(
     namespace: &'a str,
     facts: &'a Facts,
 ) -> Result<Vec<&'a AddonCatalogue>, Problem> {
-    let all: Vec<&AddonCatalogue> = facts.catalogues_for(namespace).filter(stays).collect();
+    let all: Vec<&AddonCatalogue> = facts
+        .catalogues_for(namespace)
+        .filter(|catalogue| offers(catalogue))
+        .collect();
     let Some(name) = reference.catalogue.as_deref() else {
         return Ok(all);
     };
@@ -131,11 +134,6 @@ fn catalogues<'a>(
         "spec.addonRef.catalogue",
         format!("no catalogue named {name}{hint}"),
     ))
-}
-
-/// Whether a catalogue is there to stay.
-fn stays(catalogue: &&AddonCatalogue) -> bool {
-    catalogue.metadata.deletion_timestamp.is_none()
 }
 
 /// The entries of one add-on.
@@ -169,7 +167,7 @@ fn unknown_addon(reference: &AddonRef, catalogues: &[&AddonCatalogue], facts: &F
     let names: Vec<(&str, &str)> = catalogues
         .iter()
         .copied()
-        .chain(facts.sources().filter(stays))
+        .chain(facts.sources().filter(|catalogue| offers(catalogue)))
         .flat_map(|catalogue| {
             let at = catalogue.metadata.name.as_deref().unwrap_or_default();
             catalogue

@@ -76,7 +76,7 @@ fn lease(path: &str) -> String {
 struct Tries {
     /// The last error: it is said once.
     error: Mutex<Option<String>>,
-    /// There is no namespace for the Lease.
+    /// The namespace of the Lease is missing.
     no_namespace: Notify,
 }
 
