@@ -8,28 +8,17 @@ mod raced;
 mod rights;
 mod watch;
 
-use addons_tests::control_plane::{ControlPlane, Options, definitions};
-use addons_tests::stage::Stage;
-use anyhow::{Result, anyhow};
-use tokio::sync::OnceCell;
-
-async fn start() -> Result<ControlPlane> {
-    let cluster = ControlPlane::start(Options::default()).await?;
-    definitions::install(&cluster).await?;
-    Ok(cluster)
-}
+use addons_tests::control_plane::definitions;
+use addons_tests::stage::{Own, Stage};
+use anyhow::Result;
 
 /// A user of a cluster that only these tests use: a loop works on all installations of its cluster.
 async fn stage(what: &str) -> Result<Stage> {
-    static CLUSTER: OnceCell<Result<ControlPlane, String>> = OnceCell::const_new();
-    let started = CLUSTER
-        .get_or_init(|| async { start().await.map_err(|error| format!("{error:#}")) })
-        .await;
-    let cluster = started.as_ref().map_err(|error| anyhow!("{error}"))?;
-    Stage::on(cluster, what).await
+    static CLUSTER: Own = Own::const_new();
+    Stage::of_module(&CLUSTER, what).await
 }
 
 /// A user of a cluster that no other test uses: its namespaces stand for the cluster, whoever reconciles it.
 async fn alone(what: &str) -> Result<Stage> {
-    Stage::on(Box::leak(Box::new(start().await?)), what).await
+    Stage::on(Box::leak(Box::new(definitions::cluster().await?)), what).await
 }

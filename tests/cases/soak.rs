@@ -12,13 +12,11 @@ mod world;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use addons_tests::control_plane::{ControlPlane, Options, definitions};
 use addons_tests::running::Running;
-use addons_tests::stage::Stage;
+use addons_tests::stage::{Own, Stage};
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
-use anyhow::{Context as _, Result, anyhow};
-use tokio::sync::OnceCell;
+use anyhow::{Context as _, Result};
 use tokio::time::Instant;
 
 use world::World;
@@ -98,18 +96,8 @@ fn duration() -> Result<Duration> {
     Ok(Duration::from_secs(seconds))
 }
 
-async fn start() -> Result<ControlPlane> {
-    let cluster = ControlPlane::start(Options::default()).await?;
-    definitions::install(&cluster).await?;
-    Ok(cluster)
-}
-
 /// A user of a cluster that only these tests use: what a loop does there has no other cause.
 async fn stage(what: &str) -> Result<Stage> {
-    static CLUSTER: OnceCell<Result<ControlPlane, String>> = OnceCell::const_new();
-    let started = CLUSTER
-        .get_or_init(|| async { start().await.map_err(|error| format!("{error:#}")) })
-        .await;
-    let cluster = started.as_ref().map_err(|error| anyhow!("{error}"))?;
-    Stage::on(cluster, what).await
+    static CLUSTER: Own = Own::const_new();
+    Stage::of_module(&CLUSTER, what).await
 }

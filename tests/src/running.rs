@@ -13,7 +13,8 @@ use crate::until::until;
 pub struct Running {
     /// The process.
     pub process: Guarded,
-    plugin: Plugin,
+    /// Whose it is.
+    pub plugin: Plugin,
 }
 
 impl Running {
@@ -38,8 +39,23 @@ impl Running {
     /// # Errors
     /// As [`Plugin::run`].
     pub fn with(stage: &Stage, kubeconfig: &Path, args: &[&str]) -> Result<Self> {
+        Self::of(Self::home(stage, kubeconfig)?, args)
+    }
+
+    /// A home for a process that finds something there.
+    ///
+    /// # Errors
+    /// As [`Plugin::new`].
+    pub fn home(stage: &Stage, kubeconfig: &Path) -> Result<Plugin> {
         let plugin = Plugin::new(stage.cluster, kubeconfig)?;
-        let plugin = plugin.system_namespace(&stage.namespace);
+        Ok(plugin.system_namespace(&stage.namespace))
+    }
+
+    /// In a home that is there already.
+    ///
+    /// # Errors
+    /// As [`Plugin::run`].
+    pub fn of(plugin: Plugin, args: &[&str]) -> Result<Self> {
         let process = plugin.start(args)?;
         Ok(Self { process, plugin })
     }

@@ -3,12 +3,17 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::control_plane::ControlPlane;
 use crate::control_plane::audit::{Mark, Requests};
+use crate::control_plane::{ControlPlane, definitions};
 use crate::plugin::{Output, Plugin};
-use anyhow::{Context as _, Result};
+use crate::until::until;
+use anyhow::{Context as _, Result, anyhow};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio::sync::OnceCell;
+
+/// A cluster that the first test of a module starts.
+pub type Own = OnceCell<Result<ControlPlane, String>>;
 
 /// A user with a namespace of their own.
 pub struct Stage {
@@ -37,6 +42,30 @@ impl Stage {
             plugin,
             namespace,
         })
+    }
+
+    /// A new user of a cluster with our definitions that only the tests of one module use.
+    pub async fn of_module(cluster: &'static Own, what: &str) -> Result<Self> {
+        let start = async || {
+            definitions::cluster()
+                .await
+                .map_err(|error| format!("{error:#}"))
+        };
+        let started = cluster.get_or_init(start).await;
+        let cluster = started.as_ref().map_err(|error| anyhow!("{error}"))?;
+        Self::on(cluster, what).await
+    }
+
+    /// Waits until a condition of a record is true, and returns it.
+    pub async fn condition(&self, record: &str, kind: &str) -> Result<Value> {
+        until(&format!("condition {kind} of {record}"), async || {
+            let record = self.record(record).await?;
+            let conditions = record["status"]["conditions"].as_array();
+            let mut all = conditions.into_iter().flatten();
+            let found = all.find(|one| one["type"] == kind && one["status"] == "True");
+            Ok(found.cloned().ok_or_else(|| record["status"].to_string()))
+        })
+        .await
     }
 
     /// Writes a file into the user's home and returns its path.

@@ -10,11 +10,8 @@ use super::{TOOLS, installed, is_ours, manifest, pods};
 /// At every write. As soon as the record names the objects, whoever comes next needs no `--adopt`.
 #[tokio::test]
 async fn every_write_of_an_adoption_is_continued() -> Result<()> {
-    let deaths: Vec<(usize, bool)> = (1..=14)
-        .flat_map(|number| [(number, false), (number, true)])
-        .collect();
     let name = "adopt::interrupted::every_write_of_an_adoption_is_continued";
-    matrix::run(name, deaths, async |&(number, delivered)| {
+    matrix::run(name, matrix::deaths(14), async |&(number, delivered)| {
         let rig = Rig::new("adopt-crash").await?;
         let stage = &rig.stage;
         stage.run("init").await?.done()?;
@@ -47,11 +44,8 @@ async fn every_write_of_an_adoption_is_continued() -> Result<()> {
 /// The same where only owners change: the next run continues from the record alone.
 #[tokio::test]
 async fn a_change_of_owners_is_continued() -> Result<()> {
-    let deaths: Vec<(usize, bool)> = (1..=8)
-        .flat_map(|number| [(number, false), (number, true)])
-        .collect();
     let name = "adopt::interrupted::a_change_of_owners_is_continued";
-    matrix::run(name, deaths, async |&(number, delivered)| {
+    matrix::run(name, matrix::deaths(8), async |&(number, delivered)| {
         let rig = Rig::new("adopt-owners-crash").await?;
         let stage = &rig.stage;
         stage.run("init").await?.done()?;

@@ -215,11 +215,8 @@ async fn records_that_may_not_be_written_stay_whole() -> Result<()> {
 /// Until the last record is set aside helm finds the release, and then nothing of it; whoever comes next ends it.
 #[tokio::test]
 async fn every_write_is_continued() -> Result<()> {
-    let deaths: Vec<(usize, bool)> = (1..=14)
-        .flat_map(|number| [(number, false), (number, true)])
-        .collect();
     let name = "adopt::records::every_write_is_continued";
-    matrix::run(name, deaths, async |&(number, delivered)| {
+    matrix::run(name, matrix::deaths(14), async |&(number, delivered)| {
         let rig = Rig::new("aside-crash").await?;
         let stage = &rig.stage;
         stage.run("init").await?.done()?;

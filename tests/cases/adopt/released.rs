@@ -181,11 +181,8 @@ async fn an_installation_of_our_own_is_let_go() -> Result<()> {
 
 #[tokio::test]
 async fn every_write_is_continued() -> Result<()> {
-    let deaths: Vec<(usize, bool)> = (1..=8)
-        .flat_map(|number| [(number, false), (number, true)])
-        .collect();
     let name = "adopt::released::every_write_is_continued";
-    matrix::run(name, deaths, async |&(number, delivered)| {
+    matrix::run(name, matrix::deaths(8), async |&(number, delivered)| {
         let rig = Rig::new("back-crash").await?;
         let stage = &rig.stage;
         stage.run("init").await?.done()?;

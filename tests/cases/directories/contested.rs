@@ -27,14 +27,7 @@ async fn a_watch_does_not_fight() -> Result<()> {
         stage.patch("configmap", "a", &edit).await?;
         until_value(&directory, "a", Some("1")).await?;
     }
-    let contested = until("the condition", async || {
-        let record = stage.record("a").await?;
-        let conditions = record["status"]["conditions"].as_array();
-        let mut all = conditions.into_iter().flatten();
-        let found = all.find(|one| one["type"] == "Contested" && one["status"] == "True");
-        Ok(found.cloned().ok_or_else(|| record["status"].to_string()))
-    })
-    .await?;
+    let contested = stage.condition("a", "Contested").await?;
     let message = contested["message"].as_str().unwrap_or_default();
     for part in ["data.key", "kubectl-patch", "kubectl-addons."] {
         ensure!(message.contains(part), "{part}: {message}");

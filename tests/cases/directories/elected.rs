@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use addons_tests::guard::Guarded;
 use addons_tests::plugin::Plugin;
+use addons_tests::running::Running;
 use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
@@ -15,34 +15,16 @@ use tokio::time::{Instant, sleep};
 const PATH: &str = "/proc/self/cwd/addons";
 const LEASE: &str = "addons-sync-proc-self-cwd-addons-";
 
-/// A machine with a directory.
-struct Node {
-    plugin: Plugin,
-    process: Guarded,
+/// A machine with a directory: `sync PATH --watch` where a ConfigMap of the directory has this value.
+fn node(stage: &Stage, value: &str) -> Result<Running> {
+    let plugin = Running::home(stage, stage.plugin.kubeconfig())?;
+    write(&plugin, stage, value)?;
+    let args = ["sync", PATH, "--watch", "--interval", "1s", "--yes"];
+    Running::of(plugin, &args)
 }
 
-impl Node {
-    /// `sync PATH --watch` where a ConfigMap of the directory has this value.
-    fn start(stage: &Stage, value: &str) -> Result<Self> {
-        let plugin = Plugin::new(stage.cluster, stage.plugin.kubeconfig())?;
-        let plugin = plugin.system_namespace(&stage.namespace);
-        write(&plugin, stage, value)?;
-        let args = ["sync", PATH, "--watch", "--interval", "1s", "--yes"];
-        let process = plugin.start(&args)?;
-        Ok(Self { plugin, process })
-    }
-
-    fn said(&self) -> String {
-        std::fs::read_to_string(self.plugin.home().join("stderr")).unwrap_or_default()
-    }
-
-    async fn leads(&self) -> Result<()> {
-        until("it leads", async || {
-            let said = self.said();
-            Ok(said.contains("leads: ").then_some(()).ok_or(said))
-        })
-        .await
-    }
+async fn leads(node: &Running) -> Result<()> {
+    node.says("leads: ").await
 }
 
 /// Writes the directory of a machine.
@@ -65,7 +47,7 @@ async fn value(stage: &Stage) -> Result<Value> {
 }
 
 /// Until the ConfigMap has a value.
-async fn is(stage: &Stage, expected: &str, nodes: &[&Node]) -> Result<()> {
+async fn is(stage: &Stage, expected: &str, nodes: &[&Running]) -> Result<()> {
     until(&format!("the ConfigMap is {expected}"), async || {
         let found = value(stage).await?;
         let said: Vec<String> = nodes.iter().map(|node| node.said()).collect();
@@ -98,10 +80,10 @@ async fn stage(what: &str) -> Result<Stage> {
 async fn the_newest_directory_wins_until_all_machines_go_back() -> Result<()> {
     let mut tally = Tally::new("directories::elected");
     let stage = stage("newest").await?;
-    let old = Node::start(&stage, "1")?;
+    let old = node(&stage, "1")?;
     is(&stage, "1", &[&old]).await?;
     let begun = Instant::now();
-    let new = Node::start(&stage, "2")?;
+    let new = node(&stage, "2")?;
     is(&stage, "2", &[&old, &new]).await?;
     tally.note(format!("a newer directory won after {:?}", begun.elapsed()));
     let holder = lease(&stage).await?["spec"]["leaseTransitions"].clone();
@@ -131,9 +113,9 @@ async fn the_newest_directory_wins_until_all_machines_go_back() -> Result<()> {
 async fn a_killed_leader_is_replaced() -> Result<()> {
     let mut tally = Tally::new("directories::elected");
     let stage = stage("replaced").await?;
-    let mut first = Node::start(&stage, "1")?;
-    first.leads().await?;
-    let mut second = Node::start(&stage, "1")?;
+    let mut first = node(&stage, "1")?;
+    leads(&first).await?;
+    let mut second = node(&stage, "1")?;
     is(&stage, "1", &[&first]).await?;
     sleep(Duration::from_secs(3)).await;
     ensure!(!second.said().contains("leads: "), "{}", second.said());
@@ -146,12 +128,12 @@ async fn a_killed_leader_is_replaced() -> Result<()> {
     tally.note(format!("a killed leader was replaced after {took:?}"));
     ensure!(took < Duration::from_secs(25), "{took:?}");
 
-    let third = Node::start(&stage, "1")?;
+    let third = node(&stage, "1")?;
     second.process.terminate()?;
     let ended = second.process.wait()?;
     ensure!(ended.code() == Some(130), "{ended:?} {}", second.said());
     let begun = Instant::now();
-    third.leads().await?;
+    leads(&third).await?;
     let took = begun.elapsed();
     tally.note(format!("an ended leader was replaced after {took:?}"));
     ensure!(took < Duration::from_secs(10), "{took:?}");
@@ -163,7 +145,7 @@ async fn a_killed_leader_is_replaced() -> Result<()> {
 #[tokio::test]
 async fn a_single_run_beside_a_leader() -> Result<()> {
     let stage = stage("single").await?;
-    let leader = Node::start(&stage, "1")?;
+    let leader = node(&stage, "1")?;
     is(&stage, "1", &[&leader]).await?;
     write(&stage.plugin, &stage, "2")?;
     for _ in 0..3 {
@@ -178,13 +160,13 @@ async fn a_single_run_beside_a_leader() -> Result<()> {
 #[tokio::test]
 async fn a_machine_without_the_directory_does_not_lead() -> Result<()> {
     let stage = Stage::new("nothing").await?;
-    let first = Node::start(&stage, "1")?;
-    first.leads().await?;
+    let first = node(&stage, "1")?;
+    leads(&first).await?;
     is(&stage, "1", &[&first]).await?;
-    let second = Node::start(&stage, "1")?;
+    let second = node(&stage, "1")?;
     let folder = first.plugin.home().join("addons");
     std::fs::rename(&folder, first.plugin.home().join("elsewhere"))?;
-    second.leads().await?;
+    leads(&second).await?;
     ensure!(first.said().contains("No such file"), "{}", first.said());
     ensure!(value(&stage).await? == "1");
     Ok(())

@@ -248,16 +248,7 @@ async fn the_loop_does_not_fight() -> Result<()> {
         stage.patch("configmap", "one", &edit).await?;
         is(&stage, "one", "1").await?;
     }
-    let contested = until("the condition", async || {
-        let record = stage.record("set").await?;
-        let mut all = record["status"]["conditions"]
-            .as_array()
-            .into_iter()
-            .flatten();
-        let found = all.find(|one| one["type"] == "Contested" && one["status"] == "True");
-        Ok(found.cloned().ok_or_else(|| record["status"].to_string()))
-    })
-    .await?;
+    let contested = stage.condition("set", "Contested").await?;
     let message = contested["message"].as_str().unwrap_or_default();
     for part in ["data.key", "kubectl-patch", "kubectl-addons."] {
         ensure!(message.contains(part), "{part}: {message}");

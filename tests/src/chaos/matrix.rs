@@ -11,6 +11,15 @@ const AT_A_TIME: usize = 3;
 /// Failures that are told in full.
 const TOLD: usize = 5;
 
+/// The death of a client at each of so many requests, before and after the server has it.
+#[must_use]
+pub fn deaths(requests: usize) -> Vec<(usize, bool)> {
+    let numbers = 1..=requests;
+    numbers
+        .flat_map(|number| [(number, false), (number, true)])
+        .collect()
+}
+
 /// Runs all cases, also after a failure, and fails with those that failed. A case returns whether its request came, which
 /// means that something was broken; the test also fails where that happened in less than half of the cases.
 ///

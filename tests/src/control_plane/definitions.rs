@@ -8,12 +8,22 @@ use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
 use kube::runtime::wait::{await_condition, conditions};
 
-use super::ControlPlane;
+use super::{ControlPlane, Options};
 
 const FILES: [&str; 2] = [
     "addoncatalogues.kubectl-addons.dev.yaml",
     "addoninstallations.kubectl-addons.dev.yaml",
 ];
+
+/// A cluster with them.
+///
+/// # Errors
+/// Of [`ControlPlane::start`] and [`install`].
+pub async fn cluster() -> Result<ControlPlane> {
+    let cluster = ControlPlane::start(Options::default()).await?;
+    install(&cluster).await?;
+    Ok(cluster)
+}
 
 /// Installs the files of `deploy/crds` and waits until they are established; again changes nothing.
 ///
