@@ -19,6 +19,7 @@ pub mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use crate::api::names::{ANNOTATION_APPLY, APPLY_CREATE_ONLY, installation_name};
 use crate::manifest::digest::sha256;
@@ -278,7 +279,7 @@ impl Addon {
         match class(&manifest.object, options.all) {
             Class::Reconcile => self.manifests.push(manifest),
             Class::EnsureExists => {
-                let object = &mut manifest.object;
+                let object = Arc::make_mut(&mut manifest.object);
                 ownership::annotate(object, ANNOTATION_APPLY, APPLY_CREATE_ONLY);
                 self.manifests.push(manifest);
             }

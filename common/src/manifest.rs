@@ -8,13 +8,15 @@ pub mod ownership;
 pub mod parse;
 pub mod yaml;
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 /// One object of a manifest, and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
-    /// The object: a JSON object with apiVersion, kind and metadata.name.
-    pub object: Value,
+    /// The object: a JSON object with apiVersion, kind and metadata.name. Shared: a directory of many add-ons is planned as a whole.
+    pub object: Arc<Value>,
     /// Where it was read.
     pub place: Place,
 }

@@ -1,6 +1,7 @@
 //! The certificate authority that an entry of a kops index asks for (`needsPKI`): a Secret with its certificate and key, and the
 //! Issuer of cert-manager that signs with it. As by kops, both are in kube-system, and what is there already stays.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -54,7 +55,7 @@ pub(crate) fn manifests(entry: &Entry, now: Timestamp) -> Result<Vec<Manifest>, 
         ..Place::default()
     };
     let manifests = objects.into_iter().map(|object| Manifest {
-        object,
+        object: Arc::new(object),
         place: place.clone(),
     });
     Ok(manifests.collect())

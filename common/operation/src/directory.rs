@@ -52,7 +52,7 @@ impl DirectorySync {
     /// Whether an object is an older version of one of the add-on's, and nothing in the directory wants or ignores it.
     fn supersedes(&self, addon: &Addon, key: &ObjectKey) -> bool {
         let written = |addon: &Addon| -> Vec<ObjectKey> {
-            let objects = addon.manifests.iter().map(|manifest| &manifest.object);
+            let objects = addon.manifests.iter().map(|manifest| &*manifest.object);
             objects.filter_map(ObjectKey::of).collect()
         };
         let is_other = written(addon).into_iter().any(|mut wanted| {

@@ -137,7 +137,7 @@ impl Judge<'_> {
         let options = Options::default();
         let parsed = parse(release.manifest.as_bytes(), "its manifest", &options);
         let parsed = parsed.map_err(|error| Obstacle::Stays(error.to_string()))?;
-        let objects = parsed.manifests.iter().map(|manifest| &manifest.object);
+        let objects = parsed.manifests.iter().map(|manifest| &*manifest.object);
         let needed = objects.clone().filter_map(Gvk::of);
         let needed = needed.map(|gvk| (gvk.group, gvk.kind)).collect();
         let kinds = self.cluster.kinds(&needed).await?;

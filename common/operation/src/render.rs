@@ -1,5 +1,7 @@
 //! From fetched packages to the objects of the installations: rendered and parsed.
 
+use std::sync::Arc;
+
 use common::api::catalogue::{HelmMode, Method};
 use common::api::installation::{HelmRelease, Installed};
 use common::api::names::InstallationName;
@@ -173,7 +175,7 @@ pub async fn objects(
     if let Some(registry) = resolved.registry()? {
         for manifest in &mut manifests {
             let place = &manifest.place;
-            let doubts = images::rewrite(&mut manifest.object, &registry).doubts;
+            let doubts = images::rewrite(Arc::make_mut(&mut manifest.object), &registry).doubts;
             let doubts = doubts.into_iter().map(|doubt| format!("{place}: {doubt}"));
             warnings.extend(doubts);
         }

@@ -42,7 +42,7 @@ impl RequiredTypes {
         timeout: Option<Duration>,
     ) -> Self {
         let brought = addons.map(|(name, manifests)| {
-            let objects = manifests.iter().map(|manifest| &manifest.object);
+            let objects = manifests.iter().map(|manifest| &*manifest.object);
             (name.clone(), Brought::of(objects))
         });
         Self {

@@ -4,6 +4,7 @@ mod error;
 mod metadata;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -222,7 +223,7 @@ impl Reader<'_> {
             .get(&key)
             .and_then(|index| self.parsed.manifests.get(*index))
         {
-            if first.object == object {
+            if *first.object == object {
                 self.parsed.warnings.push(format!(
                     "{place}: {key} is the same as at {} and is left out",
                     first.place
@@ -240,6 +241,7 @@ impl Reader<'_> {
             return Err(ManifestError::TooMany { place, limit });
         }
         self.keys.insert(key, self.parsed.manifests.len());
+        let object = Arc::new(object);
         self.parsed.manifests.push(Manifest { object, place });
         Ok(())
     }

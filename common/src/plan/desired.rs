@@ -140,7 +140,7 @@ impl Problem {
 /// Groups and kinds that the cluster has to serve for `manifests`, without those that definitions among them define.
 #[must_use]
 pub fn needed_kinds(manifests: &[Manifest]) -> BTreeSet<(String, String)> {
-    let objects = || manifests.iter().map(|manifest| &manifest.object);
+    let objects = || manifests.iter().map(|manifest| &*manifest.object);
     let defined: BTreeSet<_> = objects().filter_map(defined_kind).collect();
     objects()
         .filter_map(Gvk::of)
@@ -213,8 +213,12 @@ impl Desired {
         kinds: &KindTable,
         ctx: &DesiredContext<'_>,
     ) -> Result<DesiredObject, Box<Problem>> {
-        let Manifest { mut object, place } = manifest;
-        let (Some(gvk), Some(mut key)) = (Gvk::of(&object), ObjectKey::of(&object)) else {
+        let Manifest {
+            object: mut shared,
+            place,
+        } = manifest;
+        let object = Arc::make_mut(&mut shared);
+        let (Some(gvk), Some(mut key)) = (Gvk::of(object), ObjectKey::of(object)) else {
             return Err(Box::new(Problem::Incomplete { place }));
         };
         let Some(info) = kinds.get(&gvk) else {
@@ -228,7 +232,7 @@ impl Desired {
         if !info.writable {
             return Err(Box::new(Problem::NotWritable { place, key }));
         }
-        if let Err(error) = Policy::of(&object, Conflicts::default()) {
+        if let Err(error) = Policy::of(object, Conflicts::default()) {
             return Err(Box::new(Problem::Policy { place, key, error }));
         }
         key.namespace = key.namespace.filter(|namespace| !namespace.is_empty());
@@ -248,12 +252,12 @@ impl Desired {
             }
         }
         // In a manifest that was copied from a cluster, these fields would claim what only the server writes.
-        ownership::strip(&mut object);
-        ownership::mark(&mut object, ctx.installation);
+        ownership::strip(object);
+        ownership::mark(object, ctx.installation);
         Ok(DesiredObject {
-            digest: digest_of(&key, &object, ctx.mask),
-            create_only: is_create_only(&object),
-            object: Arc::new(object),
+            digest: digest_of(&key, object, ctx.mask),
+            create_only: is_create_only(object),
+            object: shared,
             target: Target {
                 key,
                 version: gvk.version,

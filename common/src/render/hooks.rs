@@ -16,6 +16,8 @@
 //! | `helm.sh/resource-policy: keep` | stays | stays ([`crate::plan::prune::keep`]) |
 //! | `crd-install` (Helm 2) | not a hook | not a hook |
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::api::names::{
@@ -78,7 +80,7 @@ pub fn of_occasion(manifests: Vec<Manifest>, occasion: Occasion) -> Kept {
                 &format!("{unknown:?} is not a hook of Helm, which ignores it, too"),
             ),
             Ok(events) if events.iter().any(|event| event.is_of(occasion)) => {
-                adapt(&mut manifest.object, &events, occasion);
+                adapt(Arc::make_mut(&mut manifest.object), &events, occasion);
                 kept.manifests.push(manifest);
             }
             Ok(events) => {

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -135,13 +136,13 @@ impl Random {
         if self.objects {
             return false;
         }
-        let mut kept: Vec<Value> = objects.iter().map(|one| one.object.clone()).collect();
+        let mut kept: Vec<Arc<Value>> = objects.iter().map(|one| Arc::clone(&one.object)).collect();
         for field in &self.fields {
             let (Some(object), Some(live)) = (kept.get_mut(field.object), live.get(&field.object))
             else {
                 return false;
             };
-            if !field.keep(object, live) {
+            if !field.keep(Arc::make_mut(object), live) {
                 return false;
             }
         }
@@ -236,17 +237,19 @@ mod tests {
             json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "annotations": {"check/sum": password}}}),
         ];
         let manifest = |object| Manifest {
-            object,
+            object: Arc::new(object),
             place: Default::default(),
         };
         objects.map(manifest).into()
     }
 
     fn live(password: &str, extra: &str) -> BTreeMap<usize, Value> {
-        let [mut secret, map] = <[Manifest; 2]>::try_from(secret(password, extra)).unwrap();
-        secret.object["data"]["password"] = STANDARD.encode(password).into();
-        secret.object["data"]["user"] = STANDARD.encode("me").into();
-        BTreeMap::from([(0, secret.object), (1, map.object)])
+        let objects = secret(password, extra).into_iter();
+        let mut objects = objects.map(|manifest| Arc::unwrap_or_clone(manifest.object));
+        let (mut secret, map) = (objects.next().unwrap(), objects.next().unwrap());
+        secret["data"]["password"] = STANDARD.encode(password).into();
+        secret["data"]["user"] = STANDARD.encode("me").into();
+        BTreeMap::from([(0, secret), (1, map)])
     }
 
     #[test]
@@ -294,7 +297,7 @@ mod tests {
     #[test]
     fn random_names_are_told() {
         let mut second = secret("x", "");
-        second[1].object["metadata"]["name"] = "c".into();
+        Arc::make_mut(&mut second[1].object)["metadata"]["name"] = "c".into();
         assert!(Random::between(&secret("x", ""), &second).objects);
         assert!(Random::between(&secret("x", ""), &secret("x", "")).is_empty());
     }

@@ -39,7 +39,7 @@ fn kinds() -> KindTable {
 fn manifests(objects: impl IntoIterator<Item = Value>) -> Vec<Manifest> {
     let numbered = objects.into_iter().zip(1..);
     let manifests = numbered.map(|(object, line)| Manifest {
-        object,
+        object: Arc::new(object),
         place: Place {
             file: "m.yaml".to_owned(),
             line,

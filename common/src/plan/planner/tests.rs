@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -124,7 +126,7 @@ fn key(kind: &str, name: &str) -> ObjectKey {
 impl World {
     fn want(mut self, objects: impl IntoIterator<Item = Value>) -> Self {
         let manifests = objects.into_iter().map(|object| Manifest {
-            object,
+            object: Arc::new(object),
             place: Place::default(),
         });
         let ctx = DesiredContext {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::*;
@@ -8,6 +10,7 @@ fn manifest(line: usize, object: Value) -> Manifest {
         line,
         column: 0,
     };
+    let object = Arc::new(object);
     Manifest { object, place }
 }
 

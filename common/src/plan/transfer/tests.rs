@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::super::desired::DesiredContext;
@@ -206,7 +208,7 @@ fn digests_follow_the_new_marks() {
     let of = |owner: &InstallationName| {
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
         let manifest = Manifest {
-            object,
+            object: Arc::new(object),
             place: crate::manifest::Place::default(),
         };
         let context = DesiredContext {

@@ -25,11 +25,12 @@ fn manifest(kind: &str, hook: &str, policy: &str) -> Manifest {
         line: 3,
         column: 0,
     };
+    let object = Arc::new(object);
     Manifest { object, place }
 }
 
 /// The remaining object, and the warnings.
-fn one(kind: &str, hook: &str, policy: &str, occasion: Occasion) -> (Option<Value>, String) {
+fn one(kind: &str, hook: &str, policy: &str, occasion: Occasion) -> (Option<Arc<Value>>, String) {
     let kept = of_occasion(vec![manifest(kind, hook, policy)], occasion);
     let mut left = kept.manifests.into_iter().map(|manifest| manifest.object);
     (left.next(), kept.warnings.join("\n"))
@@ -171,8 +172,9 @@ fn policies_in_words_of_ours() {
 #[test]
 fn what_the_chart_says_itself_stays() {
     let mut own = manifest("Job", "pre-install", "hook-succeeded");
-    own.object["metadata"]["annotations"][ANNOTATION_RECREATE] = "false".into();
-    own.object["spec"]["ttlSecondsAfterFinished"] = 5.into();
+    let object = Arc::make_mut(&mut own.object);
+    object["metadata"]["annotations"][ANNOTATION_RECREATE] = "false".into();
+    object["spec"]["ttlSecondsAfterFinished"] = 5.into();
     let kept = of_occasion(vec![own], Occasion::Install);
     let object = &kept.manifests[0].object;
     assert_eq!(annotation(object, ANNOTATION_RECREATE), Some("false"));
@@ -184,7 +186,7 @@ fn what_the_chart_says_itself_stays() {
 fn a_changed_job_is_recreated() {
     let hook = |label: &str| {
         let mut manifest = manifest("Job", "pre-upgrade", "");
-        manifest.object["metadata"]["labels"] = json!({"helm.sh/chart": label});
+        Arc::make_mut(&mut manifest.object)["metadata"]["labels"] = json!({"helm.sh/chart": label});
         let kept = of_occasion(vec![manifest], Occasion::Upgrade);
         kept.manifests[0].object["spec"]["template"].clone()
     };

@@ -1,7 +1,7 @@
 //! A simulated cluster, random sets of objects, and somebody else who meddles with them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use common::api::installation::{Conflicts, Installed, Reconcile};
 use common::api::names::InstallationName;
@@ -102,7 +102,7 @@ pub(super) fn manifests(specs: &[Spec]) -> Vec<Manifest> {
     }
     let numbered = objects.into_values().zip(1..);
     let manifests = numbered.map(|(object, line)| Manifest {
-        object,
+        object: Arc::new(object),
         place: Place {
             file: "m.yaml".to_owned(),
             line,
