@@ -14,6 +14,7 @@
 //! | [`facts`] | what a plan was made with, to tell later whether it still holds |
 //! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
 //! | [`adoption`], [`found`] | which objects of other tools may become ours, and what these tools installed |
+//! | [`gitops`] | what Argo CD and Flux apply again and again, and which fields of an installation are theirs |
 //! | [`conflicts`], [`recreate`], [`immutable`] | what happens to fields that others hold, or that never change |
 //! | [`mod@prune`], [`teardown`] | what goes, what is kept, and in which order |
 //! | [`transfer`] | which records of older versions may move to the system namespace, and which objects with them |
@@ -33,6 +34,7 @@ pub mod desired;
 pub mod facts;
 pub mod file;
 pub mod found;
+pub mod gitops;
 pub mod graph;
 pub mod immutable;
 pub mod inventory;

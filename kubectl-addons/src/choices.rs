@@ -70,6 +70,7 @@ pub fn choices(accept: Accept, delete: Delete, differences: &Differences) -> Cho
         migrate_stored_versions: accept.migrate_stored_versions,
         adopt: accept.adopt,
         force_adopt: accept.force_adopt,
+        force: accept.force,
         ..Choices::default()
     }
 }

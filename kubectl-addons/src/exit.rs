@@ -62,6 +62,7 @@ impl Exit {
             OperationError::Choose(error) => Some(Self::of_choice(error)),
             OperationError::Moved(_)
             | OperationError::ForeignRelease(_)
+            | OperationError::InGit(_)
             | OperationError::Migration(_)
             | OperationError::EmptyDirectory { .. }
             | OperationError::MostlyGone { .. }

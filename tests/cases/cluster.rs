@@ -9,6 +9,7 @@ mod directories;
 mod engine;
 mod facts;
 mod faults;
+mod gitops;
 mod harness;
 #[path = "helm/on_cluster.rs"]
 mod helm;

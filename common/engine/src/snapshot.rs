@@ -12,6 +12,7 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use common::api::names;
 use common::manifest::key::{Gvk, ObjectKey};
 use common::manifest::kinds::KindTable;
+use common::plan::gitops::Reconciler;
 use common::plan::prune::keep;
 use common::plan::snapshot::{Controller, LiveObject, Reads, Snapshot};
 
@@ -21,7 +22,6 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::{Metadata, Partial, PartialList};
 use super::request::{Call, METADATA, METADATA_LIST};
-use reconciler::Reconciler;
 
 /// Objects of one page.
 const PAGE: &str = "500";

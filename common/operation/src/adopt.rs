@@ -39,7 +39,7 @@ pub enum AdoptError {
 }
 
 impl Resolver<'_> {
-    /// Plans to own what exists of these installations. `force`: also what a live Argo CD or Flux object applies.
+    /// Plans to own what exists of these installations. `force`: also what a live Argo CD or Flux object applies, and records in Git.
     ///
     /// # Errors
     /// [`AdoptError`]; those of a plan.
@@ -54,6 +54,7 @@ impl Resolver<'_> {
         let choices = Choices {
             adopt: true,
             force_adopt: force,
+            force,
             only_owners: true,
             ..Choices::default()
         };

@@ -258,11 +258,8 @@ impl Resolver<'_> {
 /// The objects of add-ons that were found in a directory, as if they had been rendered. They are always planned: a directory is the
 /// truth, and edits of live objects are repaired (semantics 12).
 pub(crate) fn rendered(found: Vec<Resolved>, choices: &Choices) -> Vec<Staged<Rendered>> {
-    let rendered = found.into_iter().filter_map(|mut resolved| {
+    let rendered = found.into_iter().filter_map(|resolved| {
         let found = resolved.found.clone()?;
-        if let Some(conflicts) = choices.conflicts {
-            resolved.wanted.spec.conflicts = conflicts;
-        }
         let inputs = Inputs::given(&resolved, Data::None);
         let due = resolved.due(&inputs, Some(&found.addon.digest));
         let rendered = Rendered {

@@ -39,6 +39,7 @@ use crate::adopt::AdoptError;
 use crate::channel::IndexesError;
 use crate::choose::{ChooseError, meant};
 use crate::elapsed::seconds;
+use crate::gitops::InGit;
 use crate::interruption::Interrupted;
 use crate::orphan::Lost;
 use crate::release::{ForeignRelease, ModeError};
@@ -248,6 +249,9 @@ pub enum OperationError {
     /// Nothing is taken over.
     #[error(transparent)]
     Adopt(#[from] AdoptError),
+    /// It is left to Argo CD or Flux.
+    #[error(transparent)]
+    InGit(#[from] InGit),
     /// No entry fits, or none has that name.
     #[error(transparent)]
     Choose(#[from] ChooseError),

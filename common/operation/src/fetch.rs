@@ -54,10 +54,7 @@ pub async fn fetch(
     resolved: Vec<Resolved>,
     choices: &Choices,
 ) -> Vec<Staged<Fetched>> {
-    let fetching = stream::iter(resolved).map(|mut resolved| async move {
-        if let Some(conflicts) = choices.conflicts {
-            resolved.wanted.spec.conflicts = conflicts;
-        }
+    let fetching = stream::iter(resolved).map(|resolved| async move {
         let stage = Stage::of(one(ctx, &resolved, choices).await);
         Staged { resolved, stage }
     });

@@ -31,6 +31,7 @@ pub mod event;
 pub mod execute;
 pub mod fetch;
 mod former;
+pub mod gitops;
 pub mod health;
 mod identity;
 pub mod inputs;
@@ -79,13 +80,19 @@ impl Resolver<'_> {
         resolution: Resolution,
         choices: &Choices,
     ) -> Result<Plan, OperationError> {
-        let installations = resolution.installations.into_iter();
+        let mut installations = resolution.installations;
+        for resolved in &mut installations {
+            resolved.decide(choices);
+        }
+        let (installations, in_git) = gitops::judge(installations, choices);
+        let installations = installations.into_iter();
         // What lies in a directory was read with it.
         let (found, chosen) = installations.partition(|resolved| resolved.found.is_some());
         let fetched = fetch::fetch(self.ctx, chosen, choices).await;
         let mut rendered = render::render(self.ctx, fetched).await;
         rendered.extend(directory::rendered(found, choices));
         let mut plan = plan::plan(self, rendered, choices).await?;
+        plan.failed.splice(0..0, in_git);
         plan.failed.splice(0..0, resolution.failed);
         Ok(plan)
     }

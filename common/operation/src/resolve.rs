@@ -295,6 +295,7 @@ impl<'a> Resolver<'a> {
         if let Some(registry) = &edits.registry {
             spec.registry = (!registry.is_empty()).then(|| registry.clone());
         }
+        resolved.note_edits();
         if resolved.existing.as_ref().is_some_and(kops::is_known) {
             kops::attach(self.ctx, &mut resolved).await?;
         }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use addons_versions::tolerant;
 use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, AddonRef, Installed,
     ObjectState, Phase, Reconcile,
@@ -12,6 +13,8 @@ use common::catalogue::due::{Due, DueReason, due};
 use common::catalogue::select::Rules;
 use common::catalogue::{Entry, Origin};
 use common::manifest::key::ObjectKey;
+use common::plan::choices::Choices;
+use common::plan::gitops;
 use common::plan::inventory::Inventory;
 use common::plan::prune::KeptKind;
 use common::render::hooks::Occasion;
@@ -45,6 +48,8 @@ pub struct Resolved {
     pub adopts: bool,
     /// Its objects, where it was found in a directory.
     pub found: Option<Arc<Found>>,
+    /// The paths of its spec that the caller changes; what is filled in by default is not among them.
+    pub edits: Vec<Vec<String>>,
     /// Whether the record stays as it is written: then defaults are filled in for the rendering only, and a changed spec is told by
     /// its generation.
     pub keeps_spec: bool,
@@ -70,7 +75,10 @@ impl Resolved {
             record.metadata.namespace = Some(name.namespace.clone());
             record
         });
-        wanted.spec.addon_ref = reference(&entry, &wanted.spec.addon_ref);
+        wanted.spec.addon_ref = match &existing {
+            Some(existing) => moved(&entry, &existing.spec.addon_ref),
+            None => reference(&entry, &AddonRef::default()),
+        };
         Self {
             name,
             existing,
@@ -82,15 +90,38 @@ impl Resolved {
             is_typed: false,
             adopts: false,
             found: None,
+            edits: Vec::new(),
             keeps_spec: false,
         }
     }
 
     /// Writes the chosen version and id into the record: it stays at them until other ones are asked for (semantics 12).
     pub(crate) fn pin(&mut self) {
+        let before = self.existing.as_ref().map(|record| &record.spec.addon_ref);
+        if before.is_some_and(|before| before.version.is_some() && means(before, &self.entry)) {
+            return;
+        }
         let (version, id) = named(&self.entry);
+        let id = id.filter(|_| !before.is_some_and(leaves_id_open));
         self.wanted.spec.addon_ref.version = version;
         self.wanted.spec.addon_ref.id = id;
+    }
+
+    /// Notes what the spec says now that the record does not: called before defaults are filled in.
+    pub(crate) fn note_edits(&mut self) {
+        let existing = self.existing.as_ref();
+        self.edits = existing.map_or_else(Vec::new, |existing| {
+            gitops::edits(&existing.spec, &self.wanted.spec)
+        });
+    }
+
+    /// What the caller decided of it for good.
+    pub(crate) fn decide(&mut self, choices: &Choices) {
+        let spec = &mut self.wanted.spec;
+        if let Some(conflicts) = choices.conflicts.filter(|it| *it != spec.conflicts) {
+            spec.conflicts = conflicts;
+            self.edits.push(vec!["conflicts".to_owned()]);
+        }
     }
 
     /// The record as the operation leaves it.
@@ -285,6 +316,48 @@ fn reference(entry: &Entry, before: &AddonRef) -> AddonRef {
         index,
         directory,
     }
+}
+
+/// The reference of a record to `entry`. What the record leaves to us it still leaves to us, so that whoever keeps it in a file may
+/// name another origin there; one that means the entry already stays as it is spelled.
+fn moved(entry: &Entry, before: &AddonRef) -> AddonRef {
+    if means(before, entry) {
+        return before.clone();
+    }
+    let mut next = reference(entry, before);
+    if leaves_id_open(before) {
+        next.id = None;
+    }
+    if !has_origin(before) && matches!(*entry.origin, Origin::Catalogue { .. }) {
+        next.catalogue = None;
+    }
+    next
+}
+
+/// Whether a reference is one to this entry.
+fn means(reference: &AddonRef, entry: &Entry) -> bool {
+    let origin = match &*entry.origin {
+        Origin::Catalogue { name, .. } => {
+            !has_origin(reference) || reference.catalogue.as_ref() == Some(name)
+        }
+        Origin::Index { location } => reference.index.as_ref() == Some(location),
+        Origin::Directory { path } => reference.directory.as_ref() == Some(path),
+    };
+    let version = reference.version.as_deref();
+    let id = reference.id.as_deref();
+    origin
+        && reference.name == entry.addon
+        && version.is_none_or(|version| tolerant::same(version, &entry.version.version))
+        && id.is_none_or(|id| id == entry.version.id)
+}
+
+/// Whether it names a version of whatever id.
+fn leaves_id_open(reference: &AddonRef) -> bool {
+    reference.version.is_some() && reference.id.is_none()
+}
+
+fn has_origin(reference: &AddonRef) -> bool {
+    reference.catalogue.is_some() || reference.index.is_some() || reference.directory.is_some()
 }
 
 /// Version and id of an entry, as far as it has them.

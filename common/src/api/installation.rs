@@ -50,6 +50,8 @@ use super::rules::RuleSet;
         "!(has(oldSelf.coreAddon) && oldSelf.coreAddon) || (has(self.coreAddon) && self.coreAddon)")
         .message("coreAddon never goes back from true to false: a core add-on is released"),
 )]
+// What a file in Git may spell out and a record may leave out has a default in the schema: otherwise writing a record back would take
+// away what Git sets, and show as a difference (semantics 10).
 pub struct AddonInstallationSpec {
     /// The add-on, its version and where it comes from.
     pub addon_ref: AddonRef,
@@ -71,7 +73,7 @@ pub struct AddonInstallationSpec {
     #[schemars(schema_with = "free_form")]
     pub values: Option<Value>,
     /// Values read from Secrets when rendering, copied nowhere.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[schemars(length(max = 64))]
     pub values_from: Vec<ValuesFrom>,
     /// `HOST[/PATH]` of a private registry, instead of the catalogue's: images and registries of sources are rewritten to it.
@@ -157,7 +159,7 @@ pub struct SecretKeyRef {
     /// Key in its data.
     pub key: String,
     /// Whether it may be missing.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub optional: bool,
 }
 

@@ -34,6 +34,8 @@ pub struct Choices {
     pub adopt: bool,
     /// Take them over also where a live Argo CD or Flux object applies them.
     pub force_adopt: bool,
+    /// Edit installations that Argo CD or Flux applies from Git.
+    pub force: bool,
     /// Change owners and nothing else: nothing is created, applied or pruned. No plan file is made with it.
     #[serde(skip)]
     pub only_owners: bool,

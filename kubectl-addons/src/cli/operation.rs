@@ -111,11 +111,11 @@ pub struct Adopt {
         conflicts_with = "addons"
     )]
     pub output: Format,
-    /// Also take over objects that a live Argo CD or Flux object applies
+    /// Also take over objects that a live Argo CD or Flux object applies, and edit an installation that is applied from Git
     #[arg(long)]
     pub force: bool,
     /// Give these installations back: every object stays, and the records of the tool that they were taken over from return
-    #[arg(long, requires = "addons", conflicts_with_all = ["force", "name", "target_namespace", "core", "channel", "catalogue", "files", "set", "registry"])]
+    #[arg(long, requires = "addons", conflicts_with_all = ["name", "target_namespace", "core", "channel", "catalogue", "files", "set", "registry"])]
     pub release: bool,
     #[command(flatten)]
     pub new: New,
@@ -158,6 +158,9 @@ pub struct Uninstall {
     pub keep: bool,
     #[command(flatten)]
     pub delete: Delete,
+    /// Uninstall also what Argo CD or Flux applies from Git
+    #[arg(long)]
+    pub force: bool,
     /// Show what would be deleted and change nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -273,6 +276,9 @@ pub struct Accept {
     /// Adopt objects also where a live Argo CD or Flux object applies them
     #[arg(long, requires = "adopt")]
     pub force_adopt: bool,
+    /// Edit installations also where Argo CD or Flux applies them from Git
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Kinds whose objects hold data of others: they are deleted only when named (semantics 7).

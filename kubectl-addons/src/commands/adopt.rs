@@ -58,6 +58,7 @@ async fn release(session: &Session, args: &Adopt) -> Result<Exit> {
     let removal = Removal {
         names: args.addons.clone(),
         give_back: true,
+        force: args.force,
         ..Removal::default()
     };
     let plan = plan_uninstall(&resolver, &removal).await?;

@@ -87,6 +87,7 @@ async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
         repair: true,
         allow_downgrade: true,
         allow_prune: PruneLimit::ALL,
+        force: true,
         ..Choices::default()
     };
     let is_named = !args.addons.is_empty();

@@ -19,6 +19,7 @@ pub async fn run(session: &Session, args: &Uninstall) -> Result<Exit> {
         names: args.names.clone(),
         keep: args.keep,
         delete: args.delete.kinds(),
+        force: args.force,
         ..Removal::default()
     };
     let plan = plan_uninstall(&resolver, &removal).await?;

@@ -134,6 +134,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             "fix:    choose another name: --name NAME, or template.helm.releaseName of the catalogue"
                 .to_owned(),
         ],
+        OperationError::InGit(error) => plan::of_git(error),
         OperationError::Moved(moved) => of_moved(moved),
         _ => Vec::new(),
     }

@@ -22,7 +22,7 @@ use crate::kops;
 use crate::records::name_of;
 use crate::resolve::Resolver;
 use crate::stage::Failed;
-use crate::{former, release, requirements, verdict};
+use crate::{former, gitops, release, requirements, verdict};
 
 /// What is uninstalled, and how.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,8 @@ pub struct Removal {
     pub give_back: bool,
     /// Kinds that are deleted although they hold data.
     pub delete: BTreeSet<KeptKind>,
+    /// Also what Argo CD or Flux applies from Git.
+    pub force: bool,
 }
 
 impl Removal {
@@ -73,6 +75,9 @@ pub async fn plan_removal(
     for record in &records {
         if record.spec.suspend {
             return Err(OperationError::Suspended(name_of(record)));
+        }
+        if !removal.force {
+            gitops::deletion(record)?;
         }
         verdict::deletion(resolver.ctx, record, &resolver.facts).await?;
     }

@@ -52,7 +52,14 @@ fn a_record_names_the_version_that_was_asked_for() {
         (None, false, None, None),
         (None, true, Some("1.1.0"), Some("b")),
         (Some((None, None)), false, None, None),
-        (Some((Some("1.0.0"), None)), false, Some("1.1.0"), Some("b")),
+        (Some((Some("1.0.0"), None)), false, Some("1.1.0"), None),
+        (Some((Some("1.0.0"), None)), true, Some("1.1.0"), None),
+        (
+            Some((Some("1.0.0"), Some("a"))),
+            true,
+            Some("1.1.0"),
+            Some("b"),
+        ),
         (Some((None, Some("a"))), false, None, Some("b")),
         (Some((None, None)), true, Some("1.1.0"), Some("b")),
     ] {
@@ -65,6 +72,47 @@ fn a_record_names_the_version_that_was_asked_for() {
         let named = (reference.version.as_deref(), reference.id.as_deref());
         assert_eq!(named, (version, id), "{before:?} {is_asked_for}");
     }
+}
+
+/// Semantics 10: who keeps a record in a file finds it as it was written there, as long as it means the same.
+#[test]
+fn a_reference_that_means_the_entry_stays_as_it_is_spelled() {
+    let index = |version: Option<&str>, id: Option<&str>| AddonRef {
+        index: Some("index.yaml".to_owned()),
+        ..record(version, id).spec.addon_ref
+    };
+    let mut of_catalogue = entry("b");
+    of_catalogue.origin = Arc::new(Origin::Catalogue {
+        namespace: "kubectl-addons".to_owned(),
+        name: "team".to_owned(),
+    });
+    let bare = |version: Option<&str>| record(version, None).spec.addon_ref;
+    for (before, entry, is_asked_for, stays) in [
+        (index(None, None), entry("b"), false, true),
+        (index(Some("v1.1"), None), entry("b"), false, true),
+        (index(Some("v1.1"), None), entry("b"), true, true),
+        (index(Some("1.1.0"), Some("b")), entry("b"), true, true),
+        (index(Some("1.1.0"), Some("a")), entry("b"), false, false),
+        (index(Some("1.0.0"), None), entry("b"), false, false),
+        (index(None, None), entry("b"), true, false),
+        (bare(None), of_catalogue.clone(), false, true),
+        (bare(Some("1.1")), of_catalogue.clone(), true, true),
+        (bare(None), entry("b"), false, false),
+    ] {
+        let mut existing = record(None, None);
+        existing.spec.addon_ref = before.clone();
+        let mut resolved = Resolved::new(name(), Some(existing), entry, Rules::Documented);
+        if is_asked_for {
+            resolved.pin();
+        }
+        let after = &resolved.wanted.spec.addon_ref;
+        assert_eq!(*after == before, stays, "{before:?} {after:?}");
+    }
+    let existing = record(Some("1.0.0"), None);
+    let moved = Resolved::new(name(), Some(existing), of_catalogue, Rules::Documented);
+    let moved = moved.wanted.spec.addon_ref;
+    let named = (moved.version.as_deref(), moved.catalogue);
+    assert_eq!(named, (Some("1.1.0"), None), "the origin is left open");
 }
 
 /// A record that is kept as it is written is due by its generation, not by the defaults that are filled in for the rendering.

@@ -41,6 +41,7 @@ pub(super) async fn uninstall(
     let removal = Removal {
         names: names.collect(),
         delete: args.delete.kinds(),
+        force: args.change.accept.force,
         ..Removal::default()
     };
     resolver.check_removal(&removal.names, args.change.accept.allow_prune)?;

@@ -1,5 +1,6 @@
 //! The way out where a plan is refused as a whole.
 
+use addons_operation::gitops::InGit;
 use common::manifest::key::ObjectKey;
 use common::plan::Verb;
 use common::plan::crd_safety::{BreakageError, Impossible};
@@ -8,7 +9,7 @@ use common::plan::migration::MigrationError;
 use common::plan::planner::{PlanError, Refusal, RefusalReason};
 use common::plan::requires::{Problem, RequiresError};
 
-use super::{command, look};
+use super::{command, fix, look};
 
 /// For a plan that could not be made.
 pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
@@ -27,6 +28,24 @@ pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
         PlanError::Refused { objects } => of_refused(objects),
         PlanError::TooLarge(_) => Vec::new(),
     }
+}
+
+/// For a record that is left to Git: who owns which field of it, and what installs it as Git has it.
+pub(super) fn of_git(error: &InGit) -> Vec<String> {
+    let (InGit::Undone { installation, .. }
+    | InGit::Unset { installation, .. }
+    | InGit::Created { installation, .. }) = error;
+    let mut lines = look(&format!(
+        "kubectl get addoninstallation {} -n {} -o yaml --show-managed-fields",
+        installation.name, installation.namespace
+    ));
+    if !matches!(error, InGit::Created { .. }) {
+        lines.extend(fix(&format!(
+            "{}, which installs what Git asks for",
+            command("reconcile", installation)
+        )));
+    }
+    lines
 }
 
 /// For objects that no installation owns: who wrote the first of them, and what adopts them.

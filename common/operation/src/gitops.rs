@@ -1,0 +1,109 @@
+//! Installations that Argo CD or Flux applies from Git: what the next sync would undo is not done, unless the caller insists
+//! (semantics 12).
+
+use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
+use common::plan::choices::Choices;
+use common::plan::gitops::Owner;
+
+use crate::records::name_of;
+use crate::resolved::Resolved;
+use crate::stage::Failed;
+
+/// Why a record is left to Git. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InGit {
+    /// Git sets these fields.
+    #[error(
+        "{installation} is applied by {by}, whose next sync would undo the change of {}: change it in Git, or use --force", fields.join(", ")
+    )]
+    Undone {
+        /// The record.
+        installation: InstallationName,
+        /// What applies it.
+        by: String,
+        /// Paths of the fields.
+        fields: Vec<String>,
+    },
+    /// Git sets none of these fields: a sync would leave them, and Git would not tell what is installed.
+    #[error(
+        "{installation} is applied by {by}, and Git does not set {}: set it there, or use --force", fields.join(", ")
+    )]
+    Unset {
+        /// The record.
+        installation: InstallationName,
+        /// What applies it.
+        by: String,
+        /// Paths of the fields.
+        fields: Vec<String>,
+    },
+    /// It was to be uninstalled.
+    #[error(
+        "{installation} is applied by {by}, whose next sync would create it again: remove it from Git, or use --force"
+    )]
+    Created {
+        /// The record.
+        installation: InstallationName,
+        /// What applies it.
+        by: String,
+    },
+}
+
+/// Refuses to delete a record that a sync creates again. One that is being deleted already was given up by whoever did that.
+///
+/// # Errors
+/// [`InGit::Created`].
+pub(crate) fn deletion(record: &AddonInstallation) -> Result<(), InGit> {
+    let owner = Owner::of(record).filter(|_| record.metadata.deletion_timestamp.is_none());
+    owner.map_or(Ok(()), |owner| {
+        Err(InGit::Created {
+            installation: name_of(record),
+            by: owner.by,
+        })
+    })
+}
+
+/// Tells apart what may be planned and what is left to Git.
+pub(crate) fn judge(resolved: Vec<Resolved>, choices: &Choices) -> (Vec<Resolved>, Vec<Failed>) {
+    let mut allowed = Vec::new();
+    let mut refused = Vec::new();
+    for resolved in resolved {
+        match obstacle(&resolved).filter(|_| !choices.force) {
+            Some(error) => refused.push(Failed {
+                name: resolved.name.to_string(),
+                error: error.into(),
+            }),
+            None => allowed.push(resolved),
+        }
+    }
+    (allowed, refused)
+}
+
+fn obstacle(resolved: &Resolved) -> Option<InGit> {
+    if resolved.keeps_spec || resolved.edits.is_empty() {
+        return None;
+    }
+    let owner = Owner::of(resolved.existing.as_ref()?)?;
+    let installation = resolved.name.clone();
+    let words = |path: &Vec<String>| format!("spec.{}", path.join("."));
+    let all = &resolved.edits;
+    let set: Vec<String> = all
+        .iter()
+        .filter(|path| owner.sets(path))
+        .map(words)
+        .collect();
+    let by = owner.by;
+    Some(if set.is_empty() {
+        InGit::Unset {
+            installation,
+            by,
+            fields: all.iter().map(words).collect(),
+        }
+    } else {
+        InGit::Undone {
+            installation,
+            by,
+            fields: set,
+        }
+    })
+}
