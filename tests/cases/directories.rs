@@ -9,6 +9,7 @@ mod elected;
 mod gone;
 mod legacy;
 mod pod;
+mod printed;
 mod unreadable;
 mod watched;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use common::directory::allowed::Allowed;
 
+use super::Output;
 use super::operation::{Change, Delete, Differences};
 
 /// Where the addon-manager has its manifests.
@@ -20,7 +21,7 @@ pub struct Sync {
     pub directory: PathBuf,
     /// Read the directory again and again and watch the cluster, until the command is ended; what is gone is deleted an interval
     /// later
-    #[arg(long, requires = "yes", conflicts_with = "dry_run")]
+    #[arg(long, requires = "yes", conflicts_with_all = ["dry_run", "format"])]
     pub watch: bool,
     /// How often the directory is read with --watch, e.g. 30s, 5m
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = crate::cli::duration)]
@@ -51,6 +52,8 @@ pub struct Sync {
     pub differences: Differences,
     #[command(flatten)]
     pub change: Change,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Kinds of a prune allow-list; none where the text is empty.

@@ -1,5 +1,6 @@
 //! `sync [DIR]`: a directory is the truth.
 
+mod due;
 mod tree;
 mod watch;
 
@@ -90,6 +91,7 @@ async fn pass(
         }
     };
     let removal = removal.filter(|removal| !removal.is_empty());
+    due::show([Some(&plan), removal.as_ref()], args.output.format)?;
     let is_nothing = plan.is_empty() && removal.is_none();
     let done = if args.watch && is_nothing {
         Ok((Exit::Done, Reports::new()))
