@@ -3,6 +3,7 @@
 mod asked;
 pub(crate) mod deployed;
 mod election;
+mod elsewhere;
 mod pass;
 mod raced;
 mod rights;

@@ -13,6 +13,8 @@ use super::{lock, record, status};
 
 /// Why conditions that were raised earlier no longer hold.
 const AS_RECORDED: &str = "AsRecorded";
+/// Why an installation is managed elsewhere.
+const NOT_READ_HERE: &str = "SourceNotReadHere";
 /// How often the write is tried while others write into the record.
 const TRIES: usize = 3;
 
@@ -35,6 +37,11 @@ pub enum Standing {
         /// What is refused, and the command that accepts it.
         message: String,
     },
+    /// It is left to whoever can read what it is installed from.
+    ManagedElsewhere {
+        /// What cannot be read, and the command of those who can.
+        message: String,
+    },
     /// It is as its record asks for, and another manager sets a field back each time: it is left alone for a while.
     Contested {
         /// The field and both managers.
@@ -47,7 +54,7 @@ impl Standing {
     #[must_use]
     pub fn happened(self) -> Option<Happened> {
         match self {
-            Self::AsRecorded => None,
+            Self::AsRecorded | Self::ManagedElsewhere { .. } => None,
             Self::Stalled { reason, message } | Self::NeedsConfirmation { reason, message } => {
                 Some(Happened {
                     is_warning: true,
@@ -123,11 +130,25 @@ fn judged(
     match standing {
         Standing::Stalled { reason, message } => {
             raise(conditions::STALLED, reason, message);
-            let confirmation = conditions::NEEDS_CONFIRMATION;
-            status::lower(all, confirmation, reason, generation, now);
+            for r#type in [
+                conditions::NEEDS_CONFIRMATION,
+                conditions::MANAGED_ELSEWHERE,
+            ] {
+                status::lower(all, r#type, reason, generation, now);
+            }
         }
         Standing::NeedsConfirmation { reason, message } => {
             raise(conditions::NEEDS_CONFIRMATION, reason, message);
+            status::lower(all, conditions::MANAGED_ELSEWHERE, reason, generation, now);
+            // A failed operation is still one that failed.
+            if status.phase != Some(Phase::Failed) {
+                status::lower(all, conditions::STALLED, reason, generation, now);
+            }
+        }
+        Standing::ManagedElsewhere { message } => {
+            let reason = NOT_READ_HERE;
+            raise(conditions::MANAGED_ELSEWHERE, reason, message);
+            status::lower(all, conditions::NEEDS_CONFIRMATION, reason, generation, now);
             // A failed operation is still one that failed.
             if status.phase != Some(Phase::Failed) {
                 status::lower(all, conditions::STALLED, reason, generation, now);
@@ -141,6 +162,7 @@ fn judged(
                 conditions::STALLED,
                 conditions::NEEDS_CONFIRMATION,
                 conditions::CONTESTED,
+                conditions::MANAGED_ELSEWHERE,
             ] {
                 status::lower(all, r#type, AS_RECORDED, generation, now);
             }
@@ -198,8 +220,18 @@ mod tests {
             (confirmation(), "Stalled=False NeedsConfirmation=True"),
             (stalled("down"), "Stalled=True NeedsConfirmation=False"),
             (
+                Standing::ManagedElsewhere {
+                    message: "its index is a file".to_owned(),
+                },
+                "Stalled=False NeedsConfirmation=False ManagedElsewhere=True",
+            ),
+            (
+                confirmation(),
+                "Stalled=False NeedsConfirmation=True ManagedElsewhere=False",
+            ),
+            (
                 Standing::AsRecorded,
-                "Stalled=False NeedsConfirmation=False",
+                "Stalled=False NeedsConfirmation=False ManagedElsewhere=False",
             ),
         ] {
             status = judged(Some(&status), &standing, Some(2), at(10)).unwrap();

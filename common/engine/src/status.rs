@@ -78,7 +78,11 @@ pub(super) fn begun(
             now,
         ),
     );
-    for r#type in [conditions::NEEDS_CONFIRMATION, conditions::CONTESTED] {
+    for r#type in [
+        conditions::NEEDS_CONFIRMATION,
+        conditions::CONTESTED,
+        conditions::MANAGED_ELSEWHERE,
+    ] {
         lower(&mut status.conditions, r#type, reason(plan.verb), None, now);
     }
     status

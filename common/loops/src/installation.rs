@@ -6,6 +6,7 @@ use addons_engine::events::{self, Happened};
 use addons_engine::standing::{Standing, stand};
 use addons_engine::{EngineError, Report, record};
 use addons_operation::adopt::AdoptError;
+use addons_operation::elsewhere::is_managed_elsewhere;
 use addons_operation::plan::{Removal, plan_removal};
 use addons_operation::{
     Choices, Context, Interruption, OperationError, Outcome as Executed, Plan, Resolution,
@@ -21,6 +22,8 @@ use crate::reason;
 pub struct Words {
     /// An error, and the way out, as one line of text.
     pub error: fn(&OperationError) -> String,
+    /// Why an index cannot be read here, and the command of those who can, as one line of text.
+    pub elsewhere: fn(&AddonInstallation, &OperationError) -> String,
     /// The result of an operation, as one line of text.
     pub report: fn(&Plan, &Report) -> String,
 }
@@ -50,7 +53,9 @@ pub enum Outcome {
     /// It is left alone because of `spec.suspend`.
     Suspended,
     /// It comes from a directory, which only another command reads.
-    Elsewhere,
+    OfDirectory,
+    /// Its index can be read elsewhere only: what is wrong here, and the command of a person.
+    Elsewhere(String),
     /// It is being deleted, and others finish that.
     Terminating,
     /// The plan was executed, with this result.
@@ -87,7 +92,7 @@ pub async fn reconcile(
         return Outcome::Suspended;
     }
     if record.spec.addon_ref.directory.is_some() && record.metadata.deletion_timestamp.is_none() {
-        return Outcome::Elsewhere;
+        return Outcome::OfDirectory;
     }
     let held;
     let record = match hold(ctx, record, how).await {
@@ -99,7 +104,13 @@ pub async fn reconcile(
         Err(error) => return Outcome::Failed(error),
     };
     let attempt = attempt(ctx, resolver, record, how, interruption).await;
-    let outcome = attempt.unwrap_or_else(Outcome::Failed);
+    let outcome = attempt.unwrap_or_else(|error| {
+        if is_managed_elsewhere(&error) {
+            Outcome::Elsewhere(reason::bounded((how.words.elsewhere)(record, &error)))
+        } else {
+            Outcome::Failed(error)
+        }
+    });
     match write(ctx, record, &outcome, how).await {
         Ok(()) => outcome,
         // The first error is the one that matters.
@@ -261,6 +272,11 @@ async fn write(
     let happened = match outcome {
         Outcome::UpToDate => {
             stand(cluster, record, &Standing::AsRecorded).await?;
+            None
+        }
+        Outcome::Elsewhere(message) => {
+            let message = message.clone();
+            stand(cluster, record, &Standing::ManagedElsewhere { message }).await?;
             None
         }
         Outcome::Failed(error) if is_of_record(error) => {

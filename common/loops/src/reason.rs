@@ -22,15 +22,20 @@ enum Reason {
 
 /// How an installation stands that failed with this error.
 pub(crate) fn standing(error: &OperationError, words: fn(&OperationError) -> String) -> Standing {
-    let mut message = words(error);
-    if message.chars().count() > LONGEST {
-        message = message.chars().take(LONGEST - 1).collect();
-        message.push('…');
-    }
+    let message = bounded(words(error));
     match reason(error) {
         Reason::Asks(reason) => Standing::NeedsConfirmation { reason, message },
         Reason::Stalls(reason) => Standing::Stalled { reason, message },
     }
+}
+
+/// Words as long as the message of a condition may be.
+pub(crate) fn bounded(mut message: String) -> String {
+    if message.chars().count() > LONGEST {
+        message = message.chars().take(LONGEST - 1).collect();
+        message.push('…');
+    }
+    message
 }
 
 fn reason(error: &OperationError) -> Reason {

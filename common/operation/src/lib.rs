@@ -26,6 +26,7 @@ pub mod definitions;
 mod dependencies;
 pub mod directory;
 pub mod elapsed;
+pub mod elsewhere;
 pub mod error;
 pub mod event;
 pub mod execute;

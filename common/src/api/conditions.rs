@@ -1,4 +1,5 @@
-//! Conditions as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted; and NeedsConfirmation and Contested.
+//! Conditions as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted; and NeedsConfirmation, Contested and
+//! ManagedElsewhere.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
@@ -16,6 +17,8 @@ pub const COMPATIBLE: &str = "Compatible";
 pub const NEEDS_CONFIRMATION: &str = "NeedsConfirmation";
 /// Another manager sets a field again and again that we set, too.
 pub const CONTESTED: &str = "Contested";
+/// Only a command of a person can read what it is installed from.
+pub const MANAGED_ELSEWHERE: &str = "ManagedElsewhere";
 /// Live objects differ from what was applied.
 pub const DRIFTED: &str = "Drifted";
 

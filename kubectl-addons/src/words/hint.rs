@@ -56,7 +56,7 @@ pub fn below(lines: &[String]) -> String {
 }
 
 /// `kubectl addons VERB NAME -n NAMESPACE`.
-fn command(verb: &str, installation: &InstallationName) -> String {
+pub fn command(verb: &str, installation: &InstallationName) -> String {
     format!(
         "kubectl addons {verb} {} -n {}",
         installation.name, installation.namespace

@@ -166,7 +166,7 @@ async fn what_is_stalled_is_said_once_and_tried_less_and_less() -> Result<()> {
         "gone.yaml",
         &[("other", "1.0.0", &config_map("other", "1"))],
     )?;
-    std::fs::remove_file(&down)?;
+    std::fs::write(&down, "- it is not an index")?;
     stage.apply(&config_map("foreign", "mine")).await?;
     let more = config_map("taken", "1") + &config_map("foreign", "2");
     stage.index("taken.yaml", &[("taken", "1.1.0", &more)])?;

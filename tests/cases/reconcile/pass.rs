@@ -166,7 +166,7 @@ async fn what_cannot_be_done_is_a_condition() -> Result<()> {
         .await?
         .done()?;
     let text = std::fs::read_to_string(&gone)?;
-    std::fs::remove_file(&gone)?;
+    std::fs::write(&gone, "- it is not an index")?;
     stage.index("index.yaml", &[("web", "1.1.0", &config_map("web", "2"))])?;
 
     let said = stage.run("reconcile").await?.ended(1)?;
