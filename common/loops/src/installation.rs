@@ -13,7 +13,7 @@ use addons_operation::{
     Resolver, Run, execute, name_of,
 };
 use common::api::installation::{AddonInstallation, DeletionPolicy};
-use common::api::names::FINALIZER_UNINSTALL;
+use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 
 use crate::reason;
 
@@ -21,7 +21,7 @@ use crate::reason;
 #[derive(Clone, Copy, Debug)]
 pub struct Words {
     /// An error, and the way out, as one line of text.
-    pub error: fn(&OperationError) -> String,
+    pub error: fn(&InstallationName, &OperationError) -> String,
     /// Why an index cannot be read here, and the command of those who can, as one line of text.
     pub elsewhere: fn(&AddonInstallation, &OperationError) -> String,
     /// The result of an operation, as one line of text.
@@ -280,7 +280,8 @@ async fn write(
             None
         }
         Outcome::Failed(error) if is_of_record(error) => {
-            let standing = reason::standing(error, how.words.error);
+            let words = (how.words.error)(&name_of(record), error);
+            let standing = reason::standing(error, words);
             let is_new = stand(cluster, record, &standing).await?;
             standing.happened().filter(|_| is_new)
         }

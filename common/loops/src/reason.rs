@@ -21,8 +21,8 @@ enum Reason {
 }
 
 /// How an installation stands that failed with this error.
-pub(crate) fn standing(error: &OperationError, words: fn(&OperationError) -> String) -> Standing {
-    let message = bounded(words(error));
+pub(crate) fn standing(error: &OperationError, words: String) -> Standing {
+    let message = bounded(words);
     match reason(error) {
         Reason::Asks(reason) => Standing::NeedsConfirmation { reason, message },
         Reason::Stalls(reason) => Standing::Stalled { reason, message },
@@ -149,8 +149,7 @@ mod tests {
 
     #[test]
     fn a_message_has_an_end() {
-        let long: fn(&OperationError) -> String = |_| "ä".repeat(2 * LONGEST);
-        let standing = standing(&OperationError::NoCluster, long);
+        let standing = standing(&OperationError::NoCluster, "ä".repeat(2 * LONGEST));
         let Standing::Stalled { message, .. } = standing else {
             panic!("{standing:?}");
         };

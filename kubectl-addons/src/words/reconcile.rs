@@ -17,12 +17,24 @@ pub const WORDS: Words = Words {
     report: event,
 };
 
-/// An error and the way out, as one line for a condition: its readers have no terminal that shows the lines below it.
-fn condition(error: &OperationError) -> String {
+/// An error and the way out, as one line for a condition: its readers have no terminal that shows the lines below it, and did not
+/// type the command that a flag alone would be added to.
+fn condition(name: &InstallationName, error: &OperationError) -> String {
     let ways = hint::lines(error);
-    let ways = ways.iter().map(|line| format!("; {line}"));
+    let ways = ways.iter().map(|line| format!("; {}", whole(name, line)));
     let text = format!("{}{}", output::chain(error), ways.collect::<String>());
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A line of advice whose command is whole.
+fn whole(name: &InstallationName, line: &str) -> String {
+    match line.split_once(':') {
+        Some((label, flags)) if flags.trim_start().starts_with("--") => {
+            let upgrade = hint::command("upgrade", name);
+            format!("{label}: {upgrade} {}", flags.trim_start())
+        }
+        _ => line.to_owned(),
+    }
 }
 
 /// Why an index cannot be read here, and the command of those who can read it.
@@ -46,7 +58,7 @@ fn event(executed: &Plan, report: &Report) -> String {
 pub fn news(name: &InstallationName, of: &Outcome) -> Option<String> {
     match of {
         Outcome::Executed(..) => Some(outcome(name, of).trim_end().to_owned()),
-        Outcome::Failed(error) => Some(format!("{name}  {}", condition(error))),
+        Outcome::Failed(error) => Some(format!("{name}  {}", condition(name, error))),
         _ => None,
     }
 }
@@ -64,5 +76,67 @@ pub fn outcome(name: &InstallationName, outcome: &Outcome) -> String {
             reports.map(|one| plan::report(one, report, true)).collect()
         }
         Outcome::Failed(error) => format!("{name}  {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::manifest::key::ObjectKey;
+    use common::plan::planner::{PlanError, Refusal, RefusalReason};
+    use common::values::ValuesError;
+
+    use super::*;
+    use crate::cli;
+
+    /// Every way out of a condition that names this plugin can be typed as it stands there.
+    #[test]
+    fn the_commands_of_conditions_are_whole() {
+        let name = InstallationName {
+            namespace: "shop".to_owned(),
+            name: "till".to_owned(),
+        };
+        let refused = |reason| PlanError::Refused {
+            objects: vec![Refusal {
+                key: ObjectKey {
+                    kind: "ConfigMap".to_owned(),
+                    name: "a".to_owned(),
+                    ..ObjectKey::default()
+                },
+                reason,
+            }],
+        };
+        let by = "Argo CD application shop".to_owned();
+        let no_value = ValuesError::NoValue {
+            path: "host".to_owned(),
+        };
+        for (error, expected) in [
+            (
+                refused(RefusalReason::Foreign { owner: None }).into(),
+                "; accept: kubectl addons upgrade till -n shop --adopt, which takes over",
+            ),
+            (
+                refused(RefusalReason::Reconciled { by }).into(),
+                "; accept: kubectl addons upgrade till -n shop --adopt --force-adopt; delete",
+            ),
+            (
+                OperationError::from(no_value),
+                "; fix: kubectl addons upgrade till -n shop --set host=VALUE",
+            ),
+            (
+                OperationError::NoKubernetesVersion,
+                "; fix: add --k8s VERSION",
+            ),
+        ] {
+            let text = condition(&name, &error);
+            assert!(text.contains(expected), "{text}");
+            let commands = text.split("kubectl addons ").skip(1);
+            for command in commands {
+                let end = command.find([',', ';']).unwrap_or(command.len());
+                let words = command[..end].split_whitespace();
+                let words = std::iter::once("kubectl-addons").chain(words);
+                let words: Vec<_> = words.map(Into::into).collect();
+                assert!(cli::parse(words).is_ok(), "{command}");
+            }
+        }
     }
 }

@@ -178,7 +178,11 @@ async fn what_is_stalled_is_said_once_and_tried_less_and_less() -> Result<()> {
     for (name, reason, way) in [
         ("gone", "EntryGone", "look: kubectl addons"),
         ("down", "SourceUnavailable", "fix: kubectl addons"),
-        ("taken", "Conflict", "look: kubectl get"),
+        (
+            "taken",
+            "Conflict",
+            "accept: kubectl addons upgrade taken -n",
+        ),
         ("fixed", "Breakage", ": kubectl addons"),
     ] {
         until(&format!("{name} is {reason}"), async || {
