@@ -11,6 +11,7 @@ use std::fmt;
 
 use super::Target;
 use super::desired::{Desired, digest_of};
+use super::gitops::Owner;
 use super::inventory::{Inventory, Item};
 use super::snapshot::{LiveObject, Snapshot};
 use super::{prune, relocate};
@@ -44,6 +45,9 @@ pub enum Obstacle {
     /// Suspend stops every verb.
     #[error("it is suspended")]
     Suspended,
+    /// Git would have it created again.
+    #[error("{0} applies it from Git: change its namespace there")]
+    InGit(String),
     /// The old record could not be deleted.
     #[error("finalizer {0} holds it")]
     Finalizer(String),
@@ -165,6 +169,9 @@ pub fn check(record: &AddonInstallation) -> Result<(), Obstacle> {
     }
     if spec.suspend {
         return Err(Obstacle::Suspended);
+    }
+    if let Some(owner) = Owner::of(record) {
+        return Err(Obstacle::InGit(owner.by));
     }
     if let Some(finalizer) = record.metadata.finalizers.iter().flatten().next() {
         return Err(Obstacle::Finalizer(finalizer.clone()));

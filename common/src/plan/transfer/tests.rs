@@ -64,6 +64,11 @@ fn what_means_something_else_elsewhere_stays() {
             "spec.valuesFrom reads Secrets of its namespace",
         ),
         (
+            json!({"metadata": {"managedFields": [{"manager": "argocd-controller", "operation": "Update",
+                "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:addonRef": {}}}}]}}),
+            "Argo CD applies it from Git: change its namespace there",
+        ),
+        (
             json!({"status": {"conditions": [], "history": history}}),
             "it is the Helm release n/r, which keeps its owner in records of its own",
         ),
