@@ -52,7 +52,7 @@ pub struct NamespaceFacts {
     pub local: bool,
     /// Label `kubectl-addons.dev/kubeconfig-secret`: it stands for another cluster (semantics 6).
     pub remote: bool,
-    /// Annotation `kubectl-addons.dev/cluster-deleting` (semantics 14).
+    /// Annotation `kubectl-addons.dev/cluster-deleting=true` (semantics 14).
     pub cluster_deleting: bool,
     /// It has a deletionTimestamp.
     pub terminating: bool,

@@ -1,6 +1,7 @@
 //! Tests on a real control plane: `cargo test -p addons-tests --test cluster`.
 
 mod adopt;
+mod bypass;
 mod catalogue;
 mod channels;
 mod crash;

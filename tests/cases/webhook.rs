@@ -7,4 +7,5 @@ mod defaults;
 mod exempt;
 mod installations;
 mod lifecycle;
+mod marked;
 mod plugin;

@@ -12,7 +12,7 @@ use common::admission::{Facts, NamespaceFacts, Settings};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonRef};
 use common::api::names::{
-    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET,
+    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, MARKED,
 };
 use common::catalogue::select::ClusterFacts;
 use futures::stream::{self, Stream, StreamExt as _};
@@ -328,7 +328,8 @@ fn marks(namespace: &PartialObjectMeta<Namespace>) -> Option<NamespaceFacts> {
         cluster_deleting: metadata
             .annotations
             .as_ref()
-            .is_some_and(|all| all.contains_key(ANNOTATION_CLUSTER_DELETING)),
+            .and_then(|all| all.get(ANNOTATION_CLUSTER_DELETING))
+            .is_some_and(|value| value == MARKED),
         terminating: metadata.deletion_timestamp.is_some(),
     };
     (facts != NamespaceFacts::default()).then_some(facts)

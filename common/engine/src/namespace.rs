@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kube::ResourceExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, CreatedNamespace};
@@ -42,11 +42,43 @@ pub(super) fn key(name: &str) -> ObjectKey {
 /// # Errors
 /// Those of the request.
 pub async fn hold_core(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
-    let marked = json!({"metadata": {"labels": {names::LABEL_HOLDS_CORE: "true"}}});
+    mark(cluster, name, &json!("true")).await
+}
+
+async fn mark(cluster: &Cluster, name: &str, value: &Value) -> Result<(), EngineError> {
+    let marked = json!({"metadata": {"labels": {names::LABEL_HOLDS_CORE: value}}});
     let call = Call::patch(&namespace_collection(), name, MERGE_PATCH, METADATA)
         .query("fieldManager", names::CLIENT)
         .body(marked.to_string().into_bytes());
     cluster.send::<Partial>(call).await.map(|_| ())
+}
+
+/// Marks the namespaces of a core installation where that is not done yet: a record may have come without this program, and the
+/// deletion of the target namespace would delete the objects (semantics 14). Where it fails, the add-on is more than the mark.
+pub(super) async fn guard(
+    cluster: &Cluster,
+    wanted: &AddonInstallation,
+    events: &(dyn Fn(Event) + Send + Sync),
+) {
+    let target = wanted.spec.target_namespace.clone();
+    let names: BTreeSet<String> = target.into_iter().chain(wanted.namespace()).collect();
+    for name in &names {
+        if let Err(error) = guard_one(cluster, name).await {
+            (events)(Event::Warning {
+                key: key(name),
+                message: format!("its deletion is not denied while no webhook answers: {error}"),
+            });
+        }
+    }
+}
+
+async fn guard_one(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
+    match read_one(cluster, &namespace_collection(), name).await? {
+        Some(found) if !found.labels.contains_key(names::LABEL_HOLDS_CORE) => {
+            hold_core(cluster, name).await
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Creates the target namespace with our marks. Returns its uid where it is ours; `None` where another client was faster. A
@@ -180,6 +212,10 @@ pub(super) async fn remove(
     };
     if !stays.is_empty() {
         return Ok(Removal::Kept(leftovers::in_it(&stays)));
+    }
+    // Its deletion is denied for as long as it has the mark.
+    if found.labels.contains_key(names::LABEL_HOLDS_CORE) {
+        mark(cluster, name, &json!(null)).await?;
     }
     delete(
         cluster,

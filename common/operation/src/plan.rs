@@ -87,6 +87,16 @@ impl Planned {
         })
     }
 
+    /// Whether it is core from now on: a new record, or one that was not core before.
+    fn becomes_core(&self) -> bool {
+        let is_new = self.record.metadata.resource_version.is_none();
+        let was = self
+            .fallback
+            .as_ref()
+            .is_some_and(|before| before.spec.core_addon);
+        self.record.spec.core_addon && !self.plan.verb.ends() && (is_new || !was)
+    }
+
     /// The same with another plan; what that was made of stays.
     fn with(self, change: fn(InstallationPlan) -> InstallationPlan) -> Self {
         Self {
@@ -270,21 +280,25 @@ fn graph(installations: &[Planned]) -> Result<Graph, OperationError> {
     Ok(Graph::new(&parts)?)
 }
 
-/// Namespaces of first records.
+/// Namespaces of first records, and of records that become core.
 fn namespaces(installations: &[Planned]) -> Vec<RecordNamespace> {
     let mut found: Vec<RecordNamespace> = Vec::new();
     for planned in installations {
-        if planned.record.metadata.resource_version.is_some() {
+        let is_new = planned.record.metadata.resource_version.is_none();
+        let holds_core = planned.becomes_core();
+        if !is_new && !holds_core {
             continue;
         }
         let name = &planned.plan.installation.namespace;
-        let holds_core = planned.record.spec.core_addon;
         match found.iter_mut().find(|namespace| namespace.name == *name) {
-            Some(namespace) => namespace.holds_core |= holds_core,
+            Some(namespace) => {
+                namespace.create |= is_new && name != "kube-system";
+                namespace.holds_core |= holds_core;
+            }
             None => found.push(RecordNamespace {
                 name: name.clone(),
                 // kube-system is there before anything else is.
-                create: name != "kube-system",
+                create: is_new && name != "kube-system",
                 holds_core,
             }),
         }

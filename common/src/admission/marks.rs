@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::api::installation::AddonInstallation;
+use crate::api::names::MARKED;
 
 /// Metadata, the core flag, and whether the record has objects.
 #[derive(Clone, Debug, Default)]
@@ -93,6 +94,12 @@ impl Marks {
     #[must_use]
     pub fn annotation(&self, name: &str) -> Option<&str> {
         Some(self.metadata.annotations.as_ref()?.get(name)?)
+    }
+
+    /// Whether an annotation is a mark: its value is [`MARKED`].
+    #[must_use]
+    pub fn is_marked(&self, name: &str) -> bool {
+        self.annotation(name) == Some(MARKED)
     }
 
     /// Whether the object has a finalizer.

@@ -1,5 +1,9 @@
 //! Which rules judge which request (semantics 4, 18).
 
+mod namespace;
+
+pub use self::namespace::{makes_local, unentitled};
+
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
@@ -16,41 +20,13 @@ use crate::api::names::GROUP;
 /// sends too much must not stop a cluster.
 #[must_use]
 pub fn validate(request: &Request<'_>, facts: &Facts) -> Verdict {
-    if request.is_of_subresource() {
-        return Verdict::default();
-    }
+    let is_whole = !request.is_of_subresource();
     match (request.kind.group.as_str(), request.kind.kind.as_str()) {
-        (GROUP, "AddonCatalogue") => catalogue_request(request, facts),
-        (GROUP, "AddonInstallation") => installation_request(request, facts),
-        ("", "Namespace") => namespace_request(request, facts),
+        (GROUP, "AddonCatalogue") if is_whole => catalogue_request(request, facts),
+        (GROUP, "AddonInstallation") if is_whole => installation_request(request, facts),
+        ("", "Namespace") if namespace::is_written(request) => namespace::judge(request, facts),
         _ => Verdict::default(),
     }
-}
-
-/// Whether a request makes a namespace stand for this cluster (semantics 6). Then [`unentitled`] is the verdict on a requester who may
-/// not create installations in the system namespace, which only the API server knows.
-#[must_use]
-pub fn makes_local(request: &Request<'_>) -> bool {
-    let is_namespace = request.kind.group.is_empty() && request.kind.kind == "Namespace";
-    let is_written = matches!(request.operation, Operation::Create | Operation::Update);
-    if !is_namespace || !is_written || request.is_of_subresource() {
-        return false;
-    }
-    let old = marks(request, request.old_object).ok();
-    // The API server sends no namespace without metadata.
-    marks(request, request.object)
-        .is_ok_and(|new| rules::cluster::becomes_local(&new, old.as_ref()))
-}
-
-/// The verdict on a request that [`makes_local`], by a requester without the right.
-#[must_use]
-pub fn unentitled(request: &Request<'_>, facts: &Facts) -> Verdict {
-    let mut verdict = Verdict {
-        problems: vec![rules::cluster::unentitled(facts)],
-        ..Verdict::default()
-    };
-    verdict.lift(&request.requester());
-    verdict
 }
 
 /// The verdict on a catalogue that is created (`old` = `None`) or changed.
@@ -297,32 +273,6 @@ fn unreadable_installation(
         verdict.problems.push(problem);
     }
     verdict.lift(requester);
-    verdict
-}
-
-fn namespace_request(request: &Request<'_>, facts: &Facts) -> Verdict {
-    let requester = request.requester();
-    let mut verdict = Verdict::default();
-    match request.operation {
-        Operation::Delete => match marks(request, request.old_object) {
-            Ok(old) => verdict.problem(rules::namespace::deletion(&old, facts)),
-            Err(problem) => verdict.problems.push(problem),
-        },
-        Operation::Update => {
-            match (
-                marks(request, request.object),
-                marks(request, request.old_object),
-            ) {
-                (Ok(new), Ok(old)) => {
-                    let label = rules::namespace::guarded_label(&new, &old, &requester, facts);
-                    verdict.problem(label);
-                }
-                (Err(problem), _) | (_, Err(problem)) => verdict.problems.push(problem),
-            }
-        }
-        Operation::Create | Operation::Connect => {}
-    }
-    verdict.lift(&requester);
     verdict
 }
 

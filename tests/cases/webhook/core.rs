@@ -250,7 +250,7 @@ async fn a_namespace_that_holds_core_is_deleted_only_with_its_cluster() -> Resul
 
     // The cluster goes, and everything of it; nothing wedges the namespace.
     kubectl(
-        &admin,
+        &core,
         &format!("annotate namespace {ns} {ANNOTATION_CLUSTER_DELETING}=true"),
     )
     .await?

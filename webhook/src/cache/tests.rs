@@ -99,7 +99,8 @@ fn of_namespaces_only_marks_are_kept() {
         json!({"name": "plain", "labels": {"a": "b"}}),
         json!({"name": "local", "labels": {LABEL_CLUSTER: "local"}}),
         json!({"name": "other", "labels": {LABEL_CLUSTER: "remote"}}),
-        json!({"name": "deleting", "annotations": {ANNOTATION_CLUSTER_DELETING: ""}}),
+        json!({"name": "deleting", "annotations": {ANNOTATION_CLUSTER_DELETING: "true"}}),
+        json!({"name": "staying", "annotations": {ANNOTATION_CLUSTER_DELETING: "false"}}),
         json!({"name": "going", "deletionTimestamp": "2026-01-01T00:00:00Z"}),
     ] {
         mirror.take(Change::Namespace(Event::Apply(namespace(metadata))));

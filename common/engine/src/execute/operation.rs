@@ -149,6 +149,9 @@ impl Operation<'_> {
         match self.create_namespace().await {
             Ok(uid) => {
                 namespace_uid = uid;
+                if self.task.wanted.spec.core_addon && !self.task.plan.verb.ends() {
+                    namespace::guard(self.cluster, self.task.wanted, self.events).await;
+                }
                 self.send(News::Open { part: self.part });
             }
             Err(failure) => {

@@ -1,64 +1,80 @@
 //! Rules for namespaces that hold core installations (semantics 14).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::admission::marks::Marks;
 use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Requester};
-use crate::api::names::{ANNOTATION_CLUSTER_DELETING, ANNOTATION_RELEASED, LABEL_HOLDS_CORE};
+use crate::api::names::{
+    ANNOTATION_CLUSTER_DELETING, ANNOTATION_RELEASED, LABEL_CLUSTER, LABEL_HOLDS_CORE,
+    LABEL_KUBECONFIG_SECRET, MARKED,
+};
 
-/// Core installations in a namespace that were not released, by name.
-fn held<'a>(namespace: &str, facts: &'a Facts) -> Vec<&'a str> {
-    let mut names: Vec<&str> = facts
-        .installations
-        .iter()
-        .map(Arc::as_ref)
-        .filter(|installation| {
-            let metadata = &installation.metadata;
-            let released = metadata
-                .annotations
-                .as_ref()
-                .is_some_and(|all| all.contains_key(ANNOTATION_RELEASED));
-            installation.spec.core_addon
-                && !released
-                && metadata.namespace.as_deref() == Some(namespace)
-        })
-        .filter_map(|installation| installation.metadata.name.as_deref())
-        .collect();
-    names.sort_unstable();
-    names
+/// Labels that a namespace keeps while it holds core records: the API server asks about its deletion because of them.
+const KEPT: [&str; 3] = [LABEL_HOLDS_CORE, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET];
+
+/// Core installations that were not released, with their record or their objects in a namespace: names by namespace of the record.
+fn held<'a>(namespace: &str, facts: &'a Facts) -> BTreeMap<&'a str, Vec<&'a str>> {
+    let mut held: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for installation in facts.installations.iter().map(Arc::as_ref) {
+        let metadata = &installation.metadata;
+        let released = metadata
+            .annotations
+            .as_ref()
+            .is_some_and(|all| all.contains_key(ANNOTATION_RELEASED));
+        let home = metadata.namespace.as_deref().unwrap_or_default();
+        // The target namespace of a record of another cluster is there.
+        let targets = installation.spec.target_namespace.as_deref() == Some(namespace)
+            && facts.is_local(home);
+        if installation.spec.core_addon && !released && (home == namespace || targets) {
+            let name = metadata.name.as_deref().unwrap_or_default();
+            held.entry(home).or_default().push(name);
+        }
+    }
+    held.values_mut().for_each(|names| names.sort_unstable());
+    held
 }
 
-/// A namespace that holds core installations is not deleted unless its cluster is (semantics 14).
+/// A namespace with core installations is not deleted unless its cluster is (semantics 14).
 #[must_use]
 pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
     let name = old.name();
-    if old.annotation(ANNOTATION_CLUSTER_DELETING).is_some()
-        || old.is_going()
-        || facts.is_unguarded(name)
-    {
+    if old.is_marked(ANNOTATION_CLUSTER_DELETING) || old.is_going() || facts.is_unguarded(name) {
         return None;
     }
     let held = held(name, facts);
-    held.first()?;
+    let names: Vec<&str> = held.values().flatten().copied().collect();
+    let commands: Vec<String> = held
+        .iter()
+        .map(|(home, names)| {
+            let names = names.join(" ");
+            format!(
+                "kubectl annotate addoninstallation {names} -n {home} {ANNOTATION_RELEASED}={MARKED}"
+            )
+        })
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
     Some(Problem::forbidden(
         "namespace-holds-core",
         "",
         format!(
-            "namespace {name} holds {} of this cluster ({}); a member of the core group releases them first: \
-             kubectl annotate addoninstallation {} -n {name} {ANNOTATION_RELEASED}=true; or, if the cluster itself is \
-             being deleted: kubectl annotate namespace {name} {ANNOTATION_CLUSTER_DELETING}=true",
-            match held.len() {
+            "namespace {name} holds {} of this cluster ({}); a member of the core group releases them first: {}; or, if \
+             the cluster itself is being deleted: kubectl annotate namespace {name} {ANNOTATION_CLUSTER_DELETING}={MARKED}",
+            match names.len() {
                 1 => "a core add-on".to_owned(),
                 count => format!("{count} core add-ons"),
             },
-            held.join(", "),
-            held.join(" ")
+            names.join(", "),
+            commands.join("; "),
         ),
     ))
 }
 
-/// The guarded label is not removed while it is true: without it a deletion would not be judged.
+/// The labels of a namespace stay while it holds core records: without them its deletion would not be judged, or its records would
+/// not be reconciled any more.
 #[must_use]
 pub fn guarded_label(
     new: &Marks,
@@ -66,21 +82,42 @@ pub fn guarded_label(
     requester: &Requester,
     facts: &Facts,
 ) -> Option<Problem> {
-    let taken = old.label(LABEL_HOLDS_CORE).is_some()
-        && new.label(LABEL_HOLDS_CORE) != old.label(LABEL_HOLDS_CORE);
+    let is_taken = |label: &str| old.label(label).is_some() && new.label(label) != old.label(label);
+    let taken = KEPT.into_iter().find(|label| is_taken(label))?;
     let free = new.is_going()
-        || new.annotation(ANNOTATION_CLUSTER_DELETING).is_some()
+        || old.is_marked(ANNOTATION_CLUSTER_DELETING)
         || requester.is_core(&facts.settings);
-    if !taken || free {
+    if free {
         return None;
     }
     let held = held(new.name(), facts);
-    let first = held.first()?;
+    let first = held.values().flatten().next()?;
     Some(Problem::forbidden(
         "guarded-label",
-        format!("metadata.labels[{LABEL_HOLDS_CORE}]"),
+        format!("metadata.labels[{taken}]"),
         format!("the namespace holds core add-ons ({first}); the label stays"),
     ))
+}
+
+/// Only the core group says that the cluster of a namespace is being deleted: nothing in it is guarded from then on (semantics 14).
+/// It holds for every namespace, so that the mark does not wait for the first core add-on.
+#[must_use]
+pub fn deleting_mark(
+    new: &Marks,
+    old: Option<&Marks>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let was = old.is_some_and(|old| old.is_marked(ANNOTATION_CLUSTER_DELETING));
+    let set = new.is_marked(ANNOTATION_CLUSTER_DELETING) && !was;
+    (set && !requester.is_core(&facts.settings)).then(|| {
+        let groups = facts.settings.core_groups.join(", ");
+        Problem::forbidden(
+            "deleting-mark",
+            format!("metadata.annotations[{ANNOTATION_CLUSTER_DELETING}]"),
+            format!("only group {groups} takes the guard from a namespace"),
+        )
+    })
 }
 
 #[cfg(test)]

@@ -37,6 +37,15 @@ fn holding(names: &[&str]) -> Facts {
 #[test]
 fn a_namespace_that_holds_core_is_not_deleted_unless_its_cluster_is() {
     let deleting = json!({"annotations": {ANNOTATION_CLUSTER_DELETING: "true"}});
+    let not_deleting = json!({"annotations": {ANNOTATION_CLUSTER_DELETING: "false"}});
+    // Its objects go to another namespace, which holds no record.
+    let into = |home: &str| {
+        let mut facts = facts(vec![]);
+        let spec = json!({"coreAddon": true, "targetNamespace": "other"});
+        let object = installation(home, "coredns", json!({"name": "coredns"}), spec);
+        facts.installations = vec![Arc::new(object)];
+        facts
+    };
     let mut released = holding(&["coredns"]);
     let mut free = core_installation("coredns");
     free.metadata.annotations = Some([(ANNOTATION_RELEASED.to_owned(), String::new())].into());
@@ -57,7 +66,15 @@ fn a_namespace_that_holds_core_is_not_deleted_unless_its_cluster_is() {
             holding(&["coredns"]),
             false,
         ),
+        (
+            namespace(json!({"name": "other"})),
+            into("kubectl-addons"),
+            true,
+        ),
+        // There the target is a namespace of another cluster.
+        (namespace(json!({"name": "other"})), into("remote"), false),
         (namespace(deleting), holding(&["coredns"]), false),
+        (namespace(not_deleting), holding(&["coredns"]), true),
         (namespace(json!({})), marked, false),
         (namespace(json!({})), released, false),
     ] {
@@ -78,8 +95,9 @@ fn a_namespace_that_holds_core_is_not_deleted_unless_its_cluster_is() {
 fn the_label_stays_while_it_is_true() {
     let held = namespace(json!({}));
     let bare = namespace(json!({"labels": {}}));
+    let going = json!({"labels": {}, "deletionTimestamp": "2026-01-01T00:00:00Z"});
     let deleting =
-        namespace(json!({"labels": {}, "annotations": {ANNOTATION_CLUSTER_DELETING: ""}}));
+        namespace(json!({"labels": {}, "annotations": {ANNOTATION_CLUSTER_DELETING: "true"}}));
     for (new, facts, who, denied) in [
         (&bare, holding(&["coredns"]), requester(&[]), true),
         (
@@ -91,12 +109,55 @@ fn the_label_stays_while_it_is_true() {
         (&held, holding(&["coredns"]), requester(&[]), false),
         (&bare, holding(&[]), requester(&[]), false),
         (&bare, holding(&["coredns"]), core(), false),
-        (&deleting, holding(&["coredns"]), requester(&[]), false),
+        // The mark in the same request is not there yet.
+        (&deleting, holding(&["coredns"]), requester(&[]), true),
+        (
+            &namespace(going),
+            holding(&["coredns"]),
+            requester(&[]),
+            false,
+        ),
     ] {
         assert_eq!(
             guarded_label(new, &held, &who, &facts).is_some(),
             denied,
             "{new:?}"
         );
+    }
+}
+
+#[test]
+fn labels_by_which_a_namespace_stands_for_a_cluster_stay_as_well() {
+    for label in [LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET] {
+        let old = namespace(json!({"labels": {label: "local"}}));
+        for (new, denied) in [
+            (json!({"labels": {}}), true),
+            (json!({"labels": {label: "other"}}), true),
+            (json!({"labels": {label: "local", "a": "b"}}), false),
+        ] {
+            let new = namespace(new);
+            let facts = holding(&["coredns"]);
+            let problem = guarded_label(&new, &old, &requester(&[]), &facts);
+            assert_eq!(problem.is_some(), denied, "{new:?}");
+        }
+    }
+}
+
+#[test]
+fn only_the_core_group_marks_a_namespace_as_going_with_its_cluster() {
+    let with =
+        |value: &str| namespace(json!({"annotations": {ANNOTATION_CLUSTER_DELETING: value}}));
+    let (bare, marked, other) = (namespace(json!({})), with("true"), with("false"));
+    for (new, old, who, denied) in [
+        (&marked, None, requester(&[]), true),
+        (&marked, Some(&bare), requester(&[]), true),
+        (&marked, Some(&other), requester(&["system:masters"]), true),
+        (&marked, Some(&marked), requester(&[]), false),
+        (&marked, Some(&bare), core(), false),
+        (&other, Some(&bare), requester(&[]), false),
+        (&bare, Some(&marked), requester(&[]), false),
+    ] {
+        let problem = deleting_mark(new, old, &who, &facts(vec![]));
+        assert_eq!(problem.is_some(), denied, "{new:?}");
     }
 }
