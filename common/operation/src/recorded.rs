@@ -38,8 +38,8 @@ impl<'a> Resolver<'a> {
     ) -> Result<Resolved, OperationError> {
         let version = record.spec.addon_ref.version.as_deref();
         let (edits, answers) = (Edits::default(), Answers::new());
-        let mut resolved = self.upgrade(record, version, &edits, &answers).await?;
+        let mut resolved = self.chosen(record, version).await?;
         resolved.keeps_spec = true;
-        Ok(resolved)
+        self.complete(resolved, &edits, &answers).await
     }
 }

@@ -251,6 +251,16 @@ impl<'a> Resolver<'a> {
         edits: &Edits,
         answers: &Answers,
     ) -> Result<Resolved, OperationError> {
+        let resolved = self.chosen(record, version).await?;
+        self.complete(resolved, edits, answers).await
+    }
+
+    /// The entry for a record, before defaults and the verdict.
+    pub(crate) async fn chosen(
+        &self,
+        record: &AddonInstallation,
+        version: Option<&str>,
+    ) -> Result<Resolved, OperationError> {
         let reference = &record.spec.addon_ref;
         let catalogue = match &self.offer {
             Offer::Catalogues => catalogue_of(self.ctx, record).await?,
@@ -275,7 +285,7 @@ impl<'a> Resolver<'a> {
             resolved.pin();
         }
         resolved.is_typed = matches!(self.offer, Offer::Indexes(_));
-        self.complete(resolved, edits, answers).await
+        Ok(resolved)
     }
 
     pub(crate) async fn complete(

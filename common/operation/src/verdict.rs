@@ -5,7 +5,7 @@ use std::sync::Arc;
 use addons_engine::identity;
 use common::admission::marks::Marks;
 use common::admission::rules;
-use common::admission::verdict::Verdict;
+use common::admission::verdict::{Problem, Verdict};
 use common::admission::{Facts, NamespaceFacts, Requester, Settings, mutate, validate};
 use common::api::catalogue::FormField;
 use common::api::installation::AddonInstallation;
@@ -112,6 +112,11 @@ pub(crate) async fn judge(
     let requester = requester(ctx, &resolved.wanted).await?;
     let existing = resolved.existing.as_ref();
     let mut verdict = validate::installation(&resolved.wanted, existing, &requester, facts);
+    // What differs then is used for rendering and not written (semantics 20).
+    if resolved.keeps_spec {
+        let is_of_written = |problem: &Problem| problem.rule != rules::installation::CORE_SPEC;
+        verdict.problems.retain(is_of_written);
+    }
     // The webhook does not have the entries of an index; here the chosen one is known.
     if matches!(*resolved.entry.origin, Origin::Index { .. }) {
         let values = rules::installation::values(&resolved.wanted, &resolved.entry);

@@ -125,9 +125,9 @@ pub fn installation(
     let (marks, old_marks) = (Marks::of(new), old.map(Marks::of));
     let mut verdict = guards(&marks, old_marks.as_ref(), requester, facts);
     if let Some(old) = old {
-        verdict
-            .problems
-            .extend(rules::installation::immutable(new, old));
+        let immutable = rules::installation::immutable(new, old);
+        verdict.problems.extend(immutable);
+        verdict.problem(rules::installation::core_spec(new, old, requester, facts));
     }
     if !marks.is_going() && is_judged(new, old) {
         content(new, facts, &mut verdict);
@@ -170,6 +170,7 @@ fn guards(new: &Marks, old: Option<&Marks>, requester: &Requester, facts: &Facts
     verdict.problem(rules::installation::release_mark(
         new, old, requester, facts,
     ));
+    verdict.problem(rules::installation::released_before(new, old));
     verdict.problem(rules::installation::owner_references(
         new, old, requester, facts,
     ));

@@ -2,10 +2,18 @@
 
 use std::fmt;
 
+use anyhow::{Context as _, Result};
+use common::api::names::{API_VERSION, SYSTEM_NAMESPACE};
+use serde::Deserialize;
 use serde_json::Value;
 
+use super::world::TENANT;
+
+const ROUTES: &str = include_str!("../../data/bypass/routes.yaml");
+
 /// Who sends a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Who {
     /// `system:masters`, but not of the core group.
     Admin,
@@ -15,74 +23,93 @@ pub enum Who {
     Core,
     /// Of the group that may break the glass.
     Glass,
+    /// The user of `sync`, whose writes do not wait for the webhook.
+    Sync,
+    /// The ServiceAccount of the loop, whose writes do not wait either.
+    Reconciler,
 }
 
-/// What is sent.
-#[derive(Clone, Debug)]
-pub enum Body {
+/// How a request is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Send {
     /// `DELETE`.
     Delete,
     /// `POST` of an object.
-    Create(Value),
+    Create,
     /// `PATCH` with a merge patch.
-    Merge(Value),
-    /// `PUT` of the object at this path, merged with this.
-    Replace(String, Value),
-}
-
-/// A request.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// Who sends it.
-    pub who: Who,
-    /// Where.
-    pub path: String,
-    /// What.
-    pub body: Body,
+    Merge,
+    /// `PUT` of what is there, merged with the body; for a subresource, of the object.
+    Put,
 }
 
 /// Which layer answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum By {
     /// A denial of the webhook.
     Webhook,
     /// The schema or a CEL rule of it.
     Schema,
+    /// The API server itself, whatever is asked.
+    Server,
     /// Nothing: it is allowed.
-    Nothing,
+    Allowed,
     /// Something else.
+    #[serde(skip)]
     Other(String),
 }
 
 impl fmt::Display for By {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Webhook => "webhook",
             Self::Schema => "schema",
-            Self::Nothing => "allowed",
+            Self::Server => "server",
+            Self::Allowed => "allowed",
             Self::Other(message) => message,
         })
     }
 }
 
 /// A way around a guard, or one that must stay open.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Route {
     /// What is tried.
-    pub name: &'static str,
-    /// The request.
-    pub request: Request,
+    pub route: String,
+    /// Who sends it.
+    pub who: Who,
+    /// How.
+    pub send: Send,
+    /// Where.
+    pub path: String,
+    /// What.
+    #[serde(default)]
+    pub body: Value,
     /// What answers while the webhook runs.
-    pub answered: By,
+    pub up: By,
+}
+
+/// All of them.
+pub fn routes() -> Result<Vec<Route>> {
+    let ours = |namespace: &str| format!("/apis/{API_VERSION}/namespaces/{namespace}");
+    let records = format!("{}/addoninstallations", ours(SYSTEM_NAMESPACE));
+    let mut routes: Vec<Route> = serde_saphyr::from_str(ROUTES).context("routes.yaml")?;
+    for route in &mut routes {
+        let path = route.path.replace("RECORDS", &records);
+        route.path = path.replace("TENANT", &ours(TENANT));
+    }
+    Ok(routes)
 }
 
 /// The table, as lines.
-pub fn print(routes: &[Route], found: &[By]) -> String {
-    let width = routes.iter().map(|route| route.name.len()).max();
+pub fn print(routes: &[Route], up: &[By]) -> String {
+    let width = routes.iter().map(|route| route.route.len()).max();
     let width = width.unwrap_or_default();
-    let rows = routes.iter().zip(found).map(|(route, by)| {
-        let who = format!("{:?}", route.request.who).to_lowercase();
-        format!("{:width$}  {who:7}  {by}", route.name)
+    let rows = routes.iter().zip(up).map(|(route, up)| {
+        let who = format!("{:?}", route.who).to_lowercase();
+        format!("{:width$}  {who:10}  {up}", route.route)
     });
     rows.collect::<Vec<_>>().join("\n  ")
 }

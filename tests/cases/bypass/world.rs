@@ -10,23 +10,30 @@ use addons_tests::until::until;
 use addons_tests::webhook::Webhook;
 use anyhow::{Context as _, Result};
 use common::api::names::{
-    BREAK_GLASS_GROUP, CORE_GROUP, GROUP, LABEL_CLUSTER, LABEL_HOLDS_CORE, SYSTEM_NAMESPACE,
+    ANNOTATION_RELEASED, BREAK_GLASS_GROUP, CORE_GROUP, FINALIZER_CORE_GUARD, GROUP, LABEL_CLUSTER,
+    LABEL_HOLDS_CORE, SYSTEM_NAMESPACE,
 };
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::table::{Body, By, Request, Who};
+use super::table::{By, Route, Send, Who};
 
 /// A namespace with a core record, which came without the plugin: it has no label that says so.
 pub const TENANT: &str = "tenant";
 /// The target namespace of a core record; it holds no record itself.
-pub const TARGET: &str = "guarded-target";
+const TARGET: &str = "guarded-target";
 /// A namespace that stands for this cluster and holds nothing.
-pub const EMPTY: &str = "empty";
+const EMPTY: &str = "empty";
 /// The core record in the system namespace.
-pub const GUARDED: &str = "guarded";
+const GUARDED: &str = "guarded";
 /// A record in the system namespace that is not core.
-pub const PLAIN: &str = "plain";
+const PLAIN: &str = "plain";
+
+/// One with the mark that releases a core add-on, from before there was a webhook.
+const PLANTED: &str = "planted";
+
+/// The loop, as deploy/overlays/reconciler deploys it.
+const RECONCILER: &str = "system:serviceaccount:kubectl-addons:addons-reconciler";
 
 /// The cluster, and who is on it.
 pub struct World {
@@ -41,22 +48,26 @@ impl World {
         let cluster = ControlPlane::start(Options::default()).await?;
         definitions::install(&cluster).await?;
         let admin = Plugin::admin(&cluster)?;
-        let webhook_namespaces = [SYSTEM_NAMESPACE, TENANT, TARGET, EMPTY];
-        for name in webhook_namespaces {
+        for name in [SYSTEM_NAMESPACE, TENANT, TARGET, EMPTY, "plain"] {
             admin
                 .kubectl(&["create", "namespace", name])
                 .await?
                 .done()?;
         }
+        let mut planted = record(PLANTED, SYSTEM_NAMESPACE, false, None);
+        planted["metadata"]["annotations"] = json!({ANNOTATION_RELEASED: "true"});
+        create(&admin, &planted, &[]).await?.done()?;
         let webhook = Webhook::start(&cluster, &[]).await?;
         let mut clients = BTreeMap::new();
-        for (who, groups) in [
-            (Who::Admin, &["system:masters"][..]),
-            (Who::Tenant, &[]),
-            (Who::Core, &["system:masters", CORE_GROUP]),
-            (Who::Glass, &["system:masters", BREAK_GLASS_GROUP]),
+        for (who, name, groups) in [
+            (Who::Admin, "admin", &["system:masters"][..]),
+            (Who::Tenant, "tenant", &[]),
+            (Who::Core, "core", &["system:masters", CORE_GROUP]),
+            (Who::Glass, "glass", &["system:masters", BREAK_GLASS_GROUP]),
+            (Who::Sync, "system:addon-manager", &["system:masters"]),
+            (Who::Reconciler, RECONCILER, &["system:masters"]),
         ] {
-            let user = cluster.user(&format!("{who:?}").to_lowercase(), groups)?;
+            let user = cluster.user(name, groups)?;
             clients.insert(who, client(&user.kubeconfig).await?);
         }
         let world = Self {
@@ -92,7 +103,10 @@ impl World {
             (GUARDED, TENANT, true, None),
             (PLAIN, SYSTEM_NAMESPACE, false, None),
         ] {
-            let object = record(name, namespace, is_core, target);
+            let mut object = record(name, namespace, is_core, target);
+            if is_core {
+                object["metadata"]["finalizers"] = json!([FINALIZER_CORE_GUARD]);
+            }
             // The webhook may not know the label of the namespace yet.
             until("the record is admitted", async || {
                 let said = create(&core, &object, &[]).await?;
@@ -101,49 +115,47 @@ impl World {
             .await?;
         }
         // The webhook's watches may be a moment behind.
-        until("the webhook knows the records", async || {
-            let all =
-                format!("/apis/{GROUP}/v1alpha1/namespaces/{SYSTEM_NAMESPACE}/addoninstallations");
-            let request = Request {
-                who: Who::Admin,
-                path: format!("{all}/{GUARDED}"),
-                body: Body::Delete,
-            };
-            let by = self.attempt(&request).await?;
-            Ok((by == By::Webhook).then_some(()).ok_or(by.to_string()))
-        })
-        .await
+        for namespace in [SYSTEM_NAMESPACE, TENANT] {
+            let delete =
+                format!("delete addoninstallation {GUARDED} -n {namespace} --dry-run=server");
+            let args: Vec<_> = delete.split_whitespace().collect();
+            until("the webhook knows the records", async || {
+                let said = admin.kubectl(&args).await?;
+                let is_known = said.stderr.contains("is a core add-on of this cluster");
+                Ok(is_known.then_some(()).ok_or(said.stdout + &said.stderr))
+            })
+            .await?;
+        }
+        Ok(())
     }
 
     /// Tries it, as a dry run.
-    pub async fn attempt(&self, request: &Request) -> Result<By> {
-        let client = self.clients.get(&request.who).context("an unknown user")?;
-        let send = async |method: &str, content: &str, body: Vec<u8>| {
-            let uri = format!("{}?dryRun=All", request.path);
-            let sent = http::Request::builder()
-                .method(method)
-                .uri(uri)
-                .header("content-type", content)
-                .body(body)?;
-            anyhow::Ok(client.request_text(sent).await)
-        };
-        let json = "application/json";
-        let answer = match &request.body {
-            Body::Delete => send("DELETE", json, Vec::new()).await?,
-            Body::Create(object) => send("POST", json, object.to_string().into_bytes()).await?,
-            Body::Merge(patch) => {
-                let kind = "application/merge-patch+json";
-                send("PATCH", kind, patch.to_string().into_bytes()).await?
-            }
-            Body::Replace(path, patch) => {
-                let asked = http::Request::get(path).body(Vec::new())?;
+    pub async fn attempt(&self, route: &Route) -> Result<By> {
+        let client = self.clients.get(&route.who).context("an unknown user")?;
+        let (method, content, body) = match route.send {
+            Send::Delete => ("DELETE", "json", Value::Null),
+            Send::Create => ("POST", "json", route.body.clone()),
+            Send::Merge => ("PATCH", "merge-patch+json", route.body.clone()),
+            Send::Put => {
+                let (object, _) = route.path.rsplit_once('/').context("a subresource")?;
+                let asked = http::Request::get(object).body(Vec::new())?;
                 let mut object: Value = client.request(asked).await?;
-                json_patch::merge(&mut object, patch);
-                send("PUT", json, object.to_string().into_bytes()).await?
+                json_patch::merge(&mut object, &route.body);
+                ("PUT", "json", object)
             }
         };
-        match answer {
-            Ok(_) => Ok(By::Nothing),
+        let body = match body {
+            Value::Null => Vec::new(),
+            body => body.to_string().into_bytes(),
+        };
+        let more = if route.path.contains('?') { '&' } else { '?' };
+        let sent = http::Request::builder()
+            .method(method)
+            .uri(format!("{}{more}dryRun=All", route.path))
+            .header("content-type", format!("application/{content}"))
+            .body(body)?;
+        match client.request_text(sent).await {
+            Ok(_) => Ok(By::Allowed),
             Err(kube::Error::Api(status)) => Ok(by(&status.message)),
             Err(error) => Err(error.into()),
         }
@@ -158,13 +170,15 @@ fn by(message: &str) -> By {
         By::Webhook
     } else if message.contains("is invalid: ") {
         By::Schema
+    } else if message.contains("already exists") {
+        By::Server
     } else {
         By::Other(message.to_owned())
     }
 }
 
 /// An installation of an index, which nothing reads here.
-pub fn record(name: &str, namespace: &str, is_core: bool, target: Option<&str>) -> Value {
+fn record(name: &str, namespace: &str, is_core: bool, target: Option<&str>) -> Value {
     let index = "https://addons.example.test/index.yaml";
     let mut spec = json!({"addonRef": {"name": name, "index": index}, "coreAddon": is_core});
     if let Some(target) = target {

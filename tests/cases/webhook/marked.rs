@@ -2,10 +2,12 @@
 
 use addons_tests::control_plane::unique;
 use addons_tests::plugin::Plugin;
-use addons_tests::scene::{Scene, create, installation, version};
+use addons_tests::scene::{Scene, apply, catalogue, create, installation, version};
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
-use common::api::names::{ANNOTATION_RELEASED, CORE_GROUP, LABEL_CLUSTER, LABEL_HOLDS_CORE};
+use common::api::names::{
+    ANNOTATION_RELEASED, CORE_GROUP, LABEL_CLUSTER, LABEL_HOLDS_CORE, SYSTEM_NAMESPACE,
+};
 use serde_json::{Value, json};
 
 /// Runs `kubectl LINE`, which must succeed; what it prints.
@@ -87,5 +89,53 @@ async fn namespaces_are_marked_however_an_addon_became_core() -> Result<()> {
         let line = format!("wait --for=delete namespace/{name} --timeout=60s");
         run(&admin, &line).await?;
     }
+    Ok(())
+}
+
+/// A template that shows a value, whose default comes from the catalogue.
+fn template(name: &str, text: &str, level: &str) -> Value {
+    let manifest = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{level: '{{{{ .Variables.level }}}}'}}\n"
+    );
+    let source = json!({"inline": {"manifest": manifest}});
+    let values = json!({"level": level});
+    let template = json!({"method": "go-template"});
+    version(
+        text,
+        json!({"source": source, "values": values, "template": template}),
+    )
+}
+
+#[tokio::test]
+async fn others_operate_core_addons_but_change_nothing_of_their_specs() -> Result<()> {
+    let scene = Scene::get().await?;
+    let (admin, _) = scene.user("admin", &[])?;
+    let (core, _) = scene.user("core", &[CORE_GROUP])?;
+    let name = unique("operated");
+    let both = |level: &str| {
+        let versions = ["1.0.0", "2.0.0"].map(|text| template(&name, text, level));
+        json!([{"name": name, "versions": versions}])
+    };
+    scene.source(&name, both("a")).await?;
+    run(&core, &format!("addons install {name}@1.0.0 --core --yes")).await?;
+    run(
+        &admin,
+        &format!("addons upgrade {name}@1.0.0 --repair --yes"),
+    )
+    .await?;
+    let line = format!("addons upgrade {name}@2.0.0 --yes");
+    let args: Vec<_> = line.split_whitespace().collect();
+    let said = admin.kubectl(&args).await?.ended(6)?;
+    let words = format!("spec: only group {CORE_GROUP} changes core add-ons");
+    ensure!(said.stderr.contains(&words), "{}", said.stderr);
+
+    // New defaults are rendered and not written.
+    let changed = catalogue(&name, SYSTEM_NAMESPACE, both("b"));
+    apply(&admin, &changed, &[]).await?.done()?;
+    run(&admin, &format!("addons reconcile {name}")).await?;
+    let line = format!("get configmap {name} -n {name} -o jsonpath={{.data.level}}");
+    let level = run(&admin, &line).await?;
+    ensure!(level == "b", "{level}");
+    run(&core, &format!("addons upgrade {name}@2.0.0 --yes")).await?;
     Ok(())
 }

@@ -72,7 +72,7 @@ pub fn finished_later(old: &Marks) -> Option<String> {
 
 /// Whether a core installation may be deleted.
 fn is_released(marks: &Marks, facts: &Facts) -> bool {
-    marks.annotation(ANNOTATION_RELEASED).is_some() || facts.is_unguarded(marks.namespace())
+    marks.is_marked(ANNOTATION_RELEASED) || facts.is_unguarded(marks.namespace())
 }
 
 /// Only the core group and the loop set coreAddon, and it never becomes false again (semantics 8).
@@ -126,7 +126,7 @@ pub fn guard_finalizer(
     let removed =
         old.has_finalizer(FINALIZER_CORE_GUARD) && !new.has_finalizer(FINALIZER_CORE_GUARD);
     // A namespace that is being deleted is not enough: the finalizer holds there too, unless the cluster is deleted.
-    let free = old.annotation(ANNOTATION_RELEASED).is_some()
+    let free = old.is_marked(ANNOTATION_RELEASED)
         || facts
             .namespaces
             .get(old.namespace())
@@ -145,7 +145,8 @@ pub fn guard_finalizer(
     })
 }
 
-/// Only the core group and the loop release a core installation (semantics 14).
+/// Only the core group and the loop release an installation, core or not: a mark that is there before it becomes core would release
+/// it at once (semantics 14).
 #[must_use]
 pub fn release_mark(
     new: &Marks,
@@ -153,16 +154,48 @@ pub fn release_mark(
     requester: &Requester,
     facts: &Facts,
 ) -> Option<Problem> {
-    let before = old.and_then(|old| old.annotation(ANNOTATION_RELEASED));
-    let set = new.annotation(ANNOTATION_RELEASED);
-    let unchanged = set.is_none() || set == before;
-    (new.core && !unchanged && !requester.is_core(&facts.settings)).then(|| {
+    let was = old.is_some_and(|old| old.is_marked(ANNOTATION_RELEASED));
+    let set = new.is_marked(ANNOTATION_RELEASED) && !was;
+    (set && !requester.is_core(&facts.settings)).then(|| {
         let groups = facts.settings.core_groups.join(", ");
         Problem::forbidden(
             "release-mark",
             format!("metadata.annotations[{ANNOTATION_RELEASED}]"),
             format!("only group {groups} releases core add-ons"),
         )
+    })
+}
+
+/// What becomes core is not released yet, whoever has set the mark, and when (semantics 14).
+#[must_use]
+pub fn released_before(new: &Marks, old: Option<&Marks>) -> Option<Problem> {
+    let was = old.is_some_and(|old| old.core);
+    (new.core && !was && new.is_marked(ANNOTATION_RELEASED)).then(|| {
+        Problem::invalid(
+            "release-mark",
+            format!("metadata.annotations[{ANNOTATION_RELEASED}]"),
+            "it would release a core add-on at once; remove the annotation first",
+        )
+    })
+}
+
+/// The rule of [`core_spec`].
+pub const CORE_SPEC: &str = "core-spec";
+
+/// Only the core group and the loop write the spec of a core installation: its origin, version and values decide what is installed as
+/// much as the record itself (semantics 8).
+#[must_use]
+pub fn core_spec(
+    new: &AddonInstallation,
+    old: &AddonInstallation,
+    requester: &Requester,
+    facts: &Facts,
+) -> Option<Problem> {
+    let is_changed = old.spec.core_addon && new.spec != old.spec;
+    (is_changed && !requester.is_core(&facts.settings)).then(|| {
+        let groups = facts.settings.core_groups.join(", ");
+        let message = format!("only group {groups} changes core add-ons");
+        Problem::forbidden(CORE_SPEC, "spec", message)
     })
 }
 

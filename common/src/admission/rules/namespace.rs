@@ -22,7 +22,8 @@ fn held<'a>(namespace: &str, facts: &'a Facts) -> BTreeMap<&'a str, Vec<&'a str>
         let released = metadata
             .annotations
             .as_ref()
-            .is_some_and(|all| all.contains_key(ANNOTATION_RELEASED));
+            .and_then(|all| all.get(ANNOTATION_RELEASED))
+            .is_some_and(|value| value == MARKED);
         let home = metadata.namespace.as_deref().unwrap_or_default();
         // The target namespace of a record of another cluster is there.
         let targets = installation.spec.target_namespace.as_deref() == Some(namespace)

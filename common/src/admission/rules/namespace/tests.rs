@@ -48,7 +48,7 @@ fn a_namespace_that_holds_core_is_not_deleted_unless_its_cluster_is() {
     };
     let mut released = holding(&["coredns"]);
     let mut free = core_installation("coredns");
-    free.metadata.annotations = Some([(ANNOTATION_RELEASED.to_owned(), String::new())].into());
+    free.metadata.annotations = Some([(ANNOTATION_RELEASED.to_owned(), MARKED.to_owned())].into());
     released.installations = vec![Arc::new(free)];
     let mut marked = holding(&["coredns"]);
     let facts_of = NamespaceFacts {
