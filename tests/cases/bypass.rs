@@ -1,6 +1,7 @@
 //! Ways around the guards of core add-ons, as raw requests to a real API server: each is tried while the webhook answers, and which
 //! layer closes it is asserted and printed (semantics 8, 14, 18).
 
+mod claims;
 mod table;
 mod world;
 

@@ -191,11 +191,10 @@ pub(super) async fn remove(
         return Ok(Removal::Removed);
     };
     let owner = names::owner_hash(&namespace, &record.name_any());
-    let ours = match created.uid.as_str() {
-        "" => found.labels.get(names::LABEL_OWNER) == Some(&owner),
-        uid => uid == found.uid,
-    };
-    if !ours {
+    // The record alone is a claim: whoever may write it can name any namespace.
+    let is_labelled = found.labels.get(names::LABEL_OWNER) == Some(&owner);
+    let is_it = created.uid.is_empty() || created.uid == found.uid;
+    if !is_labelled || !is_it {
         return Ok(Removal::Kept("another client created it".to_owned()));
     }
     if *name == namespace {
