@@ -10,6 +10,9 @@ use serde_json::Value;
 use super::world::TENANT;
 
 const ROUTES: &str = include_str!("../../data/bypass/routes.yaml");
+const OUT_OF_SCOPE: &str = include_str!("../../data/bypass/out-of-scope.yaml");
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1";
 
 /// Who sends a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -39,6 +42,8 @@ pub enum Send {
     Create,
     /// `PATCH` with a merge patch.
     Merge,
+    /// `PATCH` with a JSON patch.
+    Json,
     /// `PUT` of what is there, merged with the body; for a subresource, of the object.
     Put,
 }
@@ -49,6 +54,11 @@ pub enum Send {
 pub enum By {
     /// A denial of the webhook.
     Webhook,
+    /// A denial of one of our policies.
+    Policy,
+    /// The webhook is asked and does not answer: failurePolicy Fail.
+    #[serde(rename = "no answer")]
+    NoAnswer,
     /// The schema or a CEL rule of it.
     Schema,
     /// The API server itself, whatever is asked.
@@ -64,6 +74,8 @@ impl fmt::Display for By {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Webhook => "webhook",
+            Self::Policy => "policy",
+            Self::NoAnswer => "no answer",
             Self::Schema => "schema",
             Self::Server => "server",
             Self::Allowed => "allowed",
@@ -89,27 +101,48 @@ pub struct Route {
     pub body: Value,
     /// What answers while the webhook runs.
     pub up: By,
+    /// What answers while it does not, and the policies are there.
+    pub down: By,
+}
+
+/// A way that is closed elsewhere.
+#[derive(Clone, Debug, Deserialize)]
+struct OutOfScope {
+    route: String,
+    why: String,
 }
 
 /// All of them.
 pub fn routes() -> Result<Vec<Route>> {
     let ours = |namespace: &str| format!("/apis/{API_VERSION}/namespaces/{namespace}");
+    let catalogues = format!("{}/addoncatalogues", ours(SYSTEM_NAMESPACE));
     let records = format!("{}/addoninstallations", ours(SYSTEM_NAMESPACE));
     let mut routes: Vec<Route> = serde_saphyr::from_str(ROUTES).context("routes.yaml")?;
     for route in &mut routes {
         let path = route.path.replace("RECORDS", &records);
-        route.path = path.replace("TENANT", &ours(TENANT));
+        let path = path.replace("TENANT", &ours(TENANT));
+        let path = path.replace("CATALOGUES", &catalogues);
+        let path = path.replace("DEFINITIONS", DEFINITIONS);
+        route.path = path.replace("WEBHOOKS", WEBHOOKS);
     }
     Ok(routes)
 }
 
 /// The table, as lines.
-pub fn print(routes: &[Route], up: &[By]) -> String {
-    let width = routes.iter().map(|route| route.route.len()).max();
-    let width = width.unwrap_or_default();
-    let rows = routes.iter().zip(up).map(|(route, up)| {
+pub fn print(routes: &[Route], up: &[By], down: &[By]) -> Result<String> {
+    let out: Vec<OutOfScope> = serde_saphyr::from_str(OUT_OF_SCOPE).context("out-of-scope.yaml")?;
+    let names = routes.iter().map(|route| &route.route);
+    let names = names.chain(out.iter().map(|row| &row.route));
+    let width = names.map(String::len).max().unwrap_or_default();
+    let found = up.iter().zip(down);
+    let rows = routes.iter().zip(found).map(|(route, (up, down))| {
         let who = format!("{:?}", route.who).to_lowercase();
-        format!("{:width$}  {who:10}  {up}", route.route)
+        format!("{:width$}  {who:10}  {up:8}  {down}", route.route)
     });
-    rows.collect::<Vec<_>>().join("\n  ")
+    let out = out
+        .iter()
+        .map(|row| format!("{:width$}  out of scope: {}", row.route, row.why));
+    let head = format!("{:width$}  {:10}  {:8}  {}", "route", "who", "up", "down");
+    let rows = std::iter::once(head).chain(rows).chain(out);
+    Ok(rows.collect::<Vec<_>>().join("\n  "))
 }

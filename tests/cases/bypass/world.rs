@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use addons_tests::control_plane::cluster::client;
 use addons_tests::control_plane::{ControlPlane, Options, definitions};
 use addons_tests::plugin::Plugin;
-use addons_tests::scene::{create, installation};
+use addons_tests::scene::{catalogue, create, installation, version};
 use addons_tests::until::until;
 use addons_tests::webhook::Webhook;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use common::api::names::{
     ANNOTATION_RELEASED, BREAK_GLASS_GROUP, CORE_GROUP, FINALIZER_CORE_GUARD, GROUP, LABEL_CLUSTER,
     LABEL_HOLDS_CORE, SYSTEM_NAMESPACE,
@@ -21,14 +21,16 @@ use super::table::{By, Route, Send, Who};
 /// A namespace with a core record, which came without the plugin: it has no label that says so.
 pub const TENANT: &str = "tenant";
 /// The target namespace of a core record; it holds no record itself.
-const TARGET: &str = "guarded-target";
+pub const TARGET: &str = "guarded-target";
 /// A namespace that stands for this cluster and holds nothing.
 const EMPTY: &str = "empty";
 /// The core record in the system namespace.
-const GUARDED: &str = "guarded";
+pub const GUARDED: &str = "guarded";
 /// A record in the system namespace that is not core.
 const PLAIN: &str = "plain";
 
+/// A catalogue and a core record that names its entry.
+const LISTED: &str = "listed";
 /// One with the mark that releases a core add-on, from before there was a webhook.
 const PLANTED: &str = "planted";
 
@@ -38,8 +40,9 @@ const RECONCILER: &str = "system:serviceaccount:kubectl-addons:addons-reconciler
 /// The cluster, and who is on it.
 pub struct World {
     clients: BTreeMap<Who, Client>,
-    _webhook: Webhook,
-    cluster: ControlPlane,
+    webhook: Webhook,
+    /// The cluster.
+    pub cluster: ControlPlane,
 }
 
 impl World {
@@ -72,7 +75,7 @@ impl World {
         }
         let world = Self {
             clients,
-            _webhook: webhook,
+            webhook,
             cluster,
         };
         world.populate(&admin).await?;
@@ -83,6 +86,14 @@ impl World {
         for object in rights() {
             create(admin, &object, &[]).await?.done()?;
         }
+        let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/base");
+        for file in ["rbac.yaml", "service.yaml", "deployment.yaml"] {
+            let file = format!("{base}/{file}");
+            admin.kubectl(&["apply", "-f", &file]).await?.done()?;
+        }
+        let secret = format!("create secret generic addons-webhook-tls -n {SYSTEM_NAMESPACE}");
+        let args: Vec<_> = secret.split_whitespace().collect();
+        admin.kubectl(&args).await?.done()?;
         // An operation marks the target namespace.
         for (name, label) in [
             (TENANT, format!("{LABEL_CLUSTER}=local")),
@@ -98,12 +109,20 @@ impl World {
             .cluster
             .user("maker", &["system:masters", CORE_GROUP])?;
         let core = Plugin::new(&self.cluster, &core.kubeconfig)?;
+        let entry = json!([{"name": LISTED, "versions": [version("1.0.0", json!({}))]}]);
+        let source = catalogue(LISTED, SYSTEM_NAMESPACE, entry);
+        create(admin, &source, &[]).await?.done()?;
         for (name, namespace, is_core, target) in [
             (GUARDED, SYSTEM_NAMESPACE, true, Some(TARGET)),
             (GUARDED, TENANT, true, None),
             (PLAIN, SYSTEM_NAMESPACE, false, None),
+            (LISTED, SYSTEM_NAMESPACE, true, None),
         ] {
             let mut object = record(name, namespace, is_core, target);
+            if name == LISTED {
+                object["spec"]["addonRef"] =
+                    json!({"name": LISTED, "version": "1.0.0", "catalogue": LISTED});
+            }
             if is_core {
                 object["metadata"]["finalizers"] = json!([FINALIZER_CORE_GUARD]);
             }
@@ -129,6 +148,14 @@ impl World {
         Ok(())
     }
 
+    /// Nothing answers for the webhook any more, and the policies are there.
+    pub async fn close(&mut self) -> Result<()> {
+        let admin = Plugin::admin(&self.cluster)?;
+        policies(&admin).await?;
+        self.webhook.process().kill()?;
+        Ok(())
+    }
+
     /// Tries it, as a dry run.
     pub async fn attempt(&self, route: &Route) -> Result<By> {
         let client = self.clients.get(&route.who).context("an unknown user")?;
@@ -136,6 +163,7 @@ impl World {
             Send::Delete => ("DELETE", "json", Value::Null),
             Send::Create => ("POST", "json", route.body.clone()),
             Send::Merge => ("PATCH", "merge-patch+json", route.body.clone()),
+            Send::Json => ("PATCH", "json-patch+json", route.body.clone()),
             Send::Put => {
                 let (object, _) = route.path.rsplit_once('/').context("a subresource")?;
                 let asked = http::Request::get(object).body(Vec::new())?;
@@ -162,6 +190,39 @@ impl World {
     }
 }
 
+/// Installs the policies as documented.
+pub async fn policies(admin: &Plugin) -> Result<()> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/policies");
+    let said = admin.kubectl(&["apply", "-k", folder]).await?.done()?;
+    ensure!(!said.stderr.contains("Warning"), "{}", said.stderr);
+    // They are in force when each of them denies something.
+    let of_guarded = format!("addoninstallation {GUARDED} -n {SYSTEM_NAMESPACE}");
+    let patch = r#"{"status":{"phase":"Ready"}}"#;
+    for (policy, line) in [
+        ("installations", format!("delete {of_guarded}")),
+        (
+            "status",
+            format!("patch {of_guarded} --subresource=status --type=merge -p {patch}"),
+        ),
+        ("namespaces", format!("delete namespace {SYSTEM_NAMESPACE}")),
+        (
+            "guards",
+            "delete customresourcedefinition addoncatalogues.kubectl-addons.dev".to_owned(),
+        ),
+    ] {
+        let args = line.split_whitespace().chain(["--dry-run=server"]);
+        let args: Vec<_> = args.collect();
+        let words = format!("ValidatingAdmissionPolicy 'kubectl-addons-{policy}'");
+        until(&words, async || {
+            let said = admin.kubectl(&args).await?;
+            let is_denied = said.stderr.contains(&words);
+            Ok(is_denied.then_some(()).ok_or(said.stdout + &said.stderr))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
 /// Which layer says this.
 fn by(message: &str) -> By {
     let is_of_webhook = message.contains("admission webhook \"")
@@ -170,7 +231,11 @@ fn by(message: &str) -> By {
         By::Webhook
     } else if message.contains("is invalid: ") {
         By::Schema
-    } else if message.contains("already exists") {
+    } else if message.contains("ValidatingAdmissionPolicy 'kubectl-addons-") {
+        By::Policy
+    } else if message.contains("failed calling webhook") {
+        By::NoAnswer
+    } else if message.contains("already exists") || message.contains("not found") {
         By::Server
     } else {
         By::Other(message.to_owned())
