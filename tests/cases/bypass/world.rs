@@ -212,6 +212,7 @@ pub async fn policies(admin: &Plugin) -> Result<()> {
     ] {
         let args = line.split_whitespace().chain(["--dry-run=server"]);
         let args: Vec<_> = args.collect();
+        checked(admin, policy).await?;
         let words = format!("ValidatingAdmissionPolicy 'kubectl-addons-{policy}'");
         until(&words, async || {
             let said = admin.kubectl(&args).await?;
@@ -220,6 +221,25 @@ pub async fn policies(admin: &Plugin) -> Result<()> {
         })
         .await?;
     }
+    Ok(())
+}
+
+/// The types of a policy's expressions are right, as far as a controller can tell.
+async fn checked(admin: &Plugin, policy: &str) -> Result<()> {
+    let name = format!("kubectl-addons-{policy}");
+    let args = ["get", "validatingadmissionpolicy", &name, "-o", "json"];
+    let status = until("the types are checked", async || {
+        let text = admin.kubectl(&args).await?.done()?.stdout;
+        let policy: Value = serde_json::from_str(&text)?;
+        let status = policy["status"].clone();
+        Ok(status
+            .get("typeChecking")
+            .cloned()
+            .ok_or_else(|| status.to_string()))
+    })
+    .await?;
+    let warnings = status.get("expressionWarnings");
+    ensure!(warnings.is_none(), "{name}: {status}");
     Ok(())
 }
 
