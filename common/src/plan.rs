@@ -13,6 +13,7 @@
 //! | [`mod@kops`] | what kops' own tool finds recorded afterwards |
 //! | [`facts`] | what a plan was made with, to tell later whether it still holds |
 //! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
+//! | [`restored`] | whether the record is older than the cluster |
 //! | [`adoption`], [`found`] | which objects of other tools may become ours, and what these tools installed |
 //! | [`gitops`] | what Argo CD and Flux apply again and again, and which fields of an installation are theirs |
 //! | [`conflicts`], [`recreate`], [`immutable`] | what happens to fields that others hold, or that never change |
@@ -46,6 +47,7 @@ pub mod prune;
 pub mod recreate;
 mod relocate;
 pub mod requires;
+pub mod restored;
 pub mod schedule;
 pub mod schema;
 pub mod snapshot;
@@ -166,6 +168,9 @@ pub struct InstallationPlan {
     /// where the objects are given back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former: Vec<FormerRecord>,
+    /// How the inventory changes that is recorded again, where nothing else does (semantics 13).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuilt: Option<restored::rebuild::Rebuilt>,
     /// Things that the user should know and that stop nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -234,6 +239,7 @@ impl InstallationPlan {
             yielded: Vec::new(),
             kops: None,
             former: Vec::new(),
+            rebuilt: None,
             wait_for: Vec::new(),
             warnings: Vec::new(),
             generated: BTreeSet::new(),
@@ -259,6 +265,7 @@ impl InstallationPlan {
             && self.helm_release.is_none()
             && self.former.iter().all(|record| record.objects.is_empty())
             && self.given_back.is_empty()
+            && self.rebuilt.is_none()
             && self.kops.as_ref().is_none_or(kops::KopsRecord::is_current)
     }
 

@@ -127,6 +127,7 @@ impl Exit {
                 });
                 codes.max().unwrap_or(Self::Failed)
             }
+            PlanError::RecordOlder(_) => Self::Conflict,
             PlanError::MostlyPruned { .. } | PlanError::TooLarge(_) => Self::Failed,
         }
     }

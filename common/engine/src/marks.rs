@@ -1,16 +1,20 @@
 //! The marks of every object that people and tools make: one metadata-only LIST a kind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::stream;
 use futures::{StreamExt as _, TryStreamExt as _};
 
+use common::api::names::LABEL_OWNER;
+use common::manifest::key::ObjectKey;
 use common::plan::found::Marked;
+use common::plan::snapshot::LiveObject;
 
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::snapshot::read_all;
+use super::meta::Metadata;
+use super::snapshot::{live, read_selected};
 
 /// Kinds that controllers make in large numbers, and kinds that no tool installs.
 const LEFT_OUT: [(&str, &str); 9] = [
@@ -39,31 +43,8 @@ pub struct Marks {
 /// # Errors
 /// The server cannot be reached.
 pub async fn read(cluster: &Cluster) -> Result<Marks, EngineError> {
-    let kinds = cluster.kinds(&BTreeSet::new()).await?;
-    let served: BTreeSet<(String, String)> = kinds
-        .iter()
-        .filter(|(_, info)| info.writable)
-        .map(|(gvk, _)| (gvk.group, gvk.kind))
-        .filter(|(group, kind)| !LEFT_OUT.contains(&(group.as_str(), kind.as_str())))
-        .collect();
-    let collections = served.iter().filter_map(|(group, kind)| {
-        let (gvk, info) = kinds.preferred(group, kind)?;
-        Some(Collection::new(gvk, info, None))
-    });
-    let collections: Vec<Collection> = collections.collect();
-    let listed: Vec<_> = stream::iter(collections)
-        .map(async |collection| {
-            let listed = match read_all(cluster, &collection).await {
-                Err(error) if error.is_of_reading() => Err(error.words()),
-                listed => Ok(listed?.unwrap_or_default()),
-            };
-            Ok::<_, EngineError>((collection, listed))
-        })
-        .buffered(cluster.concurrency())
-        .try_collect()
-        .await?;
     let mut marks = Marks::default();
-    for (collection, listed) in listed {
+    for (collection, listed) in listed(cluster, &[]).await? {
         let found = match listed {
             Ok(found) => found,
             Err(why) => {
@@ -80,4 +61,66 @@ pub async fn read(cluster: &Cluster) -> Result<Marks, EngineError> {
         }));
     }
     Ok(marks)
+}
+
+/// The objects that carry one value of the owner label.
+#[derive(Debug, Default)]
+pub struct Owned {
+    /// Each of them.
+    pub objects: BTreeMap<ObjectKey, LiveObject>,
+    /// Collections that could not be listed, and why.
+    pub unreadable: Vec<(String, String)>,
+}
+
+/// Reads the objects that carry a value of the owner label.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn owned(cluster: &Cluster, owner: &str) -> Result<Owned, EngineError> {
+    let selector = format!("{LABEL_OWNER}={owner}");
+    let mut owned = Owned::default();
+    for (collection, listed) in listed(cluster, &[("labelSelector", &selector)]).await? {
+        match listed {
+            Ok(found) => owned.objects.extend(
+                found
+                    .into_iter()
+                    .map(|metadata| (collection.key(&metadata), live(metadata))),
+            ),
+            Err(why) => owned.unreadable.push((collection.to_string(), why)),
+        }
+    }
+    Ok(owned)
+}
+
+/// What was found of a collection, or why nothing was.
+type Listed = (Collection, Result<Vec<Metadata>, String>);
+
+/// One metadata-only LIST a kind.
+async fn listed(
+    cluster: &Cluster,
+    selectors: &[(&'static str, &str)],
+) -> Result<Vec<Listed>, EngineError> {
+    let kinds = cluster.kinds(&BTreeSet::new()).await?;
+    let served: BTreeSet<(String, String)> = kinds
+        .iter()
+        .filter(|(_, info)| info.writable)
+        .map(|(gvk, _)| (gvk.group, gvk.kind))
+        .filter(|(group, kind)| !LEFT_OUT.contains(&(group.as_str(), kind.as_str())))
+        .collect();
+    let collections = served.iter().filter_map(|(group, kind)| {
+        let (gvk, info) = kinds.preferred(group, kind)?;
+        Some(Collection::new(gvk, info, None))
+    });
+    let collections: Vec<Collection> = collections.collect();
+    stream::iter(collections)
+        .map(async |collection| {
+            let listed = match read_selected(cluster, &collection, selectors).await {
+                Err(error) if error.is_of_reading() => Err(error.words()),
+                listed => Ok(listed?.unwrap_or_default()),
+            };
+            Ok((collection, listed))
+        })
+        .buffered(cluster.concurrency())
+        .try_collect()
+        .await
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
@@ -52,6 +53,8 @@ pub(super) struct Metadata {
 pub(super) struct Writer {
     pub(super) manager: String,
     pub(super) subresource: String,
+    /// When it last wrote.
+    pub(super) time: Option<Timestamp>,
     /// Whether it holds `spec.replicas`.
     pub(super) sets_replicas: bool,
 }
@@ -63,6 +66,7 @@ fn writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D:
     struct Entry {
         manager: String,
         subresource: String,
+        time: Option<Timestamp>,
         #[serde(rename = "fieldsV1")]
         fields: Option<Fields>,
     }
@@ -82,6 +86,7 @@ fn writers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Writer>, D:
         Writer {
             manager: entry.manager,
             subresource: entry.subresource,
+            time: entry.time,
             sets_replicas: spec.is_some_and(|spec| spec.replicas.is_some()),
         }
     });

@@ -44,7 +44,9 @@ pub async fn read(
         namespaces,
         replicas,
         adoptable,
+        owner,
     } = reads;
+    let owner = owner.as_deref();
     let mut scaled = Vec::new();
     let mut reconciled = Vec::new();
     let mut snapshot = Snapshot::default();
@@ -58,7 +60,7 @@ pub async fn read(
 
     let found: Vec<_> = stream::iter(wanted)
         .map(async |(collection, names)| {
-            let found = collection::read(cluster, kinds, &collection, &names).await?;
+            let found = collection::read(cluster, kinds, &collection, &names, owner).await?;
             Ok::<_, EngineError>((collection, found))
         })
         .buffer_unordered(cluster.concurrency())
@@ -77,14 +79,8 @@ pub async fn read(
             name: name.to_owned(),
         };
         for (names, error) in found.unreadable {
-            let keys: Vec<ObjectKey> = names.iter().map(|name| key_of(name)).collect();
-            // Whose it is, and whether it exists, is not known at all.
-            if !keys.iter().all(|key| recorded.contains(key)) {
-                return Err(error);
-            }
-            let why = error.words();
-            let keys = keys.into_iter().map(|key| (key, why.clone()));
-            snapshot.unreadable.extend(keys);
+            let keys = names.iter().map(|name| key_of(name)).collect();
+            snapshot.unreadable.extend(unread(keys, error, recorded)?);
         }
         for metadata in found.live {
             // A namespace that is being deleted has to be waited for and created again: for the plan it does not exist.
@@ -103,6 +99,8 @@ pub async fn read(
                     reconciled.extend(named.into_iter().map(|by| (key.clone(), by)));
                 }
                 snapshot.live.insert(key, live(metadata));
+            } else if has_owner(&metadata, owner) {
+                snapshot.unasked.insert(key, live(metadata));
             }
         }
     }
@@ -112,6 +110,25 @@ pub async fn read(
         live.and_modify(|live| live.reconciled_by = Some(by));
     }
     Ok(snapshot)
+}
+
+/// Recorded objects that cannot be read, and why. Of any other one it is not known at all whose it is, and whether it exists.
+fn unread(
+    keys: Vec<ObjectKey>,
+    error: EngineError,
+    recorded: &BTreeSet<ObjectKey>,
+) -> Result<impl Iterator<Item = (ObjectKey, String)> + use<>, EngineError> {
+    if !keys.iter().all(|key| recorded.contains(key)) {
+        return Err(error);
+    }
+    let why = error.words();
+    Ok(keys.into_iter().map(move |key| (key, why.clone())))
+}
+
+/// Whether an object carries this value of the owner label.
+fn has_owner(metadata: &Metadata, owner: Option<&str>) -> bool {
+    let label = metadata.labels.get(names::LABEL_OWNER);
+    owner.is_some() && label.map(String::as_str) == owner
 }
 
 /// The collections that objects are in, with their names there; kinds that are not served are noted.
@@ -203,6 +220,7 @@ pub(super) fn live(metadata: Metadata) -> LiveObject {
     LiveObject {
         other_owner: owners::other_owner(&metadata.labels, &metadata.annotations),
         managed_by: owners::managed_by(&metadata),
+        written: owners::written(&metadata),
         former: owners::former(&metadata),
         reconciled_by: None,
         owner: metadata.labels.get(names::LABEL_OWNER).cloned(),

@@ -56,6 +56,10 @@ pub(super) fn begun(
             uid: String::new(),
         });
     }
+    let found = plan.rebuilt.as_ref();
+    if let Some(found) = found.and_then(|rebuilt| rebuilt.namespace.clone()) {
+        status.created_namespace = Some(found);
+    }
     let message = match &plan.to {
         Some(to) if !to.version.is_empty() => format!("{} {}", plan.addon, to.version),
         _ => plan.addon.clone(),

@@ -41,6 +41,7 @@ pub(crate) fn bounded(mut message: String) -> String {
 fn reason(error: &OperationError) -> Reason {
     match error.root() {
         OperationError::Plan(PlanError::MostlyPruned { .. }) => Reason::Asks("PruneLimit"),
+        OperationError::Plan(PlanError::RecordOlder(_)) => Reason::Asks("RecordOlderThanCluster"),
         OperationError::Breakage(BreakageError::Breaks { .. }) => Reason::Asks("Breakage"),
         OperationError::Migration(_) => Reason::Asks("Migration"),
         OperationError::Recreation(refused) if refused.is_acceptable() => {
@@ -87,7 +88,10 @@ fn reason(error: &OperationError) -> Reason {
 mod tests {
     use addons_operation::orphan::Lost;
     use common::api::names::InstallationName;
+    use common::manifest::key::ObjectKey;
     use common::plan::prune::limit::PruneLimit;
+    use common::plan::restored::RecordOlder;
+    use jiff::Timestamp;
 
     use super::*;
 
@@ -120,6 +124,13 @@ mod tests {
             from: "1.1.0".to_owned(),
             to: "1.0.0".to_owned(),
         };
+        let older = PlanError::RecordOlder(Box::new(RecordOlder {
+            installation: till(),
+            recorded: None,
+            object: ObjectKey::default(),
+            written: Timestamp::UNIX_EPOCH,
+            objects: 1,
+        }));
         let lost = Lost::Catalogue {
             catalogue: "team".to_owned(),
         };
@@ -136,6 +147,7 @@ mod tests {
             (pruned().into(), Reason::Asks("PruneLimit")),
             (within(pruned().into()), Reason::Asks("PruneLimit")),
             (downgrade(), Reason::Asks("Downgrade")),
+            (older.into(), Reason::Asks("RecordOlderThanCluster")),
             (orphaned, Reason::Stalls("EntryGone")),
             (within(forbidden.into()), Reason::Stalls("Forbidden")),
             (

@@ -11,6 +11,7 @@ use common::api::names::{LABEL_OWNER, owner_hash};
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::traits::{KeptKind, KindTraits};
 use common::plan::inventory::Inventory;
+use common::plan::restored::{self, Memory, RecordOlder, written};
 use common::readiness::blocker::Blocker;
 use common::readiness::{Readiness, Status};
 use futures::future::join_all;
@@ -39,6 +40,15 @@ pub struct ObjectHealth {
     pub yielded: Vec<String>,
 }
 
+/// How the objects of an installation are.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    /// The objects.
+    pub objects: Vec<ObjectHealth>,
+    /// Whether they show that the record is older than the cluster: then it says nothing of them (semantics 13).
+    pub older: Option<RecordOlder>,
+}
+
 /// Objects of one installation whose blockers are searched; three requests each.
 const SEARCHED: usize = 10;
 
@@ -52,7 +62,7 @@ pub async fn troubles(
     cluster: &Cluster,
     records: &[AddonInstallation],
     by_namespace: bool,
-) -> Result<BTreeMap<String, Vec<ObjectHealth>>, EngineError> {
+) -> Result<BTreeMap<String, Health>, EngineError> {
     let inventories = records
         .iter()
         .map(|record| (owner(record), inventory(record)));
@@ -77,8 +87,9 @@ pub async fn troubles(
         live,
         unreadable,
     };
-    let mut troubles: BTreeMap<String, Vec<ObjectHealth>> = BTreeMap::new();
-    for (owner, inventory) in &wanted {
+    let mut troubles: BTreeMap<String, Health> = BTreeMap::new();
+    for record in records {
+        let (owner, inventory) = (&owner(record), &inventory(record));
         let telling = inventory
             .objects
             .keys()
@@ -86,12 +97,16 @@ pub async fn troubles(
         let broken = telling
             .map(|key| health(key, inventory, &seen, owner))
             .filter(|health| !health.is_current());
-        troubles.insert(owner.clone(), broken.collect());
+        let health = Health {
+            objects: broken.collect(),
+            older: older(record, &seen),
+        };
+        troubles.insert(owner.clone(), health);
     }
     // Only the first one of each installation is shown.
     let first = troubles
         .values_mut()
-        .filter_map(|broken| broken.first_mut());
+        .filter_map(|health| health.objects.first_mut());
     join_all(first.map(|health| explain(cluster, health, &seen))).await;
     Ok(troubles)
 }
@@ -100,10 +115,7 @@ pub async fn troubles(
 ///
 /// # Errors
 /// The server cannot be reached. What cannot be read is part of the result.
-pub async fn objects(
-    cluster: &Cluster,
-    record: &AddonInstallation,
-) -> Result<Vec<ObjectHealth>, EngineError> {
+pub async fn objects(cluster: &Cluster, record: &AddonInstallation) -> Result<Health, EngineError> {
     let (owner, inventory) = (owner(record), inventory(record));
     let selections = inventory.objects.keys().map(|key| Selection {
         group: key.group.clone(),
@@ -128,14 +140,37 @@ pub async fn objects(
             .map(|health| explain(cluster, health, &seen)),
     )
     .await;
-    Ok(objects)
+    Ok(Health {
+        objects,
+        older: older(record, &seen),
+    })
+}
+
+/// Whether a record is older than the live objects of its installation.
+fn older(record: &AddonInstallation, seen: &Seen) -> Option<RecordOlder> {
+    let (name, owner) = (name_of(record), owner(record));
+    let ours = seen.live.iter().filter(|(_, object)| {
+        let owners = object["metadata"]["ownerReferences"].as_array();
+        let is_controlled =
+            owners.is_some_and(|all| all.iter().any(|one| one["controller"] == true));
+        object["metadata"]["labels"][LABEL_OWNER] == *owner && !is_controlled
+    });
+    let written = ours.filter_map(|(key, object)| Some((key, written(object, &name)?)));
+    restored::judge(&name, Memory::of(Some(record)), written)
 }
 
 /// `Ready`, `Degraded: Deployment web 1/2 ready`, `Suspended`, or the state of an operation from the record.
-pub fn word(record: &AddonInstallation, troubles: &[ObjectHealth]) -> String {
+pub fn word(
+    record: &AddonInstallation,
+    troubles: &[ObjectHealth],
+    older: Option<&RecordOlder>,
+) -> String {
     let status = record.status.as_ref();
     if let Some(operation) = status.and_then(|status| status.operation.as_ref()) {
         return format!("Progressing: {} by {}", operation.verb, operation.holder);
+    }
+    if let Some(older) = older {
+        return format!("RecordOlderThanCluster: {older}");
     }
     if let Some(trouble) = troubles.first() {
         let more = if troubles.len() > 1 {

@@ -7,6 +7,7 @@ mod moves;
 mod numbers;
 mod old;
 mod one;
+mod rebuild;
 mod uninstall;
 
 use addons_engine::diff;

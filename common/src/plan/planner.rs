@@ -15,6 +15,7 @@ use super::facts::Facts;
 use super::inventory::Inventory;
 use super::prune::limit::PruneLimit;
 use super::prune::{KeptKind, Pruning, prune};
+use super::restored::{self, Memory};
 use super::snapshot::{Reads, Snapshot};
 use super::{InstallationPlan, Moving, Step, Target, Verb, Yielded, recreate, relocate, teardown};
 use crate::api::installation::{Conflicts, Installed, Reconcile};
@@ -39,6 +40,8 @@ pub struct PlanInput<'a> {
     pub goal: Goal<'a>,
     /// What is recorded, also by an operation that was interrupted.
     pub inventory: &'a Inventory,
+    /// Until when the record knows what was written.
+    pub memory: Memory,
     /// The live objects that [`reads`] asks for.
     pub snapshot: &'a Snapshot,
     /// What the cluster serves.
@@ -116,6 +119,7 @@ pub fn reads(desired: &Desired, inventory: &Inventory, kinds: &KindTable) -> Rea
         namespaces: namespaces.collect(),
         replicas: scaled.map(|(key, _)| key.clone()).collect(),
         adoptable: BTreeSet::new(),
+        owner: None,
     }
 }
 
@@ -129,6 +133,7 @@ pub fn plan(input: &PlanInput<'_>) -> Result<InstallationPlan, PlanError> {
         inventory: relocated.as_ref().unwrap_or(input.inventory),
         ..*input
     };
+    check_memory(input)?;
     let plan = match &input.goal {
         Goal::Install(wanted) => install(input, wanted)?,
         Goal::Adopt(wanted) => adopt::adopt(input, wanted)?,
@@ -139,6 +144,18 @@ pub fn plan(input: &PlanInput<'_>) -> Result<InstallationPlan, PlanError> {
         facts: Facts::of(&plan.union, input.snapshot, input.kinds),
         ..plan
     })
+}
+
+/// Refuses to follow a record that is older than the cluster (semantics 13). To forget it is always possible.
+fn check_memory(input: &PlanInput<'_>) -> Result<(), PlanError> {
+    if matches!(input.goal, Goal::Uninstall { keep: true }) {
+        return Ok(());
+    }
+    let (installation, memory) = (input.installation, input.memory);
+    match restored::older(installation, memory, input.snapshot, input.claims) {
+        Some(older) => Err(PlanError::RecordOlder(Box::new(older))),
+        None => Ok(()),
+    }
 }
 
 fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPlan, PlanError> {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use crate::manifest::key::ObjectKey;
 
 /// Metadata of one live object.
@@ -15,6 +17,8 @@ pub struct LiveObject {
     pub resource_version: String,
     /// Value of the owner label.
     pub owner: Option<String>,
+    /// When the field manager of that installation last wrote it, where it has.
+    pub written: Option<Timestamp>,
     /// Whether it is created once and never changed (semantics 12).
     pub create_only: bool,
     /// Whether it has a deletionTimestamp.
@@ -74,6 +78,9 @@ pub struct Reads {
     pub replicas: BTreeSet<ObjectKey>,
     /// Wanted objects that are not recorded and may become ours: it matters whether Argo CD or Flux applies them.
     pub adoptable: BTreeSet<ObjectKey>,
+    /// Value of the owner label whose objects are part of the answer although they were not asked for, as far as they are found beside
+    /// others; `None` = none are.
+    pub owner: Option<String>,
 }
 
 /// The live state of the wanted and the recorded objects.
@@ -81,6 +88,8 @@ pub struct Reads {
 pub struct Snapshot {
     /// Every one that exists.
     pub live: BTreeMap<ObjectKey, LiveObject>,
+    /// Objects of [`Reads::owner`] that are neither wanted nor recorded.
+    pub unasked: BTreeMap<ObjectKey, LiveObject>,
     /// Recorded objects that could not be read, and why: they may exist or not.
     pub unreadable: BTreeMap<ObjectKey, String>,
     /// Namespaces that exist, as far as they were asked for.

@@ -4,7 +4,7 @@
 mod found;
 
 use addons_operation::plan::{Removal, compare, plan_uninstall};
-use addons_operation::{Intent, Offer, Resolver};
+use addons_operation::{Intent, Offer, Plan, Resolver};
 use anyhow::Result;
 use common::plan::InstallationPlan;
 
@@ -25,11 +25,47 @@ pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
     if args.release {
         return release(session, args).await;
     }
-    let named = choices::installations(&args.addons, &args.new, &args.values)?;
+    let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
+    let older = resolver.rebuild(&args.addons).await?;
+    let is_older = |addon: &String| {
+        let mut all = older.installations.iter();
+        all.any(|planned| planned.plan.installation.name == *addon)
+    };
+    let rest: Vec<String> = args
+        .addons
+        .iter()
+        .filter(|addon| !is_older(addon))
+        .cloned()
+        .collect();
+    let recorded = match older.is_empty() {
+        true => Exit::Done,
+        false => record(session, older, args).await?,
+    };
+    if rest.is_empty() {
+        return Ok(recorded);
+    }
+    Ok(recorded.max(adopt(session, &resolver, args, &rest).await?))
+}
+
+/// Records again what is there of installations whose records are older than the cluster.
+async fn record(session: &Session, plan: Plan, args: &Adopt) -> Result<Exit> {
+    if args.dry_run {
+        return Ok(change::preview(session, &plan));
+    }
+    change::execute(session, plan, &args.run, false).await
+}
+
+/// Takes over what exists of these add-ons.
+async fn adopt(
+    session: &Session,
+    resolver: &Resolver<'_>,
+    args: &Adopt,
+    addons: &[String],
+) -> Result<Exit> {
+    let named = choices::installations(addons, &args.new, &args.values)?;
     let edits = choices::edits(&args.values)?;
     let intent = Intent::InstallOrUpgrade { named, edits };
-    let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
-    let resolution = prompt::resolve(&resolver, &intent, args.run.yes).await?;
+    let resolution = prompt::resolve(resolver, &intent, args.run.yes).await?;
     let plan = resolver.adopt(resolution.whole()?, args.force).await?;
     change::announce(session, &plan);
     let now = session.cluster().await?.now();

@@ -17,7 +17,7 @@ use crate::output::{self, Items, age::age, table::Table};
 use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::{self, hint};
-use addons_operation::health::{self, ObjectHealth};
+use addons_operation::health::{self, Health};
 use addons_operation::{Records, name_of};
 use addons_operation::{orphan, transfer};
 
@@ -37,7 +37,7 @@ struct Row {
     core: bool,
     /// Phase and message in one text.
     status: String,
-    /// `Ready`, `Degraded`, `Progressing`, `Failed`, `Pending`, `Uninstalling` or `Orphaned`.
+    /// `Ready`, `Degraded`, `Progressing`, `Failed`, `Pending`, `Uninstalling`, `Orphaned` or `RecordOlderThanCluster`.
     phase: String,
     /// Why; empty where there is nothing to say.
     message: String,
@@ -135,8 +135,8 @@ async fn rows(
             .as_ref()
             .map(|time| time.0);
         let troubles = troubles.get(&health::owner(record));
-        let troubles = troubles.map(Vec::as_slice).unwrap_or_default();
-        let status = status(record, troubles, catalogues);
+        let troubles = troubles.cloned().unwrap_or_default();
+        let status = status(record, &troubles, catalogues);
         let (phase, message) = status.split_once(": ").unwrap_or((&status, ""));
         rows.push(Row {
             phase: phase.to_owned(),
@@ -195,10 +195,10 @@ fn newer(
 /// The health of an installation; where that is good, what is gone of its origin.
 fn status(
     record: &AddonInstallation,
-    troubles: &[ObjectHealth],
+    troubles: &Health,
     catalogues: Option<&[AddonCatalogue]>,
 ) -> String {
-    let word = health::word(record, troubles);
+    let word = health::word(record, &troubles.objects, troubles.older.as_ref());
     match catalogues.and_then(|catalogues| orphan::lost(record, catalogues)) {
         Some(lost) if word == "Ready" => format!("Orphaned: {lost}"),
         _ => word,

@@ -15,7 +15,7 @@ use crate::words::plan::label;
 use addons_helm;
 use addons_helm::release as helm_release;
 use addons_operation::Records;
-use addons_operation::health::{self, ObjectHealth};
+use addons_operation::health::{self, Health, ObjectHealth};
 use addons_operation::release;
 
 /// One installation with its objects.
@@ -40,13 +40,13 @@ struct View<'a> {
 pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
     let known = Records::read(session.ctx()).await?;
     let record = known.find(&args.name, session.global().namespace.as_deref())?;
-    let objects = health::objects(session.cluster().await?, record).await?;
+    let Health { objects, older } = health::objects(session.cluster().await?, record).await?;
     let troubles: Vec<_> = objects
         .iter()
         .filter(|object| !object.is_current())
         .cloned()
         .collect();
-    let word = health::word(record, &troubles);
+    let word = health::word(record, &troubles, older.as_ref());
     let helm = match record.status.as_ref().and_then(release::recorded) {
         Some(named) => Some(helm(release::status(session.ctx(), named).await?, named)),
         None => None,

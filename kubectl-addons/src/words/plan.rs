@@ -60,6 +60,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
     adopted::lines(&mut text, item);
     adopted::given_back(&mut text, plan);
     adopted::records(&mut text, plan);
+    adopted::rebuilt(&mut text, plan);
     deletions(&mut text, plan);
     if let Some(namespace) = removed_namespace(item) {
         let why = "created by this installation, if nothing else is in it";
@@ -280,6 +281,7 @@ fn outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> String {
     let done = match plan.verb {
         Verb::Install => "installed",
         Verb::Upgrade => "upgraded",
+        Verb::Adopt if plan.rebuilt.is_some() => "recorded",
         Verb::Adopt => "taken over",
         Verb::Uninstall => "uninstalled",
         Verb::Release => "released",
@@ -316,6 +318,10 @@ fn headline(item: &Planned) -> String {
     match (plan.verb, &plan.from, &plan.to) {
         (Verb::Uninstall, ..) => format!("uninstalling {name}"),
         (Verb::Release, ..) => format!("releasing {name}: the objects stay"),
+        (Verb::Adopt, ..) if plan.rebuilt.is_some() => format!(
+            "adopting {}: only its record changes",
+            plan.installation.name
+        ),
         (Verb::Adopt, ..) => format!("adopting {name}: only owners change"),
         (_, Some(from), Some(to)) if label(from) != label(to) => {
             format!(

@@ -11,7 +11,7 @@ use super::super::cluster::Cluster;
 use super::super::error::EngineError;
 use super::super::meta::{Metadata, Partial};
 use super::super::request::{Call, METADATA};
-use super::read_all;
+use super::{has_owner, read_all};
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -22,19 +22,22 @@ pub(super) struct Found {
     pub(super) unreadable: Vec<(Vec<String>, EngineError)>,
 }
 
-/// Reads the metadata of these objects; `None` where their kind is not served.
+/// Reads the metadata of these objects, and of those of `owner` that are found beside them; `None` where their kind is not served.
 pub(super) async fn read(
     cluster: &Cluster,
     kinds: &KindTable,
     collection: &Collection,
     names: &BTreeSet<&str>,
+    owner: Option<&str>,
 ) -> Result<Option<Found>, EngineError> {
     let mut found = Found::default();
     if names.len() > 1 {
         match read_all(cluster, collection).await {
             Ok(listed) => {
                 return Ok(listed.map(|mut listed| {
-                    listed.retain(|metadata| names.contains(metadata.name.as_str()));
+                    listed.retain(|metadata| {
+                        names.contains(metadata.name.as_str()) || has_owner(metadata, owner)
+                    });
                     found.live = listed;
                     found
                 }));

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+
 use common::api::names;
 use common::manifest::managed_fields::former::tool;
 use common::plan::found::{HELM_NAME, HELM_NAMESPACE, KAPP_APP};
@@ -119,6 +121,18 @@ pub(super) fn former(metadata: &Metadata) -> Option<FormerMark> {
     helm().or_else(kapp)
 }
 
+/// When the field manager of the installation that the owner label names last wrote an object.
+pub(super) fn written(metadata: &Metadata) -> Option<Timestamp> {
+    let manager = format!(
+        "{}.{}",
+        names::CLIENT,
+        metadata.labels.get(names::LABEL_OWNER)?
+    );
+    let ours = metadata.writers.iter();
+    let ours = ours.filter(|it| it.manager == manager && it.subresource.is_empty());
+    ours.filter_map(|it| it.time).max()
+}
+
 /// The tool that wrote an object, as far as labels, annotations and its first field manager tell.
 pub(super) fn managed_by(metadata: &Metadata) -> Option<String> {
     let labels = &metadata.labels;
@@ -156,6 +170,7 @@ mod tests {
                 .map(|manager| Writer {
                     manager: (*manager).to_owned(),
                     subresource: String::new(),
+                    time: None,
                     sets_replicas: false,
                 })
                 .collect(),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use common::api::installation::HelmRelease;
+use common::api::names::owner_hash;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
 use common::plan::InstallationPlan;
@@ -12,6 +13,7 @@ use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::facts::{EntryFacts, RecordFacts, WantedRecord};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
+use common::plan::restored::Memory;
 use common::plan::snapshot::{Reads, Snapshot};
 use common::plan::transfer::{self, OldPlace};
 use common::values::mask::Mask;
@@ -41,8 +43,7 @@ pub(super) async fn one(
 ) -> Result<Planned, OperationError> {
     let cluster = resolver.ctx.cluster().await?;
     let existing = resolved.existing.as_ref();
-    let status = existing.and_then(|record| record.status.as_ref());
-    let mut inventory = Inventory::of(status);
+    let mut inventory = Inventory::of(existing.and_then(|record| record.status.as_ref()));
     let served = served(cluster, neighbours, &rendered, &inventory).await?;
     let kinds = served.with(&neighbours.kinds);
     let mask = rendered.inputs.mask();
@@ -96,6 +97,7 @@ pub(super) async fn one(
         from: resolved.installed(),
         goal: goal(wanted, choices),
         inventory: &inventory,
+        memory: Memory::of(existing),
         snapshot: &snapshot,
         kinds: &kinds,
         claims: &claims,
@@ -160,6 +162,7 @@ fn reads(
     let target = resolved.target_namespace().to_owned();
     let record = resolved.record_namespace().map(str::to_owned);
     reads.namespaces.extend(record.into_iter().chain([target]));
+    reads.owner = Some(owner_hash(&resolved.name.namespace, &resolved.name.name));
     if checks {
         let wanted = desired.objects.keys();
         let unrecorded = wanted.filter(|key| !inventory.objects.contains_key(*key));

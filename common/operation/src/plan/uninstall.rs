@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::definitions;
 use common::api::installation::AddonInstallation;
-use common::api::names::InstallationName;
+use common::api::names::{InstallationName, owner_hash};
 use common::directory::allowed::AllowList;
 use common::manifest::key::ObjectKey;
 use common::plan::choices::Choices;
@@ -13,6 +13,8 @@ use common::plan::facts::{RecordFacts, WantedRecord};
 use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput};
 use common::plan::prune::KeptKind;
+use common::plan::restored::Memory;
+use common::plan::snapshot::Reads;
 
 use super::one::live;
 use super::{Plan, Planned};
@@ -168,7 +170,10 @@ async fn one(
         .map(|key| (key.group.clone(), key.kind.clone()))
         .collect();
     let kinds = cluster.kinds(&needed).await?;
-    let reads = planner::reads(&Desired::default(), &inventory, &kinds);
+    let reads = Reads {
+        owner: Some(owner_hash(&name.namespace, &name.name)),
+        ..planner::reads(&Desired::default(), &inventory, &kinds)
+    };
     let (kinds, snapshot) = live(cluster, kinds, &reads).await?;
     let mut claims = resolver.records.claims(&leave.together);
     claims.taken.clone_from(&leave.taken);
@@ -181,6 +186,7 @@ async fn one(
         from: status.installed.as_ref(),
         goal: removal.goal(),
         inventory: &inventory,
+        memory: Memory::of(Some(&record)),
         snapshot: &snapshot,
         kinds: &kinds,
         claims: &claims,

@@ -5,6 +5,7 @@ use std::fmt;
 use super::super::inventory::TooLarge;
 use super::super::one_a_line;
 use super::super::prune::limit::PruneLimit;
+use super::super::restored::RecordOlder;
 use super::super::snapshot::LiveObject;
 use crate::api::names::InstallationName;
 use crate::manifest::key::ObjectKey;
@@ -32,6 +33,9 @@ pub enum PlanError {
         /// How many are wanted.
         wanted: usize,
     },
+    /// The record was restored from a backup, and the objects have changed since (semantics 13).
+    #[error("{0}")]
+    RecordOlder(Box<RecordOlder>),
     /// The inventory does not fit into the record.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),

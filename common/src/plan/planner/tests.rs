@@ -26,6 +26,7 @@ struct World {
     name: InstallationName,
     desired: Desired,
     inventory: Inventory,
+    memory: Memory,
     snapshot: Snapshot,
     kinds: KindTable,
     mask: Mask,
@@ -78,6 +79,7 @@ fn world() -> World {
         },
         desired: Desired::default(),
         inventory: Inventory::default(),
+        memory: Memory::Open,
         snapshot: Snapshot {
             namespaces: BTreeSet::from(["shop".to_owned()]),
             ..Snapshot::default()
@@ -215,6 +217,7 @@ impl World {
             from: None,
             goal,
             inventory: &self.inventory,
+            memory: self.memory,
             snapshot: &self.snapshot,
             kinds: &self.kinds,
             claims: &self.claims,

@@ -26,6 +26,13 @@ pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
             ),
         ],
         PlanError::Refused { objects } => of_refused(objects),
+        PlanError::RecordOlder(older) => vec![
+            format!("look:   {}", command("status", &older.installation)),
+            format!(
+                "fix:    {}, which records what is there",
+                command("adopt", &older.installation)
+            ),
+        ],
         PlanError::TooLarge(_) => Vec::new(),
     }
 }

@@ -16,6 +16,19 @@ pub(super) fn given_back(text: &mut String, plan: &InstallationPlan) {
     });
 }
 
+/// Lines for the objects by which an inventory changes that is recorded again.
+pub(super) fn rebuilt(text: &mut String, plan: &InstallationPlan) {
+    let Some(rebuilt) = &plan.rebuilt else {
+        return;
+    };
+    each(text, "record", rebuilt.added.iter().collect(), |key| {
+        format!("{key} (it carries the label of the installation)")
+    });
+    each(text, "forget", rebuilt.forgotten.iter().collect(), |key| {
+        format!("{key} (it is gone, or of another owner)")
+    });
+}
+
 /// A line for the records of each release or application that its tool will not find any more.
 pub(super) fn records(text: &mut String, plan: &InstallationPlan) {
     let word = match plan.verb {

@@ -17,7 +17,7 @@ pub fn again(plan: &InstallationPlan) -> String {
         Verb::Release => "adopt --release",
     };
     let to = plan.to.as_ref().map(|to| to.version.as_str());
-    let version = to.filter(|version| !version.is_empty());
+    let version = to.filter(|version| !version.is_empty() && plan.rebuilt.is_none());
     let at = version.map_or_else(String::new, |version| format!("@{version}"));
     format!(
         "{verb} {}{at} -n {}",

@@ -14,6 +14,7 @@ use common::plan::desired::{Desired, DesiredContext};
 use common::plan::inventory::{Answer, Inventory};
 use common::plan::planner::{Goal, PlanError, PlanInput, Wanted, plan};
 use common::plan::prune::limit::PruneLimit;
+use common::plan::restored::Memory;
 use common::plan::snapshot::{Controller, LiveObject, Snapshot};
 use common::plan::{InstallationPlan, Step};
 use common::values::mask::Mask;
@@ -255,6 +256,7 @@ impl Cluster {
             from: None,
             goal,
             inventory: &self.record,
+            memory: Memory::Open,
             snapshot: &snapshot,
             kinds: &kinds(),
             claims: &Claims::default(),

@@ -1,0 +1,98 @@
+//! The plan that records again what is there of an installation, where its record is older than the cluster (semantics 13).
+
+use addons_engine::marks;
+use common::api::installation::AddonInstallation;
+use common::api::names::owner_hash;
+use common::plan::choices::Choices;
+use common::plan::desired::Desired;
+use common::plan::facts::{RecordFacts, WantedRecord};
+use common::plan::inventory::Inventory;
+use common::plan::planner::{self, PlanError};
+use common::plan::restored::rebuild::{Rebuild, rebuild};
+use common::plan::restored::{Memory, older};
+
+use super::one::live;
+use super::{Plan, Planned};
+use crate::error::OperationError;
+use crate::records::name_of;
+use crate::resolve::Resolver;
+
+impl Resolver<'_> {
+    /// Plans to record again what is there of those of the named installations whose records are older than the cluster. Names that
+    /// no installation has are passed over. Nothing but the records will be written.
+    ///
+    /// # Errors
+    /// Several installations of a name; one that is suspended; those of the requests.
+    pub async fn rebuild(&self, names: &[String]) -> Result<Plan, OperationError> {
+        let namespace = self.ctx.settings().namespace.as_deref();
+        let mut installations = Vec::new();
+        for name in names {
+            let mut known = self.records.within(namespace);
+            if known.any(|record| name_of(record).name == *name) {
+                let record = self.records.find(name, namespace)?;
+                installations.extend(one(self, record).await?);
+            }
+        }
+        Plan::new(
+            Choices::default(),
+            installations,
+            Vec::new(),
+            Vec::new(),
+            false,
+        )
+    }
+}
+
+/// `None` where the record is as new as the cluster.
+async fn one(
+    resolver: &Resolver<'_>,
+    record: &AddonInstallation,
+) -> Result<Option<Planned>, OperationError> {
+    let memory = Memory::of(Some(record));
+    if memory == Memory::Open {
+        return Ok(None);
+    }
+    let cluster = resolver.ctx.cluster().await?;
+    let name = name_of(record);
+    let inventory = Inventory::of(record.status.as_ref());
+    let recorded = inventory.objects.keys();
+    let needed = recorded.map(|key| (key.group.clone(), key.kind.clone()));
+    let kinds = cluster.kinds(&needed.collect()).await?;
+    let reads = planner::reads(&Desired::default(), &inventory, &kinds);
+    let (kinds, mut snapshot) = live(cluster, kinds, &reads).await?;
+    let owned = marks::owned(cluster, &owner_hash(&name.namespace, &name.name)).await?;
+    let unasked = owned.objects.into_iter();
+    snapshot.unasked = unasked
+        .filter(|(key, _)| !snapshot.live.contains_key(key))
+        .collect();
+    let claims = resolver.records.claims(std::slice::from_ref(&name));
+    if older(&name, memory, &snapshot, &claims).is_none() {
+        return Ok(None);
+    }
+    if record.spec.suspend {
+        return Err(OperationError::Suspended(name));
+    }
+    let mut plan = rebuild(&Rebuild {
+        installation: &name,
+        addon: &record.spec.addon_ref.name,
+        from: record.installed(),
+        inventory: &inventory,
+        snapshot: &snapshot,
+        kinds: &kinds,
+        claims: &claims,
+        target_namespace: record.spec.target_namespace.as_deref(),
+    })
+    .map_err(PlanError::from)?;
+    let unread = owned.unreadable.into_iter();
+    let unread = unread.map(|(collection, why)| format!("{collection} cannot be listed: {why}"));
+    plan.warnings.extend(unread);
+    plan.wanted = WantedRecord::of(record);
+    plan.record = Some(RecordFacts::of(record));
+    Ok(Some(Planned {
+        plan,
+        record: record.clone(),
+        fallback: None,
+        desired: Desired::default(),
+        release: None,
+    }))
+}

@@ -1,0 +1,174 @@
+//! Whether a record is older than the cluster: it was restored from a backup, and the objects have changed since (semantics 13).
+
+pub mod rebuild;
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::claims::Claims;
+use super::prune::KeptKind;
+use super::snapshot::{LiveObject, Snapshot};
+use crate::api::installation::AddonInstallation;
+use crate::api::names::{ANNOTATION_MOVED_FROM, InstallationName, field_manager, owner_hash};
+use crate::manifest::key::ObjectKey;
+
+/// How much later than its record an object may have been written: clocks of several API servers differ, and a request of a client
+/// that was killed may still be under way.
+pub const MARGIN: SignedDuration = SignedDuration::from_secs(60);
+
+/// Until when a record knows what was written to the objects of its installation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// There is no record yet, or it does not say: an operation was cut off, or the record was moved, and the next one completes it.
+    Open,
+    /// No operation is recorded: the record is new, or was restored without its status.
+    Blank,
+    /// The last operation ended then.
+    Until(Timestamp),
+}
+
+/// A record that is older than the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordOlder {
+    /// The installation.
+    pub installation: InstallationName,
+    /// When its last operation ended; `None` where none is recorded.
+    pub recorded: Option<Timestamp>,
+    /// The object that was written last.
+    pub object: ObjectKey,
+    /// When.
+    pub written: Timestamp,
+    /// How many objects the record does not know as they are.
+    pub objects: usize,
+}
+
+impl Memory {
+    /// Of a record; `None` is one that does not exist yet.
+    #[must_use]
+    pub fn of(record: Option<&AddonInstallation>) -> Self {
+        let Some(record) = record else {
+            return Self::Open;
+        };
+        let Some(status) = &record.status else {
+            return Self::Blank;
+        };
+        if status.operation.is_some() {
+            return Self::Open;
+        }
+        let ended = status.history.iter().map(|revision| &revision.installed);
+        let ended = ended.chain(&status.installed);
+        let ended = ended.filter_map(|installed| Some(installed.at.as_ref()?.0));
+        match ended.max() {
+            Some(ended) if was_moved_after(record, ended) => Self::Open,
+            Some(ended) => Self::Until(ended),
+            None if status.inventory.is_empty() && status.installed.is_none() => Self::Blank,
+            None => Self::Open,
+        }
+    }
+}
+
+/// Whether the record got its name after its last operation: then its objects got their owner with it, which is no operation.
+fn was_moved_after(record: &AddonInstallation, ended: Timestamp) -> bool {
+    let metadata = &record.metadata;
+    let mut annotations = metadata.annotations.iter().flatten();
+    let is_moved = annotations.any(|(name, _)| name == ANNOTATION_MOVED_FROM);
+    let created = metadata.creation_timestamp.as_ref();
+    is_moved && created.is_some_and(|created| created.0 >= ended)
+}
+
+/// What the live objects of a snapshot say of the record; `None` where it is as new as they are.
+#[must_use]
+pub fn older(
+    installation: &InstallationName,
+    memory: Memory,
+    snapshot: &Snapshot,
+    claims: &Claims,
+) -> Option<RecordOlder> {
+    let owner = owner_hash(&installation.namespace, &installation.name);
+    let objects = snapshot.live.iter().chain(&snapshot.unasked);
+    let ours = objects.filter(|(key, live)| {
+        let is_claimed = claims.objects.contains_key(*key) || claims.retained.contains_key(*key);
+        live.owner.as_deref() == Some(owner.as_str()) && live.controlled_by.is_none() && !is_claimed
+    });
+    let written = ours.filter_map(|(key, live)| {
+        let at = live.written?;
+        // What an earlier installation of this name left behind on purpose says nothing of a new record.
+        (memory != Memory::Blank || !stays(key, live)).then_some((key, at))
+    });
+    judge(installation, memory, written)
+}
+
+/// The same for objects of which it is known that they are of the installation: each with the time of our last write to it.
+#[must_use]
+pub fn judge<'a>(
+    installation: &InstallationName,
+    memory: Memory,
+    written: impl Iterator<Item = (&'a ObjectKey, Timestamp)>,
+) -> Option<RecordOlder> {
+    let (recorded, bound) = match memory {
+        Memory::Open => return None,
+        Memory::Blank => (None, Timestamp::MIN),
+        Memory::Until(ended) => (Some(ended), ended.checked_add(MARGIN).ok()?),
+    };
+    let newer: Vec<_> = written.filter(|(_, at)| *at > bound).collect();
+    let (object, written) = newer.iter().max_by_key(|(_, at)| *at)?;
+    Some(RecordOlder {
+        installation: installation.clone(),
+        recorded,
+        object: (*object).clone(),
+        written: *written,
+        objects: newer.len(),
+    })
+}
+
+/// Whether an uninstallation leaves the object.
+fn stays(key: &ObjectKey, live: &LiveObject) -> bool {
+    KeptKind::of(key).is_some() || live.keep.is_some() || live.create_only
+}
+
+/// When the field manager of an installation last wrote an object, as its managedFields say.
+#[must_use]
+pub fn written(object: &Value, installation: &InstallationName) -> Option<Timestamp> {
+    let manager = field_manager(&installation.namespace, &installation.name);
+    let entries = object.pointer("/metadata/managedFields")?.as_array()?;
+    let ours = entries.iter().filter(|entry| {
+        entry["manager"].as_str() == Some(&manager) && entry.get("subresource").is_none()
+    });
+    ours.filter_map(|entry| entry["time"].as_str()?.parse().ok())
+        .max()
+}
+
+impl fmt::Display for RecordOlder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            installation,
+            recorded,
+            object,
+            written,
+            objects,
+        } = self;
+        match recorded {
+            Some(recorded) => write!(
+                f,
+                "the record of {installation} is older than the cluster: its last operation ended at {recorded}, and {object} \
+                 was written at {written}"
+            )?,
+            None => write!(
+                f,
+                "the record of {installation} is older than the cluster: no operation is recorded, and {object} was written for \
+                 it at {written}"
+            )?,
+        }
+        match objects {
+            0 | 1 => Ok(()),
+            2 => f.write_str(", and 1 object more"),
+            objects => write!(f, ", and {} objects more", objects - 1),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "restored/tests.rs"]
+mod tests;

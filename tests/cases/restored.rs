@@ -1,0 +1,308 @@
+//! Records that come from a backup while the cluster has moved on (semantics 13): no verb follows them, and `adopt` records again what
+//! is there.
+
+use addons_tests::stage::{Stage, config_map, deployment};
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+/// Long before anything that a test writes.
+const YESTERDAY: &str = "2020-01-02T03:04:05Z";
+
+/// An add-on of which a backup was made in its first version.
+struct Shop {
+    stage: Stage,
+    index: String,
+    /// The record of the first version.
+    backup: Value,
+}
+
+/// `settings` changes with the version, `kept` does not, and `web` has a pod.
+fn manifest(value: &str) -> String {
+    let web = deployment("web", 1, None);
+    format!(
+        "{web}{}{}",
+        config_map("settings", value),
+        config_map("kept", "same")
+    )
+}
+
+impl Shop {
+    /// Version 1.1.0 is installed, and the record is that of 1.0.0.
+    async fn restored(what: &str, with_status: bool) -> Result<Self> {
+        let shop = Self::new(what).await?;
+        shop.restore(with_status).await?;
+        Ok(shop)
+    }
+
+    async fn new(what: &str) -> Result<Self> {
+        let stage = Stage::new(what).await?;
+        let index = stage.index("index.yaml", &[("shop", "1.0.0", &manifest("1"))])?;
+        let install = format!("install shop --channel {index} --yes");
+        stage.run(&install).await?.done()?;
+        let backup = stage.record("shop").await?;
+        let more = format!("{}{}", manifest("2"), config_map("more", "new"));
+        stage.index("index.yaml", &[("shop", "1.1.0", &more)])?;
+        stage.run("upgrade shop --yes").await?.done()?;
+        Ok(Self {
+            stage,
+            index,
+            backup,
+        })
+    }
+
+    /// Deletes the record and creates the one of the backup, as a backup tool does.
+    async fn restore(&self, with_status: bool) -> Result<()> {
+        self.stage
+            .kubectl(&["delete", "addoninstallation", "shop"])
+            .await?;
+        let mut record = self.backup.clone();
+        for field in [
+            "uid",
+            "resourceVersion",
+            "creationTimestamp",
+            "generation",
+            "managedFields",
+        ] {
+            if let Some(metadata) = record["metadata"].as_object_mut() {
+                metadata.remove(field);
+            }
+        }
+        create(&self.stage, &record).await?;
+        if with_status {
+            let now = self.stage.record("shop").await?;
+            record["metadata"] = now["metadata"].clone();
+            aged(&mut record["status"]);
+            write_status(&self.stage, &record).await?;
+        }
+        Ok(())
+    }
+
+    /// What a wrong step would change.
+    async fn objects(&self) -> Result<Vec<Value>> {
+        let mut found = Vec::new();
+        for (kind, name) in [
+            ("configmap", "settings"),
+            ("configmap", "kept"),
+            ("configmap", "more"),
+            ("deployment", "web"),
+        ] {
+            let object = self.stage.must(kind, name).await?;
+            let metadata = &object["metadata"];
+            found.push(json!([
+                metadata["uid"],
+                metadata["generation"],
+                object["data"]
+            ]));
+        }
+        Ok(found)
+    }
+
+    /// The command is refused with the way out, and writes nothing.
+    async fn refused(&self, line: &str) -> Result<()> {
+        let before = self.objects().await?;
+        let mark = self.stage.cluster.audit().mark()?;
+        let said = self.stage.run(line).await?.ended(4)?.stderr;
+        let fix = format!(
+            "fix:    kubectl addons adopt shop -n {}",
+            self.stage.namespace
+        );
+        ensure!(
+            said.contains("is older than the cluster") && said.contains(&fix),
+            "{line}: {said}"
+        );
+        let writes = self.stage.requests(mark)?.writes("kubectl-addons");
+        ensure!(writes == 0, "{line}: {writes} writes");
+        ensure!(self.objects().await? == before, "{line}: objects changed");
+        Ok(())
+    }
+
+    /// What is there is recorded, and the next upgrade goes on from it.
+    async fn goes_on(&self) -> Result<()> {
+        let before = self.objects().await?;
+        let dry = self.stage.run("adopt shop --dry-run").await?.done()?.stderr;
+        ensure!(dry.contains("ConfigMap more"), "{dry}");
+        let done = self.stage.run("adopt shop --yes").await?.done()?.stderr;
+        ensure!(done.contains("shop") && done.contains("recorded"), "{done}");
+        ensure!(self.objects().await? == before, "objects changed");
+        let names = inventory(&self.stage).await?;
+        ensure!(names == ["kept", "more", "settings", "web"], "{names:?}");
+
+        // Nothing goes on by itself: which version is there is not known.
+        self.stage.run("reconcile").await?.ended(1)?;
+        let last = format!(
+            "{}{}",
+            deployment("web", 1, None),
+            config_map("settings", "3")
+        );
+        self.stage
+            .index("index.yaml", &[("shop", "1.2.0", &last)])?;
+        self.stage.run("upgrade shop --yes").await?.done()?;
+        let settings = self.stage.must("configmap", "settings").await?;
+        ensure!(settings["data"]["key"] == "3", "{settings}");
+        let web = self.stage.must("deployment", "web").await?;
+        ensure!(web["metadata"]["generation"] == before[3][1], "{web}");
+        for gone in ["kept", "more"] {
+            ensure!(!self.stage.has("configmap", gone).await?, "{gone} is left");
+        }
+        let said = self.stage.run("reconcile").await?.done()?.stderr;
+        ensure!(said.contains("up to date"), "{said}");
+        Ok(())
+    }
+}
+
+/// Creates an object from its JSON.
+async fn create(stage: &Stage, object: &Value) -> Result<()> {
+    let args = ["create", "-n", &stage.namespace, "-f", "-"];
+    let text = object.to_string();
+    stage
+        .plugin
+        .kubectl_with_input(&args, &text)
+        .await?
+        .done()?;
+    Ok(())
+}
+
+/// Writes a status as it stands.
+async fn write_status(stage: &Stage, record: &Value) -> Result<()> {
+    let namespace = &stage.namespace;
+    let args = [
+        "replace",
+        "--subresource=status",
+        "-n",
+        namespace,
+        "-f",
+        "-",
+    ];
+    let text = record.to_string();
+    stage
+        .plugin
+        .kubectl_with_input(&args, &text)
+        .await?
+        .done()?;
+    Ok(())
+}
+
+/// As if its operations had ended long ago.
+fn aged(status: &mut Value) {
+    status["installed"]["at"] = json!(YESTERDAY);
+    for revision in status["history"].as_array_mut().into_iter().flatten() {
+        revision["installed"]["at"] = json!(YESTERDAY);
+    }
+}
+
+/// Names of what the record holds, sorted.
+async fn inventory(stage: &Stage) -> Result<Vec<String>> {
+    let record = stage.record("shop").await?;
+    let groups = record["status"]["inventory"].as_array().cloned();
+    let groups = groups.context("no inventory")?;
+    let objects = groups
+        .iter()
+        .filter_map(|group| group["objects"].as_array())
+        .flatten();
+    let names = objects.filter_map(|object| object["name"].as_str().map(str::to_owned));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    Ok(names)
+}
+
+#[tokio::test]
+async fn no_verb_follows_a_record_that_is_older_than_the_cluster() -> Result<()> {
+    let shop = Shop::restored("restored", true).await?;
+    let index = &shop.index;
+    for line in [
+        "upgrade shop --yes",
+        "upgrade shop@1.1.0 --yes",
+        "uninstall shop --yes",
+        "adopt --release shop --yes",
+        "diff shop",
+        &format!("install shop --channel {index} --yes"),
+        &format!("channel apply {index} --yes"),
+    ] {
+        shop.refused(line).await?;
+    }
+    for line in ["status shop", "list"] {
+        let shown = shop.stage.run(line).await?.done()?.stdout;
+        ensure!(shown.contains("RecordOlderThanCluster"), "{line}: {shown}");
+    }
+    shop.goes_on().await
+}
+
+#[tokio::test]
+async fn a_record_that_was_restored_without_its_status_is_not_followed() -> Result<()> {
+    let shop = Shop::restored("restored-blank", false).await?;
+    for line in ["upgrade shop --yes", "reconcile"] {
+        let before = shop.objects().await?;
+        let said = shop.stage.run(line).await?.ended(4)?.stderr;
+        ensure!(said.contains("is older than the cluster"), "{line}: {said}");
+        ensure!(shop.objects().await? == before, "{line}: objects changed");
+    }
+    shop.goes_on().await
+}
+
+#[tokio::test]
+async fn a_reconciler_asks_once_and_writes_nothing_more() -> Result<()> {
+    let shop = Shop::restored("restored-loop", true).await?;
+    let before = shop.objects().await?;
+    shop.stage.run("reconcile").await?.ended(4)?;
+    let asked = shop.stage.condition("shop", "NeedsConfirmation").await?;
+    ensure!(asked["reason"] == "RecordOlderThanCluster", "{asked}");
+    let message = asked["message"].as_str().unwrap_or_default();
+    ensure!(message.contains("kubectl addons adopt shop"), "{message}");
+    let mark = shop.stage.cluster.audit().mark()?;
+    shop.stage.run("reconcile").await?.ended(4)?;
+    let writes = shop.stage.requests(mark)?.writes("kubectl-addons");
+    ensure!(writes == 0, "{writes} writes");
+    ensure!(shop.objects().await? == before, "objects changed");
+    shop.goes_on().await
+}
+
+#[tokio::test]
+async fn a_record_that_is_as_new_as_the_cluster_is_followed() -> Result<()> {
+    let mut shop = Shop::new("restored-current").await?;
+    shop.backup = shop.stage.record("shop").await?;
+    shop.stage
+        .kubectl(&["delete", "addoninstallation", "shop"])
+        .await?;
+    // Installing again under the same name takes the objects back.
+    let install = format!("install shop --channel {} --yes", shop.index);
+    shop.stage.run(&install).await?.done()?;
+    ensure!(inventory(&shop.stage).await?.len() == 4);
+    // What a killed client left behind is its own, however old the record is.
+    let mut record = shop.stage.record("shop").await?;
+    aged(&mut record["status"]);
+    write_status(&shop.stage, &record).await?;
+    shop.stage.lock("shop", "dead", 3600).await?;
+    shop.stage
+        .index("index.yaml", &[("shop", "1.2.0", &manifest("3"))])?;
+    shop.stage.run("upgrade shop --yes").await?.done()?;
+    ensure!(!shop.stage.has("configmap", "more").await?, "more is left");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_directory_does_not_follow_a_record_that_is_older_than_the_cluster() -> Result<()> {
+    let stage = Stage::new("restored-sync").await?;
+    let of = |value: &str| {
+        config_map("settings", value).replace("{name: settings}", &format!(
+        "{{name: settings, namespace: {}, labels: {{addonmanager.kubernetes.io/mode: Reconcile}}}}",
+        stage.namespace
+    ))
+    };
+    stage.write("dir/shop.yaml", &of("1"))?;
+    let dir = stage.plugin.home().join("dir");
+    let sync = format!("sync {} --yes", dir.display());
+    stage.run(&sync).await?.done()?;
+    let mut record = stage.record("shop").await?;
+    aged(&mut record["status"]);
+    write_status(&stage, &record).await?;
+    stage.write("dir/shop.yaml", &of("2"))?;
+    let said = stage.run(&sync).await?.ended(4)?.stderr;
+    ensure!(said.contains("is older than the cluster"), "{said}");
+    let settings = stage.must("configmap", "settings").await?;
+    ensure!(settings["data"]["key"] == "1", "{settings}");
+    stage.run("adopt shop --yes").await?.done()?;
+    stage.run(&sync).await?.done()?;
+    let settings = stage.must("configmap", "settings").await?;
+    ensure!(settings["data"]["key"] == "2", "{settings}");
+    Ok(())
+}
