@@ -13,7 +13,7 @@
 //! | [`mod@kops`] | what kops' own tool finds recorded afterwards |
 //! | [`facts`] | what a plan was made with, to tell later whether it still holds |
 //! | [`planner`], `decide` | the plan: what becomes of each object, what stands in the way |
-//! | [`restored`] | whether the record is older than the cluster |
+//! | [`restored`], [`pin`] | whether the record is older than the cluster, or of another one |
 //! | [`adoption`], [`found`] | which objects of other tools may become ours, and what these tools installed |
 //! | [`gitops`] | what Argo CD and Flux apply again and again, and which fields of an installation are theirs |
 //! | [`conflicts`], [`recreate`], [`immutable`] | what happens to fields that others hold, or that never change |
@@ -42,6 +42,7 @@ pub mod inventory;
 pub mod kops;
 pub mod migration;
 pub mod order;
+pub mod pin;
 pub mod planner;
 pub mod prune;
 pub mod recreate;
@@ -168,6 +169,9 @@ pub struct InstallationPlan {
     /// where the objects are given back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former: Vec<FormerRecord>,
+    /// uid of kube-system, by which the record will tell this cluster from others; `None` where it may not be read.
+    #[serde(skip)]
+    pub cluster: Option<String>,
     /// How the inventory changes that is recorded again, where nothing else does (semantics 13).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<restored::rebuild::Rebuilt>,
@@ -239,6 +243,7 @@ impl InstallationPlan {
             yielded: Vec::new(),
             kops: None,
             former: Vec::new(),
+            cluster: None,
             rebuilt: None,
             wait_for: Vec::new(),
             warnings: Vec::new(),

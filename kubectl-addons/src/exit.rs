@@ -66,6 +66,7 @@ impl Exit {
             | OperationError::Migration(_)
             | OperationError::EmptyDirectory { .. }
             | OperationError::MostlyGone { .. }
+            | OperationError::OtherCluster(_)
             | OperationError::NameTaken { .. } => Some(Self::Conflict),
             OperationError::Recreation(error) => Some(Self::of_recreation(error)),
             OperationError::Refused(_) => Some(Self::Denied),

@@ -306,3 +306,91 @@ async fn a_directory_does_not_follow_a_record_that_is_older_than_the_cluster() -
     ensure!(settings["data"]["key"] == "2", "{settings}");
     Ok(())
 }
+
+/// Writes another cluster into the record, as if it had been restored from there.
+async fn from_elsewhere(stage: &Stage) -> Result<()> {
+    let mut record = stage.record("shop").await?;
+    record["status"]["cluster"]["kubeSystemUid"] = json!("another");
+    write_status(stage, &record).await
+}
+
+/// Deletes an object and creates it with the same content: it has another uid, as in another cluster.
+async fn recreated(stage: &Stage, kind: &str, name: &str) -> Result<()> {
+    let mut object = stage.must(kind, name).await?;
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.retain(|field, _| {
+            ["name", "namespace", "labels", "annotations"].contains(&field.as_str())
+        });
+    }
+    stage.kubectl(&["delete", kind, name]).await?;
+    create(stage, &object).await
+}
+
+#[tokio::test]
+async fn a_record_of_another_cluster_is_followed_by_no_verb() -> Result<()> {
+    let shop = Shop::new("restored-elsewhere").await?;
+    let stage = &shop.stage;
+    let args = [
+        "get",
+        "namespace",
+        "kube-system",
+        "-o",
+        "jsonpath={.metadata.uid}",
+    ];
+    let here = stage.plugin.kubectl(&args).await?.done()?.stdout;
+    let pinned = stage.record("shop").await?["status"]["cluster"]["kubeSystemUid"].clone();
+    ensure!(pinned == json!(here), "{pinned} instead of {here}");
+
+    from_elsewhere(stage).await?;
+    recreated(stage, "configmap", "more").await?;
+    recreated(stage, "configmap", "settings").await?;
+    let before = shop.objects().await?;
+    let accept = format!(
+        "accept: kubectl addons adopt shop -n {} --new-cluster",
+        stage.namespace
+    );
+    for line in [
+        "upgrade shop --repair --yes",
+        &format!("channel apply {} --yes", shop.index),
+        "uninstall shop --yes",
+        "adopt shop --yes",
+        "adopt --release shop --yes",
+    ] {
+        let mark = stage.cluster.audit().mark()?;
+        let said = stage.run(line).await?.ended(4)?.stderr;
+        let is_told = [&here, "another", &accept]
+            .iter()
+            .all(|part| said.contains(*part));
+        ensure!(is_told, "{line}: {said}");
+        let writes = stage.requests(mark)?.writes("kubectl-addons");
+        ensure!(writes == 0, "{line}: {writes} writes");
+    }
+    stage.run("reconcile shop").await?.ended(4)?;
+    let asked = stage.condition("shop", "NeedsConfirmation").await?;
+    ensure!(asked["reason"] == "OtherCluster", "{asked}");
+    let shown = stage.run("status shop").await?.done()?.stdout;
+    ensure!(shown.contains("OtherCluster"), "{shown}");
+    ensure!(shop.objects().await? == before, "objects changed");
+
+    let said = stage
+        .run("adopt shop --new-cluster --yes")
+        .await?
+        .done()?
+        .stderr;
+    ensure!(said.contains(&here) && said.contains("another"), "{said}");
+    ensure!(shop.objects().await? == before, "objects changed");
+    let pinned = stage.record("shop").await?["status"]["cluster"]["kubeSystemUid"].clone();
+    ensure!(pinned == json!(here), "{pinned} instead of {here}");
+    let again = stage.run("adopt shop --new-cluster --yes").await?;
+    ensure!(again.code == 1, "{}", again.stderr);
+
+    // What was recorded by another uid is deleted by the one that it has now.
+    stage.index("index.yaml", &[("shop", "1.2.0", &manifest("3"))])?;
+    stage.run("upgrade shop --yes").await?.done()?;
+    ensure!(!stage.has("configmap", "more").await?, "more is left");
+    let settings = stage.must("configmap", "settings").await?;
+    ensure!(settings["data"]["key"] == "3", "{settings}");
+    stage.run("uninstall shop --yes").await?.done()?;
+    ensure!(!stage.has("configmap", "settings").await?, "it is left");
+    Ok(())
+}

@@ -8,7 +8,8 @@ use common::admission::Requester;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{Call, JSON};
+use super::meta::Partial;
+use super::request::{Call, JSON, METADATA};
 use super::snapshot::{namespace_collection, read_one};
 
 /// User and groups of our requests, impersonation included.
@@ -30,6 +31,20 @@ pub async fn whoami(cluster: &Cluster) -> Result<Requester, EngineError> {
         user: info.username.unwrap_or_default(),
         groups: info.groups.unwrap_or_default(),
     })
+}
+
+/// uid of kube-system, which identifies a cluster, read with our own rights (semantics 6); `None` where these do not suffice.
+///
+/// # Errors
+/// Those of the request.
+pub async fn cluster_uid(cluster: &Cluster) -> Result<Option<String>, EngineError> {
+    let call = Call::get(&namespace_collection(), "kube-system", METADATA).own();
+    match cluster.send::<Partial>(call).await {
+        Ok(answer) => Ok(Some(answer.object.metadata.uid)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(EngineError::Forbidden { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// uid of a namespace, which tells clusters apart; that of kube-system identifies a cluster (semantics 6).

@@ -10,6 +10,7 @@ use common::api::installation::{
     AddonInstallationStatus, CreatedNamespace, FormerRecord, Installed, Phase, Revision,
 };
 use common::plan::inventory::Inventory;
+use common::plan::pin;
 use common::plan::{InstallationPlan, Verb};
 
 use super::error::EngineError;
@@ -57,6 +58,7 @@ pub(super) fn begun(
         });
     }
     let found = plan.rebuilt.as_ref();
+    pin::note(&mut status, plan.cluster.as_deref(), found.is_some());
     if let Some(found) = found.and_then(|rebuilt| rebuilt.namespace.clone()) {
         status.created_namespace = Some(found);
     }

@@ -42,6 +42,7 @@ fn reason(error: &OperationError) -> Reason {
     match error.root() {
         OperationError::Plan(PlanError::MostlyPruned { .. }) => Reason::Asks("PruneLimit"),
         OperationError::Plan(PlanError::RecordOlder(_)) => Reason::Asks("RecordOlderThanCluster"),
+        OperationError::OtherCluster(_) => Reason::Asks("OtherCluster"),
         OperationError::Breakage(BreakageError::Breaks { .. }) => Reason::Asks("Breakage"),
         OperationError::Migration(_) => Reason::Asks("Migration"),
         OperationError::Recreation(refused) if refused.is_acceptable() => {

@@ -27,6 +27,9 @@ pub enum AdoptError {
     /// Its objects are ours, and no one has agreed to what would change in them.
     #[error("{0} was taken over, and what differs in its objects was not agreed to yet")]
     Unconfirmed(InstallationName),
+    /// Its record says that it is of this cluster.
+    #[error("{0} is recorded as an installation of this cluster")]
+    SameCluster(InstallationName),
     /// None of its objects exists.
     #[error("there is nothing to adopt: none of the objects of {addon} exists")]
     Nothing {

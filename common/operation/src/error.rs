@@ -24,6 +24,7 @@ use common::plan::file::Moved;
 use common::plan::graph::Cycle;
 use common::plan::immutable::RecreationError;
 use common::plan::migration::MigrationError;
+use common::plan::pin::OtherCluster;
 use common::plan::planner::PlanError;
 use common::plan::recreate::RecreateError;
 use common::plan::requires::RequiresError;
@@ -125,6 +126,9 @@ pub enum OperationError {
         "{0}: spec.serviceAccountName names no ServiceAccount with whose rights to reconcile it"
     )]
     NoAccount(InstallationName),
+    /// A record of another cluster.
+    #[error(transparent)]
+    OtherCluster(#[from] OtherCluster),
     /// A record that was created from a directory.
     #[error("{installation} comes from directory {directory}, which has no catalogue entries")]
     OfDirectory {

@@ -1,10 +1,13 @@
 //! Which cluster it is: a plan that is executed later is executed on the same one.
 
 use addons_engine::identity;
+use common::api::installation::AddonInstallation;
 use common::plan::file;
+use common::plan::pin::{self, OtherCluster};
 
 use crate::context::Context;
 use crate::error::OperationError;
+use crate::records::name_of;
 
 /// The namespace that every cluster has, and that is never deleted.
 const KUBE_SYSTEM: &str = "kube-system";
@@ -24,6 +27,34 @@ impl Context {
             }
             other => other,
         }
+    }
+
+    /// Whether a record belongs to another cluster: one request, where it says its own.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn other_cluster(
+        &self,
+        record: &AddonInstallation,
+    ) -> Result<Option<OtherCluster>, OperationError> {
+        let status = record.status.as_ref();
+        if status.is_none_or(|status| status.cluster.is_none()) {
+            return Ok(None);
+        }
+        let found = self.cluster_uid().await?;
+        Ok(pin::check(&name_of(record), status, found.as_deref()).err())
+    }
+
+    /// uid of kube-system, read once; `None` where we may not read it.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub(crate) async fn cluster_uid(&self) -> Result<Option<String>, OperationError> {
+        let read = || async {
+            Ok::<_, OperationError>(identity::cluster_uid(self.cluster().await?).await?)
+        };
+        let uid = self.cluster_uid.get_or_try_init(read).await?;
+        Ok(uid.clone())
     }
 
     /// The identity of the cluster by one of its namespaces.

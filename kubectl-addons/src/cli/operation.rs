@@ -117,6 +117,9 @@ pub struct Adopt {
     /// Give these installations back: every object stays, and the records of the tool that they were taken over from return
     #[arg(long, requires = "addons", conflicts_with_all = ["name", "target_namespace", "core", "channel", "catalogue", "files", "set", "registry"])]
     pub release: bool,
+    /// Record again, as installations of this cluster, those whose records came from another cluster
+    #[arg(long, requires = "addons", conflicts_with_all = ["force", "release", "name", "target_namespace", "core", "channel", "catalogue", "files", "set", "registry"])]
+    pub new_cluster: bool,
     #[command(flatten)]
     pub new: New,
     #[command(flatten)]

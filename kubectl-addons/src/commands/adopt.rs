@@ -26,7 +26,7 @@ pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
         return release(session, args).await;
     }
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
-    let older = resolver.rebuild(&args.addons).await?;
+    let older = resolver.rebuild(&args.addons, args.new_cluster).await?;
     let is_older = |addon: &String| {
         let mut all = older.installations.iter();
         all.any(|planned| planned.plan.installation.name == *addon)

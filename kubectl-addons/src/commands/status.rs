@@ -46,7 +46,10 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
         .filter(|object| !object.is_current())
         .cloned()
         .collect();
-    let word = health::word(record, &troubles, older.as_ref());
+    let word = match session.ctx().other_cluster(record).await? {
+        Some(other) => format!("OtherCluster: {other}"),
+        None => health::word(record, &troubles, older.as_ref()),
+    };
     let helm = match record.status.as_ref().and_then(release::recorded) {
         Some(named) => Some(helm(release::status(session.ctx(), named).await?, named)),
         None => None,

@@ -114,6 +114,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::Credentials(error) => source::of_credentials(error),
         OperationError::HelmBinary(error) => source::of_binary(error),
         OperationError::Adopt(error) => of_adoption(error),
+        OperationError::OtherCluster(other) => plan::of_other_cluster(other),
         OperationError::Plan(error) => plan::of_plan(error),
         OperationError::Breakage(error) => plan::of_breakage(error),
         OperationError::Migration(error) => plan::of_migration(error),
@@ -177,6 +178,7 @@ fn of_adoption(error: &AdoptError) -> Vec<String> {
             format!("look:   kubectl addons show {addon}"),
             format!("fix:    kubectl addons install {addon}"),
         ],
+        AdoptError::SameCluster(name) => look(&command("status", name)),
         AdoptError::Release(_) => Vec::new(),
     }
 }

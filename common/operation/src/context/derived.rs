@@ -14,6 +14,7 @@ impl Context {
         Self {
             connect: self.connect.clone(),
             cluster: Arc::clone(&self.cluster),
+            cluster_uid: Arc::clone(&self.cluster_uid),
             events: self.events(),
             ..Self::build(None, self.settings.clone())
         }

@@ -12,6 +12,7 @@ use common::plan::choices::Choices;
 use common::plan::desired::{Desired, DesiredContext, needed_kinds};
 use common::plan::facts::{EntryFacts, RecordFacts, WantedRecord};
 use common::plan::inventory::Inventory;
+use common::plan::pin;
 use common::plan::planner::{self, Goal, PlanInput, Wanted};
 use common::plan::restored::Memory;
 use common::plan::snapshot::{Reads, Snapshot};
@@ -43,6 +44,7 @@ pub(super) async fn one(
 ) -> Result<Planned, OperationError> {
     let cluster = resolver.ctx.cluster().await?;
     let existing = resolved.existing.as_ref();
+    let cluster_uid = pinned(resolver, resolved).await?;
     let mut inventory = Inventory::of(existing.and_then(|record| record.status.as_ref()));
     let served = served(cluster, neighbours, &rendered, &inventory).await?;
     let kinds = served.with(&neighbours.kinds);
@@ -75,7 +77,6 @@ pub(super) async fn one(
     let kinds = served.with(&neighbours.kinds);
     let recorded = (&mut inventory, &mut snapshot);
     let old = old::find(resolver.ctx, resolved, &kinds, &desired, recorded).await?;
-    let held = resolved.held(&inventory);
     let spec = &resolved.wanted.spec;
     let wanted = Wanted {
         desired: &desired,
@@ -103,7 +104,7 @@ pub(super) async fn one(
         claims: &claims,
         unmarked: &old.keys,
         delete_kinds: &choices.delete,
-        held: &held,
+        held: &resolved.held(&inventory),
     })?;
     plan.mask = Arc::new(with_secrets(mask, &desired));
     plan.generated = generated.objects;
@@ -111,7 +112,7 @@ pub(super) async fn one(
     former::records(cluster, resolved, (&snapshot, &claims), adopt, &mut plan).await?;
     warn(&mut plan, [&rendered.warnings, &notes, &old.warnings]);
     plan.helm_release = helm_release.filter(|_| rendered.is_due);
-    of_records(resolver, resolved, &mut plan).await?;
+    of_records(resolver, resolved, cluster_uid, &mut plan).await?;
     Ok(planned(plan, resolved, desired, rendered.release))
 }
 
@@ -175,8 +176,10 @@ fn reads(
 async fn of_records(
     resolver: &Resolver<'_>,
     resolved: &Resolved,
+    cluster_uid: Option<String>,
     plan: &mut InstallationPlan,
 ) -> Result<(), OperationError> {
+    plan.cluster = cluster_uid;
     plan.entry = Some(EntryFacts::of(&resolved.entry));
     plan.is_typed = resolved.is_typed;
     plan.wanted = WantedRecord::of(resolved.record());
@@ -185,6 +188,18 @@ async fn of_records(
         plan.kops = Some(kops.record(resolver.ctx, resolved).await?);
     }
     Ok(())
+}
+
+/// uid of kube-system, where it may be read; refuses a record of another cluster.
+async fn pinned(
+    resolver: &Resolver<'_>,
+    resolved: &Resolved,
+) -> Result<Option<String>, OperationError> {
+    let existing = resolved.existing.as_ref();
+    let status = existing.and_then(|record| record.status.as_ref());
+    let found = resolver.ctx.cluster_uid().await?;
+    pin::check(&resolved.name, status, found.as_deref())?;
+    Ok(found)
 }
 
 /// Hides what comes from Secrets of the manifest, too.

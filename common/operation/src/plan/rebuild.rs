@@ -7,30 +7,37 @@ use common::plan::choices::Choices;
 use common::plan::desired::Desired;
 use common::plan::facts::{RecordFacts, WantedRecord};
 use common::plan::inventory::Inventory;
+use common::plan::pin;
 use common::plan::planner::{self, PlanError};
 use common::plan::restored::rebuild::{Rebuild, rebuild};
 use common::plan::restored::{Memory, older};
 
 use super::one::live;
 use super::{Plan, Planned};
+use crate::adopt::AdoptError;
 use crate::error::OperationError;
 use crate::records::name_of;
 use crate::resolve::Resolver;
 
 impl Resolver<'_> {
     /// Plans to record again what is there of those of the named installations whose records are older than the cluster. Names that
-    /// no installation has are passed over. Nothing but the records will be written.
+    /// no installation has are passed over. Nothing but the records will be written. `new_cluster`: also those of records that belong
+    /// to another cluster, and become records of this one.
     ///
     /// # Errors
-    /// Several installations of a name; one that is suspended; those of the requests.
-    pub async fn rebuild(&self, names: &[String]) -> Result<Plan, OperationError> {
+    /// A record of another cluster, or with `new_cluster` one of this cluster; several installations of a name; one that is suspended; those of the requests.
+    pub async fn rebuild(
+        &self,
+        names: &[String],
+        new_cluster: bool,
+    ) -> Result<Plan, OperationError> {
         let namespace = self.ctx.settings().namespace.as_deref();
         let mut installations = Vec::new();
         for name in names {
             let mut known = self.records.within(namespace);
-            if known.any(|record| name_of(record).name == *name) {
+            if new_cluster || known.any(|record| name_of(record).name == *name) {
                 let record = self.records.find(name, namespace)?;
-                installations.extend(one(self, record).await?);
+                installations.extend(one(self, record, new_cluster).await?);
             }
         }
         Plan::new(
@@ -47,14 +54,24 @@ impl Resolver<'_> {
 async fn one(
     resolver: &Resolver<'_>,
     record: &AddonInstallation,
+    new_cluster: bool,
 ) -> Result<Option<Planned>, OperationError> {
-    let memory = Memory::of(Some(record));
-    if memory == Memory::Open {
-        return Ok(None);
-    }
     let cluster = resolver.ctx.cluster().await?;
     let name = name_of(record);
-    let inventory = Inventory::of(record.status.as_ref());
+    let status = record.status.as_ref();
+    let found = resolver.ctx.cluster_uid().await?;
+    let checked = pin::check(&name, status, found.as_deref());
+    if new_cluster && checked.is_ok() && status.is_some_and(|status| status.cluster.is_some()) {
+        return Err(AdoptError::SameCluster(name).into());
+    }
+    if !new_cluster {
+        checked.clone()?;
+    }
+    let memory = Memory::of(Some(record));
+    if memory == Memory::Open && !new_cluster {
+        return Ok(None);
+    }
+    let inventory = Inventory::of(status);
     let recorded = inventory.objects.keys();
     let needed = recorded.map(|key| (key.group.clone(), key.kind.clone()));
     let kinds = cluster.kinds(&needed.collect()).await?;
@@ -66,7 +83,7 @@ async fn one(
         .filter(|(key, _)| !snapshot.live.contains_key(key))
         .collect();
     let claims = resolver.records.claims(std::slice::from_ref(&name));
-    if older(&name, memory, &snapshot, &claims).is_none() {
+    if !new_cluster && older(&name, memory, &snapshot, &claims).is_none() {
         return Ok(None);
     }
     if record.spec.suspend {
@@ -81,11 +98,15 @@ async fn one(
         kinds: &kinds,
         claims: &claims,
         target_namespace: record.spec.target_namespace.as_deref(),
+        is_other_cluster: new_cluster,
     })
     .map_err(PlanError::from)?;
     let unread = owned.unreadable.into_iter();
     let unread = unread.map(|(collection, why)| format!("{collection} cannot be listed: {why}"));
     plan.warnings.extend(unread);
+    plan.warnings
+        .extend(checked.err().map(|other| other.to_string()));
+    plan.cluster = found;
     plan.wanted = WantedRecord::of(record);
     plan.record = Some(RecordFacts::of(record));
     Ok(Some(Planned {

@@ -164,6 +164,11 @@ async fn one(
     let cluster = resolver.ctx.cluster().await?;
     let name = name_of(&record);
     let status = record.status.clone().unwrap_or_default();
+    if !removal.keep
+        && let Some(other) = resolver.ctx.other_cluster(&record).await?
+    {
+        return Err(other.into());
+    }
     let inventory = Inventory::from_groups(&status.inventory);
     let recorded = inventory.objects.keys();
     let needed = recorded

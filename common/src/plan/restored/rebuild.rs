@@ -30,6 +30,8 @@ pub struct Rebuild<'a> {
     pub claims: &'a Claims,
     /// The namespace of objects that name none, as far as the record says it.
     pub target_namespace: Option<&'a str>,
+    /// Whether the record is of another cluster, where its Jobs have run.
+    pub is_other_cluster: bool,
 }
 
 /// How an inventory differs that is recorded again.
@@ -57,9 +59,9 @@ pub fn rebuild(input: &Rebuild<'_>) -> Result<InstallationPlan, TooLarge> {
     for (key, recorded) in &input.inventory.objects {
         let kept = match snapshot.live.get(key) {
             Some(live) => known(recorded, live, &owner),
-            None => {
-                (snapshot.unreadable.contains_key(key) || is_job(key)).then(|| recorded.clone())
-            }
+            None => (snapshot.unreadable.contains_key(key)
+                || is_job(key) && !input.is_other_cluster)
+                .then(|| recorded.clone()),
         };
         match kept {
             Some(item) => {

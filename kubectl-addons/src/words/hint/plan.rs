@@ -6,6 +6,7 @@ use common::plan::Verb;
 use common::plan::crd_safety::{BreakageError, Impossible};
 use common::plan::immutable::RecreationError;
 use common::plan::migration::MigrationError;
+use common::plan::pin::OtherCluster;
 use common::plan::planner::{PlanError, Refusal, RefusalReason};
 use common::plan::requires::{Problem, RequiresError};
 
@@ -53,6 +54,17 @@ pub(super) fn of_git(error: &InGit) -> Vec<String> {
         )));
     }
     lines
+}
+
+/// For a record of another cluster.
+pub(super) fn of_other_cluster(other: &OtherCluster) -> Vec<String> {
+    vec![
+        "look:   kubectl get namespace kube-system -o yaml".to_owned(),
+        format!(
+            "accept: {} --new-cluster, which records what is there",
+            command("adopt", &other.installation)
+        ),
+    ]
 }
 
 /// For objects that no installation owns: who wrote the first of them, and what adopts them.

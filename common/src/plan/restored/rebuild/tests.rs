@@ -95,6 +95,7 @@ fn plan_of(
         kinds: &kinds(),
         claims,
         target_namespace: Some("shop"),
+        is_other_cluster: false,
     })
     .unwrap()
 }
