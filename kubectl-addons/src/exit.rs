@@ -91,6 +91,7 @@ impl Exit {
         match error {
             EngineError::Denied { .. } => Self::Denied,
             EngineError::Locked { .. }
+            | EngineError::NewerFormat(_)
             | EngineError::Conflict { .. }
             | EngineError::FieldConflict { .. }
             | EngineError::Stale { .. }

@@ -20,6 +20,7 @@ mod metallb;
 mod ordering;
 mod plans;
 mod reconcile;
+mod releases;
 mod restored;
 mod safety;
 mod scale;

@@ -2,6 +2,7 @@
 
 pub(super) mod classify;
 
+use common::api::installation::format::NewerFormat;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::changes::Remedy;
@@ -43,6 +44,9 @@ pub enum EngineError {
         /// The server's message.
         message: String,
     },
+    /// A newer release recorded the installation: exit 4.
+    #[error(transparent)]
+    NewerFormat(#[from] NewerFormat),
     /// Another client holds the lock: exit 4.
     #[error("{installation} is being changed by {holder} since {since}")]
     Locked {
@@ -195,6 +199,7 @@ impl EngineError {
             }
             Self::Unreachable { .. }
             | Self::Unauthorized { .. }
+            | Self::NewerFormat(_)
             | Self::Locked { .. }
             | Self::Stale { .. }
             | Self::NotInitialised

@@ -6,7 +6,7 @@
 use kube::ResourceExt as _;
 use serde_json::json;
 
-use common::api::installation::AddonInstallation;
+use common::api::installation::{AddonInstallation, format};
 use common::api::names::{self, FINALIZER_UNINSTALL, InstallationName};
 
 use super::address::Collection;
@@ -58,6 +58,7 @@ pub(super) async fn create(
     let name = wanted.name_any();
     let call = Call::create(&collection, &name, JSON)
         .own()
+        .query("fieldValidation", "Strict")
         .query("fieldManager", names::CLIENT)
         .body(body(&fresh)?);
     super::create::create(cluster, &collection, &name, call).await
@@ -68,9 +69,11 @@ pub(super) async fn replace(
     cluster: &Cluster,
     wanted: &AddonInstallation,
 ) -> Result<AddonInstallation, EngineError> {
+    format::check(wanted)?;
     let namespace = wanted.namespace().unwrap_or_default();
     let call = Call::replace(&collection(Some(&namespace)), &wanted.name_any(), JSON)
         .own()
+        .query("fieldValidation", "Strict")
         .query("fieldManager", names::CLIENT)
         .body(body(wanted)?);
     Ok(cluster.send(call).await?.object)
@@ -81,9 +84,11 @@ pub(super) async fn put_status(
     cluster: &Cluster,
     record: &mut AddonInstallation,
 ) -> Result<(), EngineError> {
+    format::check(record)?;
     let namespace = record.namespace().unwrap_or_default();
     let call = Call::replace(&collection(Some(&namespace)), &record.name_any(), METADATA)
         .subresource("status")
+        .query("fieldValidation", "Strict")
         .query("fieldManager", names::CLIENT)
         .body(body(record)?)
         .urgent()
@@ -99,6 +104,7 @@ pub(super) async fn delete(
     record: &AddonInstallation,
     dry_run: bool,
 ) -> Result<(), EngineError> {
+    format::check(record)?;
     let namespace = record.namespace().unwrap_or_default();
     let mut preconditions = json!({"uid": record.uid()});
     if !dry_run {

@@ -25,7 +25,7 @@ use common::render::facts::{Facts, Overlays};
 use futures::future::BoxFuture;
 use tokio::sync::{Mutex, OnceCell};
 
-use crate::error::{BoxError, OperationError, within};
+use crate::error::{OperationError, within};
 use crate::event::{Event, Finding};
 use crate::kops::Records;
 
@@ -67,6 +67,9 @@ pub enum Offer {
     /// No entries: what is installed lies in a directory.
     Nothing,
 }
+
+/// An error of other code.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Makes the connection when it is first needed.
 pub type Connect = Box<dyn Fn() -> BoxFuture<'static, Result<Cluster, BoxError>> + Send + Sync>;

@@ -16,8 +16,7 @@ use addons_versions::VersionError;
 use common::admission::rules::cluster::no_cluster;
 use common::api::names::InstallationName;
 use common::directory::Problem;
-use common::manifest::digest::HashError;
-use common::manifest::parse::ManifestError;
+use common::manifest::{digest::HashError, parse::ManifestError};
 use common::plan::crd_safety::BreakageError;
 use common::plan::desired::DesiredError;
 use common::plan::file::Moved;
@@ -39,6 +38,7 @@ use common::values::ValuesError;
 use crate::adopt::AdoptError;
 use crate::channel::IndexesError;
 use crate::choose::{ChooseError, meant};
+use crate::context::BoxError;
 use crate::elapsed::seconds;
 use crate::gitops::InGit;
 use crate::interruption::Interrupted;
@@ -50,9 +50,6 @@ use crate::values_from::ValuesFromError;
 use crate::verdict::Refused;
 
 pub(crate) use place::within;
-
-/// An error of other code.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why an operation, or one installation of it, was given up. Nothing was written, unless the error is in a
 /// [`crate::Outcome`].

@@ -2,11 +2,14 @@
 //!
 //! The status is the record of the engine (semantics 13): one whole-object PUT with resourceVersion, by one function.
 
+pub mod format;
 mod former;
 mod inventory;
 
 pub use former::{FormerObject, FormerRecord, FormerTool};
 pub use inventory::{InventoryGroup, InventoryObject, ObjectState};
+
+use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResource, KubeSchema};
@@ -199,6 +202,9 @@ pub enum DeletionPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AddonInstallationStatus {
+    /// The format of this status; absent = 1. A release writes over no format that is newer than those it knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<u32>,
     /// Generation of the spec that was last installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
@@ -233,6 +239,10 @@ pub struct AddonInstallationStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = kube::core::ListMerge::Atomic)]
     pub history: Vec<Revision>,
+    /// What other releases wrote: it is written back as it was read.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub others: BTreeMap<String, Value>,
 }
 
 /// One word for how an installation is.

@@ -117,7 +117,7 @@ async fn lock_and_journal_are_one_write_and_its_lost_answer_is_recognised() {
         .unwrap();
     assert_eq!(lock.record.resource_version().as_deref(), Some("2"));
     let path = "/apis/kubectl-addons.dev/v1alpha1/namespaces/a/addoninstallations/dns";
-    let put = format!("PUT {path}/status?fieldManager=kubectl-addons");
+    let put = format!("PUT {path}/status?fieldValidation=Strict&fieldManager=kubectl-addons");
     assert_eq!(asked.lines(), [put, format!("GET {path}")]);
     assert_eq!(asked.body(0)["metadata"]["resourceVersion"], "1");
     assert_eq!(asked.body(0)["status"]["operation"]["holder"], "me");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::api::installation::HelmRelease;
+use common::api::installation::{HelmRelease, format};
 use common::api::names::owner_hash;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
@@ -19,7 +19,7 @@ use common::plan::snapshot::{Reads, Snapshot};
 use common::plan::transfer::{self, OldPlace};
 use common::values::mask::Mask;
 
-use addons_engine::{Cluster, definitions, snapshot};
+use addons_engine::{Cluster, EngineError, definitions, snapshot};
 
 use super::assemble::Neighbours;
 use super::{Planned, generated, old};
@@ -197,6 +197,9 @@ async fn pinned(
 ) -> Result<Option<String>, OperationError> {
     let existing = resolved.existing.as_ref();
     let status = existing.and_then(|record| record.status.as_ref());
+    existing
+        .map_or(Ok(()), format::check)
+        .map_err(EngineError::from)?;
     let found = resolver.ctx.cluster_uid().await?;
     pin::check(&resolved.name, status, found.as_deref())?;
     Ok(found)

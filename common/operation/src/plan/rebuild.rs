@@ -1,7 +1,7 @@
 //! The plan that records again what is there of an installation, where its record is older than the cluster (semantics 13).
 
-use addons_engine::marks;
-use common::api::installation::AddonInstallation;
+use addons_engine::{EngineError, marks};
+use common::api::installation::{AddonInstallation, format};
 use common::api::names::owner_hash;
 use common::plan::choices::Choices;
 use common::plan::desired::Desired;
@@ -58,6 +58,7 @@ async fn one(
 ) -> Result<Option<Planned>, OperationError> {
     let cluster = resolver.ctx.cluster().await?;
     let name = name_of(record);
+    format::check(record).map_err(EngineError::from)?;
     let status = record.status.as_ref();
     let found = resolver.ctx.cluster_uid().await?;
     let checked = pin::check(&name, status, found.as_deref());

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use addons_engine::definitions;
-use common::api::installation::AddonInstallation;
+use addons_engine::{EngineError, definitions};
+use common::api::installation::{AddonInstallation, format};
 use common::api::names::{InstallationName, owner_hash};
 use common::directory::allowed::AllowList;
 use common::manifest::key::ObjectKey;
@@ -163,6 +163,7 @@ async fn one(
 ) -> Result<Planned, OperationError> {
     let cluster = resolver.ctx.cluster().await?;
     let name = name_of(&record);
+    format::check(&record).map_err(EngineError::from)?;
     let status = record.status.clone().unwrap_or_default();
     if !removal.keep
         && let Some(other) = resolver.ctx.other_cluster(&record).await?
