@@ -230,6 +230,22 @@ async fn release_of(
     Ok(release)
 }
 
+/// The live objects that an installation has recorded. `owner`: see [`Reads::owner`].
+pub(super) async fn live_recorded(
+    cluster: &Cluster,
+    inventory: &Inventory,
+    owner: Option<String>,
+) -> Result<(Arc<KindTable>, Snapshot), OperationError> {
+    let recorded = inventory.objects.keys();
+    let needed = recorded.map(|key| (key.group.clone(), key.kind.clone()));
+    let kinds = cluster.kinds(&needed.collect()).await?;
+    let reads = Reads {
+        owner,
+        ..planner::reads(&Desired::default(), inventory, &kinds)
+    };
+    live(cluster, kinds, &reads).await
+}
+
 /// The live objects, and the kinds that they were read by. What the cluster was said to serve and does not was kept too long: it is
 /// asked again, or objects of a version that is gone would be taken for gone.
 pub(super) async fn live(

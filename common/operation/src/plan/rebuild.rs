@@ -8,11 +8,11 @@ use common::plan::desired::Desired;
 use common::plan::facts::{RecordFacts, WantedRecord};
 use common::plan::inventory::Inventory;
 use common::plan::pin;
-use common::plan::planner::{self, PlanError};
+use common::plan::planner::PlanError;
 use common::plan::restored::rebuild::{Rebuild, rebuild};
 use common::plan::restored::{Memory, older};
 
-use super::one::live;
+use super::one::live_recorded;
 use super::{Plan, Planned};
 use crate::adopt::AdoptError;
 use crate::error::OperationError;
@@ -73,11 +73,7 @@ async fn one(
         return Ok(None);
     }
     let inventory = Inventory::of(status);
-    let recorded = inventory.objects.keys();
-    let needed = recorded.map(|key| (key.group.clone(), key.kind.clone()));
-    let kinds = cluster.kinds(&needed.collect()).await?;
-    let reads = planner::reads(&Desired::default(), &inventory, &kinds);
-    let (kinds, mut snapshot) = live(cluster, kinds, &reads).await?;
+    let (kinds, mut snapshot) = live_recorded(cluster, &inventory, None).await?;
     let owned = marks::owned(cluster, &owner_hash(&name.namespace, &name.name)).await?;
     let unasked = owned.objects.into_iter();
     snapshot.unasked = unasked

@@ -14,9 +14,8 @@ use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput};
 use common::plan::prune::KeptKind;
 use common::plan::restored::Memory;
-use common::plan::snapshot::Reads;
 
-use super::one::live;
+use super::one::live_recorded;
 use super::{Plan, Planned};
 use crate::directory::forbidden;
 use crate::error::OperationError;
@@ -171,16 +170,8 @@ async fn one(
         return Err(other.into());
     }
     let inventory = Inventory::from_groups(&status.inventory);
-    let recorded = inventory.objects.keys();
-    let needed = recorded
-        .map(|key| (key.group.clone(), key.kind.clone()))
-        .collect();
-    let kinds = cluster.kinds(&needed).await?;
-    let reads = Reads {
-        owner: Some(owner_hash(&name.namespace, &name.name)),
-        ..planner::reads(&Desired::default(), &inventory, &kinds)
-    };
-    let (kinds, snapshot) = live(cluster, kinds, &reads).await?;
+    let owner = owner_hash(&name.namespace, &name.name);
+    let (kinds, snapshot) = live_recorded(cluster, &inventory, Some(owner)).await?;
     let mut claims = resolver.records.claims(&leave.together);
     claims.taken.clone_from(&leave.taken);
     let keys = inventory.objects.keys();
