@@ -13,7 +13,7 @@ mod tools;
 
 use std::collections::BTreeSet;
 
-use addons_tests::stage::{Stage, config_map, deployment};
+use addons_tests::stage::{Stage, config_map, deployment, recorded};
 use anyhow::{Context as _, Result, ensure};
 use futures::future::try_join_all;
 use serde_json::{Value, json};
@@ -120,14 +120,9 @@ async fn managers(stage: &Stage, kind: &str, name: &str) -> Result<BTreeSet<Stri
 /// The state of everything that the record names.
 async fn states(stage: &Stage, name: &str) -> Result<BTreeSet<String>> {
     let record = stage.record(name).await?;
-    let groups = record["status"]["inventory"].as_array().cloned();
-    let groups = groups.context("no inventory")?;
-    let objects = groups
-        .iter()
-        .filter_map(|group| group["objects"].as_array())
-        .flatten();
+    ensure!(record["status"]["inventory"].is_array(), "no inventory");
     let state = |object: &Value| object["state"].as_str().unwrap_or("owned").to_lowercase();
-    Ok(objects.map(state).collect())
+    Ok(recorded(&record).map(state).collect())
 }
 
 /// That the objects are ours, that what the manifest dropped is gone, and that the same pods run.

@@ -3,7 +3,7 @@
 use addons_tests::stage::{Own, Stage, config_map};
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// `till` 1.0.0 is installed, and 1.1.0 in the index.
 async fn installed(stage: &Stage) -> Result<()> {
@@ -17,26 +17,13 @@ async fn installed(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-async fn patch_status(stage: &Stage, patch: &Value) -> Result<()> {
-    let patch = json!({"status": patch}).to_string();
-    let args = [
-        "patch",
-        "addoninstallation",
-        "till",
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-        &patch,
-    ];
-    stage.kubectl(&args).await?.done()?;
-    Ok(())
-}
-
 #[tokio::test]
 async fn what_a_newer_release_recorded_is_written_by_no_verb() -> Result<()> {
     let stage = Stage::new("releases-newer").await?;
     installed(&stage).await?;
-    patch_status(&stage, &json!({"format": 2})).await?;
+    stage
+        .patch_status("addoninstallation", "till", &json!({"format": 2}))
+        .await?;
     let before = stage.record("till").await?;
     for line in [
         "upgrade till --yes",
@@ -66,7 +53,9 @@ async fn what_a_newer_release_recorded_is_written_by_no_verb() -> Result<()> {
     let listed = stage.run("list").await?.done()?.stdout;
     ensure!(listed.contains("till"), "{listed}");
 
-    patch_status(&stage, &json!({"format": 1})).await?;
+    stage
+        .patch_status("addoninstallation", "till", &json!({"format": 1}))
+        .await?;
     stage.run("upgrade till --yes").await?.done()?;
     ensure!(!stage.has("configmap", "b").await?, "b is left");
     let recorded = stage.record("till").await?;
@@ -87,7 +76,9 @@ async fn fields_of_a_newer_release_outlast_every_write() -> Result<()> {
     installed(&stage).await?;
     let later = json!({"a": [1, {"b": "c"}], "d": true});
     until("the field is served", async || {
-        patch_status(&stage, &json!({"later": later})).await?;
+        stage
+            .patch_status("addoninstallation", "till", &json!({"later": later}))
+            .await?;
         let record = stage.record("till").await?;
         Ok((record["status"]["later"] == later)
             .then_some(())
@@ -120,7 +111,9 @@ async fn what_the_release_before_recorded_is_continued() -> Result<()> {
     installed(&stage).await?;
     // Fields that it did not have.
     let missing = json!({"cluster": null, "former": null, "format": null});
-    patch_status(&stage, &missing).await?;
+    stage
+        .patch_status("addoninstallation", "till", &missing)
+        .await?;
     let nothing = stage.run("upgrade till --dry-run --yes").await?;
     nothing.done()?;
     stage.run("upgrade till --yes").await?.done()?;

@@ -1,8 +1,8 @@
 //! Records that come from a backup while the cluster has moved on (semantics 13): no verb follows them, and `adopt` records again what
 //! is there.
 
-use addons_tests::stage::{Stage, config_map, deployment};
-use anyhow::{Context as _, Result, ensure};
+use addons_tests::stage::{OF_SERVER, Stage, config_map, deployment, recorded};
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 /// Long before anything that a test writes.
@@ -56,13 +56,7 @@ impl Shop {
             .kubectl(&["delete", "addoninstallation", "shop"])
             .await?;
         let mut record = self.backup.clone();
-        for field in [
-            "uid",
-            "resourceVersion",
-            "creationTimestamp",
-            "generation",
-            "managedFields",
-        ] {
+        for field in OF_SERVER {
             if let Some(metadata) = record["metadata"].as_object_mut() {
                 metadata.remove(field);
             }
@@ -152,34 +146,19 @@ impl Shop {
 
 /// Creates an object from its JSON.
 async fn create(stage: &Stage, object: &Value) -> Result<()> {
-    let args = ["create", "-n", &stage.namespace, "-f", "-"];
-    let text = object.to_string();
-    stage
-        .plugin
-        .kubectl_with_input(&args, &text)
-        .await?
-        .done()?;
-    Ok(())
+    send(stage, &["create"], object).await
 }
 
 /// Writes a status as it stands.
 async fn write_status(stage: &Stage, record: &Value) -> Result<()> {
-    let namespace = &stage.namespace;
-    let args = [
-        "replace",
-        "--subresource=status",
-        "-n",
-        namespace,
-        "-f",
-        "-",
-    ];
-    let text = record.to_string();
-    stage
-        .plugin
-        .kubectl_with_input(&args, &text)
-        .await?
-        .done()?;
-    Ok(())
+    send(stage, &["replace", "--subresource=status"], record).await
+}
+
+async fn send(stage: &Stage, verb: &[&str], object: &Value) -> Result<()> {
+    let args = [verb, &["-n", &stage.namespace, "-f", "-"]].concat();
+    let text = object.to_string();
+    let sent = stage.plugin.kubectl_with_input(&args, &text).await?;
+    sent.done().map(drop)
 }
 
 /// As if its operations had ended long ago.
@@ -193,13 +172,8 @@ fn aged(status: &mut Value) {
 /// Names of what the record holds, sorted.
 async fn inventory(stage: &Stage) -> Result<Vec<String>> {
     let record = stage.record("shop").await?;
-    let groups = record["status"]["inventory"].as_array().cloned();
-    let groups = groups.context("no inventory")?;
-    let objects = groups
-        .iter()
-        .filter_map(|group| group["objects"].as_array())
-        .flatten();
-    let names = objects.filter_map(|object| object["name"].as_str().map(str::to_owned));
+    ensure!(record["status"]["inventory"].is_array(), "no inventory");
+    let names = recorded(&record).filter_map(|object| object["name"].as_str().map(str::to_owned));
     let mut names: Vec<String> = names.collect();
     names.sort();
     Ok(names)

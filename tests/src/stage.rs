@@ -174,18 +174,23 @@ impl Stage {
         self.kubectl(&args).await.map(drop)
     }
 
+    /// Patches the status of an object as another manager.
+    pub async fn patch_status(&self, kind: &str, name: &str, status: &Value) -> Result<()> {
+        let patch = json!({"status": status}).to_string();
+        let args = ["patch", kind, name, "--subresource=status"];
+        let args = [&args[..], &["--type=merge", "-p", &patch]].concat();
+        self.kubectl(&args).await.map(drop)
+    }
+
     /// Writes an operation of somebody else into the record, renewed so many seconds ago.
     pub async fn lock(&self, name: &str, holder: &str, silent_for: i64) -> Result<()> {
         let renewed = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(silent_for);
         let renewed = renewed.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let patch = json!({"status": {"operation": {
+        let status = json!({"operation": {
             "id": "0123456789abcdef", "verb": "upgrade", "holder": holder, "startedAt": renewed,
             "renewedAt": renewed, "leaseSeconds": 15,
-        }}});
-        let patch = patch.to_string();
-        let args = ["patch", "addoninstallation", name, "--subresource=status"];
-        let args = [&args[..], &["--type=merge", "-p", &patch]].concat();
-        self.kubectl(&args).await.map(drop)
+        }});
+        self.patch_status("addoninstallation", name, &status).await
     }
 
     /// Whether there is such an object.
@@ -198,6 +203,22 @@ impl Stage {
         let object = self.get(kind, name).await?;
         object.with_context(|| format!("{kind} {name} is not there"))
     }
+}
+
+/// Fields of metadata that only the API server writes.
+pub const OF_SERVER: [&str; 5] = [
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+];
+
+/// Every object that a record holds, as its inventory has it.
+pub fn recorded(record: &Value) -> impl Iterator<Item = &Value> {
+    let groups = record["status"]["inventory"].as_array();
+    let groups = groups.into_iter().flatten();
+    groups.flat_map(|group| group["objects"].as_array().into_iter().flatten())
 }
 
 /// Lower-case hex sha256.

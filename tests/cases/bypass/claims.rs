@@ -41,20 +41,10 @@ async fn what_a_status_names_is_not_deleted_for_that_alone() -> Result<()> {
         .context("no objects")?;
     objects.push(json!({"name": "victim", "uid": object["metadata"]["uid"]}));
     let created = json!({"name": victim, "uid": namespace["metadata"]["uid"]});
-    let status = json!({"status": {"inventory": inventory, "createdNamespace": created}});
-    let patch = status.to_string();
-    let args = [
-        "patch",
-        "addoninstallation",
-        "web",
-        "--subresource=status",
-        "--type=merge",
-    ];
-    let args: Vec<_> = args
-        .into_iter()
-        .chain(["-n", &stage.namespace, "-p", &patch])
-        .collect();
-    stage.kubectl(&args).await?.done()?;
+    let status = json!({"inventory": inventory, "createdNamespace": created});
+    stage
+        .patch_status("addoninstallation", "web", &status)
+        .await?;
 
     stage.run("uninstall web --yes").await?;
     for args in [

@@ -9,6 +9,7 @@ use addons_tests::chaos::seed;
 use addons_tests::control_plane::{ControlPlane, Options, binaries};
 use addons_tests::plugin::Plugin;
 use addons_tests::shared;
+use addons_tests::stage::OF_SERVER;
 use addons_tests::tally::Tally;
 use addons_tests::until::until;
 use anyhow::{Context as _, Result, ensure};
@@ -157,13 +158,7 @@ impl Side {
 /// The object without what the API server and we write.
 fn comparable(object: &Value) -> Value {
     let mut object = object.clone();
-    for field in [
-        "uid",
-        "resourceVersion",
-        "creationTimestamp",
-        "generation",
-        "managedFields",
-    ] {
+    for field in OF_SERVER {
         remove(&mut object["metadata"], field);
     }
     for place in ["labels", "annotations"] {

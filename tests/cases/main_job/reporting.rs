@@ -26,17 +26,8 @@ async fn a_custom_resource_is_ready_when_its_controller_says_so() -> Result<()> 
     let report = async |status: &str, reason: &str| {
         let condition = json!({"type": "Ready", "status": status, "reason": reason, "message": "",
             "lastTransitionTime": "2026-01-01T00:00:00Z"});
-        let patch = json!({"status": {"conditions": [condition]}}).to_string();
-        let args = [
-            "patch",
-            &kind,
-            "one",
-            "--subresource=status",
-            "--type=merge",
-            "-p",
-            &patch,
-        ];
-        stage.kubectl(&args).await.map(drop)
+        let status = json!({"conditions": [condition]});
+        stage.patch_status(&kind, "one", &status).await
     };
     let line = format!("install widget --channel {index} --yes");
     let controller = async {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use addons_tests::chaos::rig::Rig;
 use addons_tests::proxy::{Action, Fault};
-use addons_tests::stage::{Stage, config_map, deployment};
+use addons_tests::stage::{Stage, config_map, deployment, recorded};
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
 
@@ -102,10 +102,7 @@ async fn t20_answers_under_way_are_recorded() -> Result<()> {
     let sent = rig.proxy.hits();
     ensure!(sent < maps.len(), "all {sent} objects were sent");
     let record = stage.record("set").await?;
-    let groups = record["status"]["inventory"].as_array();
-    let objects = groups.into_iter().flatten();
-    let objects = objects.filter_map(|group| group["objects"].as_array());
-    let known = objects.flatten().filter(|object| object["uid"].is_string());
+    let known = recorded(&record).filter(|object| object["uid"].is_string());
     let known = known.count();
     ensure!(
         known == sent,

@@ -26,10 +26,10 @@ async fn as_of_old(stage: &Stage) -> Result<()> {
             group["version"] = json!("v1beta1");
         }
     }
-    let patch = json!({"status": {"inventory": inventory}}).to_string();
-    let args = ["patch", "addoninstallation", "set", "--subresource=status"];
-    let args = [&args[..], &["--type=merge", "-p", &patch]].concat();
-    stage.kubectl(&args).await.map(drop)
+    let status = json!({"inventory": inventory});
+    stage
+        .patch_status("addoninstallation", "set", &status)
+        .await
 }
 
 /// The groups in which Ingresses are recorded.

@@ -93,17 +93,10 @@ async fn refused_at_uninstall(stage: &Stage, flag: &str) -> Result<()> {
         .await?;
     let installed = json!({"version": "1.0.0", "manifestHash": "", "valuesHash": "",
         "helmRelease": {"name": "web", "namespace": stage.namespace}});
-    let patch = json!({"status": {"installed": installed}}).to_string();
-    let args = [
-        "patch",
-        "addoninstallation",
-        "claims",
-        "--subresource=status",
-        "--type=merge",
-        "-p",
-        &patch,
-    ];
-    stage.kubectl(&args).await?;
+    let status = json!({"installed": installed});
+    stage
+        .patch_status("addoninstallation", "claims", &status)
+        .await?;
     let said = stage
         .run(&format!("uninstall claims {flag} --yes"))
         .await?

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use addons_tests::chaos::rig::Rig;
 use addons_tests::proxy::{Action, Fault};
-use addons_tests::stage::config_map;
+use addons_tests::stage::{config_map, recorded};
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
 use serde_json::Value;
@@ -17,12 +17,8 @@ const SLOW: Duration = Duration::from_secs(14);
 
 /// How many recorded objects are known to exist.
 fn applied(record: &Value) -> usize {
-    let groups = record["status"]["inventory"].as_array();
-    let objects = groups.into_iter().flatten();
-    let objects = objects.filter_map(|group| group["objects"].as_array());
-    let known = objects
-        .flatten()
-        .filter(|object| object["uid"].is_string() && object["digest"].is_string());
+    let known =
+        recorded(record).filter(|object| object["uid"].is_string() && object["digest"].is_string());
     known.count()
 }
 
