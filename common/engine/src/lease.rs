@@ -8,6 +8,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::request::{Call, JSON};
+use super::watch::{self, Seen};
 
 /// A Lease; `None` where there is none.
 ///
@@ -24,6 +25,33 @@ pub async fn get(
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Reports a Lease as it is now, and then each change of it, until `see` answers that it has seen enough. Nothing is reported while
+/// it cannot be observed: who acts on it reads it once more before.
+///
+/// # Errors
+/// Those of the requests that the same request would meet again, as where it may not be watched.
+pub async fn follow(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+    mut see: impl FnMut(Option<Lease>) -> bool,
+) -> Result<(), EngineError> {
+    watch::follow(cluster, &collection(namespace), Some(name), |seen| {
+        let lease = match seen {
+            Seen::Listed(leases) => leases.into_iter().next(),
+            Seen::Changed(lease) => Some(lease),
+            Seen::Deleted(_) => None,
+            Seen::Lost(_) => return false,
+        };
+        // One that cannot be read is an error where it is read to be acted on.
+        match lease.map(serde_json::from_value).transpose() {
+            Ok(lease) => see(lease),
+            Err(_) => true,
+        }
+    })
+    .await
 }
 
 /// A Lease that does not exist yet.

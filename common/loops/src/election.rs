@@ -8,6 +8,7 @@
 //! Candidates may differ in what they would lead with: see [`Revision`]. One whose revision is not the newest stops, and leaves the
 //! Lease to the others for a while.
 
+mod follow;
 mod revision;
 
 use std::time::Duration;
@@ -26,7 +27,7 @@ use revision::Revisions;
 const LEASE_SECONDS: i32 = 15;
 /// How long after its last renewal a leader acts.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// Between two tries to get or to renew the Lease.
+/// Between two tries to get or to renew the Lease. Who follows a leader watches the Lease meanwhile.
 const RETRY: Duration = Duration::from_secs(2);
 /// How long one try may take: a connection that died without a word must leave time for another.
 const LONGEST_TRY: Duration = Duration::from_secs(3);
@@ -193,10 +194,11 @@ pub async fn run(
             let bound = election.leads_until(begun).unwrap_or(begun + LONGEST_TRY);
             let own = revision.borrow_and_update().clone();
             let trying = attempt(cluster, candidate, &mut election, own);
-            let mut next = begun + RETRY;
+            let next = begun + RETRY;
+            let mut expires = None;
             match timeout_at(bound.min(begun + LONGEST_TRY), trying).await {
-                Ok(Ok(expires)) => {
-                    next = expires.map_or(next, |expires| next.min(expires));
+                Ok(Ok(found)) => {
+                    expires = found;
                     tried(None);
                 }
                 Ok(Err(error)) => tried(Some(error)),
@@ -210,8 +212,16 @@ pub async fn run(
                 sleep_until(until).await;
                 say(leads, None);
             }
+            let waiting = async {
+                match expires {
+                    Some(expires) if expires > next => {
+                        follow::until(cluster, candidate, &mut election, expires).await;
+                    }
+                    sooner => sleep_until(sooner.unwrap_or(next)).await,
+                }
+            };
             tokio::select! {
-                () = sleep_until(next) => {}
+                () = waiting => {}
                 () = changed(&mut revision) => {}
             }
         }

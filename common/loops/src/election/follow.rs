@@ -1,0 +1,53 @@
+//! How a candidate waits for a leader to fail.
+
+use addons_engine::{Cluster, lease};
+use k8s_openapi::api::coordination::v1::Lease;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::revision::Revisions;
+use super::{Candidate, Election, RETRY, Step};
+
+/// Waits while another one leads, and takes in each renewal when it is written: one that is only looked for now and then is seen late,
+/// and the Lease of a dead leader would expire as much later. Ends when the Lease may have become this candidate's, which the next try
+/// reads it for.
+pub(super) async fn until(
+    cluster: &Cluster,
+    candidate: &Candidate,
+    election: &mut Election,
+    expires: Instant,
+) {
+    let (heard, mut leases) = watch::channel(None::<Lease>);
+    let listening = async {
+        let Candidate {
+            namespace, name, ..
+        } = candidate;
+        let watching = lease::follow(cluster, namespace, name, |lease| heard.send(lease).is_err());
+        // Rights of an earlier release do not cover a watch; the Lease is read at an interval then, as it was.
+        if watching.await.is_err() {
+            sleep(RETRY).await;
+        }
+    };
+    let deciding = async {
+        let mut expires = expires;
+        loop {
+            tokio::select! {
+                () = sleep_until(expires) => return,
+                Ok(()) = leases.changed() => {}
+            }
+            let lease = leases.borrow_and_update().clone();
+            let spec = lease.as_ref().map(|lease| {
+                election.revisions = Revisions::of(lease);
+                lease.spec.clone().unwrap_or_default()
+            });
+            match election.decide(spec.as_ref(), Instant::now(), cluster.now()) {
+                Step::Follow(later) => expires = later,
+                Step::Create(_) | Step::Replace(_) | Step::Claim => return,
+            }
+        }
+    };
+    tokio::select! {
+        () = listening => {}
+        () = deciding => {}
+    }
+}
