@@ -64,10 +64,8 @@ impl Exit {
             | OperationError::ForeignRelease(_)
             | OperationError::InGit(_)
             | OperationError::Migration(_)
-            | OperationError::EmptyDirectory { .. }
-            | OperationError::MostlyGone { .. }
-            | OperationError::OtherCluster(_)
-            | OperationError::NameTaken { .. } => Some(Self::Conflict),
+            | OperationError::NotSynced(_)
+            | OperationError::OtherCluster(_) => Some(Self::Conflict),
             OperationError::Recreation(error) => Some(Self::of_recreation(error)),
             OperationError::Refused(_) => Some(Self::Denied),
             OperationError::NotServed(_) => Some(Self::TimedOut),

@@ -31,6 +31,39 @@ use crate::resolve::{Resolution, Resolver};
 use crate::resolved::Resolved;
 use crate::stage::{Failed, Stage, Staged};
 
+/// Why a directory, or an add-on of it, is not taken for the truth. Nothing of it was changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotSynced {
+    /// It is without a manifest: nothing is uninstalled because of it.
+    #[error(
+        "directory {directory} holds no manifest, and {installations} of the installations came from it: nothing is uninstalled"
+    )]
+    Empty {
+        /// The directory.
+        directory: String,
+        /// How many installations came from it.
+        installations: usize,
+    },
+    /// More than half of what came from it is gone from it: nothing is uninstalled because of it.
+    #[error("{gone} of the {of} add-ons of directory {directory} are gone: nothing is uninstalled")]
+    MostlyGone {
+        /// The directory.
+        directory: String,
+        /// How many installations have no manifest any more.
+        gone: usize,
+        /// How many came from it.
+        of: usize,
+    },
+    /// The name of an add-on is taken by an installation from elsewhere.
+    #[error("{path}: the installation {installation} does not come from this directory")]
+    NameTaken {
+        /// The installation.
+        installation: InstallationName,
+        /// The file or folder.
+        path: String,
+    },
+}
+
 /// A directory that was read.
 #[derive(Clone, Debug, Default)]
 pub struct DirectorySync {
@@ -175,10 +208,11 @@ impl Resolver<'_> {
         let existing = self.records.get(&name).cloned();
         match &existing {
             Some(record) if record.spec.addon_ref.directory.as_ref() != Some(&sync.path) => {
-                return Err(OperationError::NameTaken {
+                return Err(NotSynced::NameTaken {
                     installation: name,
                     path: addon.path.clone(),
-                });
+                }
+                .into());
             }
             Some(record) if record.spec.suspend => {
                 self.ctx.find(Finding::Suspended(name));

@@ -39,6 +39,7 @@ use crate::adopt::AdoptError;
 use crate::channel::IndexesError;
 use crate::choose::{ChooseError, meant};
 use crate::context::BoxError;
+use crate::directory::NotSynced;
 use crate::elapsed::seconds;
 use crate::gitops::InGit;
 use crate::interruption::Interrupted;
@@ -150,34 +151,9 @@ pub enum OperationError {
         #[source]
         error: Box<OperationError>,
     },
-    /// A directory without a manifest: nothing is uninstalled because of it.
-    #[error(
-        "directory {directory} holds no manifest, and {installations} of the installations came from it: nothing is uninstalled"
-    )]
-    EmptyDirectory {
-        /// The directory.
-        directory: String,
-        /// How many installations came from it.
-        installations: usize,
-    },
-    /// More than half of what came from a directory is gone from it: nothing is uninstalled because of it.
-    #[error("{gone} of the {of} add-ons of directory {directory} are gone: nothing is uninstalled")]
-    MostlyGone {
-        /// The directory.
-        directory: String,
-        /// How many installations have no manifest any more.
-        gone: usize,
-        /// How many came from it.
-        of: usize,
-    },
-    /// The name of an add-on of a directory is taken by an installation from elsewhere.
-    #[error("{path}: the installation {installation} does not come from this directory")]
-    NameTaken {
-        /// The installation.
-        installation: InstallationName,
-        /// The file or folder.
-        path: String,
-    },
+    /// A directory is not taken for the truth.
+    #[error(transparent)]
+    NotSynced(#[from] NotSynced),
     /// An installation whose catalogue, or its entry there, is gone.
     #[error("{installation}: its {lost}")]
     Orphaned {

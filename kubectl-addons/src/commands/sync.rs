@@ -8,10 +8,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use addons_operation::directory::NotSynced;
 use addons_operation::stage::Failed;
-use addons_operation::{
-    Choices, DirectorySync, Intent, Interruption, Offer, OperationError, Plan, Resolver,
-};
+use addons_operation::{Choices, DirectorySync, Intent, Interruption, Offer, Plan, Resolver};
 use addons_sources::directory;
 use anyhow::{Context as _, Result};
 use common::api::names::InstallationName;
@@ -79,9 +78,11 @@ async fn pass(
     }
     let removal = match refusal(&resolver, sync, args) {
         _ if sync.holds.is_some() || only.is_some() => None,
-        Some(error) => {
-            let name = sync.path.clone();
-            failed.push(Failed { name, error });
+        Some(refused) => {
+            failed.push(Failed {
+                name: sync.path.clone(),
+                error: refused.into(),
+            });
             None
         }
         None => {
@@ -152,7 +153,7 @@ async fn carry_out(
 }
 
 /// Why nothing is uninstalled although manifests are gone: a directory that is empty, or mostly so, is rarely meant.
-fn refusal(resolver: &Resolver<'_>, sync: &DirectorySync, args: &Sync) -> Option<OperationError> {
+fn refusal(resolver: &Resolver<'_>, sync: &DirectorySync, args: &Sync) -> Option<NotSynced> {
     let gone = resolver.gone(sync);
     let directory = sync.path.clone();
     if gone.names.is_empty() {
@@ -160,7 +161,7 @@ fn refusal(resolver: &Resolver<'_>, sync: &DirectorySync, args: &Sync) -> Option
     }
     if sync.directory.is_empty() {
         let installations = gone.names.len();
-        return (!args.allow_empty).then_some(OperationError::EmptyDirectory {
+        return (!args.allow_empty).then_some(NotSynced::Empty {
             directory,
             installations,
         });
@@ -168,7 +169,7 @@ fn refusal(resolver: &Resolver<'_>, sync: &DirectorySync, args: &Sync) -> Option
     if !gone.is_most() || args.allow_removals || may_uninstall(args, &gone.names, gone.of) {
         return None;
     }
-    Some(OperationError::MostlyGone {
+    Some(NotSynced::MostlyGone {
         directory,
         gone: gone.names.len(),
         of: gone.of,

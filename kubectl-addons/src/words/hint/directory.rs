@@ -1,6 +1,7 @@
 //! The way out for installations that come from a directory.
 
 use addons_operation::OperationError;
+use addons_operation::directory::NotSynced;
 use common::api::names::InstallationName;
 
 use super::{command, fix, of_operation, word};
@@ -20,21 +21,21 @@ pub(super) fn of_directory(error: &OperationError) -> Option<Vec<String>> {
         OperationError::OfDirectory { directory, .. } => {
             fix(&format!("kubectl addons sync {}", word(directory)))
         }
-        OperationError::EmptyDirectory { directory, .. } => {
+        OperationError::NotSynced(NotSynced::Empty { directory, .. }) => {
             let directory = word(directory);
             vec![
                 format!("look:   ls -la {directory}"),
                 format!("accept: kubectl addons sync {directory} --allow-empty"),
             ]
         }
-        OperationError::MostlyGone { directory, .. } => {
+        OperationError::NotSynced(NotSynced::MostlyGone { directory, .. }) => {
             let directory = word(directory);
             vec![
                 format!("look:   kubectl addons sync {directory} --dry-run --allow-removals"),
                 format!("accept: kubectl addons sync {directory} --allow-removals"),
             ]
         }
-        OperationError::NameTaken { installation, .. } => vec![
+        OperationError::NotSynced(NotSynced::NameTaken { installation, .. }) => vec![
             format!("look:   {}", command("status", installation)),
             "fix:    rename the file or folder".to_owned(),
         ],
@@ -67,11 +68,11 @@ mod tests {
             ("/my add-ons", "'/my add-ons'"),
             ("/it's", r"'/it'\''s'"),
         ] {
-            let error = OperationError::EmptyDirectory {
+            let empty = NotSynced::Empty {
                 directory: directory.to_owned(),
                 installations: 1,
             };
-            let lines = of_directory(&error).unwrap();
+            let lines = of_directory(&empty.into()).unwrap();
             let [look, accept] = lines.as_slice() else {
                 panic!("{lines:?}");
             };
