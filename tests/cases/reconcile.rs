@@ -4,6 +4,7 @@ mod asked;
 pub(crate) mod deployed;
 mod election;
 mod elsewhere;
+mod failed;
 mod pass;
 mod raced;
 mod rights;

@@ -176,7 +176,7 @@ fn is_done(
     let ended_well = matches!(status.phase, Some(Phase::Ready | Phase::Installed));
     // Either the plan found nothing to do, or another client did it after the plan was made.
     let by_others = moved(wanted, stored).is_some();
-    status::is_same_target(to, installed)
+    to.is_same_target(installed)
         && ended_well
         && status.operation.is_none()
         && !differs(wanted, stored)

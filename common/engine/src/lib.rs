@@ -82,5 +82,5 @@ pub use event::Event;
 pub use execute::execute;
 pub use journal::Journal;
 pub use lock::leave;
-pub use report::{Cause, Failure, Report, Settled, Settlement};
+pub use report::{Cause, Failure, Fate, Report, Settled, Settlement};
 pub use task::{ExecuteOptions, Outside, OutsideFailure, Task};

@@ -112,9 +112,20 @@ pub struct Failure {
     pub recorded: String,
     /// The category of the failure.
     pub cause: Cause,
-    /// Whether the server refused the object, so that nothing of it was written.
+    /// What became of the object.
     #[serde(skip)]
-    pub is_refused: bool,
+    pub fate: Fate,
+}
+
+/// What became of an object that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The server refused it: nothing of it was written.
+    Refused,
+    /// Something of it may have been written.
+    Uncertain,
+    /// It was applied, and will not get ready by itself.
+    Applied,
 }
 
 /// Categories of failures, as far as the exit code distinguishes them (semantics 17).
@@ -136,7 +147,11 @@ impl Failure {
             key,
             message: error.words(),
             recorded: error.recorded(),
-            is_refused: !error.is_uncertain(),
+            fate: if error.is_uncertain() {
+                Fate::Uncertain
+            } else {
+                Fate::Refused
+            },
             cause: match error {
                 EngineError::Denied { .. } => Cause::Denied,
                 EngineError::Conflict { .. } => Cause::Conflict,
@@ -152,7 +167,7 @@ impl Failure {
             recorded: readiness.message.clone(),
             message: readiness.message,
             cause: Cause::Other,
-            is_refused: false,
+            fate: Fate::Applied,
         }
     }
 }
@@ -176,7 +191,10 @@ impl Report {
         !self.is_done()
             && changed.iter().all(|keys| keys.is_empty())
             && self.not_ready.is_empty()
-            && self.failed.iter().all(|failure| failure.is_refused)
+            && self
+                .failed
+                .iter()
+                .all(|failure| failure.fate == Fate::Refused)
     }
 
     /// The same without what comes from Secrets in messages of servers and of helm. Conflicts and our own words name no values.

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use common::api::conditions::{self, Condition};
 use common::api::installation::{
-    AddonInstallationStatus, CreatedNamespace, FormerRecord, Installed, Phase, Revision,
+    AddonInstallationStatus, CreatedNamespace, FormerRecord, Phase, Revision,
 };
 use common::plan::inventory::Inventory;
 use common::plan::pin;
@@ -198,16 +198,6 @@ pub(super) fn end(
     };
     status.history.insert(0, revision);
     status.history.truncate(LONGEST_HISTORY);
-}
-
-/// Whether two installed versions differ only in time and client.
-pub(super) fn is_same_target(one: &Installed, other: &Installed) -> bool {
-    let bare = |installed: &Installed| Installed {
-        at: None,
-        by: String::new(),
-        ..installed.clone()
-    };
-    bare(one) == bare(other)
 }
 
 /// The error for an inventory that does not fit into the record, before anything is written.

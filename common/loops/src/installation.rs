@@ -10,7 +10,7 @@ use addons_operation::elsewhere::is_managed_elsewhere;
 use addons_operation::plan::{Removal, plan_removal};
 use addons_operation::{
     Choices, Context, Interruption, OperationError, Outcome as Executed, Plan, Resolution,
-    Resolver, Run, execute, name_of,
+    Resolver, Run, execute, name_of, rollout,
 };
 use common::api::installation::{AddonInstallation, DeletionPolicy};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
@@ -214,6 +214,7 @@ async fn work(
     plan.check_breakages()?;
     plan.check_migrations()?;
     plan.check_recreations()?;
+    rollout::check(ctx, record, &plan).await?;
     let mut outcomes: Vec<Executed> = execute::execute(ctx, &plan, &how.run, interruption).await?;
     match outcomes.pop() {
         Some(executed) => {

@@ -5,6 +5,7 @@ use addons_engine::standing::Standing;
 use addons_operation::OperationError;
 use addons_operation::adopt::AdoptError;
 use addons_operation::choose::ChooseError;
+use common::api::conditions::ROLLOUT_FAILED;
 use common::plan::crd_safety::BreakageError;
 use common::plan::planner::PlanError;
 
@@ -79,6 +80,7 @@ fn reason(error: &OperationError) -> Reason {
         | OperationError::NotServed(_)
         | OperationError::Dependents(_) => Reason::Stalls("Requirement"),
         OperationError::ValuesFrom(_) | OperationError::Values(_) => Reason::Stalls("Values"),
+        OperationError::RolloutFailed(_) => Reason::Stalls(ROLLOUT_FAILED),
         OperationError::NoAccount(_) => Reason::Stalls("NoServiceAccount"),
         _ if error.is_forbidden() => Reason::Stalls("Forbidden"),
         _ => Reason::Stalls("PlanFailed"),

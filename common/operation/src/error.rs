@@ -47,6 +47,7 @@ use crate::orphan::Lost;
 use crate::release::{ForeignRelease, ModeError};
 use crate::required_types::NotServed;
 use crate::requirements::Dependents;
+use crate::rollout::RolloutFailed;
 use crate::values_from::ValuesFromError;
 use crate::verdict::Refused;
 
@@ -247,6 +248,9 @@ pub enum OperationError {
     /// What add-ons require of each other.
     #[error(transparent)]
     Requires(#[from] RequiresError),
+    /// What is due was applied already, and failed.
+    #[error(transparent)]
+    RolloutFailed(#[from] RolloutFailed),
     /// A Helm release that the installation did not create.
     #[error(transparent)]
     ForeignRelease(#[from] ForeignRelease),

@@ -53,6 +53,7 @@ pub mod required_types;
 pub mod requirements;
 pub mod resolve;
 pub mod resolved;
+pub mod rollout;
 pub mod stage;
 pub mod transfer;
 pub mod values_from;

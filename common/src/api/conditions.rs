@@ -22,6 +22,9 @@ pub const MANAGED_ELSEWHERE: &str = "ManagedElsewhere";
 /// Live objects differ from what was applied.
 pub const DRIFTED: &str = "Drifted";
 
+/// The reason of a failed operation whose objects were all applied, and one of which will not get ready by itself.
+pub const ROLLOUT_FAILED: &str = "RolloutFailed";
+
 /// One condition, in the shape of `metav1.Condition`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -310,6 +310,19 @@ pub struct Installed {
     pub by: String,
 }
 
+impl Installed {
+    /// Whether two differ only in time and client.
+    #[must_use]
+    pub fn is_same_target(&self, other: &Self) -> bool {
+        let bare = |installed: &Self| Self {
+            at: None,
+            by: String::new(),
+            ..installed.clone()
+        };
+        bare(self) == bare(other)
+    }
+}
+
 /// A release of Helm's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HelmRelease {

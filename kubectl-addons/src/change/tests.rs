@@ -1,3 +1,4 @@
+use addons_engine::Fate;
 use common::manifest::key::ObjectKey;
 use common::readiness::{Readiness, Status};
 
@@ -12,7 +13,7 @@ fn the_highest_code_counts() {
                 key: ObjectKey::default(),
                 message: String::new(),
                 recorded: String::new(),
-                is_refused: true,
+                fate: Fate::Refused,
                 cause: *cause,
             })
             .collect(),

@@ -77,6 +77,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::NoAccount(installation) => {
             patch(installation, r#""serviceAccountName":"NAME""#)
         }
+        OperationError::RolloutFailed(failed) => fix(&command("upgrade", &failed.installation)),
         OperationError::Ambiguous { .. } => fix("add --namespace NAMESPACE"),
         OperationError::Downgrade {
             installation,

@@ -74,9 +74,20 @@ async fn one_leads_and_the_other_follows_when_it_is_dead_or_resigns() -> Result<
     let mut first = run(&stage, "first").await?;
     first.leads().await?;
     let mut second = run(&stage, "second").await?;
-    tokio::time::timeout(Duration::from_secs(5), second.leads())
+    let mark = stage.cluster.audit().mark()?;
+    tokio::time::timeout(Duration::from_secs(9), second.leads())
         .await
         .map_or_else(|_| Ok(()), |_| Err(anyhow::anyhow!("both lead")))?;
+    // The leader reads the Lease before it renews it; who waits is told of each renewal and reads nothing, but when it begins.
+    let requests = stage.requests(mark)?;
+    let count = |verb: &str| {
+        let all = requests.0.iter();
+        all.filter(|one| one.object.resource == "leases" && one.verb == verb)
+            .count()
+    };
+    let (reads, renewals) = (count("get"), count("update"));
+    ensure!(renewals >= 2, "{requests:?}");
+    ensure!(reads <= renewals + 2, "{reads} reads, {renewals} renewals");
     first.kill();
     let took = second.leads().await?;
     ensure!(took < Duration::from_secs(20), "{took:?}");

@@ -1,8 +1,9 @@
 //! How an operation ended, in the words of its record.
 
+use common::api::conditions::ROLLOUT_FAILED;
 use common::manifest::key::ObjectKey;
 
-use super::super::report::{Cause, Failure, Report};
+use super::super::report::{Cause, Failure, Fate, Report};
 use super::super::status::Ending;
 use super::super::task::ExecuteOptions;
 
@@ -15,7 +16,7 @@ pub(super) fn unreachable(key: &ObjectKey) -> Failure {
         message: why.to_owned(),
         recorded: why.to_owned(),
         cause: Cause::Other,
-        is_refused: false,
+        fate: Fate::Uncertain,
     }
 }
 
@@ -30,7 +31,13 @@ pub(super) fn ending(report: &Report, options: &ExecuteOptions) -> Ending {
         report.not_ready.first(),
         report.skipped.first(),
     ) {
-        (Some(failure), _, _) => failed("Failed", &failure.key, &failure.recorded),
+        (Some(failure), _, _) => {
+            let reason = match failure.fate {
+                Fate::Applied => ROLLOUT_FAILED,
+                Fate::Refused | Fate::Uncertain => "Failed",
+            };
+            failed(reason, &failure.key, &failure.recorded)
+        }
         (_, Some((key, readiness)), _) => failed("TimedOut", key, &readiness.message),
         (_, _, Some((key, why))) => failed("Skipped", key, why),
         (None, None, None) => Ending::Done {

@@ -5,7 +5,7 @@ use common::plan::{Action, Verb};
 use common::readiness::{Readiness, Status};
 
 use super::super::event::Event;
-use super::super::report::{Failure, Report};
+use super::super::report::{Failure, Fate, Report};
 use super::super::task::OutsideFailure;
 use super::operation::Operation;
 
@@ -37,7 +37,7 @@ impl Operation<'_> {
             self.fail(
                 report,
                 Failure {
-                    is_refused: false,
+                    fate: Fate::Uncertain,
                     key,
                     recorded: message.clone(),
                     message,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::lock;
-use common::api::installation::{InventoryObject, ObjectState};
+use common::api::installation::{Installed, InventoryObject, ObjectState};
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::inventory::{Answer, Item};

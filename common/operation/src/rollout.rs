@@ -1,0 +1,75 @@
+//! A rollout that came to its end and failed: who works without a person does not begin it again (semantics 12).
+
+use common::api::conditions::{READY, ROLLOUT_FAILED};
+use common::api::installation::{AddonInstallation, Installed};
+use common::api::names::InstallationName;
+use common::manifest::key::ObjectKey;
+use common::plan::InstallationPlan;
+use common::readiness::Status;
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::health::{self, ObjectHealth};
+use crate::plan::Plan;
+use crate::records::name_of;
+
+/// Why a plan is not executed again. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{installation}: what is due was applied, and {object} failed: {message}")]
+pub struct RolloutFailed {
+    /// The installation.
+    pub installation: InstallationName,
+    /// The object that will not get ready by itself.
+    pub object: Box<ObjectKey>,
+    /// Why, by its status.
+    pub message: String,
+}
+
+/// Refuses what the last operation applied as well, as long as an object of it is failed and all are as they were applied. What
+/// was edited or deleted since may be what mends it.
+///
+/// # Errors
+/// [`RolloutFailed`]; those of the requests, which are sent only where the last operation failed so.
+pub async fn check(
+    ctx: &Context,
+    record: &AddonInstallation,
+    plan: &Plan,
+) -> Result<(), OperationError> {
+    let mut plans = plan.installations.iter().map(|planned| &planned.plan);
+    if !plans.any(|plan| is_again(record, plan)) {
+        return Ok(());
+    }
+    let objects = health::objects(ctx.cluster().await?, record).await?.objects;
+    let is_as_applied = |object: &ObjectHealth| object.readiness.is_some() && !object.edited;
+    if !objects.iter().all(is_as_applied) {
+        return Ok(());
+    }
+    let failed = objects.into_iter().find_map(|object| {
+        let readiness = object.readiness?;
+        (readiness.status == Status::Failed).then_some((object.key, readiness.message))
+    });
+    match failed {
+        Some((object, message)) => Err(RolloutFailed {
+            installation: name_of(record),
+            object: Box::new(object),
+            message,
+        }
+        .into()),
+        None => Ok(()),
+    }
+}
+
+/// Whether a plan would apply what the last operation applied, and that failed as a rollout.
+fn is_again(record: &AddonInstallation, plan: &InstallationPlan) -> bool {
+    let Some(status) = &record.status else {
+        return false;
+    };
+    let failed = status.conditions.iter().any(|condition| {
+        condition.r#type == READY
+            && condition.reason == ROLLOUT_FAILED
+            && condition.observed_generation == record.metadata.generation
+    });
+    let last = status.history.first().map(|revision| &revision.installed);
+    let is_same = |to: &Installed| last.is_some_and(|last| last.is_same_target(to));
+    failed && plan.to.as_ref().is_some_and(is_same)
+}
