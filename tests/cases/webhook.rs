@@ -9,3 +9,4 @@ mod installations;
 mod lifecycle;
 mod marked;
 mod plugin;
+mod stale;

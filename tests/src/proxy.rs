@@ -61,6 +61,8 @@ struct State {
     inner: Mutex<Inner>,
     /// Counts the stopped clients, so that their connections notice.
     stopped: watch::Sender<Vec<String>>,
+    /// Parts of the paths that are stalled.
+    stalled: watch::Sender<Vec<String>>,
 }
 
 #[derive(Default)]
@@ -88,6 +90,7 @@ impl Proxy {
             roots: reqwest::Certificate::from_pem(authority.as_bytes())?,
             inner: Mutex::default(),
             stopped: watch::Sender::default(),
+            stalled: watch::Sender::default(),
         });
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -152,9 +155,17 @@ impl Proxy {
         self.state.lock().faults.push(fault.into());
     }
 
-    /// Forgets all faults and lets stopped clients back in; what was seen stays.
+    /// Holds up what comes for requests whose path and query contain this, also for those that are being answered, until
+    /// the proxy is healed: as a connection that is dead without anyone knowing.
+    pub fn stall(&self, part: &str) {
+        let add = |parts: &mut Vec<String>| parts.push(part.to_owned());
+        self.state.stalled.send_modify(add);
+    }
+
+    /// Forgets all faults, lets stopped clients back in and lets go what is held up; what was seen stays.
     pub fn heal(&self) {
         self.state.lock().faults.clear();
+        self.state.stalled.send_replace(Vec::new());
         self.state.stopped.send_replace(Vec::new());
     }
 

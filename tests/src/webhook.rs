@@ -40,12 +40,24 @@ impl Webhook {
     /// # Errors
     /// Where it does not build, does not start, or nothing is denied in time: with the end of its log.
     pub async fn start(cluster: &ControlPlane, arguments: &[&str]) -> Result<Self> {
+        let user = cluster.user("addons-webhook", &["system:masters"])?;
+        Self::with(cluster, &user.kubeconfig, arguments).await
+    }
+
+    /// The same with another kubeconfig for its watches.
+    ///
+    /// # Errors
+    /// As [`Webhook::start`].
+    pub async fn with(
+        cluster: &ControlPlane,
+        kubeconfig: &Path,
+        arguments: &[&str],
+    ) -> Result<Self> {
         let folder = Folder::new("kubectl-addons-webhook-")?;
         let authority = Authority::new("kubectl-addons-webhook")?;
         authority
             .serving("addons-webhook", &["127.0.0.1", "localhost"])?
             .write(folder.path(), "tls")?;
-        let user = cluster.user("addons-webhook", &["system:masters"])?;
         let (address, health) = (free_address()?, free_address()?);
         let mut command = guard::command(&binaries::webhook()?);
         let log = File::create(folder.path().join("log"))?;
@@ -60,7 +72,7 @@ impl Webhook {
                 "--tls-key={}",
                 folder.path().join("tls.key").display()
             ))
-            .arg(format!("--kubeconfig={}", user.kubeconfig.display()))
+            .arg(format!("--kubeconfig={}", kubeconfig.display()))
             .args(arguments)
             .stdout(log.try_clone()?)
             .stderr(log);

@@ -46,6 +46,9 @@ pub struct Args {
     /// User that may do the same, as the reconciler's ServiceAccount (repeatable)
     #[arg(long, value_name = "USER")]
     pub core_user: Vec<String>,
+    /// How long a watch may be silent before reviews are refused; the API server sends a bookmark every minute
+    #[arg(long, value_name = "SECONDS", default_value_t = 90, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub stale_seconds: u64,
     /// How long reviews are served after SIGTERM, while endpoints still name this pod
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=300))]
     pub drain_delay_seconds: u64,

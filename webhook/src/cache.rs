@@ -1,36 +1,31 @@
 //! The facts for verdicts, kept current by watches.
 //!
-//! Reviews never wait for the API server: they use the last published [`Facts`]. Before the first complete set there
-//! are none, and no review is answered.
+//! Reviews never wait for the watches: they use the last published [`Facts`]. Before the first complete set there are
+//! none, and while a watch is silent ([`Freshness`]) they are not trusted: no review gets a verdict then.
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::admission::{Facts, NamespaceFacts, Settings};
 use common::api::catalogue::AddonCatalogue;
-use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonRef};
-use common::api::names::{
-    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, MARKED,
-};
+use common::api::installation::AddonInstallation;
 use common::catalogue::select::ClusterFacts;
-use futures::stream::{self, Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::{ApiResource, PartialObjectMeta};
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Client, Resource as _};
-use serde_json::Value;
-use tokio::sync::watch::Sender;
-use tracing::{error, info, warn};
+use kube::{Api, Client};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::watch;
+use tracing::{info, warn};
 
+use self::follow::{Event, Follower, Key, chain};
 use self::stored::Stored;
+use crate::freshness::{Freshness, Watched};
 
+mod follow;
+mod reduce;
 mod stored;
 
-/// Objects of one page of a list: an installation with its inventory has up to a megabyte.
-const PAGE: u32 = 50;
 /// Changes that are taken in before the facts are published once.
 const CHUNK: usize = 1024;
 /// How often the version of the API server is read: it changes under a running webhook.
@@ -38,27 +33,92 @@ const VERSION_EVERY: Duration = Duration::from_secs(300);
 /// How soon it is read again after a failure.
 const VERSION_RETRY: Duration = Duration::from_secs(2);
 
-/// An event of a watch.
+/// What is heard of the API server.
 #[derive(Debug)]
-enum Change {
-    Catalogue(Event<Stored>),
-    Installation(Event<Stored>),
-    Namespace(Event<PartialObjectMeta<Namespace>>),
+pub enum Change {
+    /// Of the catalogues.
+    Catalogue(Event<Arc<AddonCatalogue>>),
+    /// Of the installations.
+    Installation(Event<Arc<AddonInstallation>>),
+    /// Of the namespaces.
+    Namespace(Event<NamespaceFacts>),
+    /// Its version.
     Version(semver::Version),
 }
 
-/// Watches until it is aborted, and publishes facts as soon as all watches have listed once.
-pub async fn watch(client: Client, settings: Settings, publish: Sender<Option<Arc<Facts>>>) {
-    let mut changes = changes(client).ready_chunks(CHUNK);
-    let mut mirror = Mirror::default();
-    let mut announced = false;
-    while let Some(chunk) = changes.next().await {
-        for change in chunk {
-            mirror.take(change);
+impl Change {
+    /// The watch that it comes from.
+    fn watched(&self) -> Option<Watched> {
+        match self {
+            Self::Catalogue(_) => Some(Watched::Catalogues),
+            Self::Installation(_) => Some(Watched::Installations),
+            Self::Namespace(_) => Some(Watched::Namespaces),
+            Self::Version(_) => None,
         }
-        if let Some(facts) = mirror.facts(&settings) {
-            if !announced {
-                announced = true;
+    }
+}
+
+/// Watches until it is aborted, and publishes facts as soon as all watches have listed once.
+pub async fn watch(
+    client: Client,
+    settings: Settings,
+    freshness: Arc<Freshness>,
+    publish: watch::Sender<Option<Arc<Facts>>>,
+) {
+    let (sender, changes) = channel(CHUNK);
+    // Before the facts count as stale, there is time for a list.
+    let quiet = freshness.limit() * 5 / 6;
+    let of = |resource: &ApiResource| Api::<Stored>::all_with(client.clone(), resource);
+    let catalogues = Follower {
+        watched: Watched::Catalogues,
+        api: of(&ApiResource::erase::<AddonCatalogue>(&())),
+        reduce: reduce::catalogue,
+        change: Change::Catalogue,
+        quiet,
+        sender: sender.clone(),
+    };
+    let installations = Follower {
+        watched: Watched::Installations,
+        api: of(&ApiResource::erase::<AddonInstallation>(&())),
+        reduce: reduce::installation,
+        change: Change::Installation,
+        quiet,
+        sender: sender.clone(),
+    };
+    let namespaces = Follower {
+        watched: Watched::Namespaces,
+        api: Api::<PartialObjectMeta<Namespace>>::all(client.clone()),
+        reduce: reduce::marks,
+        change: Change::Namespace,
+        quiet,
+        sender: sender.clone(),
+    };
+    futures::join!(
+        catalogues.run(),
+        installations.run(),
+        namespaces.run(),
+        versions(client, sender),
+        take(changes, &settings, &freshness, &publish),
+    );
+}
+
+/// Publishes what the watches bring.
+async fn take(
+    mut changes: Receiver<Change>,
+    settings: &Settings,
+    freshness: &Freshness,
+    publish: &watch::Sender<Option<Arc<Facts>>>,
+) {
+    let mut mirror = Mirror::default();
+    let mut chunk = Vec::new();
+    while changes.recv_many(&mut chunk, CHUNK).await > 0 {
+        let heard: Vec<Watched> = chunk.iter().filter_map(Change::watched).collect();
+        let mut is_changed = false;
+        for change in chunk.drain(..) {
+            is_changed |= mirror.take(change);
+        }
+        if is_changed && let Some(facts) = mirror.facts(settings) {
+            if publish.borrow().is_none() {
                 info!(
                     catalogues = facts.catalogues.len(),
                     installations = facts.installations.len(),
@@ -67,129 +127,65 @@ pub async fn watch(client: Client, settings: Settings, publish: Sender<Option<Ar
             }
             publish.send_replace(Some(Arc::new(facts)));
         }
+        // Only now: a verdict must not be given on older facts than are said to be fresh.
+        for watched in heard {
+            freshness.heard(watched, Instant::now());
+        }
     }
-    error!("the watches ended");
 }
 
-/// All watches in one stream. Errors are logged and retried with a growing delay.
-fn changes(client: Client) -> Pin<Box<dyn Stream<Item = Change> + Send>> {
-    let config = || watcher::Config::default().page_size(PAGE);
-    let of = |resource: &ApiResource| Api::<Stored>::all_with(client.clone(), resource);
-    let catalogues = of(&ApiResource::erase::<AddonCatalogue>(&()));
-    let installations = of(&ApiResource::erase::<AddonInstallation>(&()));
-    let namespaces: Api<PartialObjectMeta<Namespace>> = Api::all(client.clone());
-    stream::select_all([
-        logged(
-            "addoncatalogues",
-            watcher(catalogues, config()),
-            Change::Catalogue,
-        ),
-        logged(
-            "addoninstallations",
-            watcher(installations, config()),
-            Change::Installation,
-        ),
-        logged(
-            "namespaces",
-            watcher(namespaces, config()),
-            Change::Namespace,
-        ),
-        versions(client),
-    ])
-    .boxed()
-}
-
-fn logged<K>(
-    resource: &'static str,
-    events: impl Stream<Item = watcher::Result<Event<K>>> + Send + 'static,
-    change: fn(Event<K>) -> Change,
-) -> Pin<Box<dyn Stream<Item = Change> + Send>>
-where
-    K: Send + 'static,
-{
-    events
-        .default_backoff()
-        .filter_map(move |event| async move {
-            match event {
-                Ok(event) => Some(change(event)),
-                Err(error) => {
-                    warn!(resource, error = %chain(&error), "watch failed, trying again");
-                    None
+/// Sends the version of the API server, again and again.
+async fn versions(client: Client, sender: Sender<Change>) {
+    loop {
+        let delay = match client.apiserver_version().await {
+            Ok(info) => {
+                match addons_versions::kubernetes::parse(&info.git_version) {
+                    Ok(version) => {
+                        if sender.send(Change::Version(version)).await.is_err() {
+                            return;
+                        }
+                    }
+                    Err(error) => {
+                        warn!(version = info.git_version, %error, "the cluster's version cannot be read");
+                    }
                 }
+                VERSION_EVERY
             }
-        })
-        .boxed()
-}
-
-/// The version of the API server, read again and again.
-fn versions(client: Client) -> Pin<Box<dyn Stream<Item = Change> + Send>> {
-    stream::unfold((client, Duration::ZERO), |(client, delay)| async move {
-        tokio::time::sleep(delay).await;
-        let (version, next) = match client.apiserver_version().await {
-            Ok(info) => match addons_versions::kubernetes::parse(&info.git_version) {
-                Ok(version) => (Some(Change::Version(version)), VERSION_EVERY),
-                Err(error) => {
-                    warn!(version = info.git_version, %error, "the cluster's version cannot be read");
-                    (None, VERSION_EVERY)
-                }
-            },
             Err(error) => {
                 warn!(error = %chain(&error), "the cluster's version cannot be asked for");
-                (None, VERSION_RETRY)
+                VERSION_RETRY
             }
         };
-        Some((version, (client, next)))
-    })
-    .filter_map(|version| async move { version })
-    .boxed()
-}
-
-/// An error with all its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
+        tokio::time::sleep(delay).await;
     }
-    text
 }
 
-/// Copies of the watched objects.
+/// Copies of the watched objects; `None` until they were listed.
 #[derive(Debug, Default)]
 struct Mirror {
-    catalogues: Copies<Arc<AddonCatalogue>>,
-    installations: Copies<Arc<AddonInstallation>>,
-    namespaces: Copies<NamespaceFacts>,
+    catalogues: Option<BTreeMap<Key, Arc<AddonCatalogue>>>,
+    installations: Option<BTreeMap<Key, Arc<AddonInstallation>>>,
+    namespaces: Option<BTreeMap<Key, NamespaceFacts>>,
     version: Option<semver::Version>,
 }
 
 impl Mirror {
-    fn take(&mut self, change: Change) {
+    /// Takes in a change, and says whether the facts are others now.
+    fn take(&mut self, change: Change) -> bool {
         match change {
-            Change::Catalogue(event) => self.catalogues.take(event, key, catalogue),
-            Change::Installation(event) => self.installations.take(event, key, installation),
-            Change::Namespace(event) => self.namespaces.take(
-                event,
-                |namespace| {
-                    (
-                        String::new(),
-                        namespace.metadata.name.clone().unwrap_or_default(),
-                    )
-                },
-                |namespace| marks(&namespace),
-            ),
-            Change::Version(version) => self.version = Some(version),
+            Change::Catalogue(event) => taken(&mut self.catalogues, event),
+            Change::Installation(event) => taken(&mut self.installations, event),
+            Change::Namespace(event) => taken(&mut self.namespaces, event),
+            Change::Version(version) => self.version.replace(version.clone()) != Some(version),
         }
     }
 
     /// The facts, once everything was listed.
     fn facts(&self, settings: &Settings) -> Option<Facts> {
-        let namespaces = self.namespaces.listed()?;
+        let namespaces = self.namespaces.as_ref()?;
         Some(Facts {
-            catalogues: self.catalogues.listed()?.values().cloned().collect(),
-            installations: self.installations.listed()?.values().cloned().collect(),
+            catalogues: self.catalogues.as_ref()?.values().cloned().collect(),
+            installations: self.installations.as_ref()?.values().cloned().collect(),
             namespaces: namespaces
                 .iter()
                 .map(|((_, name), facts)| (name.clone(), facts.clone()))
@@ -203,136 +199,20 @@ impl Mirror {
     }
 }
 
-/// Namespace and name.
-type Key = (String, String);
-
-/// Copies of one kind. A new list replaces the old copies only when it is complete.
-#[derive(Debug)]
-struct Copies<T> {
-    current: Option<BTreeMap<Key, T>>,
-    listing: BTreeMap<Key, T>,
-}
-
-impl<T> Default for Copies<T> {
-    fn default() -> Self {
-        Self {
-            current: None,
-            listing: BTreeMap::new(),
+/// Whether the copies changed; before the first list there are none to change.
+fn taken<T>(copies: &mut Option<BTreeMap<Key, T>>, event: Event<T>) -> bool {
+    match (event, copies.as_mut()) {
+        (Event::Listed(all), _) => {
+            *copies = Some(all);
+            true
         }
-    }
-}
-
-impl<T> Copies<T> {
-    fn listed(&self) -> Option<&BTreeMap<Key, T>> {
-        self.current.as_ref()
-    }
-
-    /// Takes in an event. `copy` reduces an object to what is kept, `None` = nothing.
-    fn take<K>(&mut self, event: Event<K>, key: impl Fn(&K) -> Key, copy: impl Fn(K) -> Option<T>) {
-        match event {
-            Event::Init => self.listing.clear(),
-            Event::InitApply(object) => {
-                let key = key(&object);
-                if let Some(copy) = copy(object) {
-                    self.listing.insert(key, copy);
-                }
-            }
-            Event::InitDone => self.current = Some(std::mem::take(&mut self.listing)),
-            Event::Apply(object) => {
-                let key = key(&object);
-                let copy = copy(object);
-                // Before the first list there are no copies to change.
-                if let Some(current) = &mut self.current {
-                    match copy {
-                        Some(copy) => current.insert(key, copy),
-                        None => current.remove(&key),
-                    };
-                }
-            }
-            Event::Delete(object) => {
-                if let Some(current) = &mut self.current {
-                    current.remove(&key(&object));
-                }
-            }
+        (Event::Changed(key, Some(copy)), Some(copies)) => {
+            copies.insert(key, copy);
+            true
         }
+        (Event::Changed(key, None), Some(copies)) => copies.remove(&key).is_some(),
+        (Event::Changed(..), None) | (Event::Bookmark, _) => false,
     }
-}
-
-fn key(object: &Stored) -> Key {
-    let metadata = &object.metadata;
-    (
-        metadata.namespace.clone().unwrap_or_default(),
-        metadata.name.clone().unwrap_or_default(),
-    )
-}
-
-/// A catalogue; one that cannot be read counts as missing, so references to it are denied.
-fn catalogue(object: Stored) -> Option<Arc<AddonCatalogue>> {
-    match serde_json::from_value(object.spec) {
-        Ok(spec) => Some(Arc::new(AddonCatalogue {
-            metadata: object.metadata,
-            spec,
-            status: None,
-        })),
-        Err(_) => {
-            let name = object.metadata.name.unwrap_or_default();
-            error!(
-                catalogue = name,
-                "a stored catalogue cannot be read: its entries are unknown"
-            );
-            None
-        }
-    }
-}
-
-/// An installation without status; of one that cannot be read, what guards need.
-fn installation(object: Stored) -> Option<Arc<AddonInstallation>> {
-    let text = |pointer: &str| object.spec.pointer(pointer).and_then(Value::as_str);
-    let guarded = AddonInstallationSpec {
-        addon_ref: AddonRef {
-            name: text("/addonRef/name").unwrap_or_default().to_owned(),
-            catalogue: text("/addonRef/catalogue").map(str::to_owned),
-            ..AddonRef::default()
-        },
-        core_addon: object.spec.pointer("/coreAddon") == Some(&Value::Bool(true)),
-        ..AddonInstallationSpec::default()
-    };
-    let spec = serde_json::from_value(object.spec).unwrap_or_else(|_| {
-        let name = object.metadata.name.as_deref().unwrap_or_default();
-        error!(
-            installation = name,
-            "a stored installation cannot be read: only its guards hold"
-        );
-        guarded
-    });
-    Some(Arc::new(AddonInstallation {
-        metadata: object.metadata,
-        spec,
-        status: None,
-    }))
-}
-
-/// The facts about a namespace; most have none.
-fn marks(namespace: &PartialObjectMeta<Namespace>) -> Option<NamespaceFacts> {
-    let metadata = namespace.meta();
-    let facts = NamespaceFacts {
-        local: metadata
-            .labels
-            .as_ref()
-            .and_then(|labels| labels.get(LABEL_CLUSTER))
-            .is_some_and(|cluster| cluster == CLUSTER_LOCAL),
-        remote: metadata
-            .labels
-            .as_ref()
-            .is_some_and(|labels| labels.contains_key(LABEL_KUBECONFIG_SECRET)),
-        cluster_deleting: metadata
-            .annotations
-            .as_ref()
-            .and_then(|all| all.get(ANNOTATION_CLUSTER_DELETING))
-            .is_some_and(|value| value == MARKED),
-        terminating: metadata.deletion_timestamp.is_some(),
-    };
-    (facts != NamespaceFacts::default()).then_some(facts)
 }
 
 #[cfg(test)]

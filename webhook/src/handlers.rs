@@ -2,45 +2,29 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use actix_web::http::{StatusCode, header};
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Payload};
-use actix_web::{HttpResponse, HttpResponseBuilder};
-use certs::reload::Reloader;
 use common::admission::review::{Request, Response, ReviewError};
 use common::admission::verdict::Verdict;
 use common::admission::{Facts, mutate, validate};
 use serde_json::json;
-use tokio::sync::{Semaphore, watch};
 use tracing::{error, info, warn};
 
-use crate::access::Access;
-use crate::telemetry::{Metrics, Path, Refused, Review, Rule};
+use crate::refusal::Refusal;
+use crate::state::State;
+use crate::telemetry::{Path, Review, Rule};
 
 /// Two objects of 3 MiB, the limit of the API server, and the rest of the review.
 const MAX_BODY: usize = 7 << 20;
 /// actix has no timer for bodies: a client that stops in the middle would keep its place for ever.
 const BODY_TIMEOUT: Duration = Duration::from_secs(2);
+/// When a client of the API server is told to try again.
+const RETRY_SECONDS: u32 = 1;
 /// Larger reviews are judged on another thread, because they would delay all others on the worker.
 const LARGE: usize = 256 << 10;
-
-/// The state that all workers share.
-#[derive(Debug)]
-pub struct State {
-    /// The last facts; none before the watches have listed once.
-    pub facts: watch::Receiver<Option<Arc<Facts>>>,
-    /// The served certificate.
-    pub certificate: Arc<Reloader>,
-    /// What requesters may do.
-    pub access: Access,
-    /// Metrics.
-    pub metrics: Metrics,
-    /// Set by SIGTERM: not ready, and connections are closed after their response.
-    pub draining: AtomicBool,
-    permits: Semaphore,
-}
 
 /// What a path does with a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,53 +50,6 @@ impl Task {
     }
 }
 
-impl State {
-    /// Serves at most `max_concurrent` reviews at one time.
-    pub fn new(
-        facts: watch::Receiver<Option<Arc<Facts>>>,
-        certificate: Arc<Reloader>,
-        access: Access,
-        max_concurrent: u16,
-    ) -> Self {
-        Self {
-            facts,
-            certificate,
-            access,
-            metrics: Metrics::new(),
-            draining: AtomicBool::new(false),
-            permits: Semaphore::new(usize::from(max_concurrent)),
-        }
-    }
-
-    /// A response in progress: while draining it closes the connection.
-    fn answer(&self, status: StatusCode) -> HttpResponseBuilder {
-        let mut builder = HttpResponse::build(status);
-        if self.draining.load(Ordering::Relaxed) {
-            builder.force_close();
-        }
-        builder
-    }
-
-    /// Without a verdict the API server tries again for 429 and 503 with Retry-After, otherwise its failurePolicy decides.
-    fn refuse(&self, status: StatusCode, reason: &'static str, message: &str) -> HttpResponse {
-        self.metrics
-            .refused
-            .get_or_create(&Refused { reason })
-            .inc();
-        let mut answer = self.answer(status);
-        if matches!(
-            status,
-            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
-        ) {
-            answer.insert_header((header::RETRY_AFTER, "1"));
-        } else {
-            // The rest of the body is not read.
-            answer.force_close();
-        }
-        answer.json(json!({ "error": message }))
-    }
-}
-
 /// `POST /mutate`
 pub async fn mutating(state: Data<State>, body: Payload) -> HttpResponse {
     review(Task::Mutate, state.into_inner(), body).await
@@ -130,32 +67,20 @@ pub async fn clusters(state: Data<State>, body: Payload) -> HttpResponse {
 }
 
 async fn review(task: Task, state: Arc<State>, body: Payload) -> HttpResponse {
-    let Ok(_permit) = state.permits.try_acquire() else {
-        return state.refuse(
-            StatusCode::TOO_MANY_REQUESTS,
-            "busy",
-            "too many reviews at once",
-        );
-    };
-    let facts = state.facts.borrow().clone();
-    let Some(facts) = facts else {
-        let message = "catalogues and installations are not known yet";
-        return state.refuse(StatusCode::SERVICE_UNAVAILABLE, "not-synced", message);
-    };
     let read = tokio::time::timeout(BODY_TIMEOUT, body.to_bytes_limited(MAX_BODY)).await;
     let body = match read {
         Ok(Ok(Ok(body))) => body,
-        Ok(Ok(Err(_))) => {
-            return state.refuse(StatusCode::BAD_REQUEST, "unreadable", "the body is cut off");
-        }
-        Ok(Err(_)) => {
-            let message = "a review has at most 7 MiB";
-            return state.refuse(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message);
-        }
-        Err(_) => {
-            let message = "the body did not come within 2 s";
-            return state.refuse(StatusCode::REQUEST_TIMEOUT, "too-slow", message);
-        }
+        Ok(Ok(Err(_))) => return state.refuse(Refusal::CutOff),
+        Ok(Err(_)) => return state.refuse(Refusal::TooLarge),
+        Err(_) => return state.refuse(Refusal::TooSlow),
+    };
+    let facts = match state.facts() {
+        Ok(facts) => facts,
+        Err(refusal) => return deny(&state, refusal, &body),
+    };
+    // Not before the body has come: clients that send none would keep the places of those that do.
+    let Ok(_permit) = state.permits.try_acquire() else {
+        return state.refuse(Refusal::Busy);
     };
     let begun = Instant::now();
     let answered = if let Task::Clusters { .. } = task {
@@ -177,6 +102,22 @@ async fn review(task: Task, state: Arc<State>, body: Payload) -> HttpResponse {
         .answer(answered.status)
         .content_type("application/json")
         .body(answered.body)
+}
+
+/// The answer where there are no facts to judge by. What passes soon is left to the API server, which tries again by
+/// itself. The rest is a denial, for only that brings its message to the user, who is told to try again.
+fn deny(state: &State, refusal: Refusal, body: &[u8]) -> HttpResponse {
+    match Request::from_slice(body) {
+        Ok(request) if !refusal.is_short() => {
+            state.metrics.refused(refusal.reason());
+            let message = refusal.to_string();
+            warn!(uid = %request.uid, reason = refusal.reason(), message, "denied without a verdict");
+            let response = Response::later(&request.uid, &message, RETRY_SECONDS);
+            // Another connection may lead to a replica that is better off.
+            state.answer(StatusCode::OK).force_close().json(response)
+        }
+        _ => state.refuse(refusal),
+    }
 }
 
 /// Status and body of the HTTP response.
@@ -231,12 +172,7 @@ fn answer(task: Task, state: &State, facts: &Facts, body: &Bytes) -> Answer {
     let request = match Request::from_slice(body) {
         Ok(request) => request,
         Err(error) => {
-            let reason = "unreadable";
-            state
-                .metrics
-                .refused
-                .get_or_create(&Refused { reason })
-                .inc();
+            state.metrics.refused("unreadable");
             return match &error {
                 ReviewError::Unreadable { uid, .. } => {
                     let response = Response::failed(uid, 400, "BadRequest", &error.to_string());
@@ -262,12 +198,7 @@ fn answer(task: Task, state: &State, facts: &Facts, body: &Bytes) -> Answer {
             Answer::failed(&request.uid)
         }
         Err(_) => {
-            let reason = "panic";
-            state
-                .metrics
-                .refused
-                .get_or_create(&Refused { reason })
-                .inc();
+            state.metrics.refused("panic");
             error!(uid = %request.uid, kind = request.kind.kind, "a review panicked");
             Answer::failed(&request.uid)
         }
@@ -345,33 +276,4 @@ fn record(
         break_glass = rules(&verdict.lifted),
         "judged"
     );
-}
-
-/// `GET /healthz`: the process lives.
-pub async fn healthz() -> &'static str {
-    "ok"
-}
-
-/// `GET /readyz`: facts are complete, the certificate is valid, and the process is not shutting down.
-pub async fn readyz(state: Data<State>) -> HttpResponse {
-    let missing = if state.draining.load(Ordering::Relaxed) {
-        "draining"
-    } else if state.facts.borrow().is_none() {
-        "catalogues and installations are not known yet"
-    } else if state.certificate.not_after() <= crate::server::now() {
-        "the certificate has expired"
-    } else {
-        return HttpResponse::Ok().body("ok");
-    };
-    HttpResponse::ServiceUnavailable().body(missing)
-}
-
-/// `GET /metrics`
-pub async fn metrics(state: Data<State>) -> HttpResponse {
-    match state.metrics.text() {
-        Ok(text) => HttpResponse::Ok()
-            .content_type("application/openmetrics-text; version=1.0.0; charset=utf-8")
-            .body(text),
-        Err(_) => HttpResponse::InternalServerError().finish(),
-    }
 }

@@ -7,8 +7,12 @@
 mod access;
 mod args;
 mod cache;
+mod freshness;
 mod handlers;
+mod health;
+mod refusal;
 mod server;
+mod state;
 mod telemetry;
 
 use std::sync::Arc;
@@ -23,7 +27,8 @@ use tracing::{info, warn};
 
 use crate::access::Access;
 use crate::args::Args;
-use crate::handlers::State;
+use crate::freshness::Freshness;
+use crate::state::State;
 
 #[actix_web::main]
 async fn main() -> anyhow::Result<()> {
@@ -38,13 +43,15 @@ async fn main() -> anyhow::Result<()> {
         .context("the serving certificate cannot be used")?;
 
     let (publish, facts) = watch::channel(None);
+    let freshness = Arc::new(Freshness::new(Duration::from_secs(args.stale_seconds)));
     let state = Arc::new(State::new(
         facts,
+        Arc::clone(&freshness),
         Arc::clone(&certificate),
         Access::new(client.clone()),
         args.max_concurrent,
     ));
-    let watching = actix_web::rt::spawn(cache::watch(client, args.settings(), publish));
+    let watching = actix_web::rt::spawn(cache::watch(client, args.settings(), freshness, publish));
     let reloading = actix_web::rt::spawn(server::reload(
         Arc::clone(&state),
         Duration::from_secs(args.tls_poll_seconds),
@@ -58,7 +65,7 @@ async fn main() -> anyhow::Result<()> {
         version = env!("CARGO_PKG_VERSION"),
         "serving"
     );
-    let health = server::health(health, Arc::clone(&state))?;
+    let health = server::probes(health, Arc::clone(&state))?;
     let health_handle = health.handle();
     let health = actix_web::rt::spawn(health);
     let drain = server::drain_on_signal(

@@ -18,7 +18,8 @@ use rustls::pki_types::UnixTime;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, warn};
 
-use crate::handlers::{self, State};
+use crate::state::State;
+use crate::{handlers, health};
 
 /// The API server keeps idle connections for 90 s; if the server closes first, the API server gets an EOF that it does not retry.
 const KEEP_ALIVE: Duration = Duration::from_secs(180);
@@ -74,14 +75,14 @@ pub fn reviews(
 }
 
 /// The server for probes and metrics; one worker, plain HTTP.
-pub fn health(listener: TcpListener, state: Arc<State>) -> io::Result<Server> {
+pub fn probes(listener: TcpListener, state: Arc<State>) -> io::Result<Server> {
     let data = Data::from(state);
     let server = HttpServer::new(move || {
         App::new()
             .app_data(data.clone())
-            .route("/healthz", web::get().to(handlers::healthz))
-            .route("/readyz", web::get().to(handlers::readyz))
-            .route("/metrics", web::get().to(handlers::metrics))
+            .route("/healthz", web::get().to(health::healthz))
+            .route("/readyz", web::get().to(health::readyz))
+            .route("/metrics", web::get().to(health::metrics))
     })
     .workers(1)
     .client_request_timeout(HEAD_TIMEOUT)

@@ -1,5 +1,8 @@
 //! Logs as JSON lines on stderr, and metrics. Neither holds a value of an object.
 
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -7,6 +10,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tracing_subscriber::EnvFilter;
+
+use crate::freshness::Watched;
 
 /// Buckets in seconds: most reviews take less than a millisecond.
 const BUCKETS: [f64; 12] = [
@@ -35,12 +40,12 @@ pub struct Metrics {
     pub denials: Family<Rule, Counter>,
     /// From the last byte of the request to the answer.
     pub seconds: Family<Path, Histogram>,
-    /// Requests that got no verdict.
-    pub refused: Family<Refused, Counter>,
+    refused: Family<Refused, Counter>,
     /// When the served certificate expires, Unix time.
     pub certificate_not_after: Gauge,
     /// Certificate rotations that were not served because they do not verify.
     pub certificate_refusals: Counter,
+    ages: Family<Resource, Gauge<f64, AtomicU64>>,
 }
 
 /// Labels of a review.
@@ -68,11 +73,18 @@ pub struct Path {
     pub path: &'static str,
 }
 
+/// Label of a watch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct Resource {
+    /// What is watched.
+    pub resource: &'static str,
+}
+
 /// Label of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub struct Refused {
-    /// `busy`, `not-synced`, `too-large`, `too-slow`, `unreadable`, `panic`.
-    pub reason: &'static str,
+struct Refused {
+    /// [`crate::refusal::Refusal::reason`], `unreadable`, `panic`.
+    reason: &'static str,
 }
 
 impl Metrics {
@@ -83,6 +95,7 @@ impl Metrics {
         let denials = Family::<Rule, Counter>::default();
         let seconds = Family::<Path, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
         let refused = Family::<Refused, Counter>::default();
+        let ages = Family::<Resource, Gauge<f64, AtomicU64>>::default();
         let certificate_not_after = Gauge::default();
         let certificate_refusals = Counter::default();
         registry.register("reviews", "Answered reviews", reviews.clone());
@@ -93,6 +106,11 @@ impl Metrics {
             seconds.clone(),
         );
         registry.register("refused", "Requests without a verdict", refused.clone());
+        registry.register(
+            "facts_age_seconds",
+            "Time since the watch of a resource heard of the API server",
+            ages.clone(),
+        );
         registry.register(
             "certificate_not_after_timestamp_seconds",
             "When the served certificate expires",
@@ -111,7 +129,20 @@ impl Metrics {
             refused,
             certificate_not_after,
             certificate_refusals,
+            ages,
         }
+    }
+
+    /// Counts a request that got no verdict.
+    pub fn refused(&self, reason: &'static str) {
+        self.refused.get_or_create(&Refused { reason }).inc();
+    }
+
+    /// Sets for how long a watch has been silent.
+    pub fn facts_age(&self, watched: Watched, silent: Duration) {
+        let resource = watched.resource();
+        let age = self.ages.get_or_create(&Resource { resource });
+        age.set(silent.as_secs_f64());
     }
 
     /// The OpenMetrics text.

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result, anyhow};
-use futures::TryStreamExt as _;
+use futures::{StreamExt as _, TryStreamExt as _};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
@@ -21,6 +21,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::json;
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::fault::Action;
@@ -156,6 +157,8 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
         }
         None => {}
     }
+    let (stalled, uri) = (state.stalled.subscribe(), request.uri().to_string());
+    flowing(stalled.clone(), &uri).await;
     let upstream = deliver(state, number, client, request).await?;
     state.answered(number, upstream.status().as_u16());
     let mut answer = Response::builder().status(upstream.status());
@@ -165,7 +168,22 @@ async fn handle(state: &State, client: &str, request: Request<Incoming>) -> Resu
         }
     }
     let stream = upstream.bytes_stream().map_ok(Frame::data);
+    let stream = stream.then(move |frame| {
+        let (stalled, uri) = (stalled.clone(), uri.clone());
+        async move {
+            flowing(stalled, &uri).await;
+            frame
+        }
+    });
     Ok(answer.body(StreamBody::new(stream).boxed_unsync())?)
+}
+
+/// Waits until requests like this one are not stalled.
+async fn flowing(mut stalled: watch::Receiver<Vec<String>>, uri: &str) {
+    // The sender lives as long as the proxy.
+    let _ = stalled
+        .wait_for(|parts| !parts.iter().any(|part| uri.contains(part)))
+        .await;
 }
 
 /// Writes the request down and looks for a fault that hits it.

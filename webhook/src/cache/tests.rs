@@ -1,5 +1,6 @@
 //! Events of the watches become facts, and only complete ones.
 
+use common::api::names::{ANNOTATION_CLUSTER_DELETING, LABEL_CLUSTER};
 use serde_json::{Value, json};
 
 use super::*;
@@ -17,29 +18,33 @@ fn namespace(metadata: Value) -> PartialObjectMeta<Namespace> {
     serde_json::from_value(json!({ "metadata": metadata })).unwrap()
 }
 
+/// What is kept of objects, by namespace and name.
+fn reduced<K: kube::Resource, T>(objects: Vec<K>, reduce: fn(K) -> Option<T>) -> BTreeMap<Key, T> {
+    let kept = objects.into_iter().filter_map(|object| {
+        let key = follow::key(&object);
+        Some((key, reduce(object)?))
+    });
+    kept.collect()
+}
+
+fn list(installations: Vec<Stored>) -> Change {
+    Change::Installation(Event::Listed(reduced(installations, reduce::installation)))
+}
+
 /// A mirror in which everything was listed, with these installations.
 fn listed(installations: Vec<Stored>) -> Mirror {
     let mut mirror = Mirror::default();
-    let mut changes = vec![Change::Installation(Event::Init)];
-    changes.extend(
-        installations
-            .into_iter()
-            .map(|object| Change::Installation(Event::InitApply(object))),
-    );
-    changes.extend([
-        Change::Installation(Event::InitDone),
-        Change::Catalogue(Event::Init),
-        Change::Catalogue(Event::InitDone),
-        Change::Namespace(Event::Init),
-        Change::Namespace(Event::InitDone),
+    for change in [
+        list(installations),
+        Change::Catalogue(Event::Listed(BTreeMap::new())),
+        Change::Namespace(Event::Listed(BTreeMap::new())),
         Change::Version(semver::Version::new(1, 36, 3)),
-    ]);
-    for change in changes {
+    ] {
         assert!(
             mirror.facts(&Settings::default()).is_none(),
             "complete too early"
         );
-        mirror.take(change);
+        assert!(mirror.take(change));
     }
     mirror
 }
@@ -61,15 +66,17 @@ fn facts_are_published_when_everything_was_listed_and_follow_changes() {
     assert_eq!(facts.installations[0].metadata.managed_fields, None);
     assert_eq!(facts.installations[0].status, None);
     let dns = || stored("n", "dns", json!({"addonRef": {"name": "dns"}}));
-    mirror.take(Change::Installation(Event::Apply(dns())));
+    let changed =
+        |object: Stored, copy| Change::Installation(Event::Changed(follow::key(&object), copy));
+    assert!(mirror.take(changed(dns(), reduce::installation(dns()))));
     assert_eq!(names(&mirror), ["dns", "web"]);
-    mirror.take(Change::Installation(Event::Delete(web())));
+    assert!(mirror.take(changed(web(), None)));
     assert_eq!(names(&mirror), ["dns"]);
-    // A new list replaces the old copies at its end, not before.
-    mirror.take(Change::Installation(Event::Init));
-    mirror.take(Change::Installation(Event::InitApply(web())));
-    assert_eq!(names(&mirror), ["dns"]);
-    mirror.take(Change::Installation(Event::InitDone));
+    // Neither makes new facts.
+    assert!(!mirror.take(changed(web(), None)));
+    assert!(!mirror.take(Change::Installation(Event::Bookmark)));
+    // A new list replaces the old copies.
+    assert!(mirror.take(list(vec![web()])));
     assert_eq!(names(&mirror), ["web"]);
 }
 
@@ -95,6 +102,11 @@ fn what_cannot_be_read_keeps_its_guards_and_stops_nothing() {
 #[test]
 fn of_namespaces_only_marks_are_kept() {
     let mut mirror = listed(vec![]);
+    let changed = |metadata| {
+        let namespace = namespace(metadata);
+        let key = follow::key(&namespace);
+        Change::Namespace(Event::Changed(key, reduce::marks(namespace)))
+    };
     for metadata in [
         json!({"name": "plain", "labels": {"a": "b"}}),
         json!({"name": "local", "labels": {LABEL_CLUSTER: "local"}}),
@@ -103,7 +115,7 @@ fn of_namespaces_only_marks_are_kept() {
         json!({"name": "staying", "annotations": {ANNOTATION_CLUSTER_DELETING: "false"}}),
         json!({"name": "going", "deletionTimestamp": "2026-01-01T00:00:00Z"}),
     ] {
-        mirror.take(Change::Namespace(Event::Apply(namespace(metadata))));
+        mirror.take(changed(metadata));
     }
     let facts = mirror.facts(&Settings::default()).unwrap();
     let kept: Vec<&str> = facts.namespaces.keys().map(String::as_str).collect();
@@ -111,9 +123,7 @@ fn of_namespaces_only_marks_are_kept() {
     assert!(
         facts.is_local("local") && facts.is_local("kubectl-addons") && !facts.is_local("other")
     );
-    mirror.take(Change::Namespace(Event::Apply(namespace(
-        json!({"name": "local"}),
-    ))));
+    mirror.take(changed(json!({"name": "local"})));
     let facts = mirror.facts(&Settings::default()).unwrap();
     assert!(!facts.is_local("local"));
 }

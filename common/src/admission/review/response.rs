@@ -47,6 +47,14 @@ struct Status {
     code: u16,
     reason: &'static str,
     message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Details>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Details {
+    retry_after_seconds: u32,
 }
 
 impl Response {
@@ -91,7 +99,20 @@ impl Response {
             code,
             reason,
             message: printable(message),
+            details: None,
         });
+        response
+    }
+
+    /// Denied because there is no verdict now; the API server tells the client to try again after some seconds.
+    #[must_use]
+    pub fn later(uid: &str, message: &str, seconds: u32) -> Self {
+        let mut response = Self::failed(uid, 429, "TooManyRequests", message);
+        if let Some(status) = &mut response.response.status {
+            status.details = Some(Details {
+                retry_after_seconds: seconds,
+            });
+        }
         response
     }
 
@@ -142,6 +163,7 @@ fn status(denial: Denial) -> Status {
         code: denial.code,
         reason: denial.reason,
         message: printable(&denial.message),
+        details: None,
     }
 }
 

@@ -1,0 +1,211 @@
+//! A list, and then a watch, for ever: as kube's own watcher, but what it hears besides changes is heard, too.
+//!
+//! Bookmarks are why this is not kube's watcher, which keeps them to itself: they tell a quiet watch from a dead one. Where
+//! none come, as behind a proxy that cuts connections, a list says as much.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::runtime::utils::Backoff as _;
+use kube::runtime::watcher::DefaultBackoff;
+use kube::{Api, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc::Sender;
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{debug, info, warn};
+
+use super::Change;
+use crate::freshness::Watched;
+
+/// Objects of one page of a list: an installation with its inventory has up to a megabyte.
+const PAGE: u32 = 50;
+/// For one page of a list.
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Namespace and name.
+pub type Key = (String, String);
+
+/// What is heard of one kind, reduced to what is kept.
+#[derive(Debug)]
+pub enum Event<T> {
+    /// Everything that there is.
+    Listed(BTreeMap<Key, T>),
+    /// An object was created or changed; `None`: it is gone, or nothing of it is kept.
+    Changed(Key, Option<T>),
+    /// Nothing has happened up to now.
+    Bookmark,
+}
+
+/// What is watched, and how.
+pub struct Follower<K, T> {
+    /// Which kind it is.
+    pub watched: Watched,
+    /// The objects.
+    pub api: Api<K>,
+    /// What is kept of an object.
+    pub reduce: fn(K) -> Option<T>,
+    /// What is sent.
+    pub change: fn(Event<T>) -> Change,
+    /// After so much silence it lists again.
+    pub quiet: Duration,
+    /// Takes what is heard.
+    pub sender: Sender<Change>,
+}
+
+/// Why a watch has ended.
+enum End {
+    /// Neither events nor bookmarks.
+    Silent,
+    /// Its place in the history is gone.
+    Gone,
+    /// The facts are not wanted any more.
+    Closed,
+}
+
+impl<K, T> Follower<K, T>
+where
+    K: Clone + Debug + DeserializeOwned + kube::Resource,
+{
+    /// Lists and watches until the receiver is gone.
+    pub async fn run(self) {
+        let resource = self.watched.resource();
+        let seconds = self.quiet.as_secs();
+        let mut backoff = DefaultBackoff::default();
+        loop {
+            match self.list().await {
+                Ok((objects, version)) => {
+                    if !self.send(Event::Listed(objects)).await {
+                        return;
+                    }
+                    match self.watch(version).await {
+                        End::Closed => return,
+                        End::Silent => {
+                            info!(resource, seconds, "neither event nor bookmark, listing");
+                            continue;
+                        }
+                        End::Gone => debug!(resource, "the API server ended the watch, listing"),
+                    }
+                }
+                Err(error) => {
+                    warn!(resource, error = %chain(&*error), "list failed, trying again");
+                }
+            }
+            sleep(backoff.next().unwrap_or(LIST_TIMEOUT)).await;
+        }
+    }
+
+    /// All objects, page by page, and the version that they are of.
+    async fn list(
+        &self,
+    ) -> Result<(BTreeMap<Key, T>, String), Box<dyn std::error::Error + Send + Sync>> {
+        let mut objects = BTreeMap::new();
+        let mut params = ListParams::default().limit(PAGE);
+        loop {
+            let page = timeout(LIST_TIMEOUT, self.api.list(&params)).await??;
+            for object in page.items {
+                let key = key(&object);
+                if let Some(kept) = (self.reduce)(object) {
+                    objects.insert(key, kept);
+                }
+            }
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params.continue_token = Some(token),
+                None => {
+                    let version = page.metadata.resource_version.unwrap_or_default();
+                    return Ok((objects, version));
+                }
+            }
+        }
+    }
+
+    /// Watches from `version` on, in one request after the other.
+    async fn watch(&self, mut version: String) -> End {
+        let resource = self.watched.resource();
+        let mut backoff = DefaultBackoff::default();
+        let params = WatchParams::default();
+        let mut heard = Instant::now();
+        loop {
+            let left = self.quiet.saturating_sub(heard.elapsed());
+            let opened = timeout(left, self.api.watch(&params, &version));
+            let mut events = match opened.await {
+                Ok(Ok(events)) => events.boxed(),
+                Ok(Err(error)) if is_gone(&error) => return End::Gone,
+                Ok(Err(error)) => {
+                    warn!(resource, error = %chain(&error), "watch failed, trying again");
+                    sleep(backoff.next().unwrap_or_default()).await;
+                    continue;
+                }
+                Err(_) => return End::Silent,
+            };
+            loop {
+                let left = self.quiet.saturating_sub(heard.elapsed());
+                let event = match timeout(left, events.next()).await {
+                    Ok(Some(Ok(event))) => event,
+                    Ok(Some(Err(error))) => {
+                        warn!(resource, error = %chain(&error), "watch broke off, trying again");
+                        sleep(backoff.next().unwrap_or_default()).await;
+                        break;
+                    }
+                    // The API server ends every watch after some minutes; one that ends at once is not asked again at once.
+                    Ok(None) => {
+                        sleep(backoff.next().unwrap_or_default()).await;
+                        break;
+                    }
+                    Err(_) => return End::Silent,
+                };
+                let event = match event {
+                    WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                        version = object.resource_version().unwrap_or_default();
+                        Event::Changed(key(&object), (self.reduce)(object))
+                    }
+                    WatchEvent::Deleted(object) => {
+                        version = object.resource_version().unwrap_or_default();
+                        Event::Changed(key(&object), None)
+                    }
+                    WatchEvent::Bookmark(bookmark) => {
+                        version = bookmark.metadata.resource_version;
+                        Event::Bookmark
+                    }
+                    WatchEvent::Error(_) => return End::Gone,
+                };
+                heard = Instant::now();
+                backoff.reset();
+                if !self.send(event).await {
+                    return End::Closed;
+                }
+            }
+        }
+    }
+
+    async fn send(&self, event: Event<T>) -> bool {
+        self.sender.send((self.change)(event)).await.is_ok()
+    }
+}
+
+/// Namespace and name of an object.
+pub fn key<K: kube::Resource>(object: &K) -> Key {
+    (object.namespace().unwrap_or_default(), object.name_any())
+}
+
+/// The history does not reach back to where the watch was.
+fn is_gone(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 410)
+}
+
+/// An error with all its causes.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

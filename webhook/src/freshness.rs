@@ -1,0 +1,137 @@
+//! How old the facts are: when each watch last heard of the API server.
+//!
+//! A watch whose connection is dead looks like one on which nothing happens. The API server sends a bookmark about every
+//! minute, so silence for longer means that the facts may be out of date, and then no review gets a verdict.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Watched {
+    /// Catalogues of all namespaces.
+    Catalogues,
+    /// Installations of all namespaces.
+    Installations,
+    /// Namespaces.
+    Namespaces,
+}
+
+impl Watched {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Catalogues, Self::Installations, Self::Namespaces];
+
+    /// The resource, plural, as the API server calls it.
+    pub fn resource(self) -> &'static str {
+        match self {
+            Self::Catalogues => "addoncatalogues",
+            Self::Installations => "addoninstallations",
+            Self::Namespaces => "namespaces",
+        }
+    }
+}
+
+/// When each watch last brought a list, an event or a bookmark that is in the published facts.
+#[derive(Debug)]
+pub struct Freshness {
+    begun: Instant,
+    limit: Duration,
+    /// Milliseconds after `begun`, in the order of [`Watched::ALL`].
+    heard: [AtomicU64; 3],
+}
+
+/// A watch that has been silent for longer than the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stale {
+    /// Which one.
+    pub watched: Watched,
+    /// For how long.
+    pub silent: Duration,
+}
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the webhook has heard nothing of {} from the API server for {} s",
+            self.watched.resource(),
+            self.silent.as_secs()
+        )
+    }
+}
+
+impl Freshness {
+    /// Facts are stale after `limit` without a word.
+    pub fn new(limit: Duration) -> Self {
+        Self {
+            begun: Instant::now(),
+            limit,
+            heard: Default::default(),
+        }
+    }
+
+    /// For how long a watch may be silent.
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// What the API server said about a kind is in the published facts.
+    pub fn heard(&self, watched: Watched, now: Instant) {
+        let since = now.saturating_duration_since(self.begun).as_millis();
+        let since = u64::try_from(since).unwrap_or(u64::MAX);
+        if let Some(heard) = self.heard.get(watched as usize) {
+            heard.store(since, Ordering::Relaxed);
+        }
+    }
+
+    /// For how long a kind has been silent, since the start where nothing was heard yet.
+    pub fn silent(&self, watched: Watched, now: Instant) -> Duration {
+        let heard = self.heard.get(watched as usize);
+        let heard = heard.map_or(0, |heard| heard.load(Ordering::Relaxed));
+        let since = now.saturating_duration_since(self.begun);
+        since.saturating_sub(Duration::from_millis(heard))
+    }
+
+    /// The kind that has been silent for longest, where that is too long.
+    pub fn stale(&self, now: Instant) -> Option<Stale> {
+        Watched::ALL
+            .into_iter()
+            .map(|watched| Stale {
+                watched,
+                silent: self.silent(watched, now),
+            })
+            .max_by_key(|stale| stale.silent)
+            .filter(|stale| stale.silent > self.limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_silent_kind_is_enough() {
+        let freshness = Freshness::new(Duration::from_secs(90));
+        let at = |seconds| freshness.begun + Duration::from_secs(seconds);
+        assert_eq!(freshness.stale(at(90)), None);
+        for watched in Watched::ALL {
+            freshness.heard(watched, at(60));
+        }
+        assert_eq!(freshness.stale(at(150)), None);
+        freshness.heard(Watched::Catalogues, at(150));
+        freshness.heard(Watched::Namespaces, at(150));
+        let stale = freshness.stale(at(151)).unwrap();
+        assert_eq!(stale.watched, Watched::Installations);
+        assert_eq!(
+            stale.to_string(),
+            "the webhook has heard nothing of addoninstallations from the API server for 91 s"
+        );
+        freshness.heard(Watched::Installations, at(151));
+        assert_eq!(freshness.stale(at(151)), None);
+        assert_eq!(
+            freshness.silent(Watched::Catalogues, at(160)),
+            Duration::from_secs(10)
+        );
+    }
+}

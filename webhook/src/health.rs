@@ -1,0 +1,43 @@
+//! Probes and metrics.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use actix_web::HttpResponse;
+use actix_web::web::Data;
+
+use crate::freshness::Watched;
+use crate::state::State;
+
+/// `GET /healthz`: the process lives.
+pub async fn healthz() -> &'static str {
+    "ok"
+}
+
+/// `GET /readyz`: facts are complete and fresh, the certificate is valid, and the process is not shutting down.
+pub async fn readyz(state: Data<State>) -> HttpResponse {
+    let missing = if state.draining.load(Ordering::Relaxed) {
+        "draining".to_owned()
+    } else if let Err(refusal) = state.facts() {
+        refusal.to_string()
+    } else if state.certificate.not_after() <= crate::server::now() {
+        "the certificate has expired".to_owned()
+    } else {
+        return HttpResponse::Ok().body("ok");
+    };
+    HttpResponse::ServiceUnavailable().body(missing)
+}
+
+/// `GET /metrics`
+pub async fn metrics(state: Data<State>) -> HttpResponse {
+    for watched in Watched::ALL {
+        let silent = state.freshness.silent(watched, Instant::now());
+        state.metrics.facts_age(watched, silent);
+    }
+    match state.metrics.text() {
+        Ok(text) => HttpResponse::Ok()
+            .content_type("application/openmetrics-text; version=1.0.0; charset=utf-8")
+            .body(text),
+        Err(_) => HttpResponse::InternalServerError().finish(),
+    }
+}

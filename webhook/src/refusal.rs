@@ -1,0 +1,95 @@
+//! Requests that get no verdict, and why.
+
+use std::fmt;
+
+use actix_web::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::freshness::Stale;
+
+/// Why a request gets no verdict. None of them lets anything through: either the review is denied, or the `failurePolicy`
+/// decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// As many reviews as allowed are being judged.
+    Busy,
+    /// The watches have not listed everything yet.
+    NotSynced,
+    /// A watch is silent.
+    Stale(Stale),
+    /// More than a review can have.
+    TooLarge,
+    /// The body does not come.
+    TooSlow,
+    /// The connection ended inside the body.
+    CutOff,
+}
+
+impl Refusal {
+    /// The label of the metric.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::NotSynced => "not-synced",
+            Self::Stale(_) => "stale",
+            Self::TooLarge => "too-large",
+            Self::TooSlow => "too-slow",
+            Self::CutOff => "unreadable",
+        }
+    }
+
+    /// The status of the HTTP response.
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::Busy | Self::Stale(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::NotSynced => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::CutOff => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    /// Whether the same request may get a verdict within a second or so. Where the response is 429 or 503 and has a
+    /// Retry-After, the API server tries again by itself, within the time-out of the webhook.
+    pub fn is_short(self) -> bool {
+        matches!(self, Self::Busy | Self::NotSynced)
+    }
+
+    /// The body: a Status, whose message the API server passes on.
+    pub fn body(self) -> Value {
+        let code = self.status();
+        let reason = match self {
+            Self::Busy | Self::Stale(_) => "TooManyRequests",
+            Self::NotSynced => "ServiceUnavailable",
+            Self::TooLarge => "RequestEntityTooLarge",
+            Self::TooSlow => "Timeout",
+            Self::CutOff => "BadRequest",
+        };
+        json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "status": "Failure",
+            "reason": reason,
+            "code": code.as_u16(),
+            "message": self.to_string(),
+        })
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy => f.write_str("too many reviews at once; try again"),
+            Self::NotSynced => f.write_str(
+                "the webhook has not read catalogues, installations and namespaces yet; try again",
+            ),
+            Self::Stale(stale) => write!(
+                f,
+                "{stale}, so its verdict could be wrong; try again, and if it stays so, read the log of the webhook"
+            ),
+            Self::TooLarge => f.write_str("a review has at most 7 MiB"),
+            Self::TooSlow => f.write_str("the body did not come within 2 s"),
+            Self::CutOff => f.write_str("the body is cut off"),
+        }
+    }
+}

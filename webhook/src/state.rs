@@ -1,0 +1,90 @@
+//! What all workers share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use actix_web::http::{StatusCode, header};
+use actix_web::{HttpResponse, HttpResponseBuilder};
+use certs::reload::Reloader;
+use common::admission::Facts;
+use tokio::sync::{Semaphore, watch};
+
+use crate::access::Access;
+use crate::freshness::Freshness;
+use crate::refusal::Refusal;
+use crate::telemetry::Metrics;
+
+/// The state that all workers share.
+#[derive(Debug)]
+pub struct State {
+    facts: watch::Receiver<Option<Arc<Facts>>>,
+    /// How old the facts are.
+    pub freshness: Arc<Freshness>,
+    /// The served certificate.
+    pub certificate: Arc<Reloader>,
+    /// What requesters may do.
+    pub access: Access,
+    /// Metrics.
+    pub metrics: Metrics,
+    /// Set by SIGTERM: not ready, and connections are closed after their response.
+    pub draining: AtomicBool,
+    /// For reviews that are being judged.
+    pub permits: Semaphore,
+}
+
+impl State {
+    /// Judges at most `max_concurrent` reviews at one time.
+    pub fn new(
+        facts: watch::Receiver<Option<Arc<Facts>>>,
+        freshness: Arc<Freshness>,
+        certificate: Arc<Reloader>,
+        access: Access,
+        max_concurrent: u16,
+    ) -> Self {
+        Self {
+            facts,
+            freshness,
+            certificate,
+            access,
+            metrics: Metrics::new(),
+            draining: AtomicBool::new(false),
+            permits: Semaphore::new(usize::from(max_concurrent)),
+        }
+    }
+
+    /// A response in progress: while draining it closes the connection.
+    pub fn answer(&self, status: StatusCode) -> HttpResponseBuilder {
+        let mut builder = HttpResponse::build(status);
+        if self.draining.load(Ordering::Relaxed) {
+            builder.force_close();
+        }
+        builder
+    }
+
+    /// The response to a request without a verdict.
+    pub fn refuse(&self, refusal: Refusal) -> HttpResponse {
+        self.metrics.refused(refusal.reason());
+        let mut answer = self.answer(refusal.status());
+        // The rest of a body is not read.
+        if refusal != Refusal::Busy {
+            answer.force_close();
+        }
+        if refusal.is_short() {
+            answer.insert_header((header::RETRY_AFTER, "1"));
+        }
+        answer.json(refusal.body())
+    }
+
+    /// The facts, where verdicts can rely on them.
+    ///
+    /// # Errors
+    /// They are not complete yet, or stale.
+    pub fn facts(&self) -> Result<Arc<Facts>, Refusal> {
+        let facts = self.facts.borrow().clone().ok_or(Refusal::NotSynced)?;
+        match self.freshness.stale(Instant::now()) {
+            Some(stale) => Err(Refusal::Stale(stale)),
+            None => Ok(facts),
+        }
+    }
+}
