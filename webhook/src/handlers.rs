@@ -1,26 +1,27 @@
 //! From bytes to a response, whatever the bytes are.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
 use common::admission::review::{Request, Response, ReviewError};
 use common::admission::verdict::Verdict;
 use common::admission::{Facts, mutate, validate};
 use serde_json::json;
 use tracing::{error, info, warn};
 
+use crate::body;
+use crate::connections::Place;
 use crate::refusal::Refusal;
 use crate::state::State;
 use crate::telemetry::{Path, Review, Rule};
 
-/// Two objects of 3 MiB, the limit of the API server, and the rest of the review.
-const MAX_BODY: usize = 7 << 20;
-/// actix has no timer for bodies: a client that stops in the middle would keep its place for ever.
-const BODY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Who sends, where the connection does not say.
+const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 /// When a client of the API server is told to try again.
 const RETRY_SECONDS: u32 = 1;
 /// Larger reviews are judged on another thread, because they would delay all others on the worker.
@@ -51,32 +52,37 @@ impl Task {
 }
 
 /// `POST /mutate`
-pub async fn mutating(state: Data<State>, body: Payload) -> HttpResponse {
-    review(Task::Mutate, state.into_inner(), body).await
+pub async fn mutating(state: Data<State>, request: HttpRequest, body: Payload) -> HttpResponse {
+    review(Task::Mutate, state.into_inner(), request, body).await
 }
 
 /// `POST /validate`
-pub async fn validating(state: Data<State>, body: Payload) -> HttpResponse {
-    review(Task::Validate, state.into_inner(), body).await
+pub async fn validating(state: Data<State>, request: HttpRequest, body: Payload) -> HttpResponse {
+    review(Task::Validate, state.into_inner(), request, body).await
 }
 
 /// `POST /clusters`
-pub async fn clusters(state: Data<State>, body: Payload) -> HttpResponse {
+pub async fn clusters(state: Data<State>, request: HttpRequest, body: Payload) -> HttpResponse {
     let task = Task::Clusters { is_entitled: false };
-    review(task, state.into_inner(), body).await
+    review(task, state.into_inner(), request, body).await
 }
 
-async fn review(task: Task, state: Arc<State>, body: Payload) -> HttpResponse {
-    let read = tokio::time::timeout(BODY_TIMEOUT, body.to_bytes_limited(MAX_BODY)).await;
-    let body = match read {
-        Ok(Ok(Ok(body))) => body,
-        Ok(Ok(Err(_))) => return state.refuse(Refusal::CutOff),
-        Ok(Err(_)) => return state.refuse(Refusal::TooLarge),
-        Err(_) => return state.refuse(Refusal::TooSlow),
+async fn review(
+    task: Task,
+    state: Arc<State>,
+    request: HttpRequest,
+    payload: Payload,
+) -> HttpResponse {
+    let place = request.conn_data::<Place>();
+    let _in_use = place.map(Place::in_use);
+    let peer = place.map_or(UNKNOWN, Place::peer);
+    let body = match body::read(&request, payload, peer, &state.bodies).await {
+        Ok(body) => body,
+        Err(refusal) => return state.refuse(refusal),
     };
     let facts = match state.facts() {
         Ok(facts) => facts,
-        Err(refusal) => return deny(&state, refusal, &body),
+        Err(refusal) => return deny(&state, refusal, &body.bytes),
     };
     // Not before the body has come: clients that send none would keep the places of those that do.
     let Ok(_permit) = state.permits.try_acquire() else {
@@ -84,14 +90,16 @@ async fn review(task: Task, state: Arc<State>, body: Payload) -> HttpResponse {
     };
     let begun = Instant::now();
     let answered = if let Task::Clusters { .. } = task {
-        ask(&state, &facts, &body).await
-    } else if body.len() > LARGE {
-        let shared = Arc::clone(&state);
-        actix_web::web::block(move || answer(task, &shared, &facts, &body))
+        ask(&state, &facts, &body.bytes).await
+    } else if body.bytes.len() > LARGE {
+        // It takes some times its size while it is judged. The semaphore is never closed.
+        let _large = state.large.acquire().await;
+        let (shared, bytes) = (Arc::clone(&state), body.bytes.clone());
+        actix_web::web::block(move || answer(task, &shared, &facts, &bytes))
             .await
             .unwrap_or_else(|_| Answer::failed(""))
     } else {
-        answer(task, &state, &facts, &body)
+        answer(task, &state, &facts, &body.bytes)
     };
     state
         .metrics
@@ -137,11 +145,16 @@ impl Answer {
         }
     }
 
-    /// An internal error: not 2xx, so that failurePolicy decides, with a denial as its text.
+    /// Something is wrong in here: denied, whatever the failurePolicy.
     fn failed(uid: &str) -> Self {
         let message = "the webhook failed; its log says why";
         let response = Response::failed(uid, 500, "InternalError", message);
-        Self::of(StatusCode::INTERNAL_SERVER_ERROR, &response)
+        // Without the uid it is no answer to the API server, and the failurePolicy decides.
+        let status = match uid {
+            "" => StatusCode::INTERNAL_SERVER_ERROR,
+            _ => StatusCode::OK,
+        };
+        Self::of(status, &response)
     }
 }
 
@@ -187,10 +200,19 @@ fn answer(task: Task, state: &State, facts: &Facts, body: &Bytes) -> Answer {
             };
         }
     };
-    let judged = catch_unwind(AssertUnwindSafe(|| judge(task, &request, facts)));
-    match judged {
+    settle(task, state, &request, || judge(task, &request, facts))
+}
+
+/// Judges and writes. Neither a panic nor anything else that goes wrong lets the request through.
+fn settle(
+    task: Task,
+    state: &State,
+    request: &Request<'_>,
+    judge: impl FnOnce() -> Result<(Response, Verdict), serde_json::Error>,
+) -> Answer {
+    match catch_unwind(AssertUnwindSafe(judge)) {
         Ok(Ok((response, verdict))) => {
-            record(task, state, &request, &response, &verdict);
+            record(task, state, request, &response, &verdict);
             Answer::of(StatusCode::OK, &response)
         }
         Ok(Err(error)) => {
@@ -277,3 +299,6 @@ fn record(
         "judged"
     );
 }
+
+#[cfg(test)]
+mod tests;

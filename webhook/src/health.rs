@@ -34,6 +34,8 @@ pub async fn metrics(state: Data<State>) -> HttpResponse {
         let silent = state.freshness.silent(watched, Instant::now());
         state.metrics.facts_age(watched, silent);
     }
+    let held = i64::try_from(state.bodies.held()).unwrap_or(i64::MAX);
+    state.metrics.body_bytes.set(held);
     match state.metrics.text() {
         Ok(text) => HttpResponse::Ok()
             .content_type("application/openmetrics-text; version=1.0.0; charset=utf-8")

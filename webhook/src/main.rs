@@ -6,7 +6,10 @@
 
 mod access;
 mod args;
+mod body;
+mod budget;
 mod cache;
+mod connections;
 mod freshness;
 mod handlers;
 mod health;

@@ -17,6 +17,10 @@ pub enum Refusal {
     NotSynced,
     /// A watch is silent.
     Stale(Stale),
+    /// Other reviews take all memory for bodies.
+    Memory,
+    /// Not JSON.
+    MediaType,
     /// More than a review can have.
     TooLarge,
     /// The body does not come.
@@ -32,6 +36,8 @@ impl Refusal {
             Self::Busy => "busy",
             Self::NotSynced => "not-synced",
             Self::Stale(_) => "stale",
+            Self::Memory => "memory",
+            Self::MediaType => "media-type",
             Self::TooLarge => "too-large",
             Self::TooSlow => "too-slow",
             Self::CutOff => "unreadable",
@@ -41,7 +47,8 @@ impl Refusal {
     /// The status of the HTTP response.
     pub fn status(self) -> StatusCode {
         match self {
-            Self::Busy | Self::Stale(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Busy | Self::Memory | Self::Stale(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotSynced => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
@@ -52,14 +59,15 @@ impl Refusal {
     /// Whether the same request may get a verdict within a second or so. Where the response is 429 or 503 and has a
     /// Retry-After, the API server tries again by itself, within the time-out of the webhook.
     pub fn is_short(self) -> bool {
-        matches!(self, Self::Busy | Self::NotSynced)
+        matches!(self, Self::Busy | Self::Memory | Self::NotSynced)
     }
 
     /// The body: a Status, whose message the API server passes on.
     pub fn body(self) -> Value {
         let code = self.status();
         let reason = match self {
-            Self::Busy | Self::Stale(_) => "TooManyRequests",
+            Self::Busy | Self::Memory | Self::Stale(_) => "TooManyRequests",
+            Self::MediaType => "UnsupportedMediaType",
             Self::NotSynced => "ServiceUnavailable",
             Self::TooLarge => "RequestEntityTooLarge",
             Self::TooSlow => "Timeout",
@@ -87,6 +95,8 @@ impl fmt::Display for Refusal {
                 f,
                 "{stale}, so its verdict could be wrong; try again, and if it stays so, read the log of the webhook"
             ),
+            Self::Memory => f.write_str("too many large reviews at once; try again"),
+            Self::MediaType => f.write_str("a review is application/json"),
             Self::TooLarge => f.write_str("a review has at most 7 MiB"),
             Self::TooSlow => f.write_str("the body did not come within 2 s"),
             Self::CutOff => f.write_str("the body is cut off"),

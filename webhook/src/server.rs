@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use actix_web::dev::Server;
+use actix_tls::accept::rustls_0_23::TlsStream;
+use actix_web::dev::{Extensions, Server};
+use actix_web::http::KeepAlive;
+use actix_web::rt::net::TcpStream;
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpServer};
 use anyhow::Context as _;
@@ -16,20 +19,28 @@ use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::UnixTime;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
+use crate::connections::Connections;
 use crate::state::State;
 use crate::{handlers, health};
 
 /// The API server keeps idle connections for 90 s; if the server closes first, the API server gets an EOF that it does not retry.
 const KEEP_ALIVE: Duration = Duration::from_secs(180);
-/// For the head of a request.
+/// For the head of a review.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
-const TLS_TIMEOUT: Duration = Duration::from_secs(3);
-/// Connections of one worker: an API server holds one for each review in progress.
-const MAX_CONNECTIONS: usize = 1024;
+/// For the head of a probe.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Below half of the 5 s that the API server waits: one that comes behind a flood of handshakes has the rest.
+const TLS_TIMEOUT: Duration = Duration::from_secs(2);
+/// Open connections of reviews; an API server holds one for each review in progress.
+const CONNECTIONS: usize = 1024;
+/// Open connections of probes.
+const PROBES: usize = 64;
+/// Connections of one worker, at which it stops to accept: so many that the limits above are reached before, which do not.
+const MAX_CONNECTIONS: usize = 4096;
 /// TLS handshakes in progress on one worker.
-const MAX_HANDSHAKES: usize = 128;
+const MAX_HANDSHAKES: usize = 1024;
 /// For reviews that are in progress when the server stops.
 const STOP_SECONDS: u64 = 10;
 
@@ -53,6 +64,7 @@ pub fn reviews(
 ) -> anyhow::Result<Server> {
     let tls = tls(state)?;
     let data = Data::from(Arc::clone(state));
+    let connections = Connections::new(CONNECTIONS, state.metrics.evictions.clone());
     let server = HttpServer::new(move || {
         App::new()
             .app_data(data.clone())
@@ -61,6 +73,11 @@ pub fn reviews(
             .route("/clusters", web::post().to(handlers::clusters))
     })
     .workers(workers)
+    .on_connect(move |stream, data| {
+        if let Some(stream) = stream.downcast_ref::<TlsStream<TcpStream>>() {
+            hold(&connections, stream.get_ref().0, data);
+        }
+    })
     // Without it Nagle and delayed acknowledgements cost 40 ms in each handshake.
     .tcp_nodelay(true)
     .keep_alive(KEEP_ALIVE)
@@ -76,6 +93,7 @@ pub fn reviews(
 
 /// The server for probes and metrics; one worker, plain HTTP.
 pub fn probes(listener: TcpListener, state: Arc<State>) -> io::Result<Server> {
+    let connections = Connections::new(PROBES, state.metrics.evictions.clone());
     let data = Data::from(state);
     let server = HttpServer::new(move || {
         App::new()
@@ -85,12 +103,28 @@ pub fn probes(listener: TcpListener, state: Arc<State>) -> io::Result<Server> {
             .route("/metrics", web::get().to(health::metrics))
     })
     .workers(1)
-    .client_request_timeout(HEAD_TIMEOUT)
-    .max_connections(64)
+    .on_connect(move |stream, data| {
+        if let Some(stream) = stream.downcast_ref::<TcpStream>() {
+            hold(&connections, stream, data);
+        }
+    })
+    .keep_alive(KeepAlive::Disabled)
+    .client_request_timeout(PROBE_TIMEOUT)
+    .max_connections(MAX_CONNECTIONS)
     .shutdown_timeout(1)
     .disable_signals()
     .listen(listener)?;
     Ok(server.run())
+}
+
+/// Gives a new connection its place, for as long as the server has it.
+fn hold(connections: &Arc<Connections>, socket: &TcpStream, data: &mut Extensions) {
+    match connections.admit(socket) {
+        Ok(place) => {
+            data.insert(place);
+        }
+        Err(error) => debug!(%error, "a connection is served without a place"),
+    }
 }
 
 /// TLS 1.3 and 1.2, HTTP/1.1, and the certificate that verified last.
@@ -150,4 +184,4 @@ pub async fn reload(state: Arc<State>, interval: Duration) {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

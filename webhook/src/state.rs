@@ -11,9 +11,15 @@ use common::admission::Facts;
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::Access;
+use crate::budget::Budget;
 use crate::freshness::Freshness;
 use crate::refusal::Refusal;
 use crate::telemetry::Metrics;
+
+/// The bytes of all bodies: a quarter of the memory that deploy/base allows.
+const BODIES: usize = 64 << 20;
+/// Large reviews that are judged at one time.
+const LARGE_AT_ONCE: usize = 4;
 
 /// The state that all workers share.
 #[derive(Debug)]
@@ -31,6 +37,10 @@ pub struct State {
     pub draining: AtomicBool,
     /// For reviews that are being judged.
     pub permits: Semaphore,
+    /// For those of them that are large.
+    pub large: Semaphore,
+    /// For the bodies of reviews.
+    pub bodies: Budget,
 }
 
 impl State {
@@ -50,6 +60,8 @@ impl State {
             metrics: Metrics::new(),
             draining: AtomicBool::new(false),
             permits: Semaphore::new(usize::from(max_concurrent)),
+            large: Semaphore::new(LARGE_AT_ONCE),
+            bodies: Budget::new(BODIES),
         }
     }
 

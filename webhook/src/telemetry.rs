@@ -45,6 +45,10 @@ pub struct Metrics {
     pub certificate_not_after: Gauge,
     /// Certificate rotations that were not served because they do not verify.
     pub certificate_refusals: Counter,
+    /// Connections that were closed for others, of reviews and of probes.
+    pub evictions: Counter,
+    /// Bytes of bodies in memory.
+    pub body_bytes: Gauge,
     ages: Family<Resource, Gauge<f64, AtomicU64>>,
 }
 
@@ -96,6 +100,8 @@ impl Metrics {
         let seconds = Family::<Path, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
         let refused = Family::<Refused, Counter>::default();
         let ages = Family::<Resource, Gauge<f64, AtomicU64>>::default();
+        let evictions = Counter::default();
+        let body_bytes = Gauge::default();
         let certificate_not_after = Gauge::default();
         let certificate_refusals = Counter::default();
         registry.register("reviews", "Answered reviews", reviews.clone());
@@ -110,6 +116,16 @@ impl Metrics {
             "facts_age_seconds",
             "Time since the watch of a resource heard of the API server",
             ages.clone(),
+        );
+        registry.register(
+            "body_bytes",
+            "Bytes of reviews that are read or judged",
+            body_bytes.clone(),
+        );
+        registry.register(
+            "connections_evicted",
+            "Connections that were closed for new ones",
+            evictions.clone(),
         );
         registry.register(
             "certificate_not_after_timestamp_seconds",
@@ -129,6 +145,8 @@ impl Metrics {
             refused,
             certificate_not_after,
             certificate_refusals,
+            evictions,
+            body_bytes,
             ages,
         }
     }

@@ -1,10 +1,9 @@
 //! Real TLS on loopback: generated certificates, fixed facts, bytes on a socket.
 
-mod rig;
+pub mod rig;
 
 use serde_json::json;
 use std::io::Write as _;
-use std::net::TcpStream;
 
 use self::rig::*;
 use super::*;
@@ -162,7 +161,7 @@ async fn a_stalled_body_takes_no_place_and_ends() {
     client(move || {
         let mut stalled = connect(address, &pem);
         stalled
-            .write_all(b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
+            .write_all(b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\nhalf")
             .unwrap();
         stalled.flush().unwrap();
         let mut connection = connect(address, &pem);
@@ -173,6 +172,35 @@ async fn a_stalled_body_takes_no_place_and_ends() {
             );
         }
         assert_eq!(reply(&mut stalled).status, 408);
+    })
+    .await;
+}
+
+#[actix_web::test]
+async fn only_json_is_read() {
+    let served = serve(Some(facts()), 1);
+    let (address, pem) = (served.reviews, served.authority_pem.clone());
+    client(move || {
+        for (head, status) in [
+            (
+                "Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
+                415,
+            ),
+            ("Content-Length: 2\r\n\r\n{}", 415),
+            (
+                "Content-Type: application/json; charset=utf-8\r\nContent-Length: 2\r\n\r\n{}",
+                400,
+            ),
+            (
+                "Content-Type: application/json\r\nContent-Length: 99999999\r\n\r\n",
+                413,
+            ),
+        ] {
+            let mut connection = connect(address, &pem);
+            let request = format!("POST /validate HTTP/1.1\r\nHost: x\r\n{head}");
+            connection.write_all(request.as_bytes()).unwrap();
+            assert_eq!(reply(&mut connection).status, status, "{head}");
+        }
     })
     .await;
 }
@@ -245,6 +273,6 @@ async fn draining_serves_on_not_ready_and_closing_until_it_stops() {
     .await;
     served.stop.send(()).unwrap();
     served.done.await.unwrap().unwrap();
-    let refused = client(move || TcpStream::connect(address)).await;
+    let refused = client(move || std::net::TcpStream::connect(address)).await;
     assert!(refused.is_err());
 }

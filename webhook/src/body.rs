@@ -1,0 +1,75 @@
+//! The body of a review, read within a time, a size, and what is left for bodies.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use actix_web::http::header;
+use actix_web::web::{Bytes, BytesMut, Payload};
+use actix_web::{HttpMessage as _, HttpRequest};
+use futures::StreamExt as _;
+
+use crate::budget::{Budget, Share};
+use crate::refusal::Refusal;
+
+/// Two objects of 3 MiB, the limit of the API server, and the rest of the review.
+pub const MAX: usize = 7 << 20;
+/// actix has no timer for bodies: a client that stops in the middle would keep its place for ever.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A body, and the share of the budget that it holds.
+pub struct Body<'a> {
+    /// All of it.
+    pub bytes: Bytes,
+    _share: Share<'a>,
+}
+
+/// Reads the body of a request.
+///
+/// # Errors
+/// It is not JSON by its header, too large, too slow, cut off, or there is no memory left for it.
+pub async fn read<'a>(
+    request: &HttpRequest,
+    payload: Payload,
+    peer: IpAddr,
+    budget: &'a Budget,
+) -> Result<Body<'a>, Refusal> {
+    if request.content_type() != "application/json" {
+        return Err(Refusal::MediaType);
+    }
+    let declared = request.headers().get(header::CONTENT_LENGTH);
+    let declared = declared.and_then(|length| length.to_str().ok());
+    // Without a length, as in chunks, it is counted as it arrives.
+    let declared = declared.and_then(|length| length.parse().ok());
+    let declared: usize = declared.unwrap_or(0);
+    if declared > MAX {
+        return Err(Refusal::TooLarge);
+    }
+    let memory = budget.share(peer, declared);
+    let share = tokio::time::timeout(TIMEOUT, memory).await;
+    let share = share.map_err(|_| Refusal::Memory)?;
+    let read = tokio::time::timeout(TIMEOUT, all(payload, declared, share));
+    read.await.map_err(|_| Refusal::TooSlow)?
+}
+
+async fn all(
+    mut payload: Payload,
+    declared: usize,
+    mut share: Share<'_>,
+) -> Result<Body<'_>, Refusal> {
+    let mut bytes = BytesMut::with_capacity(declared);
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|_| Refusal::CutOff)?;
+        let length = bytes.len() + chunk.len();
+        if length > MAX {
+            return Err(Refusal::TooLarge);
+        }
+        if length > declared && !share.grow(length - declared.max(bytes.len())) {
+            return Err(Refusal::Memory);
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(Body {
+        bytes: bytes.freeze(),
+        _share: share,
+    })
+}

@@ -1,0 +1,121 @@
+//! The bytes of bodies that are in memory, over all connections.
+//!
+//! Each address may hold as much as is left for others (dynamic thresholds, as switches share their buffers: Choudhury and
+//! Hahne, 1998): alone half of everything, with one that holds all it can a third. So nobody can leave nothing for the API
+//! server.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// What all bodies together may take.
+#[derive(Debug)]
+pub struct Budget {
+    limit: usize,
+    held: Mutex<BTreeMap<IpAddr, usize>>,
+    released: Notify,
+}
+
+/// What one body holds, free again when this is dropped.
+#[derive(Debug)]
+pub struct Share<'a> {
+    budget: &'a Budget,
+    peer: IpAddr,
+    bytes: usize,
+}
+
+impl Budget {
+    /// `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            held: Mutex::default(),
+            released: Notify::new(),
+        }
+    }
+
+    /// A share of so many bytes, as soon as there are so many.
+    pub async fn share(&self, peer: IpAddr, bytes: usize) -> Share<'_> {
+        let mut share = Share {
+            budget: self,
+            peer,
+            bytes: 0,
+        };
+        loop {
+            let released = self.released.notified();
+            if share.grow(bytes) {
+                return share;
+            }
+            released.await;
+        }
+    }
+
+    /// What is held now.
+    pub fn held(&self) -> usize {
+        self.lock().values().sum()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<IpAddr, usize>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Share<'_> {
+    /// Takes so many bytes more; `false`: there are not so many for this address.
+    pub fn grow(&mut self, bytes: usize) -> bool {
+        let mut held = self.budget.lock();
+        let all: usize = held.values().sum();
+        let left = self.budget.limit.saturating_sub(all + bytes);
+        let of_peer = held.get(&self.peer).copied().unwrap_or(0) + bytes;
+        if of_peer > left {
+            return false;
+        }
+        held.insert(self.peer, of_peer);
+        self.bytes += bytes;
+        true
+    }
+}
+
+impl Drop for Share<'_> {
+    fn drop(&mut self) {
+        let mut held = self.budget.lock();
+        if let Some(of_peer) = held.get_mut(&self.peer) {
+            *of_peer = of_peer.saturating_sub(self.bytes);
+            if *of_peer == 0 {
+                held.remove(&self.peer);
+            }
+        }
+        drop(held);
+        self.budget.released.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    const A: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+    const B: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
+
+    #[tokio::test]
+    async fn one_address_never_takes_what_another_needs() {
+        let budget = Budget::new(1000);
+        let mut greedy = budget.share(A, 400).await;
+        assert!(greedy.grow(100));
+        assert!(!greedy.grow(1), "more than half");
+        let other = budget.share(B, 250).await;
+        assert!(budget.share(B, 1).now_or_never().is_none());
+        let waiting = budget.share(B, 200);
+        let mut waiting = std::pin::pin!(waiting);
+        assert!(waiting.as_mut().now_or_never().is_none());
+        drop(other);
+        let share = waiting.await;
+        assert_eq!(budget.held(), 700);
+        drop((greedy, share));
+        assert_eq!(budget.held(), 0);
+    }
+}
