@@ -14,6 +14,7 @@ mod gitops;
 mod harness;
 #[path = "helm/on_cluster.rs"]
 mod helm;
+mod hostile;
 mod main_job;
 mod matrix;
 mod metallb;

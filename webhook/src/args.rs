@@ -55,6 +55,9 @@ pub struct Args {
     /// Reviews at one time; more are answered 429 with Retry-After
     #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     pub max_concurrent: u16,
+    /// Connections for reviews; at the limit, one of the address with the most is closed for a new one
+    #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::value_parser!(u16).range(1..))]
+    pub max_connections: u16,
     /// Worker threads; default: the CPUs that this process may use
     #[arg(long, value_name = "COUNT")]
     pub workers: Option<NonZeroUsize>,

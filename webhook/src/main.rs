@@ -31,6 +31,7 @@ use tracing::{info, warn};
 use crate::access::Access;
 use crate::args::Args;
 use crate::freshness::Freshness;
+use crate::server::Limits;
 use crate::state::State;
 
 #[actix_web::main]
@@ -75,8 +76,11 @@ async fn main() -> anyhow::Result<()> {
         Arc::clone(&state),
         Duration::from_secs(args.drain_delay_seconds),
     )?;
-    let workers = args.workers();
-    server::reviews(reviews, &state, workers, drain)?
+    let limits = Limits {
+        workers: args.workers(),
+        connections: usize::from(args.max_connections),
+    };
+    server::reviews(reviews, &state, limits, drain)?
         .await
         .context("the review server failed")?;
     // The probes are answered until the last review has ended.

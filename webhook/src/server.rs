@@ -33,8 +33,6 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Below half of the 5 s that the API server waits: one that comes behind a flood of handshakes has the rest.
 const TLS_TIMEOUT: Duration = Duration::from_secs(2);
-/// Open connections of reviews; an API server holds one for each review in progress.
-const CONNECTIONS: usize = 1024;
 /// Open connections of probes.
 const PROBES: usize = 64;
 /// Connections of one worker, at which it stops to accept: so many that the limits above are reached before, which do not.
@@ -43,6 +41,15 @@ const MAX_CONNECTIONS: usize = 4096;
 const MAX_HANDSHAKES: usize = 1024;
 /// For reviews that are in progress when the server stops.
 const STOP_SECONDS: u64 = 10;
+
+/// What the server for reviews may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Threads.
+    pub workers: usize,
+    /// Open connections; an API server holds one for each review in progress.
+    pub connections: usize,
+}
 
 /// A listener, so that an address in use is an error before anything else begins.
 pub fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
@@ -59,12 +66,12 @@ pub fn now() -> UnixTime {
 pub fn reviews(
     listener: TcpListener,
     state: &Arc<State>,
-    workers: usize,
+    limits: Limits,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<Server> {
     let tls = tls(state)?;
     let data = Data::from(Arc::clone(state));
-    let connections = Connections::new(CONNECTIONS, state.metrics.evictions.clone());
+    let connections = Connections::new(limits.connections, state.metrics.evictions.clone());
     let server = HttpServer::new(move || {
         App::new()
             .app_data(data.clone())
@@ -72,7 +79,7 @@ pub fn reviews(
             .route("/validate", web::post().to(handlers::validating))
             .route("/clusters", web::post().to(handlers::clusters))
     })
-    .workers(workers)
+    .workers(limits.workers)
     .on_connect(move |stream, data| {
         if let Some(stream) = stream.downcast_ref::<TlsStream<TcpStream>>() {
             hold(&connections, stream.get_ref().0, data);

@@ -85,7 +85,11 @@ pub fn serve_fresh_for(limit: Duration, facts: Option<Facts>, max_concurrent: u1
     let wait = async move {
         let _ = stopped.await;
     };
-    let server = reviews(reviews_at, &state, 1, wait).unwrap();
+    let limits = Limits {
+        workers: 1,
+        connections: 1024,
+    };
+    let server = reviews(reviews_at, &state, limits, wait).unwrap();
     rt::spawn(probes(health_at, Arc::clone(&state)).unwrap());
     Served {
         done: rt::spawn(server),
