@@ -23,6 +23,7 @@ mod plans;
 mod reconcile;
 mod releases;
 mod restored;
+mod rules;
 mod safety;
 mod scale;
 mod soak;

@@ -9,6 +9,8 @@ pub mod crds;
 pub mod guard;
 pub mod plugin;
 pub mod proxy;
+#[cfg(feature = "cases")]
+pub mod raw;
 pub mod running;
 #[cfg(feature = "cases")]
 pub mod scene;

@@ -114,7 +114,8 @@ pub(crate) async fn judge(
     let mut verdict = validate::installation(&resolved.wanted, existing, &requester, facts);
     // What differs then is used for rendering and not written (semantics 20).
     if resolved.keeps_spec {
-        let is_of_written = |problem: &Problem| problem.rule != rules::installation::CORE_SPEC;
+        let is_of_written =
+            |problem: &Problem| problem.rule != rules::installation::guards::CORE_SPEC;
         verdict.problems.retain(is_of_written);
     }
     // The webhook does not have the entries of an index; here the chosen one is known.

@@ -4,6 +4,7 @@ pub mod catalogue;
 pub mod cluster;
 pub mod duplicates;
 pub mod installation;
+pub mod location;
 pub mod namespace;
 pub mod reference;
 pub mod registry;

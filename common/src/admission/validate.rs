@@ -9,6 +9,8 @@ use serde_json::value::RawValue;
 
 use super::marks::Marks;
 use super::review::{Operation, Request, category};
+use super::rules::catalogue::{in_use, source, template};
+use super::rules::installation::guards;
 use super::rules::{self, duplicates, reference};
 use super::verdict::{Problem, Verdict};
 use super::{Facts, Requester};
@@ -62,10 +64,10 @@ pub fn catalogue(
         .problems
         .extend(rules::catalogue::unreadable_constraints(new));
     for rule in [
-        rules::catalogue::source::unreadable_sources,
-        rules::catalogue::template::mismatched_method,
-        rules::catalogue::template::manifest_without_values,
-        rules::catalogue::template::unusable_forms,
+        source::unreadable_sources,
+        template::mismatched_method,
+        template::manifest_without_values,
+        template::unusable_forms,
     ] {
         verdict.problems.extend(rule(new));
     }
@@ -79,13 +81,14 @@ pub fn catalogue(
     }
     verdict
         .problems
-        .extend(rules::catalogue::core_names(new, facts));
+        .extend(rules::catalogue::core_names(new, old, facts));
     if let Some(old) = old {
-        rules::catalogue::entries_in_use(Some(new), old, facts, &mut verdict);
+        in_use::judge(Some(new), old, facts, &mut verdict);
     }
     verdict
         .warnings
         .extend(rules::catalogue::prune_without_selector(new));
+    verdict.warnings.extend(source::risky_sources(new));
     verdict
         .warnings
         .extend(rules::catalogue::outside_system_namespace(
@@ -108,7 +111,7 @@ pub fn catalogue_deletion(old: &AddonCatalogue, requester: &Requester, facts: &F
             requester,
             facts,
         ));
-        rules::catalogue::entries_in_use(None, old, facts, &mut verdict);
+        in_use::judge(None, old, facts, &mut verdict);
     }
     verdict.lift(requester);
     verdict
@@ -123,14 +126,21 @@ pub fn installation(
     facts: &Facts,
 ) -> Verdict {
     let (marks, old_marks) = (Marks::of(new), old.map(Marks::of));
-    let mut verdict = guards(&marks, old_marks.as_ref(), requester, facts);
+    let mut verdict = guarded(&marks, old_marks.as_ref(), requester, facts);
     if let Some(old) = old {
         let immutable = rules::installation::immutable(new, old);
         verdict.problems.extend(immutable);
-        verdict.problem(rules::installation::core_spec(new, old, requester, facts));
+        verdict.problem(guards::core_spec(new, old, requester, facts));
+    }
+    if old.is_none() {
+        verdict.problem(rules::cluster::is_going(marks.namespace(), facts));
     }
     if !marks.is_going() && is_judged(new, old) {
         content(new, facts, &mut verdict);
+    }
+    // Not with the reference: whoever changes something else may leave a registry that was admitted once.
+    if !marks.is_going() && old.is_none_or(|old| old.spec.registry != new.spec.registry) {
+        verdict.problem(rules::registry::unreadable(new.spec.registry.as_deref()));
     }
     verdict.lift(requester);
     verdict
@@ -140,7 +150,7 @@ pub fn installation(
 #[must_use]
 pub fn installation_deletion(old: &Marks, requester: &Requester, facts: &Facts) -> Verdict {
     let mut verdict = Verdict::default();
-    verdict.problem(rules::installation::deletion(old, facts));
+    verdict.problem(guards::deletion(old, facts));
     verdict.lift(requester);
     if verdict.problems.is_empty() {
         let warning = rules::installation::orphans(old);
@@ -161,24 +171,16 @@ fn is_judged(new: &AddonInstallation, old: Option<&AddonInstallation>) -> bool {
 }
 
 /// The rules that apply whatever changes, also while an installation is being deleted.
-fn guards(new: &Marks, old: Option<&Marks>, requester: &Requester, facts: &Facts) -> Verdict {
+fn guarded(new: &Marks, old: Option<&Marks>, requester: &Requester, facts: &Facts) -> Verdict {
     let mut verdict = Verdict::default();
     if old.is_none() {
         verdict.problem(rules::installation::generate_name(new));
     }
-    verdict.problem(rules::installation::core_flag(new, old, requester, facts));
-    verdict.problem(rules::installation::release_mark(
-        new, old, requester, facts,
-    ));
-    verdict.problem(rules::installation::released_before(new, old));
-    verdict.problem(rules::installation::owner_references(
-        new, old, requester, facts,
-    ));
-    if let Some(old) = old {
-        verdict.problem(rules::installation::guard_finalizer(
-            new, old, requester, facts,
-        ));
-    }
+    verdict.problem(guards::core_flag(new, old, requester, facts));
+    verdict.problem(guards::release_mark(new, old, requester, facts));
+    verdict.problems.extend(guards::planted_before(new, old));
+    verdict.problem(guards::owner_references(new, old, requester, facts));
+    verdict.problem(guards::guard_finalizer(new, old, requester, facts));
     verdict
 }
 
@@ -197,7 +199,10 @@ fn content(new: &AddonInstallation, facts: &Facts, verdict: &mut Verdict) {
         }
     };
     verdict.problem(rules::installation::target_namespace(new, entry.as_ref()));
-    verdict.problem(rules::registry::unreadable(new.spec.registry.as_deref()));
+    verdict.problem(rules::installation::index(new));
+    verdict
+        .warnings
+        .extend(rules::installation::plain_index(new));
     if let Some(entry) = entry {
         verdict
             .problems
@@ -209,7 +214,7 @@ fn catalogue_request(request: &Request<'_>, facts: &Facts) -> Verdict {
     let requester = request.requester();
     match request.operation {
         Operation::Connect => Verdict::default(),
-        Operation::Delete => match typed::<AddonCatalogue>(request, request.old_object) {
+        Operation::Delete => match deleted(request) {
             Ok(old) => catalogue_deletion(&old, &requester, facts),
             Err(problem) => unreadable(problem, &requester),
         },
@@ -263,7 +268,7 @@ fn unreadable_installation(
         _ => marks(request, request.old_object).map(Some),
     };
     let mut verdict = match (new, old) {
-        (Ok(new), Ok(old)) => guards(&new, old.as_ref(), requester, facts),
+        (Ok(new), Ok(old)) => guarded(&new, old.as_ref(), requester, facts),
         (Err(problem), _) | (_, Err(problem)) => return unreadable(problem, requester),
     };
     let spec = |raw: Option<&RawValue>| {
@@ -296,6 +301,15 @@ where
     let metadata = object.meta_mut();
     complete(request, &mut metadata.namespace, &mut metadata.name);
     Ok(object)
+}
+
+/// What the rules of a deletion read of a catalogue: one that cannot be read otherwise, e.g. of an older schema, can be deleted.
+fn deleted(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
+    let raw = request.old_object.ok_or_else(|| missing(request))?;
+    let mut old = in_use::names(raw).map_err(|error| wrong(request, &error))?;
+    let metadata = &mut old.metadata;
+    complete(request, &mut metadata.namespace, &mut metadata.name);
+    Ok(old)
 }
 
 fn complete(request: &Request<'_>, namespace: &mut Option<String>, name: &mut Option<String>) {

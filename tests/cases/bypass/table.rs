@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use addons_tests::raw::Send;
 use anyhow::{Context as _, Result};
 use common::api::names::{API_VERSION, SYSTEM_NAMESPACE};
 use serde::Deserialize;
@@ -30,22 +31,6 @@ pub enum Who {
     Sync,
     /// The ServiceAccount of the loop, whose writes do not wait either.
     Reconciler,
-}
-
-/// How a request is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Send {
-    /// `DELETE`.
-    Delete,
-    /// `POST` of an object.
-    Create,
-    /// `PATCH` with a merge patch.
-    Merge,
-    /// `PATCH` with a JSON patch.
-    Json,
-    /// `PUT` of what is there, merged with the body; for a subresource, of the object.
-    Put,
 }
 
 /// Which layer answers.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use addons_tests::control_plane::cluster::client;
 use addons_tests::control_plane::{ControlPlane, Options, definitions};
 use addons_tests::plugin::Plugin;
+use addons_tests::raw;
 use addons_tests::scene::{catalogue, create, installation, version};
 use addons_tests::until::until;
 use addons_tests::webhook::Webhook;
@@ -16,7 +17,7 @@ use common::api::names::{
 use kube::Client;
 use serde_json::{Value, json};
 
-use super::table::{By, Route, Send, Who};
+use super::table::{By, Route, Who};
 
 /// A namespace with a core record, which came without the plugin: it has no label that says so.
 pub const TENANT: &str = "tenant";
@@ -33,6 +34,10 @@ const PLAIN: &str = "plain";
 const LISTED: &str = "listed";
 /// One with the mark that releases a core add-on, from before there was a webhook.
 const PLANTED: &str = "planted";
+/// One with an owner, from then as well.
+const OWNED: &str = "owned";
+/// A core record that is released.
+const RELEASED: &str = "released";
 
 /// The loop, as deploy/overlays/reconciler deploys it.
 const RECONCILER: &str = "system:serviceaccount:kubectl-addons:addons-reconciler";
@@ -59,7 +64,23 @@ impl World {
         }
         let mut planted = record(PLANTED, SYSTEM_NAMESPACE, false, None);
         planted["metadata"]["annotations"] = json!({ANNOTATION_RELEASED: "true"});
-        create(&admin, &planted, &[]).await?.done()?;
+        let mut owned = record(OWNED, SYSTEM_NAMESPACE, false, None);
+        let get = [
+            "get",
+            "namespace",
+            SYSTEM_NAMESPACE,
+            "-o",
+            "jsonpath={.metadata.uid}",
+        ];
+        let uid = admin.kubectl(&get).await?.done()?.stdout;
+        let owner =
+            json!({"apiVersion": "v1", "kind": "Namespace", "name": SYSTEM_NAMESPACE, "uid": uid});
+        owned["metadata"]["ownerReferences"] = json!([owner]);
+        let mut released = record(RELEASED, SYSTEM_NAMESPACE, true, None);
+        released["metadata"]["annotations"] = json!({ANNOTATION_RELEASED: "true"});
+        for object in [planted, owned, released] {
+            create(&admin, &object, &[]).await?.done()?;
+        }
         let webhook = Webhook::start(&cluster, &[]).await?;
         let mut clients = BTreeMap::new();
         for (who, name, groups) in [
@@ -159,34 +180,11 @@ impl World {
     /// Tries it, as a dry run.
     pub async fn attempt(&self, route: &Route) -> Result<By> {
         let client = self.clients.get(&route.who).context("an unknown user")?;
-        let (method, content, body) = match route.send {
-            Send::Delete => ("DELETE", "json", Value::Null),
-            Send::Create => ("POST", "json", route.body.clone()),
-            Send::Merge => ("PATCH", "merge-patch+json", route.body.clone()),
-            Send::Json => ("PATCH", "json-patch+json", route.body.clone()),
-            Send::Put => {
-                let (object, _) = route.path.rsplit_once('/').context("a subresource")?;
-                let asked = http::Request::get(object).body(Vec::new())?;
-                let mut object: Value = client.request(asked).await?;
-                json_patch::merge(&mut object, &route.body);
-                ("PUT", "json", object)
-            }
-        };
-        let body = match body {
-            Value::Null => Vec::new(),
-            body => body.to_string().into_bytes(),
-        };
-        let more = if route.path.contains('?') { '&' } else { '?' };
-        let sent = http::Request::builder()
-            .method(method)
-            .uri(format!("{}{more}dryRun=All", route.path))
-            .header("content-type", format!("application/{content}"))
-            .body(body)?;
-        match client.request_text(sent).await {
-            Ok(_) => Ok(By::Allowed),
-            Err(kube::Error::Api(status)) => Ok(by(&status.message)),
-            Err(error) => Err(error.into()),
-        }
+        let answer = raw::attempt(client, route.send, &route.path, &route.body).await?;
+        Ok(match answer.refusal {
+            None => By::Allowed,
+            Some((_, message)) => by(&message),
+        })
     }
 }
 

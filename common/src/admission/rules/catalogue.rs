@@ -1,15 +1,15 @@
 //! Rules for AddonCatalogues (semantics 1, 2, 3, 10, 14, 18).
 
+pub mod in_use;
 pub mod source;
 pub mod template;
 
 use std::collections::HashMap;
 
-use super::{duplicates, reference};
-use crate::admission::verdict::{Problem, Verdict};
+use super::duplicates;
+use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Requester, Settings};
 use crate::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass, Source, Support};
-use crate::api::installation::AddonInstallation;
 use crate::api::names::LABEL_DERIVED_FROM;
 use crate::catalogue::check_hash;
 use addons_versions::{constraint, range, tolerant};
@@ -186,8 +186,14 @@ pub fn support_core(catalogue: &AddonCatalogue) -> Vec<Problem> {
 }
 
 /// A name of a Core catalogue is not used in a Custom one, in any version (semantics 2).
+///
+/// Of two that were created at once the Core one wins: it keeps the names that it had before (`old`).
 #[must_use]
-pub fn core_names(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem> {
+pub fn core_names(
+    catalogue: &AddonCatalogue,
+    old: Option<&AddonCatalogue>,
+    facts: &Facts,
+) -> Vec<Problem> {
     let class = catalogue.spec.class;
     // A Core catalogue collides with custom sources, a custom one with Core sources, in whatever namespace it is.
     let mut taken: HashMap<&str, &str> = HashMap::new();
@@ -197,6 +203,13 @@ pub fn core_names(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem> {
             for addon in &other.spec.addons {
                 taken.entry(&addon.name).or_insert(at);
             }
+        }
+    }
+    if let (CatalogueClass::Core, Some(old)) = (class, old)
+        && old.spec.class == CatalogueClass::Core
+    {
+        for addon in &old.spec.addons {
+            taken.remove(addon.name.as_str());
         }
     }
     let addons = catalogue.spec.addons.iter().enumerate();
@@ -287,85 +300,6 @@ pub fn outside_system_namespace(catalogue: &AddonCatalogue, settings: &Settings)
             settings.system_namespace
         )
     })
-}
-
-/// An entry that a core installation refers to cannot be removed; for other installations there is a warning (semantics 18).
-///
-/// `new` is the rest of `old`, `None` where the catalogue is deleted. A reference that another catalogue still meets
-/// is not affected.
-pub fn entries_in_use(
-    new: Option<&AddonCatalogue>,
-    old: &AddonCatalogue,
-    facts: &Facts,
-    verdict: &mut Verdict,
-) {
-    if old
-        .metadata
-        .namespace
-        .as_deref()
-        .is_some_and(|ns| facts.is_unguarded(ns))
-    {
-        return;
-    }
-    for installation in &facts.installations {
-        let Some(lost) = lost_entry(installation, new, old, facts) else {
-            continue;
-        };
-        if installation.spec.core_addon {
-            verdict.problems.push(Problem::forbidden(
-                "entry-in-use",
-                "",
-                format!(
-                    "{lost} is in use by the core installation {}; release or upgrade that first",
-                    at(installation)
-                ),
-            ));
-        } else {
-            verdict.warnings.push(format!(
-                "{lost} is removed while {} is installed from it: that stays, but can no longer be upgraded",
-                at(installation)
-            ));
-        }
-    }
-}
-
-/// The reference of `installation`, if `old` met it and nothing does any more.
-fn lost_entry(
-    installation: &AddonInstallation,
-    new: Option<&AddonCatalogue>,
-    old: &AddonCatalogue,
-    facts: &Facts,
-) -> Option<String> {
-    let reference = &installation.spec.addon_ref;
-    let namespace = installation
-        .metadata
-        .namespace
-        .as_deref()
-        .unwrap_or_default();
-    let means = |catalogue: &AddonCatalogue| {
-        reference::can_mean(reference, namespace, catalogue, &facts.settings)
-            && reference::is_met_by(reference, catalogue)
-    };
-    let lost = means(old)
-        && !new.is_some_and(means)
-        && !facts
-            .catalogues
-            .iter()
-            .any(|other| !duplicates::is_same(other, old) && means(other));
-    lost.then(|| match reference.version.as_deref() {
-        Some(version) => format!("{} {version}", reference.name),
-        None => reference.name.clone(),
-    })
-}
-
-/// `namespace/name`.
-fn at(installation: &AddonInstallation) -> String {
-    let metadata = &installation.metadata;
-    format!(
-        "{}/{}",
-        metadata.namespace.as_deref().unwrap_or_default(),
-        metadata.name.as_deref().unwrap_or_default()
-    )
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::admission::Facts;
 use crate::admission::marks::Marks;
 use crate::admission::verdict::Problem;
-use crate::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER};
+use crate::api::names::{ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER};
 
 /// An installation in a namespace that stands for no cluster is never executed. Whoever may create installations in some
 /// namespace could otherwise have an administrator's `upgrade` install anything for them.
@@ -18,6 +18,21 @@ pub fn stands_for_none(namespace: &str, facts: &Facts) -> Option<Problem> {
         "metadata.namespace",
         message,
     ))
+}
+
+/// Nothing is installed any more where the cluster is being deleted; what is there goes with it (semantics 14).
+#[must_use]
+pub fn is_going(namespace: &str, facts: &Facts) -> Option<Problem> {
+    let marked = facts.namespaces.get(namespace);
+    marked.filter(|marks| marks.cluster_deleting).map(|_| {
+        Problem::forbidden(
+            "cluster-deleting",
+            "metadata.namespace",
+            format!(
+                "the cluster of {namespace} is being deleted (annotation {ANNOTATION_CLUSTER_DELETING}): nothing is installed there"
+            ),
+        )
+    })
 }
 
 /// Whether a namespace that is created (`old` = `None`) or changed begins to stand for this cluster: its installations then run with

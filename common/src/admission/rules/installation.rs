@@ -1,49 +1,19 @@
-//! Rules for AddonInstallations (semantics 4, 7, 8, 10, 14, 15).
+//! Rules for AddonInstallations (semantics 4, 7, 10, 15); those that guard core add-ons are in [`guards`].
+
+pub mod guards;
 
 use serde_json::Value;
 
 use crate::admission::marks::Marks;
 use crate::admission::mutate::is_namespace_name;
+use crate::admission::rules::location;
 use crate::admission::verdict::Problem;
-use crate::admission::{Facts, Requester};
 use crate::api::catalogue::Method;
 use crate::api::installation::AddonInstallation;
-use crate::api::names::{
-    ANNOTATION_RELEASED, FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, LABEL_OWNER, owner_hash,
-};
+use crate::api::names::{FINALIZER_UNINSTALL, LABEL_OWNER, owner_hash};
 use crate::catalogue::Entry;
 use crate::values::form;
 use crate::values::layers::Layers;
-
-/// A core installation is not deleted unless it was released, or its namespace or cluster is deleted (semantics 14).
-///
-/// Reads the old object only: the request has no name when many are deleted at once.
-#[must_use]
-pub fn deletion(old: &Marks, facts: &Facts) -> Option<Problem> {
-    if !old.core || is_released(old, facts) {
-        return None;
-    }
-    let name = old.name();
-    Some(Problem::forbidden(
-        "core-deletion",
-        "",
-        format!(
-            "{name} is a core add-on of this cluster (coreAddon in namespace {}); {}",
-            old.namespace(),
-            release_first(old)
-        ),
-    ))
-}
-
-/// How a core add-on becomes deletable (semantics 14).
-fn release_first(core: &Marks) -> String {
-    format!(
-        "a member of the core group releases it first: \
-         kubectl annotate addoninstallation {} -n {} {ANNOTATION_RELEASED}=true",
-        core.name(),
-        core.namespace()
-    )
-}
 
 /// The warning that objects stay when a record is deleted that no reconciler watches (semantics 15).
 #[must_use]
@@ -70,38 +40,6 @@ pub fn finished_later(old: &Marks) -> Option<String> {
     })
 }
 
-/// Whether a core installation may be deleted.
-fn is_released(marks: &Marks, facts: &Facts) -> bool {
-    marks.is_marked(ANNOTATION_RELEASED) || facts.is_unguarded(marks.namespace())
-}
-
-/// Only the core group and the loop set coreAddon, and it never becomes false again (semantics 8).
-#[must_use]
-pub fn core_flag(
-    new: &Marks,
-    old: Option<&Marks>,
-    requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
-    let was = old.is_some_and(|old| old.core);
-    match (was, new.core) {
-        (false, true) if !requester.is_core(&facts.settings) => {
-            let groups = facts.settings.core_groups.join(", ");
-            Some(Problem::forbidden(
-                "core-flag",
-                "spec.coreAddon",
-                format!("only group {groups} installs core add-ons; leave it false"),
-            ))
-        }
-        (true, false) => Some(Problem::invalid(
-            "core-flag",
-            "spec.coreAddon",
-            format!("true never becomes false; {}", release_first(new)),
-        )),
-        _ => None,
-    }
-}
-
 /// An installation's name is known before it is created: labels and field managers depend on it (semantics 4, 5).
 #[must_use]
 pub fn generate_name(new: &Marks) -> Option<Problem> {
@@ -111,113 +49,6 @@ pub fn generate_name(new: &Marks) -> Option<Problem> {
             "generate-name",
             "metadata.generateName",
             "an installation has a fixed name; set metadata.name",
-        )
-    })
-}
-
-/// The guard finalizer stays on a core installation until it is released (semantics 14).
-#[must_use]
-pub fn guard_finalizer(
-    new: &Marks,
-    old: &Marks,
-    requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
-    let removed =
-        old.has_finalizer(FINALIZER_CORE_GUARD) && !new.has_finalizer(FINALIZER_CORE_GUARD);
-    // A namespace that is being deleted is not enough: the finalizer holds there too, unless the cluster is deleted.
-    let free = old.is_marked(ANNOTATION_RELEASED)
-        || facts
-            .namespaces
-            .get(old.namespace())
-            .is_some_and(|ns| ns.cluster_deleting)
-        || requester.is_core(&facts.settings);
-    (removed && old.core && !free).then(|| {
-        Problem::forbidden(
-            "guard-finalizer",
-            "metadata.finalizers",
-            format!(
-                "{FINALIZER_CORE_GUARD} holds the core add-on {}; {}",
-                old.name(),
-                release_first(old)
-            ),
-        )
-    })
-}
-
-/// Only the core group and the loop release an installation, core or not: a mark that is there before it becomes core would release
-/// it at once (semantics 14).
-#[must_use]
-pub fn release_mark(
-    new: &Marks,
-    old: Option<&Marks>,
-    requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
-    let was = old.is_some_and(|old| old.is_marked(ANNOTATION_RELEASED));
-    let set = new.is_marked(ANNOTATION_RELEASED) && !was;
-    (set && !requester.is_core(&facts.settings)).then(|| {
-        let groups = facts.settings.core_groups.join(", ");
-        Problem::forbidden(
-            "release-mark",
-            format!("metadata.annotations[{ANNOTATION_RELEASED}]"),
-            format!("only group {groups} releases core add-ons"),
-        )
-    })
-}
-
-/// What becomes core is not released yet, whoever has set the mark, and when (semantics 14).
-#[must_use]
-pub fn released_before(new: &Marks, old: Option<&Marks>) -> Option<Problem> {
-    let was = old.is_some_and(|old| old.core);
-    (new.core && !was && new.is_marked(ANNOTATION_RELEASED)).then(|| {
-        Problem::invalid(
-            "release-mark",
-            format!("metadata.annotations[{ANNOTATION_RELEASED}]"),
-            "it would release a core add-on at once; remove the annotation first",
-        )
-    })
-}
-
-/// The rule of [`core_spec`].
-pub const CORE_SPEC: &str = "core-spec";
-
-/// Only the core group and the loop write the spec of a core installation: its origin, version and values decide what is installed as
-/// much as the record itself (semantics 8).
-#[must_use]
-pub fn core_spec(
-    new: &AddonInstallation,
-    old: &AddonInstallation,
-    requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
-    let is_changed = old.spec.core_addon && new.spec != old.spec;
-    (is_changed && !requester.is_core(&facts.settings)).then(|| {
-        let groups = facts.settings.core_groups.join(", ");
-        let message = format!("only group {groups} changes core add-ons");
-        Problem::forbidden(CORE_SPEC, "spec", message)
-    })
-}
-
-/// A core installation gets no owner: deleting the owner would delete it (webhook.md 6).
-#[must_use]
-pub fn owner_references(
-    new: &Marks,
-    old: Option<&Marks>,
-    requester: &Requester,
-    facts: &Facts,
-) -> Option<Problem> {
-    let uids = |marks: &Marks| -> Vec<String> {
-        let owners = marks.metadata.owner_references.iter().flatten();
-        owners.map(|owner| owner.uid.clone()).collect()
-    };
-    let before = old.map(uids).unwrap_or_default();
-    let added = uids(new).iter().any(|uid| !before.contains(uid));
-    (new.core && added && !requester.is_core(&facts.settings)).then(|| {
-        Problem::forbidden(
-            "owner-references",
-            "metadata.ownerReferences",
-            "a core add-on has no owner: with the owner it would be deleted",
         )
     })
 }
@@ -264,6 +95,26 @@ pub fn target_namespace(new: &AddonInstallation, entry: Option<&Entry>) -> Optio
             "spec.targetNamespace",
             format!("{name} is not a valid name of a namespace; set spec.targetNamespace"),
         )
+    })
+}
+
+/// Schemes of an index.
+const INDEXES: [&str; 7] = ["https", "http", "s3", "gs", "az", "azure", "file"];
+
+/// The index has a scheme that is read, and no credentials: whoever may read the record would read them (semantics 16).
+#[must_use]
+pub fn index(new: &AddonInstallation) -> Option<Problem> {
+    let message = location::unusable(new.spec.addon_ref.index.as_deref()?, &INDEXES)?;
+    Some(Problem::invalid("index", "spec.addonRef.index", message))
+}
+
+/// The warning about an index that is read without TLS.
+#[must_use]
+pub fn plain_index(new: &AddonInstallation) -> Option<String> {
+    let index = new.spec.addon_ref.index.as_deref()?;
+    location::is_in_the_clear(index).then(|| {
+        "spec.addonRef.index: it is read without TLS: whoever is on the way decides what is installed"
+            .to_owned()
     })
 }
 

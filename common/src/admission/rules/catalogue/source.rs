@@ -1,8 +1,13 @@
 //! Rules for sources: what no source can read is reported before it is fetched.
 
 use super::versions;
+use crate::admission::rules::location::{CREDENTIALS, is_in_the_clear, is_loopback, unusable};
 use crate::admission::verdict::Problem;
-use crate::api::catalogue::{AddonCatalogue, Source, SourceKind};
+use crate::api::catalogue::{AddonCatalogue, GitRef, Source, SourceKind};
+use crate::catalogue::check_hash;
+
+/// Hex digits of the id of a commit.
+const COMMIT: usize = 40;
 
 /// Locations have a scheme that their source reads, no credentials (those are Secrets, semantics 16), and stay inside.
 #[must_use]
@@ -28,21 +33,21 @@ fn wrong(source: &Source) -> Vec<(&'static str, String)> {
         SourceKind::Git(git) => {
             let schemes = ["https", "http", "ssh", "file"];
             wrong.extend(location(&git.remote, &schemes).map(|why| ("git.remote", why)));
-            if let Some(name) = &git.r#ref {
-                let given = [&name.branch, &name.tag, &name.commit];
-                if given.into_iter().flatten().count() != 1 {
-                    let why = "exactly one of branch, tag and commit is wanted";
-                    wrong.push(("git.ref", why.to_owned()));
-                }
-            }
+            let name = git.r#ref.as_ref().and_then(wrong_ref);
+            wrong.extend(name.map(|why| ("git.ref", why.to_owned())));
             wrong.extend(outside(git.path.as_deref()).map(|why| ("git.path", why)));
         }
         SourceKind::Docker(docker) => {
+            wrong.extend(missing(&docker.image).map(|why| ("docker.image", why)));
             wrong.extend(outside(docker.path.as_deref()).map(|why| ("docker.path", why)));
         }
         SourceKind::Helm(helm) => {
-            let schemes = ["https", "http", "oci"];
-            wrong.extend(location(&helm.url, &schemes).map(|why| ("helm.url", why)));
+            wrong.extend(wrong_repository(&helm.url).map(|why| ("helm.url", why)));
+            wrong.extend(missing(&helm.chart).map(|why| ("helm.chart", why)));
+            if helm.plain_http && !helm.url.starts_with("oci://") {
+                let why = "it goes with oci:// only; other URLs say http:// or https:// themselves";
+                wrong.push(("helm.plainHTTP", why.to_owned()));
+            }
         }
         SourceKind::Url(url) => {
             let schemes = ["https", "http", "s3", "gs", "az", "azure", "file"];
@@ -50,24 +55,100 @@ fn wrong(source: &Source) -> Vec<(&'static str, String)> {
         }
         SourceKind::Inline(_) => {}
     }
+    if let Some(why) = kind.auth().and_then(|auth| missing(&auth.secret_ref.name)) {
+        let field = match kind {
+            SourceKind::Git(_) => "git.auth.secretRef.name",
+            SourceKind::Docker(_) => "docker.auth.secretRef.name",
+            SourceKind::Helm(_) => "helm.auth.secretRef.name",
+            SourceKind::Url(_) | SourceKind::Inline(_) => "url.auth.secretRef.name",
+        };
+        wrong.push((field, why));
+    }
     wrong
 }
 
-/// Why a location cannot be used; one without a scheme is a path, or a host in the form of ssh.
-fn location(text: &str, schemes: &[&str]) -> Option<String> {
-    let (scheme, rest) = text.split_once("://")?;
-    if !schemes.contains(&scheme.to_ascii_lowercase().as_str()) {
-        let schemes = schemes.join("://, ");
-        return Some(format!("{scheme}:// is not read here, but {schemes}://"));
+/// Why a ref names nothing that git can find.
+fn wrong_ref(name: &GitRef) -> Option<&'static str> {
+    let given: Vec<&String> = [&name.branch, &name.tag, &name.commit]
+        .into_iter()
+        .flatten()
+        .collect();
+    let [one] = given[..] else {
+        return Some("exactly one of branch, tag and commit is wanted");
+    };
+    if one.trim().is_empty() {
+        return Some("a value is required");
     }
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let (user, _) = authority.rsplit_once('@')?;
-    // With ssh the user is part of the address.
-    let is_secret = user.contains(':') || !scheme.eq_ignore_ascii_case("ssh");
-    is_secret.then(|| {
-        "a URL holds no credentials: put them into a Secret, and name that in auth.secretRef"
-            .to_owned()
+    let is_id = |commit: &String| {
+        commit.len() == COMMIT && commit.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let is_short = name.commit.as_ref().is_some_and(|commit| !is_id(commit));
+    is_short.then_some("a commit has 40 hex digits, as git rev-parse prints them")
+}
+
+/// Why no chart comes from there; the path of a folder is never read as a repository.
+fn wrong_repository(url: &str) -> Option<String> {
+    let schemes = ["https", "http", "oci"];
+    location(url, &schemes).or_else(|| {
+        let is_url = url.contains("://");
+        (!is_url).then(|| "a repository of charts is at https://, http:// or oci://".to_owned())
     })
+}
+
+/// Why a location cannot be used.
+fn location(text: &str, schemes: &[&str]) -> Option<String> {
+    let why = unusable(text, schemes)?;
+    let is_secret = why == CREDENTIALS;
+    Some(
+        why + if is_secret {
+            ", and name that in auth.secretRef"
+        } else {
+            ""
+        },
+    )
+}
+
+fn missing(text: &str) -> Option<String> {
+    text.trim()
+        .is_empty()
+        .then(|| "a value is required".to_owned())
+}
+
+/// Sources that are read without TLS and verified by nothing: whoever is on the way decides what is installed.
+#[must_use]
+pub fn risky_sources(catalogue: &AddonCatalogue) -> Vec<String> {
+    let risky = versions(catalogue).filter_map(|(place, name, version)| {
+        let is_verified = check_hash(version).is_ok() && version.manifest_hash.as_deref().is_some_and(|hash| !hash.is_empty());
+        if is_verified {
+            return None;
+        }
+        let field = in_the_clear(&version.source)?;
+        Some(format!(
+            "{place}.source.{field}: {name} is read without TLS, and no manifestHash verifies it: whoever is on the way decides \
+             what is installed"
+        ))
+    });
+    risky.collect()
+}
+
+/// The field that says that a source is read without TLS.
+fn in_the_clear(source: &Source) -> Option<&'static str> {
+    let is_remote = |reference: &str| !is_loopback(reference.split('/').next().unwrap_or_default());
+    let (field, is_clear) = match source.kind().ok()? {
+        SourceKind::Git(git) => ("git.remote", is_in_the_clear(&git.remote)),
+        SourceKind::Docker(docker) => (
+            "docker.plainHTTP",
+            docker.plain_http && is_remote(&docker.image),
+        ),
+        SourceKind::Helm(helm) if helm.url.starts_with("oci://") => {
+            let reference = helm.url.trim_start_matches("oci://");
+            ("helm.plainHTTP", helm.plain_http && is_remote(reference))
+        }
+        SourceKind::Helm(helm) => ("helm.url", is_in_the_clear(&helm.url)),
+        SourceKind::Url(url) => ("url.manifest", is_in_the_clear(&url.manifest)),
+        SourceKind::Inline(_) => return None,
+    };
+    is_clear.then_some(field)
 }
 
 fn outside(path: Option<&str>) -> Option<String> {
@@ -80,6 +161,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::admission::fixtures::catalogue;
 
     #[test]
     fn what_no_source_can_read() {
@@ -126,6 +208,35 @@ mod tests {
                 &["url.manifest"],
             ),
             (json!({"inline": {"manifest": "https://u:p@h"}}), &[]),
+            (
+                json!({"git": {"remote": "", "ref": {"branch": ""}}}),
+                &["git.remote", "git.ref"],
+            ),
+            (
+                json!({"git": {"remote": "https://h/r", "ref": {"commit": "0123abc"}}}),
+                &["git.ref"],
+            ),
+            (
+                json!({"git": {"remote": "https://h/r", "ref": {"commit": "0123456789abcdef0123456789abcdef01234567"}}}),
+                &[],
+            ),
+            (json!({"docker": {"image": ""}}), &["docker.image"]),
+            (
+                json!({"helm": {"url": "charts", "chart": ""}}),
+                &["helm.url", "helm.chart"],
+            ),
+            (
+                json!({"helm": {"url": "https://", "chart": "a", "plainHTTP": true}}),
+                &["helm.url", "helm.plainHTTP"],
+            ),
+            (
+                json!({"helm": {"url": "oci://h/c", "chart": "a", "plainHTTP": true}}),
+                &[],
+            ),
+            (
+                json!({"url": {"manifest": "a.yaml", "auth": {"secretRef": {"name": ""}}}}),
+                &["url.auth.secretRef.name"],
+            ),
         ] {
             let read = serde_json::from_value(source.clone()).unwrap();
             let fields: Vec<_> = wrong(&read).into_iter().map(|(field, _)| field).collect();
@@ -134,15 +245,62 @@ mod tests {
     }
 
     #[test]
-    fn the_words_name_the_schemes_and_no_credentials() {
-        assert_eq!(
-            location("ftp://h/a", &["https", "s3"]).unwrap(),
-            "ftp:// is not read here, but https://, s3://"
-        );
-        let said = location("https://user:geheim@h/a", &["https"]).unwrap();
-        assert!(
-            !said.contains("geheim") && said.contains("auth.secretRef"),
-            "{said}"
-        );
+    fn what_is_read_in_the_clear_and_verified_by_nothing() {
+        let clear = json!({"url": {"manifest": "http://h/m.yaml"}});
+        for (version, field) in [
+            (json!({"source": clear}), Some("url.manifest")),
+            (
+                json!({"source": clear, "manifestHash": "a".repeat(64)}),
+                None,
+            ),
+            (
+                json!({"source": clear, "manifestHash": ""}),
+                Some("url.manifest"),
+            ),
+            (
+                json!({"source": {"url": {"manifest": "https://h/m.yaml"}}}),
+                None,
+            ),
+            (
+                json!({"source": {"git": {"remote": "http://h/r"}}}),
+                Some("git.remote"),
+            ),
+            (
+                json!({"source": {"docker": {"image": "h/i", "plainHTTP": true}}}),
+                Some("docker.plainHTTP"),
+            ),
+            (
+                json!({"source": {"docker": {"image": "localhost:5000/i", "plainHTTP": true}}}),
+                None,
+            ),
+            (
+                json!({"source": {"helm": {"url": "oci://h/c", "chart": "a", "plainHTTP": true}}}),
+                Some("helm.plainHTTP"),
+            ),
+            (
+                json!({"source": {"helm": {"url": "http://h/c", "chart": "a"}}}),
+                Some("helm.url"),
+            ),
+            (
+                json!({"source": {"inline": {"manifest": "http://h"}}}),
+                None,
+            ),
+        ] {
+            let mut version = version;
+            version["version"] = json!("1.0.0");
+            let risky = risky_sources(&catalogue(
+                "c",
+                json!([{"name": "a", "versions": [version]}]),
+            ));
+            let expected = field.map(|field| {
+                format!("spec.addons[0].versions[0].source.{field}: a is read without TLS")
+            });
+            let is_as_expected = match (risky.as_slice(), &expected) {
+                ([], None) => true,
+                ([one], Some(expected)) => one.starts_with(expected.as_str()),
+                _ => false,
+            };
+            assert!(is_as_expected, "{version}: {risky:?}");
+        }
     }
 }

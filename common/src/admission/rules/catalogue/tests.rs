@@ -3,10 +3,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::admission::NamespaceFacts;
 use crate::admission::fixtures::{
-    addon, catalogue, catalogue_object, core, core_catalogue, core_installation, facts,
-    installation, requester, source, texts,
+    addon, catalogue, catalogue_object, core, core_catalogue, facts, requester, source, texts,
 };
 
 /// A catalogue of one version of add-on `a` with these fields.
@@ -135,20 +133,43 @@ fn a_core_name_is_in_no_custom_catalogue() {
     );
     let core = core_catalogue("core", json!([addon("coredns", &["1"])]));
     assert_eq!(
-        texts(&core_names(&custom, &facts(vec![core.clone()]))),
+        texts(&core_names(&custom, None, &facts(vec![core.clone()]))),
         [
             "spec.addons[1].name: coredns is held by catalogue core of class Core; choose another name"
         ]
     );
-    assert_eq!(core_names(&core, &facts(vec![custom.clone()])).len(), 1);
+    assert_eq!(
+        core_names(&core, None, &facts(vec![custom.clone()])).len(),
+        1
+    );
     let mut elsewhere = custom.clone();
     elsewhere.metadata.namespace = Some("team".into());
-    assert_eq!(core_names(&elsewhere, &facts(vec![core.clone()])).len(), 1);
+    assert_eq!(
+        core_names(&elsewhere, None, &facts(vec![core.clone()])).len(),
+        1
+    );
     // Two Core catalogues may share a name, and an object is not compared with its old self.
     let other = core_catalogue("other", json!([addon("coredns", &["2"])]));
-    assert_eq!(core_names(&core, &facts(vec![other])), []);
+    assert_eq!(core_names(&core, None, &facts(vec![other])), []);
     let was_custom = catalogue("core", json!([addon("coredns", &["1"])]));
-    assert_eq!(core_names(&core, &facts(vec![was_custom])), []);
+    assert_eq!(core_names(&core, None, &facts(vec![was_custom])), []);
+    // Of two that were created at once the Core one keeps its names, and gets no more of the other's.
+    let both = json!([addon("coredns", &["1"]), addon("b", &["1"])]);
+    let more = core_catalogue("core", both);
+    let facts = facts(vec![custom.clone()]);
+    assert_eq!(core_names(&core, Some(&core), &facts), []);
+    let fields = |problems: Vec<Problem>| {
+        problems
+            .into_iter()
+            .map(|one| one.field)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        fields(core_names(&more, Some(&core), &facts)),
+        ["spec.addons[1].name"]
+    );
+    let was_custom = catalogue("core", json!([addon("coredns", &["1"])]));
+    assert_eq!(core_names(&core, Some(&was_custom), &facts).len(), 1);
 }
 
 #[test]
@@ -206,86 +227,6 @@ fn kops_pruning_without_a_selector_is_a_warning() {
                 "spec.addons[0].versions[0].prune.kinds[0]: kops would delete every ConfigMap that a does not contain; set labelSelector"
             ]
         );
-    }
-}
-
-#[test]
-fn an_entry_in_use_by_core_is_kept_and_others_are_warnings() {
-    let old = catalogue(
-        "platform",
-        json!([addon("coredns", &["1.0.0", "1.1.0"]), addon("web", &["2"])]),
-    );
-    let spare = catalogue("spare", json!([addon("coredns", &["1.1.0"])]));
-    let pinned = |version: &str, catalogue: Option<&str>| {
-        let mut core = core_installation("coredns");
-        core.spec.addon_ref.version = Some(version.to_owned());
-        core.spec.addon_ref.catalogue = catalogue.map(str::to_owned);
-        core
-    };
-    let user = installation("kubectl-addons", "web", json!({"name": "web"}), json!({}));
-    let foreign = installation(
-        "x",
-        "coredns",
-        json!({"name": "coredns", "index": "https://x"}),
-        json!({"coreAddon": true}),
-    );
-    let without = |version: &str| {
-        let mut new = old.clone();
-        new.spec.addons[0]
-            .versions
-            .retain(|entry| entry.version != version);
-        Some(new)
-    };
-    // who is installed, what is left, other catalogues, problems, warnings
-    for (who, new, others, problems, warnings) in [
-        (pinned("v1.0.0", None), without("1.0.0"), vec![], 1, 0),
-        (pinned("v1.0.0", None), without("1.1.0"), vec![], 0, 0),
-        (
-            pinned("1.1.0", None),
-            without("1.1.0"),
-            vec![spare.clone()],
-            0,
-            0,
-        ),
-        (
-            pinned("1.1.0", Some("platform")),
-            without("1.1.0"),
-            vec![spare.clone()],
-            1,
-            0,
-        ),
-        (
-            pinned("1.1.0", Some("spare")),
-            without("1.1.0"),
-            vec![spare],
-            0,
-            0,
-        ),
-        (core_installation("coredns"), without("1.1.0"), vec![], 0, 0),
-        (core_installation("coredns"), None, vec![], 1, 0),
-        (foreign, None, vec![], 0, 0),
-        (user, None, vec![], 0, 1),
-    ] {
-        let mut facts = facts(others);
-        facts.catalogues.push(std::sync::Arc::new(old.clone()));
-        facts.installations.push(std::sync::Arc::new(who.clone()));
-        let mut verdict = Verdict::default();
-        entries_in_use(new.as_ref(), &old, &facts, &mut verdict);
-        assert_eq!(
-            (verdict.problems.len(), verdict.warnings.len()),
-            (problems, warnings),
-            "{:?} {verdict:?}",
-            who.spec.addon_ref
-        );
-        // In a namespace that is being deleted nothing is held.
-        let going = NamespaceFacts {
-            terminating: true,
-            ..NamespaceFacts::default()
-        };
-        facts.namespaces.insert("kubectl-addons".to_owned(), going);
-        let mut verdict = Verdict::default();
-        entries_in_use(new.as_ref(), &old, &facts, &mut verdict);
-        assert_eq!(verdict, Verdict::default());
     }
 }
 

@@ -1,15 +1,10 @@
 //! One table a rule.
 
-mod guarded;
-
 use serde_json::{Value, json};
 
 use super::*;
-use crate::admission::NamespaceFacts;
-use crate::admission::fixtures::{
-    catalogue, core, core_installation, facts, installation, requester, source, texts,
-};
-use crate::api::names::{ANNOTATION_DEFAULTED, SYSTEM_NAMESPACE};
+use crate::admission::fixtures::{catalogue, core_installation, installation, source, texts};
+use crate::api::names::ANNOTATION_DEFAULTED;
 use crate::catalogue::Catalogue;
 use crate::values::defaulted::{Record, defaults, fill};
 use crate::values::layers::Values;
@@ -24,161 +19,6 @@ fn marks(core: bool, metadata: Value) -> Marks {
     }
     object.metadata = serde_json::from_value(all).unwrap();
     Marks::of(&object)
-}
-
-/// Facts in which the system namespace has these marks.
-fn namespace(terminating: bool, cluster_deleting: bool) -> Facts {
-    let mut facts = facts(vec![]);
-    let marks = NamespaceFacts {
-        cluster_deleting,
-        terminating,
-        ..NamespaceFacts::default()
-    };
-    facts.namespaces.insert(SYSTEM_NAMESPACE.to_owned(), marks);
-    facts
-}
-
-fn released() -> Value {
-    json!({"annotations": {ANNOTATION_RELEASED: "true"}})
-}
-
-fn guarded() -> Value {
-    json!({"finalizers": ["other", FINALIZER_CORE_GUARD]})
-}
-
-#[test]
-fn core_is_not_deleted_unless_released_or_with_its_namespace_or_cluster() {
-    for (old, facts, denied) in [
-        (marks(true, json!({})), facts(vec![]), true),
-        (marks(false, json!({})), facts(vec![]), false),
-        (marks(true, released()), facts(vec![]), false),
-        (marks(true, json!({})), namespace(true, false), false),
-        (marks(true, json!({})), namespace(false, true), false),
-        (marks(true, json!({})), namespace(false, false), true),
-    ] {
-        assert_eq!(
-            deletion(&old, &facts).is_some(),
-            denied,
-            "{old:?} {facts:?}"
-        );
-    }
-    assert_eq!(
-        deletion(&marks(true, json!({})), &facts(vec![]))
-            .unwrap()
-            .to_string(),
-        "coredns is a core add-on of this cluster (coreAddon in namespace kubectl-addons); \
-         a member of the core group releases it first: \
-         kubectl annotate addoninstallation coredns -n kubectl-addons kubectl-addons.dev/released=true"
-    );
-}
-
-#[test]
-fn the_core_flag_is_set_by_core_only_and_never_taken_back() {
-    let facts = facts(vec![]);
-    let (yes, no) = (marks(true, json!({})), marks(false, json!({})));
-    let jane = requester(&["system:masters"]);
-    for (new, old, who, denied) in [
-        (&yes, None, &jane, true),
-        (&yes, None, &core(), false),
-        (&no, None, &jane, false),
-        (&yes, Some(&no), &jane, true),
-        (&yes, Some(&no), &core(), false),
-        (&yes, Some(&yes), &jane, false),
-        (&no, Some(&yes), &jane, true),
-        (&no, Some(&yes), &core(), true),
-    ] {
-        assert_eq!(
-            core_flag(new, old, who, &facts).is_some(),
-            denied,
-            "{new:?} {old:?}"
-        );
-    }
-    let mut with_loop = facts;
-    with_loop.settings.core_users = vec!["jane".to_owned()];
-    assert_eq!(core_flag(&yes, None, &jane, &with_loop), None);
-}
-
-#[test]
-fn the_guard_finalizer_stays_until_released() {
-    let with = |metadata: Value| {
-        let mut all = guarded();
-        all["annotations"] = metadata["annotations"].clone();
-        marks(true, all)
-    };
-    let held = with(json!({}));
-    let free = with(released());
-    let gone = marks(true, json!({}));
-    let user = {
-        let mut user = held.clone();
-        user.core = false;
-        user
-    };
-    for (new, old, facts, who, denied) in [
-        (&gone, &held, facts(vec![]), requester(&[]), true),
-        (&held, &held, facts(vec![]), requester(&[]), false),
-        (&gone, &gone, facts(vec![]), requester(&[]), false),
-        (&gone, &user, facts(vec![]), requester(&[]), false),
-        (&gone, &held, facts(vec![]), core(), false),
-        (&gone, &free, facts(vec![]), requester(&[]), false),
-        // A mark that is set together with the removal does not count.
-        (
-            &marks(true, released()),
-            &held,
-            facts(vec![]),
-            requester(&[]),
-            true,
-        ),
-        (&gone, &held, namespace(true, false), requester(&[]), true),
-        (&gone, &held, namespace(false, true), requester(&[]), false),
-    ] {
-        assert_eq!(
-            guard_finalizer(new, old, &who, &facts).is_some(),
-            denied,
-            "{new:?} {old:?}"
-        );
-    }
-}
-
-#[test]
-fn only_core_releases_core() {
-    let facts = facts(vec![]);
-    let plain = marks(true, json!({}));
-    let free = marks(true, released());
-    let jane = requester(&[]);
-    for (new, old, who, denied) in [
-        (&free, Some(&plain), &jane, true),
-        (&free, None, &jane, true),
-        (&free, Some(&plain), &core(), false),
-        (&free, Some(&free), &jane, false),
-        (&plain, Some(&free), &jane, false),
-        (&marks(false, released()), None, &jane, true),
-    ] {
-        assert_eq!(release_mark(new, old, who, &facts).is_some(), denied);
-    }
-}
-
-#[test]
-fn core_gets_no_owner() {
-    let facts = facts(vec![]);
-    let owned = |core, uid: &str| {
-        marks(
-            core,
-            json!({"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": uid}]}),
-        )
-    };
-    let plain = marks(true, json!({}));
-    let jane = requester(&[]);
-    for (new, old, who, denied) in [
-        (&owned(true, "1"), Some(&plain), &jane, true),
-        (&owned(true, "1"), None, &jane, true),
-        (&owned(true, "1"), Some(&plain), &core(), false),
-        (&owned(true, "1"), Some(&owned(true, "1")), &jane, false),
-        (&owned(true, "2"), Some(&owned(true, "1")), &jane, true),
-        (&plain, Some(&owned(true, "1")), &jane, false),
-        (&owned(false, "1"), Some(&plain), &jane, false),
-    ] {
-        assert_eq!(owner_references(new, old, who, &facts).is_some(), denied);
-    }
 }
 
 #[test]
@@ -392,5 +232,38 @@ fn secrets_are_judged_once_they_are_read() {
         ),
     ] {
         assert_eq!(judged(form_only, secret.clone()), expected, "{secret}");
+    }
+}
+
+#[test]
+fn an_index_is_a_location_without_credentials() {
+    for (index, problem, is_plain) in [
+        (json!(null), None, false),
+        (json!("https://h/index.yaml"), None, false),
+        (json!("file:///srv/index.yaml"), None, false),
+        (json!("http://127.0.0.1:80/index.yaml"), None, false),
+        (json!("http://h/index.yaml"), None, true),
+        (
+            json!("https://user:geheim@h/index.yaml"),
+            Some("a URL holds no credentials"),
+            false,
+        ),
+        (
+            json!("ftp://h/index.yaml"),
+            Some("ftp:// is not read here"),
+            false,
+        ),
+        (json!(""), Some("a value is required"), false),
+    ] {
+        let reference = json!({"name": "a", "index": index});
+        let object = installation("n", "a", reference, json!({}));
+        let found = super::index(&object).map(|problem| problem.message);
+        assert_eq!(found.is_some(), problem.is_some(), "{index}: {found:?}");
+        let found = found.unwrap_or_default();
+        assert!(
+            found.starts_with(problem.unwrap_or_default()) && !found.contains("geheim"),
+            "{found}"
+        );
+        assert_eq!(plain_index(&object).is_some(), is_plain, "{index}");
     }
 }

@@ -1,0 +1,180 @@
+//! Entries of catalogues that installations refer to (semantics 18).
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::admission::Facts;
+use crate::admission::marks::Marks;
+use crate::admission::rules::installation::guards;
+use crate::admission::rules::{duplicates, reference};
+use crate::admission::verdict::{Problem, Verdict};
+use crate::api::catalogue::{
+    Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass,
+};
+use crate::api::installation::AddonInstallation;
+use crate::catalogue::offers;
+
+/// Installations that a sentence names; the rest is counted.
+const MAX_NAMED: usize = 3;
+
+/// The installations that refer to one entry.
+#[derive(Default)]
+struct Users {
+    core: Vec<String>,
+    others: Vec<String>,
+}
+
+/// An entry that a core installation refers to cannot be removed; for other installations there is a warning.
+///
+/// `new` is the rest of `old`, `None` where the catalogue is deleted. A reference that another catalogue still meets is not affected,
+/// and neither is a core installation that may itself be deleted (semantics 14).
+pub fn judge(
+    new: Option<&AddonCatalogue>,
+    old: &AddonCatalogue,
+    facts: &Facts,
+    verdict: &mut Verdict,
+) {
+    let namespace = old.metadata.namespace.as_deref();
+    if namespace.is_some_and(|namespace| facts.is_unguarded(namespace)) {
+        return;
+    }
+    let mut lost: BTreeMap<String, Users> = BTreeMap::new();
+    for installation in &facts.installations {
+        let Some(entry) = lost_entry(installation, new, old, facts) else {
+            continue;
+        };
+        let marks = Marks::of(installation);
+        let name = format!("{}/{}", marks.namespace(), marks.name());
+        if marks.core && !guards::is_released(&marks, facts) {
+            lost.entry(entry).or_default().core.push(name);
+        } else if !marks.is_going() {
+            lost.entry(entry).or_default().others.push(name);
+        }
+    }
+    for (entry, users) in lost {
+        verdict.problem(in_use_by_core(&entry, users.core));
+        verdict.warnings.extend(unlisted(&entry, users.others));
+    }
+}
+
+fn in_use_by_core(entry: &str, users: Vec<String>) -> Option<Problem> {
+    let (installations, them) = match users.len() {
+        0 => return None,
+        1 => ("installation", "that"),
+        _ => ("installations", "them"),
+    };
+    let users = named(users);
+    let message = format!(
+        "{entry} is in use by the core {installations} {users}; release or upgrade {them} first"
+    );
+    Some(Problem::forbidden("entry-in-use", "", message))
+}
+
+fn unlisted(entry: &str, users: Vec<String>) -> Option<String> {
+    let (are, they_stay) = match users.len() {
+        0 => return None,
+        1 => ("is", "that stays"),
+        _ => ("are", "they stay"),
+    };
+    let users = named(users);
+    Some(format!(
+        "{entry} is removed while {users} {are} installed from it: {they_stay}, but can no longer be upgraded"
+    ))
+}
+
+/// `a/b, c/d, e/f and 4 more`
+fn named(mut names: Vec<String>) -> String {
+    names.sort_unstable();
+    let more = match names.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names.truncate(MAX_NAMED);
+    format!("{}{more}", names.join(", "))
+}
+
+/// The reference of `installation`, if `old` met it and nothing does any more.
+fn lost_entry(
+    installation: &AddonInstallation,
+    new: Option<&AddonCatalogue>,
+    old: &AddonCatalogue,
+    facts: &Facts,
+) -> Option<String> {
+    let reference = &installation.spec.addon_ref;
+    let namespace = installation.metadata.namespace.as_deref();
+    let namespace = namespace.unwrap_or_default();
+    let means = |catalogue: &AddonCatalogue| {
+        reference::can_mean(reference, namespace, catalogue, &facts.settings)
+            && reference::is_met_by(reference, catalogue)
+    };
+    let lost = means(old)
+        && !new.is_some_and(means)
+        && !facts
+            .catalogues
+            .iter()
+            // One that is being deleted meets nothing for long.
+            .any(|other| offers(other) && !duplicates::is_same(other, old) && means(other));
+    lost.then(|| match reference.version.as_deref() {
+        Some(version) => format!("{} {version}", reference.name),
+        None => reference.name.clone(),
+    })
+}
+
+/// What a catalogue lists, and nothing else of it: metadata, class, and the names, versions and ids of its entries.
+///
+/// # Errors
+/// One of these has a wrong type.
+pub fn names(object: &RawValue) -> Result<AddonCatalogue, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Object {
+        metadata: ObjectMeta,
+        #[serde(default)]
+        spec: Spec,
+    }
+    #[derive(Default, Deserialize)]
+    struct Spec {
+        #[serde(default)]
+        class: CatalogueClass,
+        #[serde(default)]
+        addons: Vec<Named>,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+        #[serde(default)]
+        versions: Vec<Version>,
+    }
+    #[derive(Deserialize)]
+    struct Version {
+        #[serde(default)]
+        version: String,
+        #[serde(default)]
+        id: String,
+    }
+    let object: Object = serde_json::from_str(object.get())?;
+    let version = |Version { version, id }| AddonVersion {
+        version,
+        id,
+        ..AddonVersion::default()
+    };
+    let addons = object.spec.addons.into_iter().map(|addon| Addon {
+        name: addon.name,
+        versions: addon.versions.into_iter().map(version).collect(),
+        ..Addon::default()
+    });
+    Ok(AddonCatalogue {
+        metadata: object.metadata,
+        spec: AddonCatalogueSpec {
+            class: object.spec.class,
+            addons: addons.collect(),
+            ..AddonCatalogueSpec::default()
+        },
+        status: None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

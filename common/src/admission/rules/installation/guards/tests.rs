@@ -1,0 +1,250 @@
+//! One table a guard.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::admission::NamespaceFacts;
+use crate::admission::fixtures::{core, core_installation, facts, installation, requester};
+use crate::api::names::SYSTEM_NAMESPACE;
+
+/// Marks of an installation `coredns` in the system namespace with this metadata.
+fn marks(core: bool, metadata: Value) -> Marks {
+    let mut object = core_installation("coredns");
+    object.spec.core_addon = core;
+    let mut all = serde_json::to_value(&object.metadata).unwrap();
+    for (key, value) in metadata.as_object().unwrap() {
+        all[key] = value.clone();
+    }
+    object.metadata = serde_json::from_value(all).unwrap();
+    Marks::of(&object)
+}
+
+/// Facts in which the system namespace has these marks.
+fn namespace(terminating: bool, cluster_deleting: bool) -> Facts {
+    let mut facts = facts(vec![]);
+    let marks = NamespaceFacts {
+        cluster_deleting,
+        terminating,
+        ..NamespaceFacts::default()
+    };
+    facts.namespaces.insert(SYSTEM_NAMESPACE.to_owned(), marks);
+    facts
+}
+
+fn released() -> Value {
+    json!({"annotations": {ANNOTATION_RELEASED: "true"}})
+}
+
+fn guarded() -> Value {
+    json!({"finalizers": ["other", FINALIZER_CORE_GUARD]})
+}
+
+#[test]
+fn core_is_not_deleted_unless_released_or_with_its_namespace_or_cluster() {
+    for (old, facts, denied) in [
+        (marks(true, json!({})), facts(vec![]), true),
+        (marks(false, json!({})), facts(vec![]), false),
+        (marks(true, released()), facts(vec![]), false),
+        (marks(true, json!({})), namespace(true, false), false),
+        (marks(true, json!({})), namespace(false, true), false),
+        (marks(true, json!({})), namespace(false, false), true),
+    ] {
+        assert_eq!(
+            deletion(&old, &facts).is_some(),
+            denied,
+            "{old:?} {facts:?}"
+        );
+    }
+    assert_eq!(
+        deletion(&marks(true, json!({})), &facts(vec![]))
+            .unwrap()
+            .to_string(),
+        "coredns is a core add-on of this cluster (coreAddon in namespace kubectl-addons); \
+         a member of the core group releases it first: \
+         kubectl annotate addoninstallation coredns -n kubectl-addons kubectl-addons.dev/released=true"
+    );
+}
+
+#[test]
+fn the_core_flag_is_set_by_core_only_and_never_taken_back() {
+    let facts = facts(vec![]);
+    let (yes, no) = (marks(true, json!({})), marks(false, json!({})));
+    let jane = requester(&["system:masters"]);
+    for (new, old, who, denied) in [
+        (&yes, None, &jane, true),
+        (&yes, None, &core(), false),
+        (&no, None, &jane, false),
+        (&yes, Some(&no), &jane, true),
+        (&yes, Some(&no), &core(), false),
+        (&yes, Some(&yes), &jane, false),
+        (&no, Some(&yes), &jane, true),
+        (&no, Some(&yes), &core(), true),
+    ] {
+        assert_eq!(
+            core_flag(new, old, who, &facts).is_some(),
+            denied,
+            "{new:?} {old:?}"
+        );
+    }
+    let mut with_loop = facts;
+    with_loop.settings.core_users = vec!["jane".to_owned()];
+    assert_eq!(core_flag(&yes, None, &jane, &with_loop), None);
+}
+
+#[test]
+fn the_guard_finalizer_stays_until_released() {
+    let with = |metadata: Value| {
+        let mut all = guarded();
+        all["annotations"] = metadata["annotations"].clone();
+        marks(true, all)
+    };
+    let held = with(json!({}));
+    let free = with(released());
+    let gone = marks(true, json!({}));
+    let user = {
+        let mut user = held.clone();
+        user.core = false;
+        user
+    };
+    for (new, old, facts, who, denied) in [
+        (&gone, &held, facts(vec![]), requester(&[]), true),
+        (&held, &held, facts(vec![]), requester(&[]), false),
+        (&gone, &gone, facts(vec![]), requester(&[]), false),
+        (&gone, &user, facts(vec![]), requester(&[]), false),
+        (&gone, &held, facts(vec![]), core(), false),
+        (&gone, &free, facts(vec![]), requester(&[]), false),
+        // A mark that is set together with the removal does not count.
+        (
+            &marks(true, released()),
+            &held,
+            facts(vec![]),
+            requester(&[]),
+            true,
+        ),
+        (&gone, &held, namespace(true, false), requester(&[]), true),
+        (&gone, &held, namespace(false, true), requester(&[]), false),
+        // No one else sets it, on core or not: what is not core must not be held up by it.
+        (&held, &gone, facts(vec![]), requester(&[]), true),
+        (&held, &gone, facts(vec![]), core(), false),
+        (&user, &gone, facts(vec![]), requester(&[]), true),
+        (&user, &user, facts(vec![]), requester(&[]), false),
+    ] {
+        assert_eq!(
+            guard_finalizer(new, Some(old), &who, &facts).is_some(),
+            denied,
+            "{new:?} {old:?}"
+        );
+    }
+}
+
+#[test]
+fn only_core_releases_core() {
+    let facts = facts(vec![]);
+    let plain = marks(true, json!({}));
+    let free = marks(true, released());
+    let jane = requester(&[]);
+    for (new, old, who, denied) in [
+        (&free, Some(&plain), &jane, true),
+        (&free, None, &jane, true),
+        (&free, Some(&plain), &core(), false),
+        (&free, Some(&free), &jane, false),
+        (&plain, Some(&free), &jane, true),
+        (&plain, Some(&free), &core(), false),
+        (&marks(false, released()), None, &jane, true),
+        (&marks(false, json!({})), Some(&free), &jane, false),
+    ] {
+        assert_eq!(release_mark(new, old, who, &facts).is_some(), denied);
+    }
+}
+
+#[test]
+fn core_gets_no_owner() {
+    let facts = facts(vec![]);
+    let owned = |core, uid: &str| {
+        marks(
+            core,
+            json!({"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": uid}]}),
+        )
+    };
+    let plain = marks(true, json!({}));
+    let jane = requester(&[]);
+    for (new, old, who, denied) in [
+        (&owned(true, "1"), Some(&plain), &jane, true),
+        (&owned(true, "1"), None, &jane, true),
+        (&owned(true, "1"), Some(&plain), &core(), false),
+        (&owned(true, "1"), Some(&owned(true, "1")), &jane, false),
+        (&owned(true, "2"), Some(&owned(true, "1")), &jane, true),
+        (&plain, Some(&owned(true, "1")), &jane, false),
+        (&owned(false, "1"), Some(&plain), &jane, false),
+    ] {
+        assert_eq!(owner_references(new, old, who, &facts).is_some(), denied);
+    }
+}
+
+#[test]
+fn only_true_releases() {
+    let facts = facts(vec![]);
+    for (value, denied) in [("true", false), ("false", true), ("", true)] {
+        let old = marks(true, json!({"annotations": {ANNOTATION_RELEASED: value}}));
+        assert_eq!(deletion(&old, &facts).is_some(), denied, "{value:?}");
+    }
+}
+
+#[test]
+fn what_becomes_core_carries_nothing_that_would_remove_it() {
+    let owned = json!({"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1"}]});
+    let going = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+    let (plain, core) = (marks(false, json!({})), marks(true, json!({})));
+    for (metadata, is_meant_on_create) in [(released(), false), (owned, true), (going, false)] {
+        let (new, before) = (marks(true, metadata.clone()), marks(false, metadata));
+        for (new, old, is_denied) in [
+            (&new, None, !is_meant_on_create),
+            (&new, Some(&plain), true),
+            (&new, Some(&before), true),
+            (&new, Some(&new), false),
+            (&core, Some(&before), false),
+            (&before, None, false),
+        ] {
+            let problems = planted_before(new, old);
+            assert_eq!(problems.len(), usize::from(is_denied), "{new:?} {old:?}");
+        }
+    }
+}
+
+#[test]
+fn only_the_core_group_changes_the_spec_of_core() {
+    let facts = facts(vec![]);
+    let of = |is_core: bool, more: Value| {
+        let mut spec = json!({"coreAddon": is_core});
+        for (key, value) in more.as_object().unwrap() {
+            spec[key] = value.clone();
+        }
+        installation(
+            SYSTEM_NAMESPACE,
+            "coredns",
+            json!({"name": "coredns"}),
+            spec,
+        )
+    };
+    let changes = [
+        json!({"suspend": true}),
+        json!({"values": {"replicas": 0}}),
+        json!({"targetNamespace": "elsewhere"}),
+        json!({"deletionPolicy": "Orphan"}),
+    ];
+    for change in changes {
+        for (is_core, who, denied) in [
+            (true, requester(&["system:masters"]), true),
+            (true, core(), false),
+            (false, requester(&[]), false),
+        ] {
+            let (old, new) = (of(is_core, json!({})), of(is_core, change.clone()));
+            let problem = core_spec(&new, &old, &who, &facts);
+            assert_eq!(problem.is_some(), denied, "{change}");
+        }
+    }
+    let mut labelled = of(true, json!({}));
+    labelled.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
+    let unchanged = core_spec(&labelled, &of(true, json!({})), &requester(&[]), &facts);
+    assert_eq!(unchanged, None);
+}
