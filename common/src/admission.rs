@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`review`] | the AdmissionReview as the API server sends and wants it |
+//! | [`answer`] | from a review to its answer: what each path of the webhook does |
 //! | [`mutate`] | which values are filled in, as a minimal patch (semantics 7, 8, 10) |
 //! | [`validate`] | which rules judge which request (semantics 4, 18) |
 //! | [`rules`] | the rules: one function a rule, one module an object kind |
@@ -12,6 +13,7 @@
 //! Everything is a pure function of the request and [`Facts`]. The API server may send one request several times
 //! (retries, reinvocation, dry run), so the same input has the same answer.
 
+pub mod answer;
 pub mod marks;
 pub mod mutate;
 pub mod review;

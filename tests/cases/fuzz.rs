@@ -3,10 +3,18 @@
 //!
 //! Nothing may panic, overflow the stack or run away, and what each target says besides holds for whatever was read.
 
+#[path = "fuzz/duplicates.rs"]
+mod duplicates;
 #[path = "fuzz/index.rs"]
 mod index;
 #[path = "fuzz/mutant.rs"]
 mod mutant;
+#[path = "fuzz/pem.rs"]
+mod pem;
+#[path = "fuzz/ranges.rs"]
+mod ranges;
+#[path = "fuzz/review.rs"]
+mod review;
 #[path = "fuzz/tar.rs"]
 mod tar;
 #[path = "fuzz/template.rs"]

@@ -8,9 +8,10 @@ use std::time::Instant;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use common::admission::review::{Request, Response, ReviewError};
+use common::admission::answer::{self, Task};
+use common::admission::review::{Request, Response};
 use common::admission::verdict::Verdict;
-use common::admission::{Facts, mutate, validate};
+use common::admission::{Facts, validate};
 use serde_json::json;
 use tracing::{error, info, warn};
 
@@ -27,27 +28,12 @@ const RETRY_SECONDS: u32 = 1;
 /// Larger reviews are judged on another thread, because they would delay all others on the worker.
 const LARGE: usize = 256 << 10;
 
-/// What a path does with a review.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Task {
-    /// Fill in defaults.
-    Mutate,
-    /// Judge.
-    Validate,
-    /// Judge who makes a namespace stand for this cluster: only users who may create installations in the system namespace.
-    Clusters {
-        /// Whether the requester may; only [`ask`] knows.
-        is_entitled: bool,
-    },
-}
-
-impl Task {
-    fn path(self) -> &'static str {
-        match self {
-            Self::Mutate => "/mutate",
-            Self::Validate => "/validate",
-            Self::Clusters { .. } => "/clusters",
-        }
+/// The path of a task.
+fn path(task: Task) -> &'static str {
+    match task {
+        Task::Mutate => "/mutate",
+        Task::Validate => "/validate",
+        Task::Clusters { .. } => "/clusters",
     }
 }
 
@@ -104,7 +90,7 @@ async fn review(
     state
         .metrics
         .seconds
-        .get_or_create(&Path { path: task.path() })
+        .get_or_create(&Path { path: path(task) })
         .observe(begun.elapsed().as_secs_f64());
     state
         .answer(answered.status)
@@ -186,12 +172,9 @@ fn answer(task: Task, state: &State, facts: &Facts, body: &Bytes) -> Answer {
         Ok(request) => request,
         Err(error) => {
             state.metrics.refused("unreadable");
-            return match &error {
-                ReviewError::Unreadable { uid, .. } => {
-                    let response = Response::failed(uid, 400, "BadRequest", &error.to_string());
-                    Answer::of(StatusCode::OK, &response)
-                }
-                ReviewError::NoReview { .. } => Answer {
+            return match Response::unreadable(&error) {
+                Some(response) => Answer::of(StatusCode::OK, &response),
+                None => Answer {
                     status: StatusCode::BAD_REQUEST,
                     body: json!({ "error": error.to_string() })
                         .to_string()
@@ -200,10 +183,12 @@ fn answer(task: Task, state: &State, facts: &Facts, body: &Bytes) -> Answer {
             };
         }
     };
-    settle(task, state, &request, || judge(task, &request, facts))
+    settle(task, state, &request, || {
+        answer::answer(task, &request, facts)
+    })
 }
 
-/// Judges and writes. Neither a panic nor anything else that goes wrong lets the request through.
+/// Writes what was judged. Neither a panic nor anything else that goes wrong lets the request through.
 fn settle(
     task: Task,
     state: &State,
@@ -227,35 +212,6 @@ fn settle(
     }
 }
 
-fn judge(
-    task: Task,
-    request: &Request<'_>,
-    facts: &Facts,
-) -> Result<(Response, Verdict), serde_json::Error> {
-    match task {
-        Task::Mutate => {
-            let patch = mutate::mutate(request, facts);
-            Response::patched(&request.uid, &patch).map(|response| (response, Verdict::default()))
-        }
-        Task::Validate => {
-            let mut verdict = validate::validate(request, facts);
-            if let Some(name) = &verdict.orphaning {
-                let fix = format!("to delete both: kubectl addons uninstall {name}");
-                verdict.warnings.push(fix);
-            }
-            Ok((Response::judged(request, &verdict), verdict))
-        }
-        Task::Clusters { is_entitled } => {
-            let verdict = if is_entitled {
-                Verdict::default()
-            } else {
-                validate::unentitled(request, facts)
-            };
-            Ok((Response::judged(request, &verdict), verdict))
-        }
-    }
-}
-
 /// Counts and logs: names and rules, never values.
 fn record(
     task: Task,
@@ -265,7 +221,7 @@ fn record(
     verdict: &Verdict,
 ) {
     let labels = Review {
-        path: task.path(),
+        path: path(task),
         operation: request.operation.name(),
         allowed: if response.is_allowed() {
             "true"

@@ -7,7 +7,7 @@ use std::time::Duration;
 use addons_tests::tally::Tally;
 
 /// How long one target runs.
-const TIME: Duration = Duration::from_secs(10);
+pub const TIME: Duration = Duration::from_secs(10);
 /// Longest input: beyond it an edit that copies is left out.
 const LONGEST: usize = 64 << 10;
 

@@ -1,0 +1,61 @@
+//! From a review to its answer: what each path of the webhook does, without a server.
+
+use super::review::{Request, Response, ReviewError};
+use super::verdict::Verdict;
+use super::{Facts, mutate, validate};
+
+/// What a path does with a review.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Fill in defaults.
+    Mutate,
+    /// Judge.
+    Validate,
+    /// Judge who makes a namespace stand for this cluster: only users who may create installations in the system namespace.
+    Clusters {
+        /// Whether the requester may; only the API server knows.
+        is_entitled: bool,
+    },
+}
+
+/// The answer to a request, and the verdict in it.
+///
+/// # Errors
+/// Where a patch cannot be written as JSON.
+pub fn answer(
+    task: Task,
+    request: &Request<'_>,
+    facts: &Facts,
+) -> Result<(Response, Verdict), serde_json::Error> {
+    let verdict = match task {
+        Task::Mutate => {
+            let patch = mutate::mutate(request, facts);
+            let response = Response::patched(&request.uid, &patch)?;
+            return Ok((response, Verdict::default()));
+        }
+        Task::Validate => {
+            let mut verdict = validate::validate(request, facts);
+            if let Some(name) = &verdict.orphaning {
+                let fix = format!("to delete both: kubectl addons uninstall {name}");
+                verdict.warnings.push(fix);
+            }
+            verdict
+        }
+        Task::Clusters { is_entitled: true } => Verdict::default(),
+        Task::Clusters { is_entitled: false } => validate::unentitled(request, facts),
+    };
+    Ok((Response::judged(request, &verdict), verdict))
+}
+
+impl Response {
+    /// The denial of a review that cannot be read; `None` where it has no uid, for then the API server takes no answer.
+    #[must_use]
+    pub fn unreadable(error: &ReviewError) -> Option<Self> {
+        match error {
+            ReviewError::NoReview { .. } => None,
+            ReviewError::Unreadable { uid, .. } => {
+                Some(Self::failed(uid, 400, "BadRequest", &error.to_string()))
+            }
+        }
+    }
+}

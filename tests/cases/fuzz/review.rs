@@ -1,0 +1,177 @@
+//! Reviews: whatever bytes come, the answer is JSON with the uid that could be read, and defaults are filled in once.
+
+#![expect(clippy::unwrap_used, reason = "what a target finds ends it")]
+
+use std::sync::Arc;
+
+use common::admission::answer::{Task, answer};
+use common::admission::review::{Request, Response};
+use common::admission::{Facts, mutate};
+use common::api::catalogue::AddonCatalogue;
+use common::api::names::{API_VERSION, GROUP, LABEL_CLUSTER, LABEL_DERIVED_FROM, SYSTEM_NAMESPACE};
+use common::catalogue::select::ClusterFacts;
+use serde_json::{Value, json};
+
+const TOKENS: &[&str] = &[
+    "\"uid\":\"",
+    "\"operation\":\"DELETE\",",
+    "\"operation\":\"CONNECT\",",
+    "\"object\":null,",
+    "\"oldObject\":null,",
+    "\"subResource\":\"status\",",
+    "\"kind\":\"AddonCatalogue\"",
+    "\"kind\":\"AddonInstallation\"",
+    "\"kind\":\"Namespace\"",
+    "\"spec\":null",
+    "\"values\":{\"a\":{\"b/c~d\":[1,2.0,null]}},",
+    "\"coreAddon\":true,",
+    "\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",",
+    "\"deletionTimestamp\":\"never\",",
+    "\"finalizers\":[\"kubectl-addons.dev/core-guard\"],",
+    "\"version\":\"v1\",",
+    "\"version\":\">=1.30 <\",",
+    "\\ud800",
+    "\\u0000",
+    "1e999",
+    "[[[[[[[[",
+    "{\"a\":",
+    "\u{202e}",
+];
+
+/// An add-on with a form and values, one of class Core, and one that is in use.
+fn facts() -> Facts {
+    let version = json!({"version": "1.0.0", "source": {"inline": {"manifest": ""}},
+        "values": {"a": {"b/c~d": [1]}, "image": "x"},
+        "template": {"method": "go-template", "formSpec": [{"internalName": "spec.replicas", "type": "number", "default": 1}]}});
+    let catalogue = |name: &str, class: &str, addon: &str| {
+        let object = json!({"apiVersion": API_VERSION, "kind": "AddonCatalogue",
+            "metadata": {"name": name, "namespace": SYSTEM_NAMESPACE},
+            "spec": {"class": class, "addons": [{"name": addon, "versions": [version]}]}});
+        Arc::new(serde_json::from_value::<AddonCatalogue>(object).unwrap())
+    };
+    let installation = json!({"apiVersion": API_VERSION, "kind": "AddonInstallation",
+        "metadata": {"name": "coredns", "namespace": SYSTEM_NAMESPACE},
+        "spec": {"coreAddon": true, "addonRef": {"name": "coredns"}}});
+    Facts {
+        catalogues: vec![
+            catalogue("platform", "Custom", "web"),
+            catalogue("base", "Core", "coredns"),
+        ],
+        installations: vec![Arc::new(serde_json::from_value(installation).unwrap())],
+        cluster: ClusterFacts {
+            kubernetes: Some(semver::Version::new(1, 36, 3)),
+            kkp: None,
+        },
+        ..Facts::default()
+    }
+}
+
+fn seeds(facts: &Facts) -> Vec<Vec<u8>> {
+    let metadata = |name: &str| json!({"name": name, "namespace": SYSTEM_NAMESPACE});
+    let installation = json!({"apiVersion": API_VERSION, "kind": "AddonInstallation", "metadata": metadata("web"),
+        "spec": {"addonRef": {"name": "web", "version": "1"}, "values": {"spec": {"replicas": 3}}, "unknown": [1]}});
+    let mut copy = json!(*facts.catalogues[0]);
+    copy["metadata"] =
+        json!({"name": "copy", "namespace": "team", "labels": {LABEL_DERIVED_FROM: "a"}});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": SYSTEM_NAMESPACE, "labels": {LABEL_CLUSTER: "local"}}});
+    let core = json!(*facts.installations[0]);
+    let base = json!(*facts.catalogues[1]);
+    let nothing = Value::Null;
+    [
+        ("AddonInstallation", "CREATE", &installation, &nothing),
+        ("AddonInstallation", "UPDATE", &installation, &core),
+        ("AddonInstallation", "DELETE", &nothing, &core),
+        ("AddonCatalogue", "CREATE", &copy, &nothing),
+        ("AddonCatalogue", "UPDATE", &base, &copy),
+        ("AddonCatalogue", "DELETE", &nothing, &base),
+        ("Namespace", "UPDATE", &namespace, &namespace),
+        ("Namespace", "DELETE", &nothing, &namespace),
+    ]
+    .iter()
+    .map(|(kind, operation, object, old)| {
+        let group = if *kind == "Namespace" { "" } else { GROUP };
+        let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+            "uid": "0b4e", "operation": operation, "name": "", "namespace": SYSTEM_NAMESPACE,
+            "kind": {"group": group, "version": "v1alpha1", "kind": kind},
+            "resource": {"group": group, "version": "v1alpha1", "resource": "r"},
+            "userInfo": {"username": "jane", "groups": ["a"]}, "object": object, "oldObject": old,
+        }});
+        review.to_string().into_bytes()
+    })
+    .collect()
+}
+
+/// The uid of an answer that is JSON as the API server wants it.
+fn uid(response: &Response) -> String {
+    let text = serde_json::to_string(response).unwrap();
+    let read: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(read["kind"], "AdmissionReview");
+    let allowed = read["response"]["allowed"].as_bool().unwrap();
+    assert_eq!(allowed, read["response"].get("status").is_none(), "{text}");
+    // Both or none.
+    let patch = read["response"].get("patch").is_some();
+    assert_eq!(patch, read["response"].get("patchType").is_some(), "{text}");
+    read["response"]["uid"].as_str().unwrap().to_owned()
+}
+
+/// Answers as the webhook does; the uids of all answers.
+fn answered(bytes: &[u8], facts: &Facts) -> Vec<String> {
+    let request = match Request::from_slice(bytes) {
+        Ok(request) => request,
+        Err(error) => return Response::unreadable(&error).iter().map(uid).collect(),
+    };
+    let tasks = [
+        Task::Mutate,
+        Task::Validate,
+        Task::Clusters { is_entitled: true },
+        Task::Clusters { is_entitled: false },
+    ];
+    let answers = tasks.map(|task| {
+        let (response, verdict) = answer(task, &request, facts).unwrap();
+        assert_eq!(response.is_allowed(), verdict.problems.is_empty());
+        assert_eq!(response.uid(), request.uid);
+        uid(&response)
+    });
+    filled_once(&request, facts);
+    answers.into()
+}
+
+/// The patch fits the object, and the patched object gets none.
+fn filled_once(request: &Request<'_>, facts: &Facts) {
+    let Some(mut object) = request
+        .object
+        .and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok())
+    else {
+        return;
+    };
+    let patch = mutate::mutate(request, facts);
+    json_patch::patch(&mut object, &patch).unwrap();
+    let text = object.to_string();
+    let raw: &serde_json::value::RawValue = serde_json::from_str(&text).unwrap();
+    let again = Request {
+        object: Some(raw),
+        ..request.clone()
+    };
+    let second = mutate::mutate(&again, facts);
+    assert!(second.0.is_empty(), "{second}\n{text}");
+}
+
+#[test]
+fn review() {
+    let facts = facts();
+    let seeds = seeds(&facts);
+    super::mutant::run("fuzz::review", seeds, TOKENS, |bytes| {
+        answered(bytes, &facts);
+        // Where the bytes are JSON and say a uid, each answer has it. Keys that occur twice are ambiguous before they are read.
+        let Ok(review) = serde_json::from_slice::<Value>(bytes) else {
+            return;
+        };
+        let wanted = review.pointer("/request/uid").and_then(Value::as_str);
+        if let Some(wanted) = wanted.filter(|uid| !uid.is_empty()) {
+            let answers = answered(review.to_string().as_bytes(), &facts);
+            assert!(!answers.is_empty(), "no answer to {review}");
+            assert!(answers.iter().all(|uid| uid == wanted), "{answers:?}");
+        }
+    });
+}
