@@ -1,6 +1,7 @@
 //! Every rule for catalogues and installations as raw requests to a real API server with the webhook: what is denied, with which code
 //! and in which words, and the neighbour that is allowed. The rows are in `data/rules`; rules for namespaces are in `bypass`.
 
+mod race;
 mod row;
 mod world;
 

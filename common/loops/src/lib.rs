@@ -7,6 +7,7 @@
 //! | [`reconciler`] | watches, and reconciles what changed, as long as this process leads |
 //! | [`election`] | which of several processes leads; for every loop |
 //! | [`retire`] | frees the records at the end |
+//! | `duplicates` | marks catalogues that have to give way to others |
 //! | [`fights`] | fields that another manager sets back each time; for every loop |
 //! | `queue`, `tracked` | when which installation is due; what is remembered of it |
 //! | [`metrics`] | what is counted |
@@ -15,6 +16,7 @@
 //! Nothing here decides what is due or writes objects: that is done by the operations of `addons-operation`. Nothing here prints:
 //! the caller gives the words for errors ([`installation::Words`]) and receives an [`Outcome`] for each installation.
 
+mod duplicates;
 pub mod election;
 pub mod fights;
 pub mod installation;

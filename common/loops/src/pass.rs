@@ -6,6 +6,7 @@ use common::api::names::InstallationName;
 use futures::StreamExt as _;
 use futures::stream;
 
+use crate::duplicates;
 use crate::installation::{How, Outcome, reconcile};
 
 /// Installations that are reconciled at the same time.
@@ -23,6 +24,9 @@ pub async fn pass(
     interruption: &Interruption,
     see: &mut (dyn FnMut(&InstallationName, Outcome) + Send),
 ) -> Result<(), OperationError> {
+    if names.is_empty() {
+        duplicates::mark(ctx).await?;
+    }
     let mut again: Vec<InstallationName> = Vec::new();
     loop {
         let resolver = Resolver::of_records(ctx).await?;

@@ -1,5 +1,5 @@
 //! Conditions as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted; and NeedsConfirmation, Contested and
-//! ManagedElsewhere.
+//! ManagedElsewhere. Of catalogues: Duplicate.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
@@ -21,6 +21,9 @@ pub const CONTESTED: &str = "Contested";
 pub const MANAGED_ELSEWHERE: &str = "ManagedElsewhere";
 /// Live objects differ from what was applied.
 pub const DRIFTED: &str = "Drifted";
+
+/// Of a catalogue: an older one holds some of its entries, or one of class Core their names.
+pub const DUPLICATE: &str = "Duplicate";
 
 /// The reason of a failed operation whose objects were all applied, and one of which will not get ready by itself.
 pub const ROLLOUT_FAILED: &str = "RolloutFailed";

@@ -17,6 +17,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
 use super::is_busy;
+use crate::duplicates;
 use crate::fights::Fights;
 use crate::installation::{How, Outcome, reconcile};
 use crate::pass::WORKERS;
@@ -136,6 +137,8 @@ impl Turn {
             Signal::Records(Change::One(changed)) => self.record(&changed, now),
             Signal::Catalogues => {
                 self.read_again(now);
+                // With the records the catalogues are judged.
+                self.stale = Some(now);
                 for name in self.tracked.keys() {
                     self.queue.ask(name, now, Why::Asked);
                 }
@@ -202,6 +205,7 @@ impl Turn {
             return Ok(());
         }
         self.stale = Some(now + AGAIN);
+        duplicates::mark(&self.ctx).await?;
         let records = Records::read(&self.ctx).await?;
         self.stale = Some(now + self.interval);
         self.elsewhere.clear();

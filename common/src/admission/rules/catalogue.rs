@@ -232,6 +232,18 @@ pub fn core_names(
         .collect()
 }
 
+/// What a source catalogue lost to others: two that are created at once are not judged by each other, and one of them has to give
+/// way (semantics 2). Nothing else leads to it while the webhook answers.
+#[must_use]
+pub fn lost_to_others(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem> {
+    if !is_source(catalogue, &facts.settings) {
+        return Vec::new();
+    }
+    let mut lost = duplicates::across(catalogue, Some(catalogue), facts);
+    lost.extend(core_names(catalogue, Some(catalogue), facts));
+    lost
+}
+
 /// Every version has exactly one source.
 #[must_use]
 pub fn one_source(catalogue: &AddonCatalogue) -> Vec<Problem> {

@@ -1,6 +1,8 @@
 //! `catalogue show NAME` and `catalogue view`: entries, and whole catalogues as YAML and JSON.
 
 use anyhow::Result;
+use common::admission::Facts;
+use common::admission::rules::catalogue::lost_to_others;
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::catalogue::{Catalogue, Entry};
 
@@ -32,12 +34,13 @@ pub async fn run(session: &Session, args: &CatalogueShow) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Shows the entries of all catalogues; those of class Core only with `--core`.
+/// Shows the entries of all catalogues; those of class Core only with `--core`. The exit code is 1 where catalogues hold the same.
 ///
 /// # Errors
 /// The server cannot be reached, or refuses.
 pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
-    let mut catalogue = Catalogue::of_objects(session.ctx().catalogues().await?);
+    let objects = session.ctx().catalogues().await?;
+    let mut catalogue = Catalogue::of_objects(objects);
     catalogue
         .entries
         .retain(|entry| args.core || entry.class != CatalogueClass::Core);
@@ -55,7 +58,25 @@ pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
         }
         Format::Table | Format::Wide => output::data(&table(&catalogue, true).render()),
     }
-    Ok(Exit::Done)
+    Ok(lost(session, objects))
+}
+
+/// Names the entries that others hold: two catalogues that are created at once are not judged by each other (semantics 2).
+fn lost(session: &Session, objects: &[AddonCatalogue]) -> Exit {
+    let mut facts = Facts::default();
+    facts.settings.system_namespace = session.global().system_namespace.clone();
+    for object in objects {
+        super::replace(&mut facts, object.clone());
+    }
+    let mut exit = Exit::Done;
+    for object in objects {
+        let name = super::name(object);
+        for problem in lost_to_others(object, &facts) {
+            output::note(&format!("error: catalogue {name}: {problem}"));
+            exit = Exit::Failed;
+        }
+    }
+    exit
 }
 
 /// Without what only the server writes.

@@ -268,3 +268,49 @@ fn a_hash_can_be_verified() {
         }
     }
 }
+
+#[test]
+fn of_two_made_at_once_the_younger_has_lost_its_duplicates() {
+    let made = |name: &str, second: u8, addons: Value| {
+        let mut object = catalogue(name, addons);
+        let time = json!(format!("2026-01-01T00:00:0{second}Z"));
+        object.metadata.creation_timestamp = serde_json::from_value(time).unwrap();
+        object
+    };
+    let web = || json!([addon("only", &["1"]), addon("web", &["v1", "2"])]);
+    let (older, same_age, younger) = (
+        made("b", 1, web()),
+        made("c", 1, web()),
+        made("a", 2, web()),
+    );
+    let mut copy = younger.clone();
+    copy.metadata.labels = Some([(LABEL_DERIVED_FROM.to_owned(), "b".to_owned())].into());
+    let core = core_catalogue("core", json!([addon("web", &["9"])]));
+    for (loser, others, lost) in [
+        (&older, vec![same_age.clone(), younger.clone()], &[][..]),
+        (
+            &same_age,
+            vec![older.clone()],
+            &[
+                "spec.addons[0].versions[0]",
+                "spec.addons[1].versions[0]",
+                "spec.addons[1].versions[1]",
+            ],
+        ),
+        (
+            &younger,
+            vec![made("d", 1, json!([addon("web", &["2.0.0"])]))],
+            &["spec.addons[1].versions[1]"],
+        ),
+        (&copy, vec![older.clone()], &[]),
+        // Whatever is older, a name of class Core stays with that class.
+        (&older, vec![core.clone()], &["spec.addons[1].name"]),
+        (&core, vec![older.clone()], &[]),
+    ] {
+        let mut facts = facts(others);
+        facts.catalogues.push(loser.clone().into());
+        let found = lost_to_others(loser, &facts);
+        let fields: Vec<_> = found.iter().map(|problem| problem.field.as_str()).collect();
+        assert_eq!(fields, lost, "{:?}", loser.metadata);
+    }
+}

@@ -1,0 +1,49 @@
+//! Catalogues that were created at the same time: the one that has to give way says so in its status (semantics 2).
+
+use std::sync::Arc;
+
+use addons_engine::catalogues;
+use addons_operation::{Context, OperationError};
+use common::admission::rules::catalogue::lost_to_others;
+use common::admission::{Facts, Settings};
+
+use crate::reason::bounded;
+
+/// Entries that a condition names; the rest is counted.
+const MAX_NAMED: usize = 5;
+
+/// Marks each source catalogue of which others hold entries, and takes the mark from those of which they no longer do. Where the
+/// caller may not read catalogues or write their status, none is marked: no record depends on it.
+///
+/// # Errors
+/// The server cannot be reached, or refuses for another reason.
+pub async fn mark(ctx: &Context) -> Result<(), OperationError> {
+    let Some(all) = ctx.readable_catalogues().await? else {
+        return Ok(());
+    };
+    let facts = Facts {
+        catalogues: all.iter().cloned().map(Arc::new).collect(),
+        settings: Settings {
+            system_namespace: ctx.settings().system_namespace.clone(),
+            ..Settings::default()
+        },
+        ..Facts::default()
+    };
+    let cluster = ctx.cluster().await?;
+    for catalogue in all {
+        let lost = lost_to_others(catalogue, &facts);
+        let more = match lost.len().saturating_sub(MAX_NAMED) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        let named = lost.iter().take(MAX_NAMED).map(ToString::to_string);
+        let named = named.collect::<Vec<_>>().join("; ");
+        let message = (!lost.is_empty()).then(|| bounded(format!("{named}{more}")));
+        let marked = catalogues::mark(cluster, catalogue, message.as_deref()).await;
+        match marked.map_err(OperationError::from) {
+            Err(error) if error.is_forbidden() => return Ok(()),
+            other => other?,
+        };
+    }
+    Ok(())
+}
