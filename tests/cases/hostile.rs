@@ -25,15 +25,16 @@ const MEMORY: u64 = 256 << 20;
 const KEPT: u64 = 128 << 20;
 /// Threads when all is over; those that judged large reviews end after 10 s.
 const THREADS: u64 = 64;
-/// Reviews of the API server during each attack.
+/// Reviews of the API server during each attack, on its connection and on a new one; on a busy machine, as many may time out.
 const REVIEWS: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_api_server_is_answered_during_each_attack() -> Result<()> {
     let cluster = ControlPlane::start(Options::default()).await?;
     definitions::install(&cluster).await?;
-    // Few connections, for each costs this test a handshake; half-open ones do not count among them.
-    let mut webhook = Webhook::start(&cluster, &["--max-connections=128"]).await?;
+    // Few, for each connection costs this test a handshake; half-open ones do not count among them.
+    let limits = ["--max-connections=128", "--max-concurrent=32"];
+    let mut webhook = Webhook::start(&cluster, &limits).await?;
     let process = webhook.process().id();
     let attacker = Arc::new(Attacker::new(&webhook)?);
     let api_server = ApiServer::new(&cluster, &webhook).await?;
@@ -53,6 +54,7 @@ async fn the_api_server_is_answered_during_each_attack() -> Result<()> {
             memory.now >> 20,
             memory.most >> 20
         );
+        ensure!(misses <= REVIEWS, "{attack:?}: {misses} misses");
         ensure!(memory.most < MEMORY, "{attack:?}: {memory:?}");
     }
     until("memory and threads are given back", async || {

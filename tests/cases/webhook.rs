@@ -8,5 +8,6 @@ mod exempt;
 mod installations;
 mod lifecycle;
 mod marked;
+mod network;
 mod plugin;
 mod stale;

@@ -3,11 +3,15 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use certs::reload::Files;
 use clap::Parser;
 use common::admission::Settings;
 use common::api::names;
+
+use crate::clients::Clients;
+use crate::tls::Minimum;
 
 /// The admission webhook of kubectl addons.
 #[derive(Debug, Parser)]
@@ -34,6 +38,15 @@ pub struct Args {
     /// How often the certificate files are read
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub tls_poll_seconds: u64,
+    /// Oldest version of TLS
+    #[arg(long, value_enum, value_name = "VERSION", default_value = "1.3")]
+    pub tls_min: Minimum,
+    /// Authorities of clients: only who shows a certificate of them and a --client-name is served; re-read while serving
+    #[arg(long, value_name = "FILE", requires = "client_name")]
+    pub client_ca: Option<PathBuf>,
+    /// Common name or DNS name of a client (repeatable)
+    #[arg(long, value_name = "NAME", requires = "client_ca")]
+    pub client_name: Vec<String>,
     /// Kubeconfig for the watches; default: as kubectl, then the pod's ServiceAccount
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
@@ -72,6 +85,13 @@ impl Args {
             authority: self.tls_ca.clone(),
             names: self.tls_name.clone(),
         }
+    }
+
+    /// The clients that are served, where these are not all.
+    pub fn clients(&self) -> anyhow::Result<Option<Arc<Clients>>> {
+        let path = self.client_ca.as_deref();
+        path.map(|path| Clients::new(path, self.client_name.clone()))
+            .transpose()
     }
 
     /// Names that verdicts depend on.

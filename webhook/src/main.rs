@@ -9,6 +9,7 @@ mod args;
 mod body;
 mod budget;
 mod cache;
+mod clients;
 mod connections;
 mod freshness;
 mod handlers;
@@ -17,6 +18,7 @@ mod refusal;
 mod server;
 mod state;
 mod telemetry;
+mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,11 +78,17 @@ async fn main() -> anyhow::Result<()> {
         Arc::clone(&state),
         Duration::from_secs(args.drain_delay_seconds),
     )?;
+    let clients = args.clients()?;
+    let rereading = clients.clone().map(|clients| {
+        let interval = Duration::from_secs(args.tls_poll_seconds);
+        actix_web::rt::spawn(server::reread(clients, interval))
+    });
+    let tls = tls::config(certificate, args.tls_min, clients)?;
     let limits = Limits {
         workers: args.workers(),
         connections: usize::from(args.max_connections),
     };
-    server::reviews(reviews, &state, limits, drain)?
+    server::reviews(reviews, &state, tls, limits, drain)?
         .await
         .context("the review server failed")?;
     // The probes are answered until the last review has ended.
@@ -88,6 +96,9 @@ async fn main() -> anyhow::Result<()> {
     health.await.context("the health server failed")??;
     watching.abort();
     reloading.abort();
+    if let Some(rereading) = rereading {
+        rereading.abort();
+    }
     info!("drained and stopped");
     Ok(())
 }

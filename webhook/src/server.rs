@@ -16,11 +16,11 @@ use actix_web::{App, HttpServer};
 use anyhow::Context as _;
 use certs::reload::Poll;
 use rustls::ServerConfig;
-use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::UnixTime;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{debug, info, warn};
 
+use crate::clients::Clients;
 use crate::connections::Connections;
 use crate::state::State;
 use crate::{handlers, health};
@@ -66,10 +66,10 @@ pub fn now() -> UnixTime {
 pub fn reviews(
     listener: TcpListener,
     state: &Arc<State>,
+    tls: ServerConfig,
     limits: Limits,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<Server> {
-    let tls = tls(state)?;
     let data = Data::from(Arc::clone(state));
     let connections = Connections::new(limits.connections, state.metrics.evictions.clone());
     let server = HttpServer::new(move || {
@@ -134,17 +134,6 @@ fn hold(connections: &Arc<Connections>, socket: &TcpStream, data: &mut Extension
     }
 }
 
-/// TLS 1.3 and 1.2, HTTP/1.1, and the certificate that verified last.
-fn tls(state: &State) -> anyhow::Result<ServerConfig> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let certificate = Arc::clone(&state.certificate);
-    Ok(ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .context("the TLS provider has no protocol version")?
-        .with_no_client_auth()
-        .with_cert_resolver(certificate))
-}
-
 /// Ends `delay` after SIGTERM or SIGINT. Endpoints still list this process for a while, so it keeps serving: not
 /// ready, and closing each connection with its response.
 pub fn drain_on_signal(
@@ -167,6 +156,21 @@ pub async fn drain(state: &State, delay: Duration) {
     state.draining.store(true, Ordering::Relaxed);
     info!(seconds = delay.as_secs(), "draining");
     tokio::time::sleep(delay).await;
+}
+
+/// Reads the authorities of clients every `interval` until it is aborted.
+pub async fn reread(clients: Arc<Clients>, interval: Duration) {
+    loop {
+        tokio::time::sleep(interval).await;
+        match clients.poll() {
+            Ok(false) => {}
+            Ok(true) => info!("verifying clients by new authorities"),
+            Err(error) => warn!(
+                error = format!("{error:#}"),
+                "the new authorities of clients are not used"
+            ),
+        }
+    }
 }
 
 /// Reads the certificate files every `interval` until it is aborted.

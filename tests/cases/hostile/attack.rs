@@ -68,7 +68,7 @@ impl Attack {
             Self::HalfOpen => 1000,
             // More than the webhook keeps open.
             Self::Idle | Self::HeldProbe => 300,
-            // Fewer, for they are to be answered.
+            // Fewer, for they are to be answered; but more than the reviews that it judges at one time.
             Self::SlowHead | Self::SlowBody => 100,
             Self::LargeBody => 40,
             _ => 8,

@@ -1,5 +1,7 @@
 //! What is deployed: the manifests are taken by the API server, and the loop can do its work with the rights that they give.
 
+use std::path::Path;
+
 use addons_tests::control_plane::{ControlPlane, Options};
 use addons_tests::plugin::Plugin;
 use addons_tests::stage::config_map;
@@ -159,26 +161,26 @@ async fn the_deployed_loop_installs_with_the_rights_of_the_admin_account() -> Re
     Ok(())
 }
 
+/// The path of a folder as an overlay in `from` has to write it.
+pub(crate) fn relative(path: &str, from: &Path) -> Result<String> {
+    let target = std::fs::canonicalize(path)?;
+    let ups = "../".repeat(std::fs::canonicalize(from)?.components().count() - 1);
+    let target = target.display().to_string();
+    Ok(format!("{ups}{}", target.trim_start_matches('/')))
+}
+
 /// Components are added to an overlay of the user's own.
 #[tokio::test]
 async fn components_complete_the_overlay() -> Result<()> {
     let stage = super::stage("components").await?;
     let folder = stage.plugin.home().join("overlay");
     std::fs::create_dir(&folder)?;
-    let relative = |path: &str| -> Result<String> {
-        let target = std::fs::canonicalize(path)?;
-        let ups = "../".repeat(std::fs::canonicalize(&folder)?.components().count() - 1);
-        Ok(format!(
-            "{ups}{}",
-            target.display().to_string().trim_start_matches('/')
-        ))
-    };
     let kustomization = json!({
         "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
-        "resources": [relative(OVERLAY)?],
+        "resources": [relative(OVERLAY, &folder)?],
         "components": [
-            relative(&format!("{COMPONENTS}/reconciler-admin"))?,
-            relative(&format!("{COMPONENTS}/reconciler-monitor"))?,
+            relative(&format!("{COMPONENTS}/reconciler-admin"), &folder)?,
+            relative(&format!("{COMPONENTS}/reconciler-monitor"), &folder)?,
         ],
     });
     std::fs::write(folder.join("kustomization.yaml"), kustomization.to_string())?;

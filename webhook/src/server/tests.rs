@@ -1,5 +1,6 @@
 //! Real TLS on loopback: generated certificates, fixed facts, bytes on a socket.
 
+mod encrypted;
 pub mod rig;
 
 use serde_json::json;
@@ -80,7 +81,7 @@ async fn without_facts_nothing_is_allowed() {
 
 #[actix_web::test]
 async fn on_stale_facts_nothing_is_allowed() {
-    let served = serve_fresh_for(Duration::ZERO, Some(facts()), 4);
+    let served = serve_as(Some(facts()), |options| options.fresh_for = Duration::ZERO);
     let (address, health, pem) = (served.reviews, served.health, served.authority_pem.clone());
     client(move || {
         let unready = get(health, "/readyz");

@@ -9,16 +9,22 @@ use certs::authority::Authority;
 use certs::reload::{Files, Reloader};
 use common::admission::Facts;
 use common::api::catalogue::AddonCatalogue;
-use rustls::pki_types::CertificateDer;
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::version::TLS13;
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion,
+};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
 use crate::access::Access;
+use crate::clients::Clients;
 use crate::freshness::Freshness;
 use crate::server::*;
+use crate::tls::{Minimum, config};
 
 pub const NAME: &str = "127.0.0.1";
 
@@ -52,11 +58,26 @@ pub fn access() -> Access {
 }
 
 pub fn serve(facts: Option<Facts>, max_concurrent: u16) -> Served {
-    serve_fresh_for(Duration::from_secs(90), facts, max_concurrent)
+    serve_as(facts, |options| options.max_concurrent = max_concurrent)
 }
 
-/// The facts are stale after `limit`, for no watch brings anything.
-pub fn serve_fresh_for(limit: Duration, facts: Option<Facts>, max_concurrent: u16) -> Served {
+/// What a server is like, where it is not like all others.
+pub struct Options {
+    /// After so much time the facts are stale, for no watch brings anything.
+    pub fresh_for: Duration,
+    pub max_concurrent: u16,
+    pub minimum: Minimum,
+    pub clients: Option<Arc<Clients>>,
+}
+
+pub fn serve_as(facts: Option<Facts>, change: impl FnOnce(&mut Options)) -> Served {
+    let mut options = Options {
+        fresh_for: Duration::from_secs(90),
+        max_concurrent: 4,
+        minimum: Minimum::V13,
+        clients: None,
+    };
+    change(&mut options);
     let dir = tempfile::tempdir().unwrap();
     let authority_pem = issue(dir.path(), 1);
     let files = Files {
@@ -67,13 +88,13 @@ pub fn serve_fresh_for(limit: Duration, facts: Option<Facts>, max_concurrent: u1
     };
     let certificate = Reloader::new(files, now()).unwrap();
     let (publish, facts) = watch::channel(facts.map(Arc::new));
-    let freshness = Arc::new(Freshness::new(limit));
+    let freshness = Arc::new(Freshness::new(options.fresh_for));
     let state = Arc::new(State::new(
         facts,
         freshness,
         certificate,
         access(),
-        max_concurrent,
+        options.max_concurrent,
     ));
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let (reviews_at, health_at) = (bind(any).unwrap(), bind(any).unwrap());
@@ -89,7 +110,8 @@ pub fn serve_fresh_for(limit: Duration, facts: Option<Facts>, max_concurrent: u1
         workers: 1,
         connections: 1024,
     };
-    let server = reviews(reviews_at, &state, limits, wait).unwrap();
+    let tls = config(state.certificate.clone(), options.minimum, options.clients).unwrap();
+    let server = reviews(reviews_at, &state, tls, limits, wait).unwrap();
     rt::spawn(probes(health_at, Arc::clone(&state)).unwrap());
     Served {
         done: rt::spawn(server),
@@ -115,14 +137,29 @@ pub type Tls = StreamOwned<ClientConnection, TcpStream>;
 
 /// A connection that trusts only this authority.
 pub fn connect(address: SocketAddr, authority_pem: &str) -> Tls {
+    connect_as(address, authority_pem, None, &TLS13)
+}
+
+/// As a client with this certificate.
+pub fn connect_as(
+    address: SocketAddr,
+    authority_pem: &str,
+    client: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+    version: &'static SupportedProtocolVersion,
+) -> Tls {
     let mut roots = RootCertStore::empty();
     let authority = CertificateDer::from_pem_slice(authority_pem.as_bytes()).unwrap();
     roots.add(authority).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(&[version])
         .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let config = match client {
+        Some((certificate, key)) => config
+            .with_client_auth_cert(vec![certificate], key)
+            .unwrap(),
+        None => config.with_no_client_auth(),
+    };
     let name = ServerName::try_from(NAME).unwrap();
     let session = ClientConnection::new(Arc::new(config), name).unwrap();
     let socket = TcpStream::connect(address).unwrap();

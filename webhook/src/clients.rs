@@ -1,0 +1,223 @@
+//! Who may connect at all, where that is limited: clients with a certificate of one of these authorities, and one of these
+//! names. The API server shows one where its AdmissionConfiguration says so.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use arc_swap::ArcSwap;
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore,
+    SignatureScheme,
+};
+use webpki::EndEntityCert;
+
+/// Longest file that is read.
+const MAX_FILE: u64 = 1 << 20;
+/// The attribute commonName (2.5.4.3) in DER.
+const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
+/// Tags of DER.
+const SEQUENCE: u8 = 0x30;
+const SET: u8 = 0x31;
+const OBJECT_IDENTIFIER: u8 = 0x06;
+const UTF8_STRING: u8 = 0x0c;
+const PRINTABLE_STRING: u8 = 0x13;
+
+/// Verifies clients by the authorities that the file had when it was last read.
+#[derive(Debug)]
+pub struct Clients {
+    path: PathBuf,
+    names: Vec<String>,
+    current: ArcSwap<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    pem: Vec<u8>,
+    verifier: Arc<dyn ClientCertVerifier>,
+}
+
+impl Clients {
+    /// Reads the authorities; `names` are common names or DNS names of certificates.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or has no authority.
+    pub fn new(path: &Path, names: Vec<String>) -> anyhow::Result<Arc<Self>> {
+        let current = Current::of(path, read(path)?)?;
+        Ok(Arc::new(Self {
+            path: path.to_owned(),
+            names,
+            current: ArcSwap::from_pointee(current),
+        }))
+    }
+
+    /// Reads the file again; whether new connections are judged by other authorities from now on.
+    ///
+    /// # Errors
+    /// As [`Clients::new`]; the authorities stay as they are.
+    pub fn poll(&self) -> anyhow::Result<bool> {
+        let pem = read(&self.path)?;
+        if pem == self.current.load().pem {
+            return Ok(false);
+        }
+        let current = Current::of(&self.path, pem)?;
+        self.current.store(Arc::new(current));
+        Ok(true)
+    }
+
+    fn verifier(&self) -> Arc<dyn ClientCertVerifier> {
+        Arc::clone(&self.current.load().verifier)
+    }
+
+    /// Whether a certificate has one of the names.
+    fn is_named(&self, certificate: &CertificateDer<'_>) -> bool {
+        let Ok(certificate) = EndEntityCert::try_from(certificate) else {
+            return false;
+        };
+        let is_ours = |name: &str| self.names.iter().any(|ours| ours == name);
+        common_names(certificate.subject()).into_iter().any(is_ours)
+            || certificate.valid_dns_names().any(is_ours)
+    }
+}
+
+impl Current {
+    fn of(path: &Path, pem: Vec<u8>) -> anyhow::Result<Self> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(&pem) {
+            let certificate =
+                certificate.with_context(|| format!("{} holds no readable PEM", path.display()))?;
+            roots
+                .add(certificate)
+                .with_context(|| format!("an authority of {} cannot be used", path.display()))?;
+        }
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .with_context(|| format!("{} holds no usable authority", path.display()))?;
+        Ok(Self { pem, verifier })
+    }
+}
+
+impl ClientCertVerifier for Clients {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        // They change while this is borrowed, and clients send what they have without a hint.
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let verified = self
+            .verifier()
+            .verify_client_cert(end_entity, intermediates, now)?;
+        if self.is_named(end_entity) {
+            Ok(verified)
+        } else {
+            Err(CertificateError::NotValidForName.into())
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier()
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verifier()
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier().supported_verify_schemes()
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let failed = || format!("cannot read {}", path.display());
+    let file = std::fs::File::open(path).with_context(failed)?;
+    let mut pem = Vec::new();
+    file.take(MAX_FILE + 1)
+        .read_to_end(&mut pem)
+        .with_context(failed)?;
+    if pem.len() as u64 > MAX_FILE {
+        bail!("{} is larger than {MAX_FILE} bytes", path.display());
+    }
+    Ok(pem)
+}
+
+/// The common names of a subject: a sequence of sets of attributes (RFC 5280, 4.1.2.4).
+fn common_names(mut subject: &[u8]) -> Vec<&str> {
+    let mut names = Vec::new();
+    while let Some((SET, mut set, rest)) = element(subject) {
+        subject = rest;
+        while let Some((SEQUENCE, attribute, rest)) = element(set) {
+            set = rest;
+            if let Some((OBJECT_IDENTIFIER, COMMON_NAME, value)) = element(attribute)
+                && let Some((UTF8_STRING | PRINTABLE_STRING, name, _)) = element(value)
+                && let Ok(name) = std::str::from_utf8(name)
+            {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// The first element of DER: its tag, its content, and what follows.
+fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (&tag, rest) = der.split_first()?;
+    let (&first, rest) = rest.split_first()?;
+    let (length, rest) = match first {
+        0..=0x7f => (usize::from(first), rest),
+        // No attribute is as long as two bytes can say.
+        0x81 => {
+            let (&length, rest) = rest.split_first()?;
+            (usize::from(length), rest)
+        }
+        0x82 => {
+            let (length, rest) = rest.split_first_chunk::<2>()?;
+            (usize::from(u16::from_be_bytes(*length)), rest)
+        }
+        _ => return None,
+    };
+    let (content, rest) = rest.split_at_checked(length)?;
+    Some((tag, content, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_names_are_found_whatever_stands_beside_them() {
+        let common = [0x30, 0x0a, 0x06, 3, 0x55, 4, 3, 0x0c, 3, b'a', b'p', b'i'];
+        let group = [0x30, 0x09, 0x06, 3, 0x55, 4, 10, 0x13, 2, b'x', b'y'];
+        let set = |attribute: &[u8]| [&[0x31, attribute.len() as u8], attribute].concat();
+        let subject = [set(&group), set(&common)].concat();
+        assert_eq!(common_names(&subject), ["api"]);
+        for length in 0..subject.len() {
+            assert!(common_names(&subject[..length]).is_empty(), "{length}");
+        }
+        assert!(common_names(&[0x31, 0xff, 0xff]).is_empty());
+    }
+}
