@@ -11,3 +11,4 @@ mod marked;
 mod network;
 mod plugin;
 mod stale;
+mod telemetry;

@@ -13,13 +13,13 @@ use common::admission::review::{Request, Response};
 use common::admission::verdict::Verdict;
 use common::admission::{Facts, validate};
 use serde_json::json;
-use tracing::{error, info, warn};
+use tracing::{Instrument as _, error, info, warn};
 
 use crate::body;
 use crate::connections::Place;
 use crate::refusal::Refusal;
 use crate::state::State;
-use crate::telemetry::{Path, Review, Rule};
+use crate::telemetry::{Path, Review, Rule, span};
 
 /// Who sends, where the connection does not say.
 const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
@@ -74,18 +74,20 @@ async fn review(
     let Ok(_permit) = state.permits.try_acquire() else {
         return state.refuse(Refusal::Busy);
     };
+    let parent = request.headers().get("traceparent");
+    let span = span(parent.and_then(|parent| parent.to_str().ok()));
     let begun = Instant::now();
     let answered = if let Task::Clusters { .. } = task {
-        ask(&state, &facts, &body.bytes).await
+        ask(&state, &facts, &body.bytes).instrument(span).await
     } else if body.bytes.len() > LARGE {
         // It takes some times its size while it is judged. The semaphore is never closed.
         let _large = state.large.acquire().await;
         let (shared, bytes) = (Arc::clone(&state), body.bytes.clone());
-        actix_web::web::block(move || answer(task, &shared, &facts, &bytes))
+        actix_web::web::block(move || span.in_scope(|| answer(task, &shared, &facts, &bytes)))
             .await
             .unwrap_or_else(|_| Answer::failed(""))
     } else {
-        answer(task, &state, &facts, &body.bytes)
+        span.in_scope(|| answer(task, &state, &facts, &body.bytes))
     };
     state
         .metrics
@@ -233,6 +235,10 @@ fn record(
     for problem in &verdict.problems {
         let label = Rule { rule: problem.rule };
         state.metrics.denials.get_or_create(&label).inc();
+    }
+    for problem in &verdict.lifted {
+        let label = Rule { rule: problem.rule };
+        state.metrics.lifted.get_or_create(&label).inc();
     }
     if response.is_allowed() && verdict.lifted.is_empty() {
         return;

@@ -9,13 +9,15 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use tracing::{Span, info_span};
 use tracing_subscriber::EnvFilter;
 
 use crate::freshness::Watched;
 
 /// Buckets in seconds: most reviews take less than a millisecond.
-const BUCKETS: [f64; 12] = [
-    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.0,
+const BUCKETS: [f64; 14] = [
+    0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5,
+    2.0,
 ];
 
 /// JSON lines on stderr; `RUST_LOG` chooses; by default all except the server library's.
@@ -25,9 +27,24 @@ pub fn init() {
     tracing_subscriber::fmt()
         .json()
         .flatten_event(true)
+        .with_span_list(false)
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .init();
+}
+
+/// The span of a review that belongs to a trace of the API server, whose id is then in each line of the log. `parent` is
+/// the header `traceparent` (W3C Trace Context: version, id of the trace, id of the parent, flags).
+pub fn span(parent: Option<&str>) -> Span {
+    let mut fields = parent.unwrap_or_default().split('-').skip(1);
+    let is_hex = |id: &&str| id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut id = |length| fields.next().filter(|id| id.len() == length).filter(is_hex);
+    match (id(32), id(16)) {
+        (Some(trace), Some(parent)) => {
+            info_span!("review", trace_id = trace, parent_id = parent)
+        }
+        _ => Span::none(),
+    }
 }
 
 /// The metrics that handlers write.
@@ -38,6 +55,8 @@ pub struct Metrics {
     pub reviews: Family<Review, Counter>,
     /// Problems in denials, by rule.
     pub denials: Family<Rule, Counter>,
+    /// What break-glass lifted, by rule.
+    pub lifted: Family<Rule, Counter>,
     /// From the last byte of the request to the answer.
     pub seconds: Family<Path, Histogram>,
     refused: Family<Refused, Counter>,
@@ -97,6 +116,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix("addons_webhook");
         let reviews = Family::<Review, Counter>::default();
         let denials = Family::<Rule, Counter>::default();
+        let lifted = Family::<Rule, Counter>::default();
         let seconds = Family::<Path, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
         let refused = Family::<Refused, Counter>::default();
         let ages = Family::<Resource, Gauge<f64, AtomicU64>>::default();
@@ -106,6 +126,11 @@ impl Metrics {
         let certificate_refusals = Counter::default();
         registry.register("reviews", "Answered reviews", reviews.clone());
         registry.register("denials", "Problems in denials by rule", denials.clone());
+        registry.register(
+            "break_glass",
+            "Denials that break-glass lifted, by rule",
+            lifted.clone(),
+        );
         registry.register(
             "review_duration_seconds",
             "Time from the last byte of the request to the answer",
@@ -141,6 +166,7 @@ impl Metrics {
             registry,
             reviews,
             denials,
+            lifted,
             seconds,
             refused,
             certificate_not_after,
