@@ -6,16 +6,28 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData as _,
 };
+use x509_parser::pem::Pem;
+use zeroize::Zeroizing;
 
 /// How far before its issue a certificate is valid: clocks of API servers differ.
 const BACKDATED: Duration = Duration::from_secs(300);
 
 /// An authority that signs serving certificates. Its key exists only as long as this value, unless the caller keeps it.
 pub struct Authority {
-    issuer: Issuer<'static, KeyPair>,
     certificate_pem: String,
+    key: Zeroizing<KeyPair>,
+    life: Life,
+}
+
+/// From the issue of a certificate until it expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// When it was issued; the certificate itself is valid five minutes longer.
+    pub begin: Timestamp,
+    /// When it expires.
+    pub end: Timestamp,
 }
 
 /// A certificate with its key, both PEM. Debug shows neither.
@@ -23,7 +35,9 @@ pub struct Issued {
     /// The certificate.
     pub certificate_pem: String,
     /// Its private key (PKCS #8).
-    pub key_pem: String,
+    pub key_pem: Zeroizing<String>,
+    /// From its issue until it expires.
+    pub life: Life,
 }
 
 /// A certificate could not be issued.
@@ -50,6 +64,26 @@ pub enum IssueError {
     },
 }
 
+/// Why a stored certificate and key are not an authority.
+#[derive(Debug, thiserror::Error)]
+pub enum UnusableError {
+    /// Not one certificate in PEM.
+    #[error("the certificate cannot be read")]
+    Certificate,
+    /// A certificate that must not sign others.
+    #[error("the certificate is not one of an authority")]
+    NotAnAuthority,
+    /// Its dates are outside of what can be expressed.
+    #[error("the dates of the certificate cannot be read")]
+    Dates,
+    /// The key cannot be read.
+    #[error("the key cannot be read")]
+    Key(#[source] rcgen::Error),
+    /// The key is another one's.
+    #[error("the key does not belong to the certificate")]
+    OtherKey,
+}
+
 impl Authority {
     /// A new self-signed authority with a new key, valid from five minutes before `now` for `lifetime`.
     ///
@@ -60,15 +94,33 @@ impl Authority {
             subject: common_name.to_owned(),
             source,
         };
-        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed)?;
-        let mut params = params(common_name, now, lifetime)?;
+        let key = generate().map_err(failed)?;
+        let (mut params, life) = params(common_name, now, lifetime)?;
         // No intermediate authorities: this one signs leaves only.
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let certificate = params.self_signed(&key).map_err(failed)?;
+        let certificate = params.self_signed(&*key).map_err(failed)?;
         Ok(Self {
             certificate_pem: certificate.pem(),
-            issuer: Issuer::new(params, key),
+            key,
+            life,
+        })
+    }
+
+    /// An authority that was kept as PEM.
+    ///
+    /// # Errors
+    /// [`UnusableError`] where the two are not the certificate and the key of one authority. Dates are not judged.
+    pub fn read(certificate_pem: &str, key_pem: &str) -> Result<Self, UnusableError> {
+        let (life, public_key) = inspect(certificate_pem)?;
+        let key = Zeroizing::new(KeyPair::from_pem(key_pem).map_err(UnusableError::Key)?);
+        if key.subject_public_key_info() != public_key {
+            return Err(UnusableError::OtherKey);
+        }
+        Ok(Self {
+            certificate_pem: certificate_pem.to_owned(),
+            key,
+            life,
         })
     }
 
@@ -80,8 +132,14 @@ impl Authority {
 
     /// Its private key (PKCS #8), PEM, for an authority that others keep and sign with.
     #[must_use]
-    pub fn key_pem(&self) -> String {
-        self.issuer.key().serialize_pem()
+    pub fn key_pem(&self) -> Zeroizing<String> {
+        Zeroizing::new(self.key.serialize_pem())
+    }
+
+    /// From its issue until it expires.
+    #[must_use]
+    pub fn life(&self) -> Life {
+        self.life
     }
 
     /// A serving certificate for `names` (DNS names or IP addresses) with a new key.
@@ -103,8 +161,8 @@ impl Authority {
             subject: subject.to_owned(),
             source,
         };
-        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed)?;
-        let mut params = params(subject, now, lifetime)?;
+        let key = generate().map_err(failed)?;
+        let (mut params, life) = params(subject, now, lifetime)?;
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         params.subject_alt_names = CertificateParams::new(names)
             .map_err(failed)?
@@ -113,17 +171,47 @@ impl Authority {
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let certificate = params.signed_by(&key, &self.issuer).map_err(failed)?;
+        let issuer = Issuer::from_ca_cert_pem(&self.certificate_pem, &*self.key).map_err(failed)?;
+        let certificate = params.signed_by(&*key, &issuer).map_err(failed)?;
         Ok(Issued {
             certificate_pem: certificate.pem(),
-            key_pem: key.serialize_pem(),
+            key_pem: Zeroizing::new(key.serialize_pem()),
+            life,
         })
     }
 }
 
+impl Life {
+    /// Whether two thirds of it have passed: time to renew, with a third left in which renewing may fail.
+    ///
+    /// A clock before its begin is no reason: which clock is wrong cannot be known, and a certificate that is renewed because of it
+    /// would be valid for nobody else.
+    #[must_use]
+    pub fn is_worn(&self, now: Timestamp) -> bool {
+        let whole = self.end.duration_since(self.begin);
+        now.duration_since(self.begin) >= whole * 2 / 3
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        now >= self.end
+    }
+}
+
+/// From the issue of an authority's certificate until it expires.
+///
+/// # Errors
+/// [`UnusableError`] where it is not the certificate of an authority.
+pub fn life(certificate_pem: &str) -> Result<Life, UnusableError> {
+    inspect(certificate_pem).map(|(life, _)| life)
+}
+
 impl fmt::Debug for Authority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authority").finish_non_exhaustive()
+        f.debug_struct("Authority")
+            .field("life", &self.life)
+            .finish_non_exhaustive()
     }
 }
 
@@ -133,18 +221,55 @@ impl fmt::Debug for Issued {
     }
 }
 
+/// A new key, wiped from memory when it is dropped.
+fn generate() -> Result<Zeroizing<KeyPair>, rcgen::Error> {
+    KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map(Zeroizing::new)
+}
+
+/// The life and the public key (DER) of an authority's certificate.
+fn inspect(certificate_pem: &str) -> Result<(Life, Vec<u8>), UnusableError> {
+    let mut found = Pem::iter_from_buffer(certificate_pem.as_bytes());
+    let (Some(Ok(pem)), None) = (found.next(), found.next()) else {
+        return Err(UnusableError::Certificate);
+    };
+    let certificate = pem.parse_x509().map_err(|_| UnusableError::Certificate)?;
+    if !certificate.is_ca() {
+        return Err(UnusableError::NotAnAuthority);
+    }
+    let validity = certificate.validity();
+    let at = |seconds: i64| Timestamp::from_second(seconds).map_err(|_| UnusableError::Dates);
+    let begin = at(validity.not_before.timestamp())?;
+    let end = at(validity.not_after.timestamp())?;
+    let begin = begin
+        .checked_add(BACKDATED)
+        .map_err(|_| UnusableError::Dates)?
+        .min(end);
+    let life = Life { begin, end };
+    Ok((life, certificate.public_key().raw.to_vec()))
+}
+
 /// Subject and dates.
 fn params(
     common_name: &str,
     now: Timestamp,
     lifetime: Duration,
-) -> Result<CertificateParams, IssueError> {
+) -> Result<(CertificateParams, Life), IssueError> {
     let dates = || IssueError::Dates {
         from: now,
         lifetime,
     };
     let begin = now.checked_sub(BACKDATED).map_err(|_| dates())?;
-    let end = now.checked_add(lifetime).map_err(|_| dates())?;
+    // Certificates know seconds: none is valid for less than its lifetime.
+    let end = now
+        .checked_add(lifetime)
+        .and_then(|end| {
+            end.round(
+                jiff::TimestampRound::new()
+                    .smallest(jiff::Unit::Second)
+                    .mode(jiff::RoundMode::Ceil),
+            )
+        })
+        .map_err(|_| dates())?;
     let since_epoch = |at: Timestamp| {
         u64::try_from(at.as_second())
             .map(Duration::from_secs)
@@ -158,5 +283,5 @@ fn params(
     // jiff's range ends with the year 9999, as that of a certificate does, so the additions stay in range.
     params.not_before = rcgen::date_time_ymd(1970, 1, 1) + since_epoch(begin)?;
     params.not_after = rcgen::date_time_ymd(1970, 1, 1) + since_epoch(end)?;
-    Ok(params)
+    Ok((params, Life { begin: now, end }))
 }

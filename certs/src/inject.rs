@@ -1,74 +1,177 @@
 //! The `caBundle` of our two webhook configurations, by which the API server knows which authority to trust.
 //!
-//! The patches are values; a caller with a client sends them.
+//! Values only; a caller with a client reads the configurations and sends the patches.
+
+use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 
 /// Name of both webhook configurations (`deploy/base`).
 pub const CONFIGURATION: &str = "kubectl-addons";
-/// The only entry of the mutating configuration.
-pub const MUTATE: &str = "mutate.kubectl-addons.dev";
-/// Entry of the validating configuration for our own kinds.
-pub const VALIDATE: &str = "validate.kubectl-addons.dev";
-/// Entry of the validating configuration for namespaces that stand for a cluster.
-pub const CLUSTERS: &str = "clusters.kubectl-addons.dev";
-/// Entry of the validating configuration for namespaces that hold core installations.
-pub const NAMESPACES: &str = "namespaces.kubectl-addons.dev";
+/// Name of the Service that both call (`deploy/base`).
+pub const SERVICE: &str = "addons-webhook";
 
-/// The strategic merge patches of one bundle.
-///
-/// The lists are merged by name, so nothing has to be read before, and selectors or policies set by others stay.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CaBundle {
-    /// For the MutatingWebhookConfiguration [`CONFIGURATION`].
-    pub mutating: Value,
-    /// For the ValidatingWebhookConfiguration [`CONFIGURATION`].
-    pub validating: Value,
+/// A configuration as it was read, and its entries that call our Service.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    version: Value,
+    entries: Vec<Entry>,
 }
 
-/// The patches for trusting `authorities_pem`: one or, during a rotation of the authority, several certificates.
-#[must_use]
-pub fn ca_bundle(authorities_pem: &str) -> CaBundle {
-    let bundle = STANDARD.encode(authorities_pem);
-    let patch = |names: &[&str]| {
-        let webhooks: Vec<Value> = names
-            .iter()
-            .map(|name| json!({"name": name, "clientConfig": {"caBundle": bundle}}))
-            .collect();
-        json!({ "webhooks": webhooks })
-    };
-    CaBundle {
-        mutating: patch(&[MUTATE]),
-        validating: patch(&[VALIDATE, CLUSTERS, NAMESPACES]),
+/// An entry that calls our Service.
+#[derive(Clone, Debug)]
+struct Entry {
+    index: usize,
+    bundle: Option<String>,
+}
+
+impl Configuration {
+    /// Of a Validating- or MutatingWebhookConfiguration. Entries that call something else stay as they are.
+    #[must_use]
+    pub fn read(object: &Value, namespace: &str) -> Self {
+        let webhooks = object.pointer("/webhooks").and_then(Value::as_array);
+        let webhooks = webhooks.into_iter().flatten().enumerate();
+        let entries = webhooks.filter_map(|(index, webhook)| {
+            let service = webhook.pointer("/clientConfig/service")?;
+            let is_ours = service["name"] == SERVICE && service["namespace"] == namespace;
+            let bundle = webhook.pointer("/clientConfig/caBundle");
+            is_ours.then(|| Entry {
+                index,
+                bundle: bundle.and_then(Value::as_str).map(str::to_owned),
+            })
+        });
+        Self {
+            version: object
+                .pointer("/metadata/resourceVersion")
+                .cloned()
+                .unwrap_or_default(),
+            entries: entries.collect(),
+        }
     }
+
+    /// Whether every entry trusts this certificate (PEM).
+    #[must_use]
+    pub fn carries(&self, certificate_pem: &str) -> bool {
+        let wanted = certificates(certificate_pem.as_bytes());
+        self.entries.iter().all(|entry| {
+            let bundle = entry
+                .bundle
+                .as_ref()
+                .and_then(|text| STANDARD.decode(text).ok());
+            bundle.is_some_and(|pem| certificates(&pem).is_superset(&wanted))
+        })
+    }
+
+    /// The JSON patch after which every entry trusts these authorities (PEM) alone; none where nothing changes.
+    ///
+    /// The API server refuses it (409) where the configuration is not the one that was read: the version is part of the patch.
+    #[must_use]
+    pub fn patch(&self, authorities_pem: &str) -> Option<Value> {
+        let bundle = STANDARD.encode(authorities_pem);
+        let mut operations = vec![json!({
+            "op": "replace", "path": "/metadata/resourceVersion", "value": self.version,
+        })];
+        let stale = self.entries.iter();
+        let stale = stale.filter(|entry| entry.bundle.as_ref() != Some(&bundle));
+        operations.extend(stale.map(|Entry { index, .. }| {
+            json!({
+                "op": "add", "path": format!("/webhooks/{index}/clientConfig/caBundle"), "value": bundle,
+            })
+        }));
+        (operations.len() > 1).then_some(Value::Array(operations))
+    }
+}
+
+/// The certificates of a PEM text; what cannot be read is none.
+fn certificates(pem: &[u8]) -> BTreeSet<Vec<u8>> {
+    CertificateDer::pem_slice_iter(pem)
+        .filter_map(Result::ok)
+        .map(|certificate| certificate.to_vec())
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::authority::Authority;
+    use std::time::Duration;
 
-    #[test]
-    fn every_entry_of_both_configurations_gets_the_bundle() {
-        let bundle = ca_bundle("PEM\n");
-        let entry = |name: &str| json!({"name": name, "clientConfig": {"caBundle": "UEVNCg=="}});
-        assert_eq!(bundle.mutating, json!({"webhooks": [entry(MUTATE)]}));
-        assert_eq!(
-            bundle.validating,
-            json!({"webhooks": [entry(VALIDATE), entry(CLUSTERS), entry(NAMESPACES)]})
-        );
+    const NAMESPACE: &str = "kubectl-addons";
+
+    fn pem() -> String {
+        let lifetime = Duration::from_secs(60);
+        let authority = Authority::new("a", jiff::Timestamp::now(), lifetime).unwrap();
+        authority.certificate_pem().to_owned()
+    }
+
+    /// Entries that call us, us in another namespace, and by a URL.
+    fn configuration(bundles: [Option<&str>; 2]) -> Value {
+        let entry = |namespace: &str, bundle: Option<&str>| {
+            let mut config = json!({"service": {"name": SERVICE, "namespace": namespace}});
+            if let Some(bundle) = bundle {
+                config["caBundle"] = STANDARD.encode(bundle).into();
+            }
+            json!({"name": "x", "clientConfig": config})
+        };
+        json!({
+            "metadata": {"name": CONFIGURATION, "resourceVersion": "7"},
+            "webhooks": [
+                entry(NAMESPACE, bundles[0]), entry("other", None), entry(NAMESPACE, bundles[1]),
+                {"name": "url", "clientConfig": {"url": "https://127.0.0.1/x"}},
+            ],
+        })
     }
 
     #[test]
-    fn the_names_are_those_of_the_deployed_configurations() {
+    fn only_entries_that_call_us_and_lack_the_bundle_are_patched() {
+        let read = |bundles| Configuration::read(&configuration(bundles), NAMESPACE);
+        let add = |index: usize| json!({"op": "add", "path": format!("/webhooks/{index}/clientConfig/caBundle"), "value": "UEVN"});
+        let version = json!({"op": "replace", "path": "/metadata/resourceVersion", "value": "7"});
+        for (bundles, expected) in [
+            ([None, None], Some(json!([version, add(0), add(2)]))),
+            ([Some("PEM"), Some("other")], Some(json!([version, add(2)]))),
+            ([Some("PEM"), Some("PEM")], None),
+        ] {
+            assert_eq!(read(bundles).patch("PEM"), expected, "{bundles:?}");
+        }
+        let nothing = Configuration::read(&json!({"metadata": {}}), NAMESPACE);
+        assert_eq!(nothing.patch("PEM"), None);
+    }
+
+    #[test]
+    fn a_certificate_is_carried_where_every_entry_has_it() {
+        let (one, two) = (pem(), pem());
+        let both = format!("{two}\n# a comment\n{one}");
+        for (bundles, carried) in [
+            ([Some(&*one), Some(&*both)], true),
+            ([Some(&*one), Some(&*two)], false),
+            ([Some(&*one), None], false),
+            ([Some(&*one), Some("junk")], false),
+        ] {
+            let read = Configuration::read(&configuration(bundles), NAMESPACE);
+            assert_eq!(read.carries(&one), carried, "{bundles:?}");
+        }
+    }
+
+    #[test]
+    fn every_entry_of_the_deployed_configurations_calls_us() {
         let deployed = include_str!("../../deploy/base/webhooks.yaml");
-        let names: Vec<&str> = deployed
-            .lines()
-            .filter_map(|line| line.strip_prefix("- name: "))
-            .collect();
-        assert_eq!(names, [MUTATE, VALIDATE, CLUSTERS, NAMESPACES]);
-        let configurations = format!("\n  name: {CONFIGURATION}\n");
-        assert_eq!(deployed.matches(&configurations).count(), 2);
+        let count = |line: &str| {
+            deployed
+                .lines()
+                .filter(|found| found.trim() == line)
+                .count()
+        };
+        assert!(count("clientConfig:") >= 4);
+        assert_eq!(count("clientConfig:"), count(&format!("name: {SERVICE}")));
+        assert_eq!(count(&format!("name: {CONFIGURATION}")), 2);
+        assert!(
+            !deployed.contains("caBundle:"),
+            "applying it again would reset what was set"
+        );
     }
 }

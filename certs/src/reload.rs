@@ -1,4 +1,4 @@
-//! The certificate that is served now, swapped while connections come in.
+//! A certificate in files, served as soon as it changed and verified.
 //!
 //! Files are compared by content: the kubelet replaces a Secret by swapping a symlink, which no watch on the old file sees.
 //! A pair that was read half before and half after a swap does not verify, is not served, and is read again.
@@ -8,12 +8,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use rustls::pki_types::UnixTime;
-use rustls::server::{ClientHello, ResolvesServerCert};
-use rustls::sign::CertifiedKey;
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
+use crate::served::Served;
 use crate::serving::{Material, Serving, ServingError, verify};
 
 /// Longest file that is read; a chain of a dozen certificates has 30 KB.
@@ -70,16 +69,11 @@ pub enum ReloadError {
     },
 }
 
-/// Serves the certificate that verified last. Shared between the TLS configuration and the poller.
+/// Serves the files that verified last.
 #[derive(Debug)]
 pub struct Reloader {
     files: Files,
-    current: ArcSwap<Current>,
-}
-
-#[derive(Debug)]
-struct Current {
-    serving: Serving,
+    served: Arc<Served>,
     digest: [u8; 32],
 }
 
@@ -88,47 +82,42 @@ impl Reloader {
     ///
     /// # Errors
     /// [`ReloadError`] where a file cannot be read or its content would be refused.
-    pub fn new(files: Files, now: UnixTime) -> Result<Arc<Self>, ReloadError> {
+    pub fn new(files: Files, served: Arc<Served>, now: UnixTime) -> Result<Self, ReloadError> {
         let content = Content::read(&files)?;
-        let current = ArcSwap::from_pointee(content.verify(&files, now)?);
-        Ok(Arc::new(Self { files, current }))
+        served.swap(content.verify(&files, now)?);
+        let digest = content.digest();
+        Ok(Self {
+            files,
+            served,
+            digest,
+        })
     }
 
     /// Reads the files again and swaps them in if their content changed and verifies.
-    pub fn poll(&self, now: UnixTime) -> Poll {
+    pub fn poll(&mut self, now: UnixTime) -> Poll {
         let content = match Content::read(&self.files) {
             Ok(content) => content,
             Err(error) => return Poll::Kept(error),
         };
-        if content.digest() == self.current.load().digest {
+        let digest = content.digest();
+        if digest == self.digest {
             return Poll::Unchanged;
         }
         match content.verify(&self.files, now) {
-            Ok(current) => {
-                self.current.store(Arc::new(current));
+            Ok(serving) => {
+                self.served.swap(serving);
+                self.digest = digest;
                 Poll::Swapped
             }
             Err(error) => Poll::Kept(error),
         }
-    }
-
-    /// When the served certificate expires.
-    #[must_use]
-    pub fn not_after(&self) -> UnixTime {
-        self.current.load().serving.not_after
-    }
-}
-
-impl ResolvesServerCert for Reloader {
-    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.current.load().serving.key))
     }
 }
 
 /// The bytes of the files.
 struct Content {
     chain: Vec<u8>,
-    key: Vec<u8>,
+    key: Zeroizing<Vec<u8>>,
     authority: Option<Vec<u8>>,
 }
 
@@ -136,7 +125,7 @@ impl Content {
     fn read(files: &Files) -> Result<Self, ReloadError> {
         Ok(Self {
             chain: read(&files.certificate)?,
-            key: read(&files.key)?,
+            key: Zeroizing::new(read(&files.key)?),
             authority: files.authority.as_deref().map(read).transpose()?,
         })
     }
@@ -144,7 +133,7 @@ impl Content {
     /// Digest over all files; their lengths are part of it.
     fn digest(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
-        for part in [Some(&self.chain), Some(&self.key), self.authority.as_ref()] {
+        for part in [Some(&self.chain), Some(&*self.key), self.authority.as_ref()] {
             hash.update(
                 part.map_or(u64::MAX, |part| part.len() as u64)
                     .to_be_bytes(),
@@ -154,20 +143,15 @@ impl Content {
         hash.finalize().into()
     }
 
-    fn verify(&self, files: &Files, now: UnixTime) -> Result<Current, ReloadError> {
+    fn verify(&self, files: &Files, now: UnixTime) -> Result<Serving, ReloadError> {
         let material = Material {
             chain_pem: &self.chain,
             key_pem: &self.key,
             authority_pem: self.authority.as_deref(),
         };
-        let serving =
-            verify(&material, &files.names, now).map_err(|source| ReloadError::Refused {
-                path: files.certificate.clone(),
-                source,
-            })?;
-        Ok(Current {
-            serving,
-            digest: self.digest(),
+        verify(&material, &files.names, now).map_err(|source| ReloadError::Refused {
+            path: files.certificate.clone(),
+            source,
         })
     }
 }

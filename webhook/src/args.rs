@@ -4,8 +4,11 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use anyhow::ensure;
 use certs::reload::Files;
+use certs::rotation::Lifetimes;
 use clap::Parser;
 use common::admission::Settings;
 use common::api::names;
@@ -23,12 +26,26 @@ pub struct Args {
     /// Address for /healthz, /readyz and /metrics (HTTP)
     #[arg(long, default_value = "0.0.0.0:8080")]
     pub health_bind: SocketAddr,
+    /// Issue the certificate, renew it, and tell the API server which authority to trust; all replicas share one Secret
+    #[arg(long, conflicts_with_all = ["tls_cert", "tls_key", "tls_ca", "tls_name"])]
+    pub manage_certificates: bool,
+    /// How long a managed certificate is valid, e.g. 24h, 90m; it is renewed when two thirds have passed
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = duration)]
+    pub leaf_lifetime: Duration,
+    /// How long the managed authority is valid; at least three times as long
+    #[arg(long, value_name = "DURATION", default_value = "8760h", value_parser = duration)]
+    pub ca_lifetime: Duration,
     /// Certificate chain, leaf first; re-read while serving
-    #[arg(long, value_name = "FILE")]
-    pub tls_cert: PathBuf,
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present = "manage_certificates",
+        requires = "tls_key"
+    )]
+    pub tls_cert: Option<PathBuf>,
     /// Private key of the certificate
-    #[arg(long, value_name = "FILE")]
-    pub tls_key: PathBuf,
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
     /// Authority that the API server trusts: the chain is verified against it before it is served
     #[arg(long, value_name = "FILE")]
     pub tls_ca: Option<PathBuf>,
@@ -77,14 +94,30 @@ pub struct Args {
 }
 
 impl Args {
-    /// The paths of the certificate and the names that it must have.
-    pub fn files(&self) -> Files {
-        Files {
-            certificate: self.tls_cert.clone(),
-            key: self.tls_key.clone(),
+    /// The paths of the certificate and the names that it must have; none where it is managed.
+    pub fn files(&self) -> Option<Files> {
+        Some(Files {
+            certificate: self.tls_cert.clone()?,
+            key: self.tls_key.clone()?,
             authority: self.tls_ca.clone(),
             names: self.tls_name.clone(),
-        }
+        })
+    }
+
+    /// How long managed certificates are valid.
+    pub fn lifetimes(&self) -> anyhow::Result<Lifetimes> {
+        let lifetimes = Lifetimes {
+            leaf: self.leaf_lifetime,
+            authority: self.ca_lifetime,
+        };
+        // The authority is exchanged in its last third, and signs until then.
+        ensure!(
+            lifetimes.leaf.saturating_mul(3) <= lifetimes.authority,
+            "--ca-lifetime: {:?} is less than three times --leaf-lifetime ({:?})",
+            lifetimes.authority,
+            lifetimes.leaf
+        );
+        Ok(lifetimes)
     }
 
     /// The clients that are served, where these are not all.
@@ -111,9 +144,57 @@ impl Args {
     }
 }
 
+/// `24h`, `90m`, `1h30m`, `3s`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed: Result<jiff::SignedDuration, _> = text.parse();
+    let duration = parsed
+        .ok()
+        .and_then(|duration| Duration::try_from(duration).ok());
+    duration
+        .filter(|duration| *duration >= Duration::from_secs(1))
+        .ok_or_else(|| {
+            format!("{text:?} is not a duration of a second or more; write it as 24h, 90m or 30s")
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn certificates_are_files_or_managed() {
+        let parse = |flags: &str| {
+            let flags = flags.split_whitespace();
+            Args::try_parse_from(["addons-webhook"].into_iter().chain(flags))
+        };
+        for (flags, is_managed) in [
+            ("--manage-certificates", true),
+            (
+                "--manage-certificates --leaf-lifetime=3s --ca-lifetime=9s",
+                true,
+            ),
+            ("--tls-cert=a --tls-key=b", false),
+        ] {
+            let args = parse(flags).unwrap();
+            assert_eq!(args.files().is_none(), is_managed, "{flags}");
+            args.lifetimes().unwrap();
+        }
+        for flags in [
+            "",
+            "--tls-cert=a",
+            "--tls-key=b",
+            "--manage-certificates --tls-cert=a --tls-key=b",
+            "--manage-certificates --tls-name=a",
+            "--manage-certificates --leaf-lifetime=10",
+            "--manage-certificates --leaf-lifetime=0s",
+            "--manage-certificates --leaf-lifetime=-1h",
+        ] {
+            assert!(parse(flags).is_err(), "{flags}");
+        }
+        let short = parse("--manage-certificates --leaf-lifetime=1h --ca-lifetime=2h").unwrap();
+        let error = short.lifetimes().unwrap_err().to_string();
+        assert!(error.starts_with("--ca-lifetime: "), "{error}");
+    }
 
     #[test]
     fn the_deployment_says_what_is_understood() {
@@ -125,7 +206,7 @@ mod tests {
         let args = Args::try_parse_from(["addons-webhook".to_owned()].into_iter().chain(flags));
         let args = args.unwrap();
         assert_eq!(args.settings(), Settings::default());
-        assert_eq!(args.tls_name, ["addons-webhook.kubectl-addons.svc"]);
+        assert!(args.manage_certificates);
         // The pod is killed only after draining and the last reviews.
         let grace = deployed
             .lines()

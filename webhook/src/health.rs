@@ -20,10 +20,12 @@ pub async fn readyz(state: Data<State>) -> HttpResponse {
         "draining".to_owned()
     } else if let Err(refusal) = state.facts() {
         refusal.to_string()
-    } else if state.certificate.not_after() <= crate::server::now() {
-        "the certificate has expired".to_owned()
     } else {
-        return HttpResponse::Ok().body("ok");
+        match state.certificate.not_after() {
+            None => "no certificate is served yet".to_owned(),
+            Some(end) if end <= crate::server::now() => "the certificate has expired".to_owned(),
+            Some(_) => return HttpResponse::Ok().body("ok"),
+        }
     };
     HttpResponse::ServiceUnavailable().body(missing)
 }

@@ -9,6 +9,7 @@ mod args;
 mod body;
 mod budget;
 mod cache;
+mod certificates;
 mod clients;
 mod connections;
 mod freshness;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use certs::served::Served;
 use clap::Parser as _;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use rustls::crypto::aws_lc_rs;
@@ -32,6 +34,7 @@ use tracing::{info, warn};
 
 use crate::access::Access;
 use crate::args::Args;
+use crate::certificates::Certificates;
 use crate::freshness::Freshness;
 use crate::server::Limits;
 use crate::state::State;
@@ -45,8 +48,8 @@ async fn main() -> anyhow::Result<()> {
         warn!("another TLS provider was installed before");
     }
     let client = client(&args).await?;
-    let certificate = certs::reload::Reloader::new(args.files(), server::now())
-        .context("the serving certificate cannot be used")?;
+    let certificate = Arc::new(Served::default());
+    let certificates = Certificates::new(&args, client.clone(), &certificate)?;
 
     let (publish, facts) = watch::channel(None);
     let freshness = Arc::new(Freshness::new(Duration::from_secs(args.stale_seconds)));
@@ -58,10 +61,7 @@ async fn main() -> anyhow::Result<()> {
         args.max_concurrent,
     ));
     let watching = actix_web::rt::spawn(cache::watch(client, args.settings(), freshness, publish));
-    let reloading = actix_web::rt::spawn(server::reload(
-        Arc::clone(&state),
-        Duration::from_secs(args.tls_poll_seconds),
-    ));
+    let keeping = actix_web::rt::spawn(certificates.keep(Arc::clone(&state)));
 
     let health = server::bind(args.health_bind)?;
     let reviews = server::bind(args.bind)?;
@@ -95,7 +95,7 @@ async fn main() -> anyhow::Result<()> {
     health_handle.stop(true).await;
     health.await.context("the health server failed")??;
     watching.abort();
-    reloading.abort();
+    keeping.abort();
     if let Some(rereading) = rereading {
         rereading.abort();
     }

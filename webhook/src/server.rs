@@ -1,4 +1,4 @@
-//! The two servers, how they stop, and the certificate that changes while they serve.
+//! The two servers, and how they stop.
 
 use std::future::Future;
 use std::io;
@@ -14,7 +14,6 @@ use actix_web::rt::net::TcpStream;
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpServer};
 use anyhow::Context as _;
-use certs::reload::Poll;
 use rustls::ServerConfig;
 use rustls::pki_types::UnixTime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -169,27 +168,6 @@ pub async fn reread(clients: Arc<Clients>, interval: Duration) {
                 error = format!("{error:#}"),
                 "the new authorities of clients are not used"
             ),
-        }
-    }
-}
-
-/// Reads the certificate files every `interval` until it is aborted.
-pub async fn reload(state: Arc<State>, interval: Duration) {
-    let not_after = || i64::try_from(state.certificate.not_after().as_secs()).unwrap_or(i64::MAX);
-    loop {
-        state.metrics.certificate_not_after.set(not_after());
-        tokio::time::sleep(interval).await;
-        match state.certificate.poll(now()) {
-            Poll::Unchanged => {}
-            Poll::Swapped => info!(not_after = not_after(), "serving a new certificate"),
-            Poll::Kept(error) => {
-                state.metrics.certificate_refusals.inc();
-                let error = anyhow::Error::new(error);
-                warn!(
-                    error = format!("{error:#}"),
-                    "the new certificate is not served"
-                );
-            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, HttpResponseBuilder};
-use certs::reload::Reloader;
+use certs::served::Served;
 use common::admission::Facts;
 use tokio::sync::{Semaphore, watch};
 
@@ -28,7 +28,7 @@ pub struct State {
     /// How old the facts are.
     pub freshness: Arc<Freshness>,
     /// The served certificate.
-    pub certificate: Arc<Reloader>,
+    pub certificate: Arc<Served>,
     /// What requesters may do.
     pub access: Access,
     /// Metrics.
@@ -48,7 +48,7 @@ impl State {
     pub fn new(
         facts: watch::Receiver<Option<Arc<Facts>>>,
         freshness: Arc<Freshness>,
-        certificate: Arc<Reloader>,
+        certificate: Arc<Served>,
         access: Access,
         max_concurrent: u16,
     ) -> Self {

@@ -47,9 +47,9 @@ fn files(dir: &Path) -> Files {
 }
 
 /// One handshake and one byte each way over a socket; the error is the client's.
-fn handshake(reloader: &Arc<Reloader>, authority_pem: &str) -> Result<(), rustls::Error> {
+fn handshake(served: &Arc<Served>, authority_pem: &str) -> Result<(), rustls::Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
-    let resolver = Arc::clone(reloader);
+    let resolver = Arc::clone(served);
     let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -104,13 +104,14 @@ fn a_symlink_swap_is_served_from_the_next_handshake_on() {
         &leaf.key_pem,
         first.certificate_pem(),
     );
-    let reloader = Reloader::new(files(dir.path()), unix(now())).unwrap();
-    handshake(&reloader, first.certificate_pem()).unwrap();
+    let served = Arc::new(Served::default());
+    let mut reloader = Reloader::new(files(dir.path()), Arc::clone(&served), unix(now())).unwrap();
+    handshake(&served, first.certificate_pem()).unwrap();
     assert!(matches!(reloader.poll(unix(now())), Poll::Unchanged));
 
     let second = Authority::new("second", now(), DAY).unwrap();
     let leaf = second.issue(&[NAME], now(), 2 * DAY).unwrap();
-    let before = reloader.not_after();
+    let before = served.not_after().unwrap();
     publish(
         dir.path(),
         "2",
@@ -119,9 +120,9 @@ fn a_symlink_swap_is_served_from_the_next_handshake_on() {
         second.certificate_pem(),
     );
     assert!(matches!(reloader.poll(unix(now())), Poll::Swapped));
-    handshake(&reloader, second.certificate_pem()).unwrap();
-    handshake(&reloader, first.certificate_pem()).unwrap_err();
-    let later = reloader.not_after().as_secs() - before.as_secs();
+    handshake(&served, second.certificate_pem()).unwrap();
+    handshake(&served, first.certificate_pem()).unwrap_err();
+    let later = served.not_after().unwrap().as_secs() - before.as_secs();
     assert!(
         (86_398..=86_402).contains(&later),
         "a day later, not {later}"
@@ -173,15 +174,17 @@ fn a_bad_rotation_keeps_the_old_certificate() {
     for (what, certificate, key, ca_file) in cases {
         let dir = tempfile::tempdir().unwrap();
         publish(dir.path(), "1", &good.certificate_pem, &good.key_pem, ca);
-        let reloader = Reloader::new(files(dir.path()), unix(now())).unwrap();
+        let served = Arc::new(Served::default());
+        let mut reloader =
+            Reloader::new(files(dir.path()), Arc::clone(&served), unix(now())).unwrap();
         publish(dir.path(), "2", certificate, key, ca_file);
         assert!(
             matches!(reloader.poll(unix(now())), Poll::Kept(_)),
             "{what}"
         );
-        handshake(&reloader, ca).unwrap();
+        handshake(&served, ca).unwrap();
         assert!(
-            Reloader::new(files(dir.path()), unix(now())).is_err(),
+            Reloader::new(files(dir.path()), Arc::default(), unix(now())).is_err(),
             "{what}"
         );
         // Once the files are right again, they are served again.

@@ -108,13 +108,15 @@ impl World {
             create(admin, &object, &[]).await?.done()?;
         }
         let base = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/base");
-        for file in ["rbac.yaml", "service.yaml", "deployment.yaml"] {
+        for file in [
+            "rbac.yaml",
+            "secret.yaml",
+            "service.yaml",
+            "deployment.yaml",
+        ] {
             let file = format!("{base}/{file}");
             admin.kubectl(&["apply", "-f", &file]).await?.done()?;
         }
-        let secret = format!("create secret generic addons-webhook-tls -n {SYSTEM_NAMESPACE}");
-        let args: Vec<_> = secret.split_whitespace().collect();
-        admin.kubectl(&args).await?.done()?;
         // An operation marks the target namespace.
         for (name, label) in [
             (TENANT, format!("{LABEL_CLUSTER}=local")),

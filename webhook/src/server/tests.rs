@@ -3,6 +3,7 @@
 mod encrypted;
 pub mod rig;
 
+use certs::reload::Poll;
 use serde_json::json;
 use std::io::Write as _;
 
@@ -232,7 +233,7 @@ async fn more_than_the_limit_gets_a_retry_after() {
 
 #[actix_web::test]
 async fn a_rotated_certificate_is_served_to_new_connections_while_old_ones_go_on() {
-    let served = serve(Some(facts()), 4);
+    let mut served = serve(Some(facts()), 4);
     let (address, old_pem) = (served.reviews, served.authority_pem.clone());
     let mut connection = client(move || {
         let mut connection = connect(address, &old_pem);
@@ -244,10 +245,7 @@ async fn a_rotated_certificate_is_served_to_new_connections_while_old_ones_go_on
     })
     .await;
     let new_pem = issue(served.dir.path(), 2);
-    assert!(matches!(
-        served.state.certificate.poll(now()),
-        Poll::Swapped
-    ));
+    assert!(matches!(served.reloader.poll(now()), Poll::Swapped));
     client(move || {
         let mut fresh = connect(address, &new_pem);
         assert_eq!(post(&mut fresh, "/validate", &core_deletion()).status, 200);

@@ -31,6 +31,7 @@ pub const NAME: &str = "127.0.0.1";
 /// A running pair of servers; dropping `stop` stops them.
 pub struct Served {
     pub state: Arc<State>,
+    pub reloader: Reloader,
     pub reviews: SocketAddr,
     pub health: SocketAddr,
     pub authority_pem: String,
@@ -86,7 +87,8 @@ pub fn serve_as(facts: Option<Facts>, change: impl FnOnce(&mut Options)) -> Serv
         authority: None,
         names: vec![NAME.to_owned()],
     };
-    let certificate = Reloader::new(files, now()).unwrap();
+    let certificate = Arc::<certs::served::Served>::default();
+    let reloader = Reloader::new(files, Arc::clone(&certificate), now()).unwrap();
     let (publish, facts) = watch::channel(facts.map(Arc::new));
     let freshness = Arc::new(Freshness::new(options.fresh_for));
     let state = Arc::new(State::new(
@@ -116,6 +118,7 @@ pub fn serve_as(facts: Option<Facts>, change: impl FnOnce(&mut Options)) -> Serv
     Served {
         done: rt::spawn(server),
         state,
+        reloader,
         reviews: addresses.0,
         health: addresses.1,
         authority_pem,

@@ -1,0 +1,215 @@
+//! The authority that all replicas share in one Secret, and the certificate that this replica signs with it.
+//!
+//! Every pass reads what is there and does what is due, so it does not matter who did the last step, or whether it was seen:
+//! a replica that stops in between, a Secret that was emptied and a caBundle that was wiped are all mended by the next pass.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use certs::authority::{Authority, Life};
+use certs::inject::{Configuration, SERVICE};
+use certs::rotation::{self, Due, Leaf, Lifetimes};
+use certs::served::Served;
+use certs::serving::{Material, verify};
+use certs::shared::Shared;
+use futures::StreamExt as _;
+use jiff::Timestamp;
+use kube::Client;
+use kube::core::ApiResource;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use super::objects::{Objects, Write};
+use crate::server;
+use crate::state::State;
+
+/// After a failed pass; also what lies between two passes that changes ask for.
+const RETRY: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Keeps authority, configurations and certificate.
+pub struct Manager {
+    objects: Objects,
+    lifetimes: Lifetimes,
+    names: Vec<String>,
+    served: Arc<Served>,
+    signed: Option<Signed>,
+    carried: Carried,
+}
+
+/// The served certificate.
+#[derive(Debug)]
+struct Signed {
+    life: Life,
+    authority_pem: String,
+}
+
+/// Since when the configurations carry which authorities, as this replica has seen it.
+#[derive(Debug, Default)]
+struct Carried(BTreeMap<String, Instant>);
+
+impl Manager {
+    /// For the Service in this namespace. Nothing is read or written yet.
+    pub fn new(client: Client, lifetimes: Lifetimes, namespace: &str, served: Arc<Served>) -> Self {
+        let name = format!("{SERVICE}.{namespace}.svc");
+        Self {
+            objects: Objects::new(client, namespace),
+            lifetimes,
+            names: vec![name.clone(), format!("{name}.cluster.local")],
+            served,
+            signed: None,
+            carried: Carried::default(),
+        }
+    }
+
+    /// Passes on every change of a configuration, and by the clock. The clock of the wall decides what is due, as timers stand still
+    /// while a machine sleeps.
+    pub async fn keep(mut self, state: &State) {
+        let mut changes = pin!(self.objects.changes());
+        loop {
+            let pause = match self.pass().await {
+                Ok(Write::Done) => self.lifetimes.interval(),
+                Ok(Write::Lost) => PAUSE,
+                Err(error) => {
+                    warn!(
+                        error = format!("{error:#}"),
+                        "the certificate cannot be kept, trying again"
+                    );
+                    RETRY.min(self.lifetimes.interval())
+                }
+            };
+            super::publish(state);
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                // A burst of changes is looked at once.
+                Some(()) = changes.next() => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// One look at everything; lost where it has to be repeated because something was written.
+    async fn pass(&mut self) -> anyhow::Result<Write> {
+        let now = Timestamp::now();
+        // Before the Secret: a patch fails where a configuration has changed since, so it never takes back what another replica
+        // announced after a write of the Secret that this one has not seen.
+        let read = self.objects.configurations().await;
+        let (configurations, failed) = match read {
+            Ok(configurations) => (configurations, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        let stored = self.objects.secret(now).await;
+        let (secret, data, mut shared) = stored
+            .context("the Secret with the authority cannot be read")?
+            .into_parts();
+        if let Some(signed) = self
+            .signed
+            .as_ref()
+            .filter(|signed| !signed.life.is_over(now))
+        {
+            shared.remember(&signed.authority_pem, signed.life.end);
+        }
+        self.carried.observe(&shared, &configurations);
+        let settled = |authority: &Authority| {
+            let settling = self.lifetimes.settling();
+            self.carried.is_settled(authority, settling)
+        };
+        let due = rotation::due(&shared, shared.next.as_ref().is_some_and(settled), now);
+        if due != Due::Nothing {
+            let shared = shared.advance(due, now, &self.lifetimes)?;
+            let written = self.objects.store(secret, &data, &shared).await;
+            let written = written.context("the Secret with the authority cannot be written")?;
+            if written == Write::Done {
+                info!(step = ?due, "wrote the Secret with the authority");
+            }
+            return Ok(Write::Lost);
+        }
+        let announced = self.announce(&shared, &configurations).await;
+        self.sign(&shared, now)?;
+        if let Some(error) = failed {
+            return Err(error).context("the webhook configurations cannot be read");
+        }
+        announced.context("the webhook configurations cannot be written")
+    }
+
+    /// Puts all authorities into the configurations that lack them.
+    async fn announce(
+        &self,
+        shared: &Shared,
+        configurations: &[(ApiResource, Configuration)],
+    ) -> kube::Result<Write> {
+        let bundle = shared.bundle();
+        let mut written = Write::Done;
+        for (resource, configuration) in configurations {
+            if let Some(patch) = configuration.patch(&bundle) {
+                if self.objects.patch(resource, patch).await? == Write::Done {
+                    info!(kind = resource.kind, "announced the authority");
+                }
+                written = Write::Lost;
+            }
+        }
+        Ok(written)
+    }
+
+    /// Signs and serves a certificate where one is due.
+    fn sign(&mut self, shared: &Shared, now: Timestamp) -> anyhow::Result<()> {
+        let Some(current) = &shared.current else {
+            return Ok(());
+        };
+        let authority_pem = current.certificate_pem();
+        let leaf = self.signed.as_ref().map(|signed| Leaf {
+            life: signed.life,
+            is_current: signed.authority_pem == authority_pem,
+            is_trusted: self.carried.has(&signed.authority_pem),
+        });
+        let is_settled = self.carried.is_settled(current, self.lifetimes.settling());
+        if !rotation::is_leaf_due(leaf, self.carried.has(authority_pem), is_settled, now) {
+            return Ok(());
+        }
+        // A certificate never outlives its authority.
+        let rest = Duration::try_from(current.life().end.duration_since(now)).unwrap_or_default();
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        let issued = current.issue(&names, now, self.lifetimes.leaf.min(rest))?;
+        let material = Material {
+            chain_pem: issued.certificate_pem.as_bytes(),
+            key_pem: issued.key_pem.as_bytes(),
+            authority_pem: Some(authority_pem.as_bytes()),
+        };
+        let serving = verify(&material, &self.names, server::now())
+            .context("the certificate that was issued would be refused")?;
+        self.served.swap(serving);
+        info!(not_after = %issued.life.end, "serving a new certificate");
+        self.signed = Some(Signed {
+            life: issued.life,
+            authority_pem: authority_pem.to_owned(),
+        });
+        Ok(())
+    }
+}
+
+impl Carried {
+    /// Takes in what the configurations carry now.
+    fn observe(&mut self, shared: &Shared, configurations: &[(ApiResource, Configuration)]) {
+        let carried = shared.certificates().filter(|certificate| {
+            let mut all = configurations.iter();
+            !configurations.is_empty() && all.all(|(_, one)| one.carries(certificate))
+        });
+        let since = |certificate: &str| {
+            let since = self.0.get(certificate).copied();
+            since.unwrap_or_else(Instant::now)
+        };
+        let carried = carried.map(|certificate| (certificate.to_owned(), since(certificate)));
+        self.0 = carried.collect();
+    }
+
+    fn has(&self, certificate_pem: &str) -> bool {
+        self.0.contains_key(certificate_pem)
+    }
+
+    fn is_settled(&self, authority: &Authority, settling: Duration) -> bool {
+        let since = self.0.get(authority.certificate_pem());
+        since.is_some_and(|since| since.elapsed() >= settling)
+    }
+}

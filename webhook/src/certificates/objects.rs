@@ -1,0 +1,182 @@
+//! The Secret with the authority, and the two configurations that announce it.
+
+use certs::inject::{CONFIGURATION, Configuration};
+use certs::shared::{Data, Shared};
+use futures::stream::{self, Stream, StreamExt as _};
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, watcher};
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tracing::debug;
+use zeroize::Zeroizing;
+
+/// Name of the Secret (`deploy/base`).
+pub const SECRET: &str = "addons-webhook-ca";
+/// Field manager of what is written.
+const MANAGER: &str = "addons-webhook";
+
+/// The objects that the webhook writes, and no others.
+pub struct Objects {
+    client: Client,
+    namespace: String,
+}
+
+/// The Secret as it was read, and what it holds.
+pub struct Stored {
+    secret: Secret,
+    data: Data,
+    /// What can be used of it.
+    pub shared: Shared,
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// It was taken.
+    Done,
+    /// Someone else wrote in between: read again.
+    Lost,
+}
+
+impl Objects {
+    /// Those of the namespace in which the webhook runs.
+    pub fn new(client: Client, namespace: &str) -> Self {
+        let namespace = namespace.to_owned();
+        Self { client, namespace }
+    }
+
+    /// Reads the Secret; where there is none, an empty one is made.
+    pub async fn secret(&self, now: Timestamp) -> kube::Result<Stored> {
+        let secrets = Api::<Secret>::namespaced(self.client.clone(), &self.namespace);
+        let mut secret = match secrets.get_opt(SECRET).await? {
+            Some(secret) => secret,
+            // By server-side apply, for then RBAC knows the name: the right to create needs no more than this one. It sets no data,
+            // so two replicas that do it at once do not undo each other.
+            None => {
+                let empty = json!({
+                    "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+                    "metadata": {"name": SECRET, "namespace": self.namespace},
+                });
+                let params = PatchParams::apply(MANAGER);
+                secrets.patch(SECRET, &params, &Patch::Apply(empty)).await?
+            }
+        };
+        let data = secret.data.take().unwrap_or_default().into_iter();
+        let data: Data = data
+            .map(|(key, value)| (key, Zeroizing::new(value.0)))
+            .collect();
+        let shared = Shared::read(&data, now);
+        Ok(Stored {
+            secret,
+            data,
+            shared,
+        })
+    }
+
+    /// Writes the content, if the Secret is still the one that was read.
+    pub async fn store(
+        &self,
+        mut secret: Secret,
+        before: &Data,
+        shared: &Shared,
+    ) -> kube::Result<Write> {
+        let secrets = Api::<Secret>::namespaced(self.client.clone(), &self.namespace);
+        let data = shared.write(before).into_iter();
+        let data = data.map(|(key, value)| (key, ByteString(value.to_vec())));
+        secret.data = Some(data.collect());
+        let params = PostParams {
+            field_manager: Some(MANAGER.to_owned()),
+            ..PostParams::default()
+        };
+        settle(secrets.replace(SECRET, &params, &secret).await)
+    }
+
+    /// Reads the configurations; one that is not there is left out.
+    pub async fn configurations(&self) -> kube::Result<Vec<(ApiResource, Configuration)>> {
+        let mut found = Vec::new();
+        for resource in [
+            ApiResource::erase::<MutatingWebhookConfiguration>(&()),
+            ApiResource::erase::<ValidatingWebhookConfiguration>(&()),
+        ] {
+            let api = Api::<DynamicObject>::all_with(self.client.clone(), &resource);
+            if let Some(object) = api.get_opt(CONFIGURATION).await? {
+                let object = serde_json::to_value(object).map_err(kube::Error::SerdeError)?;
+                found.push((resource, Configuration::read(&object, &self.namespace)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Sends a patch of a configuration, if it is still the one that was read.
+    pub async fn patch(&self, resource: &ApiResource, patch: Value) -> kube::Result<Write> {
+        let api = Api::<DynamicObject>::all_with(self.client.clone(), resource);
+        let patch = serde_json::from_value(patch).map_err(kube::Error::SerdeError)?;
+        let params = PatchParams {
+            field_manager: Some(MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        let patch = Patch::Json::<()>(patch);
+        settle(api.patch(CONFIGURATION, &params, &patch).await)
+    }
+
+    /// An item whenever one of the configurations changes.
+    pub fn changes(&self) -> impl Stream<Item = ()> + Send + use<> {
+        stream::select(
+            changes::<MutatingWebhookConfiguration>(&self.client),
+            changes::<ValidatingWebhookConfiguration>(&self.client),
+        )
+    }
+}
+
+impl Stored {
+    /// Its parts.
+    pub fn into_parts(self) -> (Secret, Data, Shared) {
+        (self.secret, self.data, self.shared)
+    }
+}
+
+/// A write that met another one is not an error.
+fn settle<T>(result: kube::Result<T>) -> kube::Result<Write> {
+    match result {
+        Ok(_) => Ok(Write::Done),
+        Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => {
+            debug!(
+                code = status.code,
+                message = status.message,
+                "a write was lost"
+            );
+            Ok(Write::Lost)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// By name, so that RBAC needs to allow no more than this one.
+fn changes<K>(client: &Client) -> impl Stream<Item = ()> + Send + use<K>
+where
+    K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Send + std::fmt::Debug + 'static,
+{
+    let api = Api::<PartialObjectMeta<K>>::all(client.clone());
+    let config = watcher::Config::default().fields(&format!("metadata.name={CONFIGURATION}"));
+    watcher(api, config)
+        .default_backoff()
+        .filter_map(|event| async {
+            match event {
+                Ok(_) => Some(()),
+                // It is looked at every few seconds all the same.
+                Err(error) => {
+                    debug!(%error, "the watch of a configuration failed, trying again");
+                    None
+                }
+            }
+        })
+}
