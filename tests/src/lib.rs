@@ -6,7 +6,9 @@ pub mod binaries;
 pub mod chaos;
 pub mod control_plane;
 pub mod crds;
+pub mod egress;
 pub mod guard;
+pub mod kubelet;
 pub mod plugin;
 pub mod proxy;
 #[cfg(feature = "cases")]

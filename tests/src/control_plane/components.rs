@@ -207,7 +207,12 @@ impl Layout<'_> {
         command
             .arg(format!("--kubeconfig={}", user.kubeconfig.display()))
             .arg(format!("--config={}", self.binaries.stages.display()))
-            .args(["--manage-all-nodes=true", "--node-ip=127.0.0.1"]);
+            // Other nodes are a test's own.
+            .args([
+                "--manage-all-nodes=false",
+                "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+                "--node-ip=127.0.0.1",
+            ]);
         self.start("kwok", command)
     }
 
