@@ -26,8 +26,10 @@ use crate::{handlers, health};
 
 /// The API server keeps idle connections for 90 s; if the server closes first, the API server gets an EOF that it does not retry.
 const KEEP_ALIVE: Duration = Duration::from_secs(180);
-/// For the head of a review.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(2);
+/// For the head of a review. It begins with the connection, and the API server opens some that it uses only later: a shorter one is
+/// answered with 408 just when a review is sent, which is then lost. So it is longer than the 90 s after which the API server
+/// closes them by itself. Who holds connections without sending loses them at the limit of connections.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(100);
 /// For the head of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Below half of the 5 s that the API server waits: one that comes behind a flood of handshakes has the rest.

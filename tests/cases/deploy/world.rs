@@ -100,6 +100,15 @@ impl World {
         self.in_system(&args).await.map(|_| ())
     }
 
+    /// Waits until there are no more Pods than replicas.
+    pub(crate) async fn gone(&self) -> Result<()> {
+        until("the old Pods are gone", async || {
+            let pods = self.in_system(&["get", "pods", "-o", "name"]).await?;
+            Ok((pods.lines().count() == 2).then_some(()).ok_or(pods))
+        })
+        .await
+    }
+
     /// An object as it is stored.
     pub(crate) async fn get(&self, kind: &str, name: &str) -> Result<Value> {
         let text = self.in_system(&["get", kind, name, "-o", "json"]).await?;

@@ -1,0 +1,52 @@
+//! A rolling restart of both replicas while reviews come in without a pause.
+
+use std::time::Duration;
+
+use addons_tests::tally::Tally;
+use anyhow::{Result, ensure};
+
+use crate::deploy::load::Load;
+use crate::deploy::world::{BASE, World};
+use crate::rotation::reviews;
+
+const CALLERS: usize = 16;
+
+/// A new Pod is ready before an old one is told to end, which serves on while the API server may still choose it.
+#[tokio::test]
+async fn no_review_fails_while_both_replicas_are_replaced() -> Result<()> {
+    let mut tally = Tally::new("rollout");
+    let world = World::new().await?;
+    world.kubectl(&["apply", "-k", BASE]).await?;
+    world.rolled_out().await?;
+    let wanted = reviews()?;
+    let load = Load::start(&world, CALLERS).await?;
+    let mut restarts = 0;
+    let mut tick = tokio::time::interval(Duration::from_millis(200));
+    while restarts < 2 || load.reviews() < wanted {
+        tick.tick().await;
+        let before = world.kubelet.reviews();
+        world
+            .in_system(&["rollout", "restart", "deployment/addons-webhook"])
+            .await?;
+        world.rolled_out().await?;
+        let after = world.kubelet.reviews();
+        let new = after.keys().filter(|pod| !before.contains_key(*pod));
+        ensure!(new.count() == 2, "{before:?} {after:?}");
+        restarts += 1;
+    }
+    world.gone().await?;
+    let (reviews, failures) = load.stop().await;
+    ensure!(
+        failures.is_empty(),
+        "{} of {reviews} reviews failed, as {:?}\n{}",
+        failures.len(),
+        failures.first(),
+        world.kubelet.logs()
+    );
+    ensure!(world.kubelet.logs().matches("drained and stopped").count() == 2 * restarts);
+    tally.ran();
+    tally.note(format!(
+        "{reviews} reviews, none failed; {restarts} restarts of two replicas"
+    ));
+    Ok(())
+}
