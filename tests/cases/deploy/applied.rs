@@ -53,6 +53,10 @@ async fn again(world: &World, tally: &mut Tally) -> Result<()> {
         ensure!(changed.is_none(), "{said}");
         tally.ran();
     }
+    world
+        .kubectl(&["apply", "--server-side", "-k", BASE])
+        .await?;
+    tally.ran();
     ensure!(world.announced(1).await? == bundle, "another caBundle");
     let after = world.get("secret", SECRET).await?;
     ensure!(after["data"] == secret["data"], "another authority");
@@ -61,10 +65,16 @@ async fn again(world: &World, tally: &mut Tally) -> Result<()> {
     Ok(())
 }
 
-/// One Secret and two configurations, by name (semantics 16).
+/// What verdicts look at is read; one Secret and two configurations are written, by name (semantics 16).
 async fn rights(world: &World, tally: &mut Tally) -> Result<()> {
     let account = format!("--as=system:serviceaccount:{SYSTEM_NAMESPACE}:addons-webhook");
     for (verb, resource, answer) in [
+        ("list", "addoncatalogues.kubectl-addons.dev", "yes"),
+        ("watch", "addoninstallations.kubectl-addons.dev", "yes"),
+        ("watch", "namespaces", "yes"),
+        ("update", "addoninstallations.kubectl-addons.dev", "no"),
+        ("patch", "namespaces", "no"),
+        ("list", "configmaps", "no"),
         ("get", "secret/addons-webhook-ca", "yes"),
         ("update", "secret/addons-webhook-ca", "yes"),
         ("delete", "secret/addons-webhook-ca", "no"),

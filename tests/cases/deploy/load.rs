@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use addons_tests::control_plane::cluster::client;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use common::api::catalogue::AddonCatalogue;
 use common::api::names::SYSTEM_NAMESPACE;
 use kube::api::{Api, PostParams};
@@ -95,13 +95,24 @@ impl Load {
         !self.callers.is_empty() && !self.shared.is_over.load(Ordering::Relaxed)
     }
 
-    /// Ends the callers after their last review: how many there were, and what failed.
-    pub(crate) async fn stop(mut self) -> (usize, Vec<String>) {
+    /// Ends the callers after their last review: how many there were.
+    ///
+    /// # Errors
+    /// Where a review failed, with the logs of the Pods.
+    pub(crate) async fn stop(mut self, world: &World) -> Result<usize> {
         self.shared.is_over.store(true, Ordering::Relaxed);
         while self.callers.join_next().await.is_some() {}
+        let reviews = self.reviews();
         let failures = self.shared.failures.lock();
-        let failures = failures.unwrap_or_else(PoisonError::into_inner).clone();
-        (self.reviews(), failures)
+        let failures = failures.unwrap_or_else(PoisonError::into_inner);
+        ensure!(
+            failures.is_empty(),
+            "{} of {reviews} reviews failed, as {:?}\n{}",
+            failures.len(),
+            failures.first(),
+            world.kubelet.logs()
+        );
+        Ok(reviews)
     }
 }
 

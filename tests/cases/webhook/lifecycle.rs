@@ -1,8 +1,8 @@
-//! What is deployed, a certificate that changes, a webhook that stops, and one that is not there.
+//! A certificate that changes, a webhook that stops, and one that is not there.
 
 use std::time::Duration;
 
-use addons_tests::control_plane::{ControlPlane, Options, unique};
+use addons_tests::control_plane::{ControlPlane, Options, definitions, unique};
 use addons_tests::plugin::Plugin;
 use addons_tests::scene::{DENIED, catalogue, create, version};
 use addons_tests::tally::Tally;
@@ -14,7 +14,6 @@ use common::api::names::SYSTEM_NAMESPACE;
 use futures::future::try_join_all;
 use serde_json::{Value, json};
 
-const BASE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/base");
 /// More than a busy machine needs for the reviews below.
 const DRAIN: &str = "--drain-delay-seconds=5";
 const CALLERS: usize = 4;
@@ -22,115 +21,19 @@ const REVIEWS: usize = 5;
 
 /// One scenario on one cluster: every step needs what the one before left.
 #[tokio::test]
-async fn from_the_deployment_to_the_end_of_the_process() -> Result<()> {
+async fn from_a_new_certificate_to_the_end_of_the_process() -> Result<()> {
     let mut tally = Tally::new("webhook::lifecycle");
     let cluster = ControlPlane::start(Options::default()).await?;
     let user = Plugin::admin(&cluster)?;
-    deploy(&user, &mut tally).await?;
+    definitions::install(&cluster).await?;
+    let create = ["create", "namespace", SYSTEM_NAMESPACE];
+    user.kubectl(&create).await?.done()?;
     let mut webhook = Webhook::start(&cluster, &[DRAIN, "--tls-poll-seconds=1"]).await?;
     rotate(&user, &webhook, &mut tally).await?;
     drain(&user, &mut webhook, &mut tally).await?;
     down(&cluster, &user, &mut tally).await?;
     webhook.stop(&cluster).await?;
     without(&user, &mut tally).await
-}
-
-/// `kubectl apply -k deploy/base` on a cluster that has nothing of ours.
-async fn deploy(user: &Plugin, tally: &mut Tally) -> Result<()> {
-    let said = user.kubectl(&["apply", "-k", BASE]).await?.done()?;
-    // Pod security, deprecated fields, unknown formats: the API server warns of them.
-    ensure!(!said.stderr.contains("Warning"), "{}", said.stderr);
-    tally.ran();
-    let rollout = [
-        "rollout",
-        "status",
-        "deployment/addons-webhook",
-        "-n",
-        SYSTEM_NAMESPACE,
-        "--timeout=60s",
-    ];
-    user.kubectl(&rollout).await?.done()?;
-    tally.ran();
-
-    rights(user, tally).await?;
-
-    // Before the certificate is set nothing of ours is let through, as kustomization.yaml says, and its way out is one.
-    let object = catalogue(&unique("early"), SYSTEM_NAMESPACE, json!([]));
-    until("failurePolicy Fail", async || {
-        let said = create(user, &object, &["--dry-run=server"]).await?;
-        let failed = said
-            .stderr
-            .contains("failed calling webhook \"validate.kubectl-addons.dev\"");
-        Ok(failed.then_some(()).ok_or(said.stdout + &said.stderr))
-    })
-    .await?;
-    tally.ran();
-    // Again: nothing changes, and the dry run of the server agrees.
-    for more in [&["--dry-run=server"][..], &[]] {
-        let args: Vec<_> = ["apply", "-k", BASE].iter().chain(more).copied().collect();
-        let said = user.kubectl(&args).await?.done()?;
-        // kubectl sends a PodDisruptionBudget's selector each time (its patch strategy is replace).
-        let changed = said.stdout.lines().find(|line| {
-            !line.contains(" unchanged") && !line.starts_with("poddisruptionbudget.policy/")
-        });
-        ensure!(changed.is_none(), "{}", said.stdout);
-        tally.ran();
-    }
-    for kind in [
-        "mutatingwebhookconfiguration",
-        "validatingwebhookconfiguration",
-    ] {
-        user.kubectl(&["delete", kind, "kubectl-addons"])
-            .await?
-            .done()?;
-    }
-    until("nothing is asked for any more", async || {
-        let said = create(user, &object, &["--dry-run=server"]).await?;
-        Ok((said.code == 0).then_some(()).ok_or(said.stderr))
-    })
-    .await?;
-    tally.ran();
-    // The Deployment goes as well: nothing but the webhook of this test answers.
-    let delete = [
-        "delete",
-        "deployment",
-        "addons-webhook",
-        "-n",
-        SYSTEM_NAMESPACE,
-    ];
-    user.kubectl(&delete).await?.done()?;
-    Ok(())
-}
-
-/// Least rights: what verdicts look at is read, nothing is written.
-async fn rights(user: &Plugin, tally: &mut Tally) -> Result<()> {
-    let account = format!("--as=system:serviceaccount:{SYSTEM_NAMESPACE}:addons-webhook");
-    for (verb, resource, answer) in [
-        ("list", "addoncatalogues.kubectl-addons.dev", "yes"),
-        ("watch", "addoninstallations.kubectl-addons.dev", "yes"),
-        ("watch", "namespaces", "yes"),
-        ("update", "addoninstallations.kubectl-addons.dev", "no"),
-        ("patch", "namespaces", "no"),
-        ("list", "secrets", "no"),
-        ("list", "configmaps", "no"),
-    ] {
-        let can = [
-            "auth",
-            "can-i",
-            verb,
-            resource,
-            "--all-namespaces",
-            &account,
-        ];
-        let said = user.kubectl(&can).await?;
-        ensure!(
-            said.stdout.trim() == answer,
-            "{verb} {resource}: {}",
-            said.stdout
-        );
-        tally.ran();
-    }
-    Ok(())
 }
 
 /// The certificate changes while reviews are answered, and what is no certificate is not served.
