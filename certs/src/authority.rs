@@ -185,7 +185,7 @@ impl Life {
     /// Whether two thirds of it have passed: time to renew, with a third left in which renewing may fail.
     ///
     /// A clock before its begin is no reason: which clock is wrong cannot be known, and a certificate that is renewed because of it
-    /// would be valid for nobody else.
+    /// would be valid here alone.
     #[must_use]
     pub fn is_worn(&self, now: Timestamp) -> bool {
         let whole = self.end.duration_since(self.begin);

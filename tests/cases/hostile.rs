@@ -1,4 +1,4 @@
-//! Clients that want the webhook to answer nobody else. They come from another address than the API server, as pods do;
+//! Clients that want the webhook to answer no other client. They come from another address than the API server, as pods do;
 //! where a network policy or `--client-ca` keeps them out, they do not get this far.
 
 mod attack;

@@ -1,8 +1,8 @@
 //! The bytes of bodies that are in memory, over all connections.
 //!
 //! Each address may hold as much as is left for others (dynamic thresholds, as switches share their buffers: Choudhury and
-//! Hahne, 1998): alone half of everything, with one that holds all it can a third. So nobody can leave nothing for the API
-//! server.
+//! Hahne, 1998): alone half of everything, with one that holds all it can a third. So something is always left for the
+//! API server.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
