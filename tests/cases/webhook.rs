@@ -7,6 +7,7 @@ mod defaults;
 mod exempt;
 mod installations;
 mod lifecycle;
+mod live;
 mod marked;
 mod network;
 mod plugin;

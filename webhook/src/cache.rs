@@ -19,7 +19,8 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use self::follow::{Event, Follower, Key, chain};
-use self::stored::Stored;
+pub use self::reduce::{catalogue, marks};
+pub use self::stored::Stored;
 use crate::freshness::{Freshness, Watched};
 
 mod follow;

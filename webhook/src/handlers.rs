@@ -74,6 +74,13 @@ async fn review(
     let Ok(_permit) = state.permits.try_acquire() else {
         return state.refuse(Refusal::Busy);
     };
+    let facts = match task {
+        Task::Clusters { .. } => facts,
+        _ => match state.live.complete(facts, &body.bytes).await {
+            Ok(facts) => facts,
+            Err(refusal) => return deny(&state, refusal, &body.bytes),
+        },
+    };
     let parent = request.headers().get("traceparent");
     let span = span(parent.and_then(|parent| parent.to_str().ok()));
     let begun = Instant::now();

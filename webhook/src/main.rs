@@ -15,6 +15,7 @@ mod connections;
 mod freshness;
 mod handlers;
 mod health;
+mod live;
 mod refusal;
 mod server;
 mod state;
@@ -36,6 +37,7 @@ use crate::access::Access;
 use crate::args::Args;
 use crate::certificates::Certificates;
 use crate::freshness::Freshness;
+use crate::live::Live;
 use crate::server::Limits;
 use crate::state::State;
 
@@ -58,6 +60,7 @@ async fn main() -> anyhow::Result<()> {
         Arc::clone(&freshness),
         Arc::clone(&certificate),
         Access::new(client.clone()),
+        Live::new(client.clone()),
         args.max_concurrent,
     ));
     let watching = actix_web::rt::spawn(cache::watch(client, args.settings(), freshness, publish));

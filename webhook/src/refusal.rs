@@ -17,6 +17,8 @@ pub enum Refusal {
     NotSynced,
     /// A watch is silent.
     Stale(Stale),
+    /// Something is missing that may have been created just now.
+    Unseen,
     /// Other reviews take all memory for bodies.
     Memory,
     /// Not JSON.
@@ -36,6 +38,7 @@ impl Refusal {
             Self::Busy => "busy",
             Self::NotSynced => "not-synced",
             Self::Stale(_) => "stale",
+            Self::Unseen => "unseen",
             Self::Memory => "memory",
             Self::MediaType => "media-type",
             Self::TooLarge => "too-large",
@@ -47,7 +50,9 @@ impl Refusal {
     /// The status of the HTTP response.
     pub fn status(self) -> StatusCode {
         match self {
-            Self::Busy | Self::Memory | Self::Stale(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Busy | Self::Memory | Self::Stale(_) | Self::Unseen => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NotSynced => StatusCode::SERVICE_UNAVAILABLE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -66,7 +71,7 @@ impl Refusal {
     pub fn body(self) -> Value {
         let code = self.status();
         let reason = match self {
-            Self::Busy | Self::Memory | Self::Stale(_) => "TooManyRequests",
+            Self::Busy | Self::Memory | Self::Stale(_) | Self::Unseen => "TooManyRequests",
             Self::MediaType => "UnsupportedMediaType",
             Self::NotSynced => "ServiceUnavailable",
             Self::TooLarge => "RequestEntityTooLarge",
@@ -94,6 +99,10 @@ impl fmt::Display for Refusal {
             Self::Stale(stale) => write!(
                 f,
                 "{stale}, so its verdict could be wrong; try again, and if it stays so, read the log of the webhook"
+            ),
+            Self::Unseen => f.write_str(
+                "the installation refers to something that the webhook does not know, and the API server did not say \
+                 in time whether it was created just now; try again",
             ),
             Self::Memory => f.write_str("too many large reviews at once; try again"),
             Self::MediaType => f.write_str("a review is application/json"),

@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::access::Access;
 use crate::budget::Budget;
 use crate::freshness::Freshness;
+use crate::live::Live;
 use crate::refusal::Refusal;
 use crate::telemetry::Metrics;
 
@@ -31,6 +32,8 @@ pub struct State {
     pub certificate: Arc<Served>,
     /// What requesters may do.
     pub access: Access,
+    /// What the watches have not brought yet.
+    pub live: Live,
     /// Metrics.
     pub metrics: Metrics,
     /// Set by SIGTERM: not ready, and connections are closed after their response.
@@ -50,6 +53,7 @@ impl State {
         freshness: Arc<Freshness>,
         certificate: Arc<Served>,
         access: Access,
+        live: Live,
         max_concurrent: u16,
     ) -> Self {
         Self {
@@ -57,6 +61,7 @@ impl State {
             freshness,
             certificate,
             access,
+            live,
             metrics: Metrics::new(),
             draining: AtomicBool::new(false),
             permits: Semaphore::new(usize::from(max_concurrent)),

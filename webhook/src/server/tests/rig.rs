@@ -23,6 +23,7 @@ use tokio::sync::{oneshot, watch};
 use crate::access::Access;
 use crate::clients::Clients;
 use crate::freshness::Freshness;
+use crate::live::Live;
 use crate::server::*;
 use crate::tls::{Minimum, config};
 
@@ -53,9 +54,9 @@ pub fn issue(dir: &Path, days: u64) -> String {
 }
 
 /// Of an API server that does not answer.
-pub fn access() -> Access {
+fn nowhere() -> kube::Client {
     let nowhere = kube::Config::new("http://127.0.0.1:1".parse().unwrap());
-    Access::new(kube::Client::try_from(nowhere).unwrap())
+    kube::Client::try_from(nowhere).unwrap()
 }
 
 pub fn serve(facts: Option<Facts>, max_concurrent: u16) -> Served {
@@ -95,7 +96,8 @@ pub fn serve_as(facts: Option<Facts>, change: impl FnOnce(&mut Options)) -> Serv
         facts,
         freshness,
         certificate,
-        access(),
+        Access::new(nowhere()),
+        Live::new(nowhere()),
         options.max_concurrent,
     ));
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
