@@ -43,7 +43,7 @@ pub struct Facts {
     pub namespaces: BTreeMap<String, NamespaceFacts>,
     /// This cluster; remote ones are judged by the plugin and the loop.
     pub cluster: ClusterFacts,
-    /// Names that the administrator can choose.
+    /// What the administrator chooses, or knows.
     pub settings: Settings,
 }
 
@@ -60,7 +60,7 @@ pub struct NamespaceFacts {
     pub terminating: bool,
 }
 
-/// Names that the administrator can choose.
+/// What the administrator chooses, or knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The namespace of source catalogues and of this cluster's installations (semantics 1).
@@ -69,6 +69,8 @@ pub struct Settings {
     pub core_groups: Vec<String>,
     /// Users that may do the same: the loop's ServiceAccount.
     pub core_users: Vec<String>,
+    /// The version of KKP, which no object of the cluster tells; `None` = every constraint on it matches (semantics 3).
+    pub kkp: Option<semver::Version>,
 }
 
 impl Default for Settings {
@@ -77,6 +79,7 @@ impl Default for Settings {
             system_namespace: names::SYSTEM_NAMESPACE.to_owned(),
             core_groups: vec![names::CORE_GROUP.to_owned()],
             core_users: Vec::new(),
+            kkp: None,
         }
     }
 }

@@ -193,7 +193,7 @@ impl Mirror {
                 .collect(),
             cluster: ClusterFacts {
                 kubernetes: Some(self.version.clone()?),
-                kkp: None,
+                kkp: settings.kkp.clone(),
             },
             settings: settings.clone(),
         })
