@@ -1,6 +1,7 @@
 //! Laws that hold for every input.
 
 mod admission;
+mod echo;
 mod law;
 mod layers;
 mod order;
