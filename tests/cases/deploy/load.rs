@@ -80,7 +80,11 @@ impl Load {
                 .timeout(Duration::from_secs(10))
                 .build()?;
             let url = format!("https://{HOST}:{}/validate", address.port());
-            let answer = client.post(url).body(review().to_string()).send().await;
+            let request = client
+                .post(url)
+                .header("Content-Type", "application/json")
+                .body(review().to_string());
+            let answer = request.send().await;
             match answer {
                 Ok(answer) if answer.status() == 200 => {}
                 other => self.shared.failed(format!("{pod}: {other:?}")),

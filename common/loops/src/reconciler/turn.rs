@@ -14,7 +14,7 @@ use futures::future::LocalBoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::sync::OnceCell;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::is_busy;
 use crate::duplicates;
@@ -205,7 +205,7 @@ impl Turn {
             return Ok(());
         }
         self.stale = Some(now + AGAIN);
-        duplicates::mark(&self.ctx).await?;
+        self.mark_duplicates();
         let records = Records::read(&self.ctx).await?;
         self.stale = Some(now + self.interval);
         self.elsewhere.clear();
@@ -224,6 +224,17 @@ impl Turn {
             }
         }
         Ok(())
+    }
+
+    /// Marks catalogues beside everything else: what they read is shared with the installations that are being reconciled, and whoever
+    /// waited for it here would wait for those, which go on only after this.
+    fn mark_duplicates(&self) {
+        let (ctx, _) = self.ends();
+        self.watches.push(Box::pin(async move {
+            while duplicates::mark(&ctx).await.is_err() {
+                sleep(AGAIN).await;
+            }
+        }));
     }
 
     /// Remembers an installation, and watches the kinds of its objects.
