@@ -184,8 +184,8 @@ impl Authority {
 impl Life {
     /// Whether two thirds of it have passed: time to renew, with a third left in which renewing may fail.
     ///
-    /// A clock before its begin is no reason: which clock is wrong cannot be known, and a certificate that is renewed because of it
-    /// would be valid here alone.
+    /// A clock that is before its begin changes nothing: which clock is wrong cannot be known, and a certificate that is renewed because of it
+    /// would be valid for no one else.
     #[must_use]
     pub fn is_worn(&self, now: Timestamp) -> bool {
         let whole = self.end.duration_since(self.begin);

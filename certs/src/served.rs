@@ -9,7 +9,7 @@ use rustls::sign::CertifiedKey;
 
 use crate::serving::Serving;
 
-/// What the TLS configuration shares with whoever renews it. Empty until the first certificate verified: connections fail then.
+/// What the TLS configuration shares with the task that renews it. Empty until the first certificate verified: connections fail then.
 #[derive(Debug, Default)]
 pub struct Served(ArcSwapOption<Serving>);
 

@@ -1,6 +1,6 @@
 //! The way from an API server to the Pods behind Services: its egress to the cluster is a proxy, which is a test.
 //!
-//! The API server finds the ready endpoint of a Service by itself, and without one it calls nobody. Only the connection to that
+//! The API server finds the ready endpoint of a Service by itself, and without one it fails. Only the connection to that
 //! endpoint comes here, whatever address it has.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Where the serving certificate comes from: files that somebody else renews, or an authority that the webhook manages itself.
+//! Where the serving certificate comes from: files that are renewed by others, or an authority that the webhook manages itself.
 
 mod managed;
 mod objects;

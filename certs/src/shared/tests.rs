@@ -57,7 +57,7 @@ fn a_rotation_survives_the_way_through_the_secret() {
     assert_eq!(tidy.certificates().collect::<Vec<_>>(), [&new]);
 }
 
-/// What somebody did to a key of the Secret.
+/// What was done to a key of the Secret.
 #[derive(Clone, Copy)]
 enum Edit {
     Gone,

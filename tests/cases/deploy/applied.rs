@@ -1,5 +1,6 @@
 //! What applying the files does, once and again, and which rights they give.
 
+use addons_tests::control_plane::audit::Mark;
 use addons_tests::scene::{catalogue, create};
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
@@ -12,6 +13,7 @@ use super::world::{BASE, SECRET, World};
 async fn applying_alone_ends_with_a_webhook_that_enforces() -> Result<()> {
     let mut tally = Tally::new("deploy::applied");
     let world = World::new().await?;
+    let mark = world.cluster.audit().mark()?;
     world.kubectl(&["apply", "-k", BASE]).await?;
     world.rolled_out().await?;
     // Ready means that the API server was told whom to trust: the first object is judged.
@@ -23,7 +25,45 @@ async fn applying_alone_ends_with_a_webhook_that_enforces() -> Result<()> {
     one_authority(&world).await?;
     tally.ran();
     again(&world, &mut tally).await?;
+    written(&world, mark)?;
+    tally.ran();
     rights(&world, &mut tally).await
+}
+
+/// The webhook wrote what it may, and has watched both configurations, which it may by name only.
+fn written(world: &World, mark: Mark) -> Result<()> {
+    let requests = world.cluster.audit().since(mark)?.by(&account());
+    for request in requests.0.iter().filter(|request| request.is_write()) {
+        let object = (
+            request.object.resource.as_str(),
+            request.object.name.as_str(),
+        );
+        let is_ours = matches!(
+            object,
+            ("secrets", SECRET)
+                | ("mutatingwebhookconfigurations", "kubectl-addons")
+                | ("validatingwebhookconfigurations", "kubectl-addons")
+        );
+        ensure!(is_ours, "{request:?}");
+    }
+    // A watch follows a list that was allowed.
+    for resource in [
+        "mutatingwebhookconfigurations",
+        "validatingwebhookconfigurations",
+    ] {
+        let watches = requests.0.iter().filter(|request| request.verb == "watch");
+        let watches = watches.filter(|request| request.object.resource == resource);
+        ensure!(watches.count() > 0, "{resource}: {requests:?}");
+    }
+    // One by each replica, and one more where both made an authority at once: nothing is written again and again.
+    let writes = requests.writes("");
+    ensure!((3..=8).contains(&writes), "{writes} writes: {requests:?}");
+    Ok(())
+}
+
+/// The name of the webhook.
+fn account() -> String {
+    format!("system:serviceaccount:{SYSTEM_NAMESPACE}:addons-webhook")
 }
 
 /// Both replicas started at once, and neither undid what the other one wrote.
@@ -67,7 +107,7 @@ async fn again(world: &World, tally: &mut Tally) -> Result<()> {
 
 /// What verdicts look at is read; one Secret and two configurations are written, by name (semantics 16).
 async fn rights(world: &World, tally: &mut Tally) -> Result<()> {
-    let account = format!("--as=system:serviceaccount:{SYSTEM_NAMESPACE}:addons-webhook");
+    let account = format!("--as={}", account());
     for (verb, resource, answer) in [
         ("list", "addoncatalogues.kubectl-addons.dev", "yes"),
         ("watch", "addoninstallations.kubectl-addons.dev", "yes"),

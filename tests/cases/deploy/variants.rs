@@ -128,7 +128,11 @@ async fn components_complete_the_base() -> Result<()> {
     let folder = world.overlay(&json!({"resources": [BASE], "components": components}))?;
     let objects = build(&world, &folder).await?;
     let built = names(&objects);
-    for part in ["PodMonitor/addons-webhook", "PrometheusRule/addons-webhook"] {
+    for part in [
+        "PodMonitor/addons-webhook",
+        "PrometheusRule/addons-webhook",
+        "ConfigMap/addons-webhook-dashboard",
+    ] {
         ensure!(built.contains(part), "{part}: {built:?}");
     }
     tally.ran();
@@ -174,15 +178,16 @@ async fn components_complete_the_base() -> Result<()> {
     Ok(())
 }
 
-/// Every metric that an alert asks for is one that the page of the webhook lists.
+/// Every metric that an alert or the dashboard asks for is one that the page of the webhook lists.
 fn metrics(objects: &[Value]) -> Result<()> {
     let page = std::fs::read_to_string(PAGE)?;
-    let rules = objects
-        .iter()
-        .find(|object| object["kind"] == "PrometheusRule");
-    let rules = rules.context("no PrometheusRule")?.to_string();
+    let ours = objects.iter().filter(|object| {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        kind == "PrometheusRule" || kind == "ConfigMap"
+    });
+    let asked: String = ours.map(Value::to_string).collect();
     let mut count = 0;
-    for name in rules.split("addons_webhook_").skip(1) {
+    for name in asked.split("addons_webhook_").skip(1) {
         let name: String = name
             .chars()
             .take_while(|c| c.is_ascii_lowercase() || *c == '_')
@@ -194,7 +199,7 @@ fn metrics(objects: &[Value]) -> Result<()> {
         );
         count += 1;
     }
-    ensure!(count >= 5, "only {count} metrics in {rules}");
+    ensure!(count >= 12, "only {count} metrics in {asked}");
     Ok(())
 }
 

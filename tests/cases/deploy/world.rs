@@ -100,7 +100,7 @@ impl World {
         self.in_system(&args).await.map(|_| ())
     }
 
-    /// Waits until there are no more Pods than replicas.
+    /// Waits until the Pods are as many as the replicas.
     pub(crate) async fn gone(&self) -> Result<()> {
         until("the old Pods are gone", async || {
             let pods = self.in_system(&["get", "pods", "-o", "name"]).await?;

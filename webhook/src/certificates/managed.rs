@@ -26,8 +26,10 @@ use super::objects::{Objects, Write};
 use crate::server;
 use crate::state::State;
 
-/// After a failed pass; also what lies between two passes that changes ask for.
+/// After a failed pass.
 const RETRY: Duration = Duration::from_secs(2);
+/// Between two passes that are not asked for by the clock. It doubles as long as each pass writes: where someone else writes the same
+/// fields again and again, neither of the two may keep the API server busy.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Keeps authority, configurations and certificate.
@@ -69,23 +71,31 @@ impl Manager {
     /// while a machine sleeps.
     pub async fn keep(mut self, state: &State) {
         let mut changes = pin!(self.objects.changes());
+        let interval = self.lifetimes.interval();
+        let mut pause = PAUSE;
         loop {
-            let pause = match self.pass().await {
-                Ok(Write::Done) => self.lifetimes.interval(),
-                Ok(Write::Lost) => PAUSE,
+            let wait = match self.pass().await {
+                Ok(Write::Done) => {
+                    pause = PAUSE;
+                    interval
+                }
+                Ok(Write::Lost) => {
+                    pause = (pause * 2).min(interval);
+                    pause
+                }
                 Err(error) => {
                     warn!(
                         error = format!("{error:#}"),
                         "the certificate cannot be kept, trying again"
                     );
-                    RETRY.min(self.lifetimes.interval())
+                    RETRY.min(interval)
                 }
             };
             super::publish(state);
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(wait) => {}
                 // A burst of changes is looked at once.
-                Some(()) = changes.next() => tokio::time::sleep(PAUSE).await,
+                Some(()) = changes.next() => tokio::time::sleep(pause).await,
             }
         }
     }
