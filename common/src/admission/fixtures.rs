@@ -1,5 +1,6 @@
 //! Objects and facts for tests.
 
+use super::marks::Marks;
 use super::*;
 use crate::admission::verdict::{Problem, Verdict};
 pub use crate::api::fixtures::*;
@@ -41,4 +42,16 @@ pub fn rules_of(verdict: &Verdict) -> Vec<&str> {
         .iter()
         .map(|problem| problem.rule)
         .collect()
+}
+
+/// Marks of an installation `coredns` in the system namespace with this metadata.
+pub fn marks(core: bool, metadata: serde_json::Value) -> Marks {
+    let mut object = core_installation("coredns");
+    object.spec.core_addon = core;
+    let mut all = serde_json::to_value(&object.metadata).unwrap();
+    for (key, value) in metadata.as_object().unwrap() {
+        all[key] = value.clone();
+    }
+    object.metadata = serde_json::from_value(all).unwrap();
+    Marks::of(&object)
 }

@@ -3,23 +3,11 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::admission::fixtures::{catalogue, core_installation, installation, source, texts};
+use crate::admission::fixtures::{catalogue, installation, marks, source, texts};
 use crate::api::names::ANNOTATION_DEFAULTED;
 use crate::catalogue::Catalogue;
 use crate::values::defaulted::{Record, defaults, fill};
 use crate::values::layers::Values;
-
-/// Marks of an installation `coredns` in the system namespace with this metadata.
-fn marks(core: bool, metadata: Value) -> Marks {
-    let mut object = core_installation("coredns");
-    object.spec.core_addon = core;
-    let mut all = serde_json::to_value(&object.metadata).unwrap();
-    for (key, value) in metadata.as_object().unwrap() {
-        all[key] = value.clone();
-    }
-    object.metadata = serde_json::from_value(all).unwrap();
-    Marks::of(&object)
-}
 
 #[test]
 fn names_are_fixed_and_add_on_and_target_stay() {

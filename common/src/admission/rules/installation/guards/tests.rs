@@ -4,20 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::admission::NamespaceFacts;
-use crate::admission::fixtures::{core, core_installation, facts, installation, requester};
+use crate::admission::fixtures::{core, facts, installation, marks, requester};
 use crate::api::names::SYSTEM_NAMESPACE;
-
-/// Marks of an installation `coredns` in the system namespace with this metadata.
-fn marks(core: bool, metadata: Value) -> Marks {
-    let mut object = core_installation("coredns");
-    object.spec.core_addon = core;
-    let mut all = serde_json::to_value(&object.metadata).unwrap();
-    for (key, value) in metadata.as_object().unwrap() {
-        all[key] = value.clone();
-    }
-    object.metadata = serde_json::from_value(all).unwrap();
-    Marks::of(&object)
-}
 
 /// Facts in which the system namespace has these marks.
 fn namespace(terminating: bool, cluster_deleting: bool) -> Facts {
