@@ -1,6 +1,6 @@
 //! Which entries are duplicates (semantics 2): equal name and equal version, unless both carry an id and these differ.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use semver::{BuildMetadata, Version};
 
@@ -123,6 +123,9 @@ pub fn across(
     old: Option<&AddonCatalogue>,
     facts: &Facts,
 ) -> Vec<Problem> {
+    // Of a large catalogue beside this one, the versions of other add-ons are not even read.
+    let addons = catalogue.spec.addons.iter();
+    let names: HashSet<&str> = addons.map(|addon| addon.name.as_str()).collect();
     let mut seen = Seen::default();
     let mut losers = Seen::default();
     for other in facts.sources().filter(|other| !is_same(other, catalogue)) {
@@ -131,7 +134,8 @@ pub fn across(
         } else {
             &mut seen
         };
-        for (name, version, place) in entries(other, true) {
+        let same = entries(other, true).filter(|(name, _, _)| names.contains(name));
+        for (name, version, place) in same {
             into.insert(name, version, place);
         }
     }
