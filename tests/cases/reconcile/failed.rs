@@ -38,22 +38,17 @@ async fn is(stage: &Stage, expected: &str) -> Result<()> {
     .await
 }
 
-/// Nothing is written while its objects are as they were applied and one is failed. What is edited or deleted, newer content and
-/// a person's command end that.
-#[tokio::test]
-async fn a_failed_target_is_held() -> Result<()> {
-    let stage = super::stage("held").await?;
-    stage.run("init").await?.done()?;
-    let needs = manifest("1", "missing");
-    let index = stage.index("index.yaml", &[("set", "1.0.0", &needs)])?;
-    let process = Running::reconcile(&stage, &["--interval", "2s"])?;
-    process.says("leads").await?;
-    let record = format!(
+/// An installation that follows an index.
+fn record(stage: &Stage, index: &str) -> String {
+    format!(
         "apiVersion: kubectl-addons.dev/v1alpha1\nkind: AddonInstallation\nmetadata: {{name: set}}\n\
          spec: {{addonRef: {{name: set, index: '{index}'}}, targetNamespace: {}}}\n",
         stage.namespace
-    );
-    stage.apply(&record).await?;
+    )
+}
+
+/// Until the record says what is held, and which command ends that.
+async fn is_held(stage: &Stage, process: &Running) -> Result<()> {
     until("the failure is a condition with a way out", async || {
         let record = stage.record("set").await?;
         let conditions = record["status"]["conditions"].as_array();
@@ -65,7 +60,21 @@ async fn a_failed_target_is_held() -> Result<()> {
             .then_some(())
             .ok_or_else(|| format!("{record} {}", process.said())))
     })
-    .await?;
+    .await
+}
+
+/// Nothing is written while its objects are as they were applied and one is failed. What is edited or deleted, newer content and
+/// a person's command end that.
+#[tokio::test]
+async fn a_failed_target_is_held() -> Result<()> {
+    let stage = super::stage("held").await?;
+    stage.run("init").await?.done()?;
+    let needs = manifest("1", "missing");
+    let index = stage.index("index.yaml", &[("set", "1.0.0", &needs)])?;
+    let process = Running::reconcile(&stage, &["--interval", "2s"])?;
+    process.says("leads").await?;
+    stage.apply(&record(&stage, &index)).await?;
+    is_held(&stage, &process).await?;
     is(&stage, "RolloutFailed").await?;
 
     let before = stage.record("set").await?["metadata"]["resourceVersion"].clone();
