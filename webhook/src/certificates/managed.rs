@@ -67,7 +67,7 @@ impl Manager {
         }
     }
 
-    /// Passes on every change of a configuration, and by the clock. The clock of the wall decides what is due, as timers stand still
+    /// Passes on every change of a configuration, and by the clock. The wall clock decides what is due, as timers stand still
     /// while a machine sleeps.
     pub async fn keep(mut self, state: &State) {
         let mut changes = pin!(self.objects.changes());
