@@ -11,7 +11,7 @@ use crate::deploy::world::World;
 /// More than the API server keeps open while they are idle (25), so that new connections are made all the time.
 const CALLERS: usize = 32;
 /// Reviews by default; `REVIEWS` asks for more.
-const REVIEWS: usize = 10_000;
+const REVIEWS: usize = 4_000;
 /// Seconds that a certificate is valid by default; `LEAF_SECONDS` asks for less. A third of it is what a busy machine may stand still.
 const LEAF: u32 = 10;
 /// Times that each must be exchanged at least, by both replicas together.
