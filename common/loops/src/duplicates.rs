@@ -1,16 +1,35 @@
 //! Catalogues that were created at the same time: the one that has to give way says so in its status (semantics 2).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use addons_engine::catalogues;
 use addons_operation::{Context, OperationError};
 use common::admission::rules::catalogue::lost_to_others;
 use common::admission::{Facts, Settings};
+use tokio::sync::watch;
+use tokio::time::sleep;
 
 use crate::reason::bounded;
 
 /// Entries that a condition names; the rest is counted.
 const MAX_NAMED: usize = 5;
+
+/// Until it is tried again where that failed.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// Marks whenever the catalogues may have changed, from the newest that is sent, one time after the other.
+pub async fn keep(mut contexts: watch::Receiver<Arc<Context>>) {
+    while contexts.changed().await.is_ok() {
+        loop {
+            let ctx = contexts.borrow_and_update().clone();
+            if mark(&ctx).await.is_ok() {
+                break;
+            }
+            sleep(AGAIN).await;
+        }
+    }
+}
 
 /// Marks each source catalogue of which others hold entries, and takes the mark from those of which they no longer do. Where the
 /// caller may not read catalogues or write their status, none is marked: no record depends on it.

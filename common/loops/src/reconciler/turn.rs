@@ -14,7 +14,8 @@ use futures::future::LocalBoxFuture;
 use futures::stream::FuturesUnordered;
 use tokio::sync::OnceCell;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::time::{Instant, sleep};
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::is_busy;
 use crate::duplicates;
@@ -36,6 +37,9 @@ type Kind = (String, String);
 pub(super) struct Turn {
     /// What was read of catalogues and sources, and when.
     ctx: Arc<Context>,
+    /// Takes what the catalogues are judged from, beside everything else: what they read is shared with the installations that are
+    /// being reconciled, and whoever waited for it here would wait for those, which go on only after this.
+    judged: watch::Sender<Arc<Context>>,
     read: Instant,
     interval: Duration,
     pub(super) queue: Queue,
@@ -79,8 +83,11 @@ pub(super) struct Done {
 impl Turn {
     pub(super) fn new(ctx: Context, interval: Duration, account: Option<String>) -> Self {
         let (outbox, inbox) = unbounded_channel();
+        let ctx = Arc::new(ctx);
+        let (judged, contexts) = watch::channel(Arc::clone(&ctx));
         let turn = Self {
-            ctx: Arc::new(ctx),
+            ctx,
+            judged,
             read: Instant::now(),
             interval,
             queue: Queue::new(interval),
@@ -98,6 +105,7 @@ impl Turn {
             is_missed: false,
             spread: RandomState::new(),
         };
+        turn.watches.push(Box::pin(duplicates::keep(contexts)));
         let (ctx, outbox) = turn.ends();
         turn.watches.push(Box::pin(async move {
             if let Ok(cluster) = ctx.cluster().await {
@@ -205,7 +213,7 @@ impl Turn {
             return Ok(());
         }
         self.stale = Some(now + AGAIN);
-        self.mark_duplicates();
+        self.judged.send_replace(Arc::clone(&self.ctx));
         let records = Records::read(&self.ctx).await?;
         self.stale = Some(now + self.interval);
         self.elsewhere.clear();
@@ -224,17 +232,6 @@ impl Turn {
             }
         }
         Ok(())
-    }
-
-    /// Marks catalogues beside everything else: what they read is shared with the installations that are being reconciled, and whoever
-    /// waited for it here would wait for those, which go on only after this.
-    fn mark_duplicates(&self) {
-        let (ctx, _) = self.ends();
-        self.watches.push(Box::pin(async move {
-            while duplicates::mark(&ctx).await.is_err() {
-                sleep(AGAIN).await;
-            }
-        }));
     }
 
     /// Remembers an installation, and watches the kinds of its objects.
