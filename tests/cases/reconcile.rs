@@ -10,9 +10,12 @@ mod raced;
 mod rights;
 mod watch;
 
+use std::time::Duration;
+
 use addons_tests::control_plane::definitions;
 use addons_tests::stage::{Own, Stage};
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use tokio::time::sleep;
 
 /// A user of a cluster that only these tests use: a loop works on all installations of its cluster.
 async fn stage(what: &str) -> Result<Stage> {
@@ -23,4 +26,21 @@ async fn stage(what: &str) -> Result<Stage> {
 /// A user of a cluster that no other test uses: its namespaces stand for the cluster, whoever reconciles it.
 async fn alone(what: &str) -> Result<Stage> {
     Stage::on(Box::leak(Box::new(definitions::cluster().await?)), what).await
+}
+
+/// What a loop does in a while in which nothing is to be done: it looks, and writes nothing but its Lease.
+async fn is_idle(stage: &Stage, window: Duration) -> Result<()> {
+    let mark = stage.cluster.audit().mark()?;
+    sleep(window).await;
+    let requests = stage.requests(mark)?;
+    let writes: Vec<_> = requests
+        .of("kubectl-addons")
+        .filter(|request| request.is_write() && request.object.resource != "leases")
+        .collect();
+    ensure!(writes.is_empty(), "{writes:?}");
+    ensure!(
+        requests.count("list", "kubectl-addons") > 0,
+        "it did not look at all"
+    );
+    Ok(())
 }

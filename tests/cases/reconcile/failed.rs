@@ -7,7 +7,6 @@ use addons_tests::stage::{Stage, config_map, deployment};
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 /// A ConfigMap, and a Deployment whose pods need a ServiceAccount.
 fn manifest(value: &str, account: &str) -> String {
@@ -78,19 +77,8 @@ async fn a_failed_target_is_held() -> Result<()> {
     is(&stage, "RolloutFailed").await?;
 
     let before = stage.record("set").await?["metadata"]["resourceVersion"].clone();
-    let mark = stage.cluster.audit().mark()?;
     // Longer than the first pauses after a failure.
-    sleep(Duration::from_secs(12)).await;
-    let requests = stage.requests(mark)?;
-    let writes: Vec<_> = requests
-        .of("kubectl-addons")
-        .filter(|request| request.is_write() && request.object.resource != "leases")
-        .collect();
-    ensure!(writes.is_empty(), "{writes:?}");
-    ensure!(
-        requests.count("list", "kubectl-addons") > 0,
-        "it did not look"
-    );
+    super::is_idle(&stage, Duration::from_secs(12)).await?;
     ensure!(stage.record("set").await?["metadata"]["resourceVersion"] == before);
 
     // A person may try again at any time, and meets the same failure.
