@@ -17,18 +17,10 @@ use rustls::{
     CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore,
     SignatureScheme,
 };
-use webpki::EndEntityCert;
+use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 /// Longest file that is read.
 const MAX_FILE: u64 = 1 << 20;
-/// The attribute commonName (2.5.4.3) in DER.
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-/// Tags of DER.
-const SEQUENCE: u8 = 0x30;
-const SET: u8 = 0x31;
-const OBJECT_IDENTIFIER: u8 = 0x06;
-const UTF8_STRING: u8 = 0x0c;
-const PRINTABLE_STRING: u8 = 0x13;
 
 /// Verifies clients by the authorities that the file had when it was last read.
 #[derive(Debug)]
@@ -78,12 +70,17 @@ impl Clients {
 
     /// Whether a certificate has one of the names.
     fn is_named(&self, certificate: &CertificateDer<'_>) -> bool {
-        let Ok(certificate) = EndEntityCert::try_from(certificate) else {
+        let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {
             return false;
         };
         let is_ours = |name: &str| self.names.iter().any(|ours| ours == name);
-        common_names(certificate.subject()).into_iter().any(is_ours)
-            || certificate.valid_dns_names().any(is_ours)
+        let mut common = certificate.subject().iter_common_name();
+        let alternative = certificate.subject_alternative_name().ok().flatten();
+        let mut alternative = alternative
+            .iter()
+            .flat_map(|names| &names.value.general_names);
+        common.any(|name| name.as_str().is_ok_and(is_ours))
+            || alternative.any(|name| matches!(name, GeneralName::DNSName(name) if is_ours(name)))
     }
 }
 
@@ -163,61 +160,4 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
         bail!("{} is larger than {MAX_FILE} bytes", path.display());
     }
     Ok(pem)
-}
-
-/// The common names of a subject: a sequence of sets of attributes (RFC 5280, 4.1.2.4).
-fn common_names(mut subject: &[u8]) -> Vec<&str> {
-    let mut names = Vec::new();
-    while let Some((SET, mut set, rest)) = element(subject) {
-        subject = rest;
-        while let Some((SEQUENCE, attribute, rest)) = element(set) {
-            set = rest;
-            if let Some((OBJECT_IDENTIFIER, COMMON_NAME, value)) = element(attribute)
-                && let Some((UTF8_STRING | PRINTABLE_STRING, name, _)) = element(value)
-                && let Ok(name) = std::str::from_utf8(name)
-            {
-                names.push(name);
-            }
-        }
-    }
-    names
-}
-
-/// The first element of DER: its tag, its content, and what follows.
-fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (&tag, rest) = der.split_first()?;
-    let (&first, rest) = rest.split_first()?;
-    let (length, rest) = match first {
-        0..=0x7f => (usize::from(first), rest),
-        // No attribute is as long as two bytes can say.
-        0x81 => {
-            let (&length, rest) = rest.split_first()?;
-            (usize::from(length), rest)
-        }
-        0x82 => {
-            let (length, rest) = rest.split_first_chunk::<2>()?;
-            (usize::from(u16::from_be_bytes(*length)), rest)
-        }
-        _ => return None,
-    };
-    let (content, rest) = rest.split_at_checked(length)?;
-    Some((tag, content, rest))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn common_names_are_found_whatever_stands_beside_them() {
-        let common = [0x30, 0x0a, 0x06, 3, 0x55, 4, 3, 0x0c, 3, b'a', b'p', b'i'];
-        let group = [0x30, 0x09, 0x06, 3, 0x55, 4, 10, 0x13, 2, b'x', b'y'];
-        let set = |attribute: &[u8]| [&[0x31, attribute.len() as u8], attribute].concat();
-        let subject = [set(&group), set(&common)].concat();
-        assert_eq!(common_names(&subject), ["api"]);
-        for length in 0..subject.len() {
-            assert!(common_names(&subject[..length]).is_empty(), "{length}");
-        }
-        assert!(common_names(&[0x31, 0xff, 0xff]).is_empty());
-    }
 }
