@@ -9,6 +9,7 @@ pub mod crds;
 pub mod egress;
 pub mod guard;
 pub mod kubelet;
+pub mod objects;
 pub mod plugin;
 pub mod proxy;
 #[cfg(feature = "cases")]
