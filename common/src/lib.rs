@@ -16,6 +16,7 @@
 //! | [`plan`] | desired objects, order, conflicts, prune, what definitions break: the plan |
 //! | [`readiness`] | whether an object is ready, in kstatus' terms |
 //! | [`admission`] | defaults and verdicts |
+//! | [`target`] | which cluster a namespace stands for, and what a kubeconfig for it may hold |
 //! | [`nearest`] | the name that a misspelt one probably means |
 //!
 //! Invariants: there is no task, socket, file, clock, environment or randomness here; the time, the facts of a cluster and
@@ -32,4 +33,5 @@ pub mod nearest;
 pub mod plan;
 pub mod readiness;
 pub mod render;
+pub mod target;
 pub mod values;

@@ -62,7 +62,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::installation::{FormerRecord, HelmRelease, Installed};
+use crate::api::installation::{ClusterIdentity, FormerRecord, HelmRelease, Installed};
 use crate::api::names::InstallationName;
 use crate::manifest::key::{Gvk, ObjectKey};
 use crate::values::mask::Mask;
@@ -169,9 +169,9 @@ pub struct InstallationPlan {
     /// where the objects are given back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former: Vec<FormerRecord>,
-    /// uid of kube-system, by which the record will tell this cluster from others; `None` where it may not be read.
+    /// By what the record will tell the cluster of the objects from others; `None` where the uid of its kube-system may not be read.
     #[serde(skip)]
-    pub cluster: Option<String>,
+    pub cluster: Option<ClusterIdentity>,
     /// How the inventory changes that is recorded again, where nothing else does (semantics 13).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<restored::rebuild::Rebuilt>,

@@ -4,6 +4,7 @@ mod adopt;
 mod bypass;
 mod catalogue;
 mod channels;
+mod clusters;
 mod crash;
 mod definitions;
 mod deploy;

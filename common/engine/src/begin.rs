@@ -104,7 +104,7 @@ async fn lock_with_spec(
                 Err(error) => return Err(error),
             }
         }
-        let now = cluster.now();
+        let now = cluster.home().now();
         let mut begun = status::begun(stored.status.as_ref(), plan, now);
         // A record that is still missing is created; one that is being deleted is judged at the end.
         if plan.create_namespace.is_none() && !plan.verb.ends() {

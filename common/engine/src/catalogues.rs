@@ -31,7 +31,7 @@ pub enum Written {
 /// # Errors
 /// Those of the requests.
 pub async fn list(cluster: &Cluster, namespace: &str) -> Result<Vec<AddonCatalogue>, EngineError> {
-    listing::all(cluster, &collection(namespace), None).await
+    listing::all(cluster.home(), &collection(namespace), None).await
 }
 
 /// Creates a catalogue, or replaces the spec of the one that has its name; labels and annotations of the latter stay.
@@ -47,6 +47,7 @@ pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, 
     let name = wanted.metadata.name.as_deref().unwrap_or_default();
     let collection = collection(namespace);
     let live = match cluster
+        .home()
         .send::<AddonCatalogue>(Call::get(&collection, name, JSON))
         .await
     {
@@ -76,7 +77,7 @@ pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, 
         code: 0,
     })?;
     let call = call.query("fieldManager", names::CLIENT).body(body);
-    cluster.send::<IgnoredAny>(call).await?;
+    cluster.home().send::<IgnoredAny>(call).await?;
     Ok(written)
 }
 
@@ -86,6 +87,7 @@ pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, 
 /// Those of the request; [`EngineError::Denied`] where admission refuses it.
 pub async fn delete(cluster: &Cluster, namespace: &str, name: &str) -> Result<bool, EngineError> {
     match cluster
+        .home()
         .send::<IgnoredAny>(Call::delete(&collection(namespace), name))
         .await
     {
@@ -105,7 +107,7 @@ pub async fn mark(
     known: &AddonCatalogue,
     lost: Option<&str>,
 ) -> Result<bool, EngineError> {
-    let Some(status) = marked(known, lost, cluster.now()) else {
+    let Some(status) = marked(known, lost, cluster.home().now()) else {
         return Ok(false);
     };
     let mut object = known.clone();
@@ -122,7 +124,7 @@ pub async fn mark(
         .subresource("status")
         .query("fieldManager", names::CLIENT)
         .body(body);
-    match cluster.send::<IgnoredAny>(call).await {
+    match cluster.home().send::<IgnoredAny>(call).await {
         Ok(_) => Ok(true),
         Err(error) if error.is_conflict() || error.is_not_found() => Ok(false),
         Err(error) => Err(error),

@@ -36,6 +36,8 @@ pub struct Cluster {
     client: kube::Client,
     /// With our own rights, where the client has those of a ServiceAccount.
     own: Option<kube::Client>,
+    /// The cluster of the records, where that is another one (semantics 6).
+    home: Option<Arc<Cluster>>,
     config: Option<kube::Config>,
     options: ClusterOptions,
     /// URL, for errors.
@@ -112,6 +114,27 @@ impl Cluster {
         })
     }
 
+    /// The same cluster, whose installations are recorded in another one: records, locks, catalogues, and the Secrets and data beside
+    /// a record are read and written there, objects here (semantics 6).
+    #[must_use]
+    pub fn recorded_in(self, home: Arc<Self>) -> Self {
+        Self {
+            home: Some(home),
+            ..self
+        }
+    }
+
+    /// The cluster that holds the records of installations in this one; nearly always this one itself.
+    #[must_use]
+    pub fn home(&self) -> &Self {
+        self.home.as_deref().unwrap_or(self)
+    }
+
+    /// Whether the records are in another cluster.
+    pub(super) fn is_remote(&self) -> bool {
+        self.home.is_some()
+    }
+
     fn build(
         client: kube::Client,
         server: String,
@@ -121,6 +144,7 @@ impl Cluster {
         Self {
             client,
             own: None,
+            home: None,
             config: None,
             server,
             permits: Semaphore::new(options.concurrency.max(1)),
@@ -160,7 +184,18 @@ impl Cluster {
     }
 
     /// Ends once every request under way is answered; until the result is dropped, no other begins but renewals of locks.
-    pub async fn quiet(&self) -> Option<SemaphorePermit<'_>> {
+    pub async fn quiet(&self) -> [Option<SemaphorePermit<'_>>; 2] {
+        let home = self.home.as_deref();
+        [
+            self.all_permits().await,
+            match home {
+                Some(home) => home.all_permits().await,
+                None => None,
+            },
+        ]
+    }
+
+    async fn all_permits(&self) -> Option<SemaphorePermit<'_>> {
         let all = u32::try_from(self.concurrency()).unwrap_or(u32::MAX);
         // The semaphore is never closed, and is fair: who asks later waits.
         self.permits.acquire_many(all).await.ok()

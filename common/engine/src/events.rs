@@ -45,7 +45,7 @@ pub async fn publish(
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {"name": name, "namespace": namespace},
-        "eventTime": cluster.now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),
+        "eventTime": cluster.home().now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),
         "reportingController": names::GROUP,
         "reportingInstance": reporter,
         "action": "Reconcile",
@@ -62,5 +62,9 @@ pub async fn publish(
     });
     let collection = Collection::known("events.k8s.io/v1", "Event", "events", Some(&namespace));
     let call = Call::create(&collection, &name, METADATA).body(event.to_string().into_bytes());
-    cluster.send::<serde::de::IgnoredAny>(call).await.map(drop)
+    cluster
+        .home()
+        .send::<serde::de::IgnoredAny>(call)
+        .await
+        .map(drop)
 }

@@ -62,6 +62,7 @@ mod random;
 pub mod record;
 pub mod recreations;
 pub mod release;
+pub mod remote;
 mod report;
 mod request;
 pub mod required;

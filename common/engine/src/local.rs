@@ -38,15 +38,6 @@ pub async fn ensure(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
     post(cluster, name, &object).await.map(drop)
 }
 
-/// Whether this one does: one GET.
-///
-/// # Errors
-/// Those of the request.
-pub async fn is_local(cluster: &Cluster, namespace: &str) -> Result<bool, EngineError> {
-    let found = read_one(cluster, &namespace_collection(), namespace).await?;
-    Ok(found.is_some_and(|metadata| stands_for_this(&metadata)))
-}
-
 /// Those that stand for no cluster, neither this one nor another, the system namespace included: one LIST.
 ///
 /// # Errors

@@ -82,11 +82,14 @@ pub(super) async fn wait_until_free(
     let mut told = None;
     let mut pause = FIRST_PAUSE;
     loop {
-        let (holder, since) =
-            match availability(stored.status.as_ref(), cluster.now(), options.steal_lock) {
-                Availability::Free => return Ok(stored),
-                Availability::Held { holder, since } => (holder, since),
-            };
+        let (holder, since) = match availability(
+            stored.status.as_ref(),
+            cluster.home().now(),
+            options.steal_lock,
+        ) {
+            Availability::Free => return Ok(stored),
+            Availability::Held { holder, since } => (holder, since),
+        };
         if !options.wait_for_lock || Instant::now() + pause > deadline {
             return Err(EngineError::Locked {
                 installation: record::name(&stored),
@@ -226,7 +229,7 @@ impl Lock {
 
     async fn renew(&mut self, cluster: &Cluster, journal: &Journal) -> Result<(), EngineError> {
         let sent = Instant::now();
-        let now = Time(cluster.now());
+        let now = Time(cluster.home().now());
         let inventory = journal.inventory().to_groups();
         self.write(cluster, |status| {
             status.inventory.clone_from(&inventory);

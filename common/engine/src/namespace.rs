@@ -14,6 +14,7 @@ use common::api::installation::{AddonInstallation, AddonInstallationStatus, Crea
 use common::api::names;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
+use common::plan::pin;
 use common::readiness::{Readiness, Status};
 
 use super::cluster::Cluster;
@@ -60,9 +61,13 @@ pub(super) async fn guard(
     wanted: &AddonInstallation,
     events: &(dyn Fn(Event) + Send + Sync),
 ) {
-    let target = wanted.spec.target_namespace.clone();
-    let names: BTreeSet<String> = target.into_iter().chain(wanted.namespace()).collect();
-    for name in &names {
+    let target = wanted.spec.target_namespace.iter();
+    let mut marked: Vec<(&Cluster, String)> = target.map(|name| (cluster, name.clone())).collect();
+    let of_record = wanted.namespace();
+    let is_other = |name: &String| cluster.is_remote() || !marked.iter().any(|(_, it)| it == name);
+    let of_record = of_record.filter(is_other);
+    marked.extend(of_record.map(|name| (cluster.home(), name)));
+    for (cluster, name) in &marked {
         if let Err(error) = guard_one(cluster, name).await {
             (events)(Event::Warning {
                 key: key(name),
@@ -197,7 +202,7 @@ pub(super) async fn remove(
     if !is_labelled || !is_it {
         return Ok(Removal::Kept("another client created it".to_owned()));
     }
-    if *name == namespace {
+    if *name == namespace && !cluster.is_remote() {
         let why = "it holds the record of the installation";
         return Ok(Removal::Kept(why.to_owned()));
     }
@@ -227,7 +232,7 @@ pub(super) async fn remove(
     Ok(Removal::Removed)
 }
 
-/// Another installation that uses a namespace.
+/// Another installation that uses a namespace of this cluster.
 async fn other_user(
     cluster: &Cluster,
     name: &str,
@@ -245,9 +250,17 @@ async fn other_user(
                 .into_iter()
                 .any(|group| group.namespace.as_deref() == Some(name))
     };
+    let is_here = |other: &&AddonInstallation| {
+        if cluster.is_remote() {
+            other.namespace() == record.namespace()
+        } else {
+            !pin::is_elsewhere(other)
+        }
+    };
     Ok(installations
         .iter()
         .filter(|other| other.uid() != record.uid())
+        .filter(is_here)
         .find(|other| uses(other))
         .map(|other| record::name(other).to_string()))
 }

@@ -28,7 +28,7 @@ pub async fn get(
     let call = Call::get(&collection(Some(namespace)), name, JSON)
         .urgent()
         .own();
-    match cluster.send::<AddonInstallation>(call).await {
+    match cluster.home().send::<AddonInstallation>(call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
@@ -43,7 +43,7 @@ pub async fn list(
     cluster: &Cluster,
     namespace: Option<&str>,
 ) -> Result<Vec<AddonInstallation>, EngineError> {
-    listing::all(cluster, &collection(namespace), None).await
+    listing::all(cluster.home(), &collection(namespace), None).await
 }
 
 /// Writes a new record (spec and metadata) and returns it as the server completed it; `None` where one exists.
@@ -61,7 +61,7 @@ pub(super) async fn create(
         .query("fieldValidation", "Strict")
         .query("fieldManager", names::CLIENT)
         .body(body(&fresh)?);
-    super::create::create(cluster, &collection, &name, call).await
+    super::create::create(cluster.home(), &collection, &name, call).await
 }
 
 /// Writes spec and metadata of a record at its resourceVersion and returns it as the server completed it.
@@ -76,7 +76,7 @@ pub(super) async fn replace(
         .query("fieldValidation", "Strict")
         .query("fieldManager", names::CLIENT)
         .body(body(wanted)?);
-    Ok(cluster.send(call).await?.object)
+    Ok(cluster.home().send(call).await?.object)
 }
 
 /// The only write of a status: the whole object at its resourceVersion, which is then the response's.
@@ -93,7 +93,7 @@ pub(super) async fn put_status(
         .body(body(record)?)
         .urgent()
         .own();
-    let answer = cluster.send::<Partial>(call).await?;
+    let answer = cluster.home().send::<Partial>(call).await?;
     record.metadata.resource_version = Some(answer.object.metadata.resource_version);
     Ok(())
 }
@@ -123,7 +123,7 @@ pub(super) async fn delete(
     let call = Call::delete(&collection(Some(&namespace)), &record.name_any())
         .own()
         .body(options.to_string().into_bytes());
-    match cluster.send::<serde::de::IgnoredAny>(call).await {
+    match cluster.home().send::<serde::de::IgnoredAny>(call).await {
         Ok(_) => Ok(()),
         Err(error) if error.is_not_found() => Ok(()),
         Err(error) => Err(error),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER, WARNING};
 use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Limited};
 use jiff::Timestamp;
 use kube::client::Body;
 use serde::de::DeserializeOwned;
@@ -41,6 +42,8 @@ const PATIENCE_AFTER: Duration = Duration::from_secs(20);
 /// Pause before the second try; the next ones are longer.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+/// The largest answer, in bytes, of a server whose address came from a Secret.
+const LARGEST_ANSWER: usize = 64 * 1024 * 1024;
 
 /// One request.
 #[derive(Clone, Debug)]
@@ -306,7 +309,9 @@ impl Cluster {
         let exchange = async {
             let response = client.send(request).await?;
             let (parts, body) = response.into_parts();
-            Ok::<_, kube::Error>((parts.status, parts.headers, body.collect_bytes().await?))
+            let body = Limited::new(body, self.largest_answer()).collect().await;
+            let body = body.map_err(kube::Error::Service)?.to_bytes();
+            Ok::<_, kube::Error>((parts.status, parts.headers, body))
         };
         let (status, headers, bytes) = match timeout(limit, exchange).await {
             Ok(Ok(answer)) => answer,
@@ -348,6 +353,14 @@ impl Cluster {
             created: status == StatusCode::CREATED,
             warnings: warnings(&headers),
         }))
+    }
+
+    fn largest_answer(&self) -> usize {
+        if self.is_remote() {
+            LARGEST_ANSWER
+        } else {
+            usize::MAX
+        }
     }
 
     fn unreachable<T>(&self, source: Box<dyn std::error::Error + Send + Sync>) -> Try<T> {

@@ -37,7 +37,7 @@ fn call(namespace: &str, name: &str) -> Call {
 }
 
 async fn read(cluster: &Cluster, call: Call) -> Result<Option<Secret>, EngineError> {
-    match cluster.send::<Secret>(call).await {
+    match cluster.home().send::<Secret>(call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),

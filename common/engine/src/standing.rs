@@ -85,7 +85,7 @@ pub async fn stand(
     for attempt in 1.. {
         let generation = stored.metadata.generation;
         let status = stored.status.as_ref();
-        let Some(status) = judged(status, standing, generation, cluster.now()) else {
+        let Some(status) = judged(status, standing, generation, cluster.home().now()) else {
             return Ok(false);
         };
         stored.status = Some(status);

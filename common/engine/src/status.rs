@@ -58,7 +58,7 @@ pub(super) fn begun(
         });
     }
     let found = plan.rebuilt.as_ref();
-    pin::note(&mut status, plan.cluster.as_deref(), found.is_some());
+    pin::note(&mut status, plan.cluster.as_ref(), found.is_some());
     if let Some(found) = found.and_then(|rebuilt| rebuilt.namespace.clone()) {
         status.created_namespace = Some(found);
     }

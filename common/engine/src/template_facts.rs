@@ -108,6 +108,7 @@ pub async fn read(cluster: &Cluster) -> Result<Facts, EngineError> {
 /// # Errors
 /// [`OverlayError`]. An overlay that may not be read is an error: templates without their credentials would be rendered wrongly.
 pub async fn overlays(cluster: &Cluster, namespace: &str) -> Result<Overlays, OverlayError> {
+    let cluster = cluster.home();
     let config_maps = Collection::known("v1", "ConfigMap", "configmaps", Some(namespace));
     let secrets = Collection::known("v1", "Secret", "secrets", Some(namespace));
     let (config_map, secret) = futures::try_join!(

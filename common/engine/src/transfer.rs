@@ -212,7 +212,7 @@ impl Wait<'_> {
             if let Some(what) = changed(&stored) {
                 return Err(lock::stale(&stored, what));
             }
-            let operation = lock::operation(VERB, &options.holder, None, cluster.now());
+            let operation = lock::operation(VERB, &options.holder, None, cluster.home().now());
             let begun = status(&stored);
             match Lock::acquire(cluster, stored.clone(), begun, operation).await {
                 Err(error) if error.is_conflict() && Instant::now() < self.deadline => {

@@ -56,7 +56,7 @@ impl Reconciler<'_> {
         interruption: &Interruption,
         tell: &(dyn Fn(Told<'_>) + Send + Sync),
     ) -> Result<(), OperationError> {
-        let cluster = self.ctx.cluster().await?;
+        let home = self.ctx.home().await?;
         let (leads, mut leading) = watch::channel(None);
         let (_same, revision) = watch::channel(Revision::Same);
         let (ended, end) = oneshot::channel::<()>();
@@ -69,7 +69,7 @@ impl Reconciler<'_> {
         let stop = async {
             let _ = end.await;
         };
-        let electing = election::run(cluster, &self.candidate, revision, &leads, stop, &tried);
+        let electing = election::run(home, &self.candidate, revision, &leads, stop, &tried);
         let working = async {
             loop {
                 tokio::select! {
@@ -87,7 +87,7 @@ impl Reconciler<'_> {
         };
         tokio::join!(electing, working);
         // Where that fails, the Lease expires.
-        let _ = election::resign(cluster, &self.candidate).await;
+        let _ = election::resign(home, &self.candidate).await;
         Ok(())
     }
 

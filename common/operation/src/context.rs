@@ -3,6 +3,7 @@
 
 mod derived;
 mod indexes;
+mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -28,6 +29,7 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::error::{OperationError, within};
 use crate::event::{Event, Finding};
 use crate::kops::Records;
+use target::Target;
 
 /// Settings of a [`Context`]. All of them are given: nothing is read from the environment.
 #[derive(Clone, Debug)]
@@ -81,7 +83,8 @@ pub(crate) type Events = Arc<dyn Fn(Event) + Send + Sync>;
 pub struct Context {
     settings: Settings,
     connect: Option<Arc<Connect>>,
-    cluster: Arc<OnceCell<Cluster>>,
+    home: Arc<OnceCell<Arc<Cluster>>>,
+    target: Arc<OnceCell<Target>>,
     version: OnceCell<ClusterFacts>,
     pub(crate) cluster_uid: Arc<OnceCell<Option<String>>>,
     events: Events,
@@ -120,7 +123,7 @@ impl Context {
     #[must_use]
     pub fn new(cluster: Cluster, settings: Settings) -> Self {
         Self {
-            cluster: Arc::new(OnceCell::new_with(Some(cluster))),
+            home: Arc::new(OnceCell::new_with(Some(Arc::new(cluster)))),
             ..Self::build(None, settings)
         }
     }
@@ -145,7 +148,8 @@ impl Context {
             fetched: Cache::new(folder.map(|folder| folder.join("sources"))),
             settings,
             connect: connect.map(Arc::new),
-            cluster: Arc::default(),
+            home: Arc::default(),
+            target: Arc::default(),
             cluster_uid: Arc::default(),
             version: OnceCell::new(),
             events: Arc::new(drop),
@@ -217,20 +221,6 @@ impl Context {
         self.emit(Event::Found(finding));
     }
 
-    /// The cluster. Connecting sends no request.
-    ///
-    /// # Errors
-    /// [`OperationError::Connect`].
-    pub async fn cluster(&self) -> Result<&Cluster, OperationError> {
-        let connect = || async {
-            match &self.connect {
-                Some(connect) => connect().await.map_err(OperationError::Connect),
-                None => Err(OperationError::NoCluster),
-            }
-        };
-        self.cluster.get_or_try_init(connect).await
-    }
-
     /// The version that entries must fit.
     ///
     /// # Errors
@@ -255,7 +245,7 @@ impl Context {
     /// The server cannot be reached, or refuses.
     pub async fn catalogues(&self) -> Result<&[AddonCatalogue], OperationError> {
         let list = || async {
-            match catalogues::list(self.cluster().await?, &self.settings.system_namespace).await {
+            match catalogues::list(self.home().await?, &self.settings.system_namespace).await {
                 Err(EngineError::NotInitialised) => Ok(Vec::new()),
                 other => within(other, || "cannot read the catalogues".to_owned()),
             }
@@ -310,7 +300,7 @@ impl Context {
         if let Some(credentials) = known.get(&key) {
             return Ok(Arc::clone(credentials));
         }
-        let cluster = within(self.cluster().await, || {
+        let cluster = within(self.home().await, || {
             format!("the source needs Secret {namespace}/{name} of the cluster")
         })?;
         let secret = if namespace == self.settings.system_namespace {

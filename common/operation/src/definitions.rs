@@ -43,7 +43,7 @@ pub async fn install(ctx: &Context) -> Result<Vec<(ObjectKey, Installed)>, Opera
         .map(|text| serde_saphyr::from_str(text))
         .collect();
     let definitions = definitions.map_err(|error| OperationError::Definitions(error.into()))?;
-    let cluster = ctx.cluster().await?;
+    let cluster = ctx.home().await?;
     let installed = crds::install(cluster, &definitions, TIMEOUT).await?;
     local::ensure(cluster, &ctx.settings().system_namespace).await?;
     Ok(installed)

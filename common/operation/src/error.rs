@@ -5,6 +5,7 @@ mod place;
 use std::time::Duration;
 
 use addons_engine::EngineError;
+use addons_engine::remote::RemoteError;
 use addons_engine::template_facts::OverlayError;
 use addons_helm::{BinaryError, HelmError};
 use addons_sources::SourceError;
@@ -76,6 +77,9 @@ pub enum OperationError {
     /// The connection cannot be made.
     #[error(transparent)]
     Connect(BoxError),
+    /// The cluster that the namespace of the command stands for cannot be worked on.
+    #[error(transparent)]
+    Remote(RemoteError),
     /// The server refused, or cannot be reached.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -373,6 +377,15 @@ pub enum OperationError {
 impl From<SourceError> for OperationError {
     fn from(error: SourceError) -> Self {
         Self::Source(Box::new(error))
+    }
+}
+
+impl From<RemoteError> for OperationError {
+    fn from(error: RemoteError) -> Self {
+        match error {
+            RemoteError::Engine(error) => error.into(),
+            error => Self::Remote(error),
+        }
     }
 }
 

@@ -140,16 +140,16 @@ async fn leave(ctx: &Context, cluster: &Cluster, tasks: &[Task<'_>]) {
 
 /// Creates what the first record needs: our definitions, and the namespaces of the records.
 async fn prepare(ctx: &Context, plan: &Plan, run: &Run) -> Result<(), OperationError> {
-    let cluster = ctx.cluster().await?;
+    let home = ctx.home().await?;
     if plan.defines {
         definitions::ensure(ctx, run.define).await?;
     }
     for namespace in &plan.namespaces {
         if namespace.create {
-            local::ensure(cluster, &namespace.name).await?;
+            local::ensure(home, &namespace.name).await?;
         }
         if namespace.holds_core {
-            namespace::hold_core(cluster, &namespace.name).await?;
+            namespace::hold_core(home, &namespace.name).await?;
         }
     }
     Ok(())

@@ -41,20 +41,8 @@ impl Context {
         if status.is_none_or(|status| status.cluster.is_none()) {
             return Ok(None);
         }
-        let found = self.cluster_uid().await?;
-        Ok(pin::check(&name_of(record), status, found.as_deref()).err())
-    }
-
-    /// uid of kube-system, read once; `None` where we may not read it.
-    ///
-    /// # Errors
-    /// Those of the request.
-    pub(crate) async fn cluster_uid(&self) -> Result<Option<String>, OperationError> {
-        let read = || async {
-            Ok::<_, OperationError>(identity::cluster_uid(self.cluster().await?).await?)
-        };
-        let uid = self.cluster_uid.get_or_try_init(read).await?;
-        Ok(uid.clone())
+        let found = self.cluster_identity().await?;
+        Ok(pin::check(&name_of(record), status, found.as_ref()).err())
     }
 
     /// The identity of the cluster by one of its namespaces.

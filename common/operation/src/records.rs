@@ -7,6 +7,7 @@ use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use common::nearest::nearest;
 use common::plan::claims::Claims;
+use common::plan::pin;
 use common::plan::transfer::is_of_old_place;
 
 use crate::context::{Context, Settings};
@@ -26,6 +27,8 @@ pub struct Records {
     /// The namespaces that stand for this cluster, as far as it matters: the system namespace, and those with the label, where
     /// records are in others or another one was asked for (semantics 6).
     pub local: BTreeSet<String>,
+    /// Whether the cluster of the command is another one than that of the records: then `local` is the namespace that stands for it.
+    pub is_remote: bool,
 }
 
 impl Records {
@@ -35,12 +38,12 @@ impl Records {
     /// # Errors
     /// The server cannot be reached, or refuses.
     pub async fn read(ctx: &Context) -> Result<Self, OperationError> {
-        let cluster = ctx.cluster().await?;
+        let home = ctx.home().await?;
         let mut is_partial = false;
-        let listed = match record::list(cluster, None).await {
+        let listed = match record::list(home, None).await {
             Err(error @ EngineError::Forbidden { .. }) => {
                 is_partial = true;
-                readable(cluster, ctx.settings(), error).await
+                readable(home, ctx.settings(), error).await
             }
             other => other,
         };
@@ -54,15 +57,17 @@ impl Records {
         };
         let system = &ctx.settings().system_namespace;
         let mut local = BTreeSet::from([system.clone()]);
+        let is_remote = ctx.is_remote().await?;
         match &ctx.settings().namespace {
             Some(asked) if asked == system => {}
+            Some(asked) if is_remote => local = BTreeSet::from([asked.clone()]),
             Some(asked) => {
-                if local::is_local(cluster, asked).await? {
+                if ctx.has_cluster().await? {
                     local.insert(asked.clone());
                 }
             }
             None if all.iter().all(|record| is_within(record, system)) => {}
-            None => local.extend(local::namespaces(cluster).await?),
+            None => local.extend(local::namespaces(home).await?),
         }
         Ok(Self {
             all,
@@ -70,6 +75,7 @@ impl Records {
             uninitialised,
             system: system.clone(),
             local,
+            is_remote,
         })
     }
 
@@ -155,13 +161,20 @@ impl Records {
         }
     }
 
-    /// What the other installations use; all of `except` are planned by the same command and are not others.
+    /// Whether the objects of a record are in the cluster of the command. A namespace that stands for none may hold what an older
+    /// release installed into this one.
+    fn is_here(&self, record: &AddonInstallation) -> bool {
+        let at = record.metadata.namespace.as_deref().unwrap_or_default();
+        self.local.contains(at) || !self.is_remote && !pin::is_elsewhere(record)
+    }
+
+    /// What the other installations of the cluster use; all of `except` are planned by the same command and are not others.
     pub(crate) fn claims(&self, except: &[InstallationName]) -> Claims {
         let mut claims = Claims {
             is_partial: self.is_partial,
             ..Claims::default()
         };
-        for record in &self.all {
+        for record in self.all.iter().filter(|record| self.is_here(record)) {
             let name = name_of(record);
             claims.add_owner(&name);
             if !except.contains(&name) {

@@ -76,7 +76,11 @@ impl<'a> Resolver<'a> {
     pub async fn new(ctx: &'a Context, offer: Offer) -> Result<Self, OperationError> {
         let resolver = Self::read(ctx, offer).await?;
         let asked = ctx.settings().namespace.as_ref();
-        if let Some(asked) = asked.filter(|asked| **asked != resolver.records.system) {
+        let is_meant = |asked: &&String| **asked != resolver.records.system;
+        // In another cluster it has the rights of that one's kubeconfig.
+        if let Some(asked) = asked.filter(is_meant)
+            && !resolver.records.is_remote
+        {
             ctx.find(Finding::OtherNamespace(asked.clone()));
         }
         Ok(resolver)
@@ -185,7 +189,7 @@ impl<'a> Resolver<'a> {
         let namespaces: BTreeSet<String> = records
             .iter()
             .map(|(record, _)| name_of(record).namespace)
-            .filter(|at| *at != self.records.system)
+            .filter(|at| *at != self.records.system && !self.records.is_remote)
             .collect();
         for at in namespaces {
             self.ctx.find(Finding::OtherNamespace(at));

@@ -57,7 +57,7 @@ pub async fn find<'a>(
     };
     let mut found: Vec<&AddonInstallation> = records.all.iter().filter(is_elsewhere).collect();
     if !found.is_empty() {
-        let namespaces = local::of_no_cluster(ctx.cluster().await?).await?;
+        let namespaces = local::of_no_cluster(ctx.home().await?).await?;
         found.retain(|record| namespaces.contains(&name_of(record).namespace));
     }
     Ok(found)

@@ -169,7 +169,7 @@ pub(crate) async fn deletion(
 /// The requester; only verdicts on core add-ons need it.
 async fn requester(ctx: &Context, record: &AddonInstallation) -> Result<Requester, OperationError> {
     if record.spec.core_addon {
-        Ok(identity::whoami(ctx.cluster().await?).await?)
+        Ok(identity::whoami(ctx.home().await?).await?)
     } else {
         Ok(Requester::default())
     }

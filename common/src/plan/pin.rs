@@ -1,6 +1,6 @@
 //! Which cluster the objects of an installation are in: its record says it, and is not followed in another one (semantics 6).
 
-use crate::api::installation::{AddonInstallationStatus, ClusterIdentity};
+use crate::api::installation::{AddonInstallation, AddonInstallationStatus, ClusterIdentity};
 use crate::api::names::InstallationName;
 
 /// The record belongs to another cluster.
@@ -18,36 +18,48 @@ pub struct OtherCluster {
     pub found: String,
 }
 
-/// Refuses a record of another cluster. `found`: uid of kube-system; `None` where the caller may not read it.
+/// Refuses a record of another cluster. `found`: that of the objects; `None` where the caller may not read its kube-system.
 ///
 /// # Errors
 /// [`OtherCluster`].
 pub fn check(
     installation: &InstallationName,
     status: Option<&AddonInstallationStatus>,
-    found: Option<&str>,
+    found: Option<&ClusterIdentity>,
 ) -> Result<(), OtherCluster> {
     let pinned = status.and_then(|status| status.cluster.as_ref());
     match (pinned, found) {
-        (Some(pinned), Some(found)) if pinned.kube_system_uid != found => Err(OtherCluster {
-            installation: installation.clone(),
-            recorded: pinned.kube_system_uid.clone(),
-            found: found.to_owned(),
-        }),
+        (Some(pinned), Some(found)) if pinned.kube_system_uid != found.kube_system_uid => {
+            Err(OtherCluster {
+                installation: installation.clone(),
+                recorded: pinned.kube_system_uid.clone(),
+                found: found.kube_system_uid.clone(),
+            })
+        }
         _ => Ok(()),
     }
 }
 
-/// Notes the cluster in a status that names none, or, with `replaces`, another one.
-pub fn note(status: &mut AddonInstallationStatus, found: Option<&str>, replaces: bool) {
-    let Some(found) = found.filter(|_| replaces || status.cluster.is_none()) else {
+/// Whether the objects of an installation are in another cluster than its record, as far as the record says.
+#[must_use]
+pub fn is_elsewhere(record: &AddonInstallation) -> bool {
+    let cluster = record
+        .status
+        .as_ref()
+        .and_then(|status| status.cluster.as_ref());
+    cluster.is_some_and(|cluster| cluster.kubeconfig_secret.is_some())
+}
+
+/// Notes the cluster in a status that names none, or, with `replaces`, another one. A cluster that is known by another Secret than
+/// before is the same one: its uid tells.
+pub fn note(status: &mut AddonInstallationStatus, found: Option<&ClusterIdentity>, replaces: bool) {
+    let Some(found) = found else {
         return;
     };
-    let known = status.cluster.take().unwrap_or_default();
-    status.cluster = Some(ClusterIdentity {
-        kube_system_uid: found.to_owned(),
-        ..known
-    });
+    let is_same = |known: &ClusterIdentity| known.kube_system_uid == found.kube_system_uid;
+    if replaces || status.cluster.as_ref().is_none_or(is_same) {
+        status.cluster = Some(found.clone());
+    }
 }
 
 #[cfg(test)]
@@ -56,11 +68,15 @@ mod tests {
 
     fn status(uid: Option<&str>) -> AddonInstallationStatus {
         AddonInstallationStatus {
-            cluster: uid.map(|uid| ClusterIdentity {
-                kube_system_uid: uid.to_owned(),
-                kubeconfig_secret: None,
-            }),
+            cluster: uid.map(identity),
             ..AddonInstallationStatus::default()
+        }
+    }
+
+    fn identity(uid: &str) -> ClusterIdentity {
+        ClusterIdentity {
+            kube_system_uid: uid.to_owned(),
+            kubeconfig_secret: None,
         }
     }
 
@@ -76,10 +92,11 @@ mod tests {
             (Some("u1"), None, false),
             (Some("u1"), Some("u2"), true),
         ] {
-            let checked = check(&till, Some(&status(recorded)), found);
+            let found = found.map(identity);
+            let checked = check(&till, Some(&status(recorded)), found.as_ref());
             assert_eq!(checked.is_err(), is_refused, "{recorded:?} {found:?}");
         }
-        assert_eq!(check(&till, None, Some("u1")), Ok(()));
+        assert_eq!(check(&till, None, Some(&identity("u1"))), Ok(()));
     }
 
     #[test]
@@ -92,7 +109,8 @@ mod tests {
             (Some("u1"), None, true, Some("u1")),
         ] {
             let mut status = status(recorded);
-            note(&mut status, found, replaces);
+            let found = found.map(identity);
+            note(&mut status, found.as_ref(), replaces);
             let pinned = status.cluster.map(|cluster| cluster.kube_system_uid);
             assert_eq!(pinned.as_deref(), expected, "{recorded:?} {found:?}");
         }

@@ -304,7 +304,7 @@ impl Operation<'_> {
         let ending = ending(report, self.options);
         let generation = lock.record.metadata.generation;
         let recorded = self.task.journal.inventory();
-        let now = self.cluster.now();
+        let now = self.cluster.home().now();
         lock.write(self.cluster, |status| {
             if let Some(name) = &plan.create_namespace {
                 status.created_namespace = namespace_uid.as_ref().map(|uid| CreatedNamespace {

@@ -108,16 +108,15 @@ impl Turn {
         turn.watches.push(Box::pin(duplicates::keep(contexts)));
         let (ctx, outbox) = turn.ends();
         turn.watches.push(Box::pin(async move {
-            if let Ok(cluster) = ctx.cluster().await {
-                changes::installations(cluster, |change| send(&outbox, Signal::Records(change)))
-                    .await;
+            if let Ok(home) = ctx.home().await {
+                changes::installations(home, |change| send(&outbox, Signal::Records(change))).await;
             }
         }));
         let (ctx, outbox) = turn.ends();
         turn.watches.push(Box::pin(async move {
-            if let Ok(cluster) = ctx.cluster().await {
+            if let Ok(home) = ctx.home().await {
                 let system = &ctx.settings().system_namespace;
-                changes::catalogues(cluster, system, |_| send(&outbox, Signal::Catalogues)).await;
+                changes::catalogues(home, system, |_| send(&outbox, Signal::Catalogues)).await;
             }
         }));
         turn

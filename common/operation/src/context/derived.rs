@@ -13,7 +13,8 @@ impl Context {
     pub fn fresh(&self) -> Self {
         Self {
             connect: self.connect.clone(),
-            cluster: Arc::clone(&self.cluster),
+            home: Arc::clone(&self.home),
+            target: Arc::clone(&self.target),
             cluster_uid: Arc::clone(&self.cluster_uid),
             events: self.events(),
             ..Self::build(None, self.settings.clone())
@@ -28,7 +29,7 @@ impl Context {
     pub async fn acting_as(&self, namespace: &str, account: &str) -> Result<Self, OperationError> {
         let acting = self.cluster().await?.acting_as(namespace, account).await?;
         Ok(Self {
-            cluster: Arc::new(OnceCell::new_with(Some(acting))),
+            home: Arc::new(OnceCell::new_with(Some(Arc::new(acting)))),
             catalogues: self.catalogues.clone(),
             version: self.version.clone(),
             ..self.fresh()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::api::installation::{HelmRelease, format};
+use common::api::installation::{ClusterIdentity, HelmRelease, format};
 use common::api::names::owner_hash;
 use common::manifest::key::Gvk;
 use common::manifest::kinds::KindTable;
@@ -44,7 +44,7 @@ pub(super) async fn one(
 ) -> Result<Planned, OperationError> {
     let cluster = resolver.ctx.cluster().await?;
     let existing = resolved.existing.as_ref();
-    let cluster_uid = pinned(resolver, resolved).await?;
+    let identity = pinned(resolver, resolved).await?;
     let mut inventory = Inventory::of(existing.and_then(|record| record.status.as_ref()));
     let served = served(cluster, neighbours, &rendered, &inventory).await?;
     let kinds = served.with(&neighbours.kinds);
@@ -112,7 +112,7 @@ pub(super) async fn one(
     former::records(cluster, resolved, (&snapshot, &claims), adopt, &mut plan).await?;
     warn(&mut plan, [&rendered.warnings, &notes, &old.warnings]);
     plan.helm_release = helm_release.filter(|_| rendered.is_due);
-    of_records(resolver, resolved, cluster_uid, &mut plan).await?;
+    of_records(resolver, resolved, identity, &mut plan).await?;
     Ok(planned(plan, resolved, desired, rendered.release))
 }
 
@@ -176,10 +176,10 @@ fn reads(
 async fn of_records(
     resolver: &Resolver<'_>,
     resolved: &Resolved,
-    cluster_uid: Option<String>,
+    identity: Option<ClusterIdentity>,
     plan: &mut InstallationPlan,
 ) -> Result<(), OperationError> {
-    plan.cluster = cluster_uid;
+    plan.cluster = identity;
     plan.entry = Some(EntryFacts::of(&resolved.entry));
     plan.is_typed = resolved.is_typed;
     plan.wanted = WantedRecord::of(resolved.record());
@@ -190,18 +190,18 @@ async fn of_records(
     Ok(())
 }
 
-/// uid of kube-system, where it may be read; refuses a record of another cluster.
+/// The cluster of the objects, where its kube-system may be read; refuses a record of another cluster.
 async fn pinned(
     resolver: &Resolver<'_>,
     resolved: &Resolved,
-) -> Result<Option<String>, OperationError> {
+) -> Result<Option<ClusterIdentity>, OperationError> {
     let existing = resolved.existing.as_ref();
     let status = existing.and_then(|record| record.status.as_ref());
     existing
         .map_or(Ok(()), format::check)
         .map_err(EngineError::from)?;
-    let found = resolver.ctx.cluster_uid().await?;
-    pin::check(&resolved.name, status, found.as_deref())?;
+    let found = resolver.ctx.cluster_identity().await?;
+    pin::check(&resolved.name, status, found.as_ref())?;
     Ok(found)
 }
 

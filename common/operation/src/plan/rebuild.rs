@@ -60,8 +60,8 @@ async fn one(
     let name = name_of(record);
     format::check(record).map_err(EngineError::from)?;
     let status = record.status.as_ref();
-    let found = resolver.ctx.cluster_uid().await?;
-    let checked = pin::check(&name, status, found.as_deref());
+    let found = resolver.ctx.cluster_identity().await?;
+    let checked = pin::check(&name, status, found.as_ref());
     if new_cluster && checked.is_ok() && status.is_some_and(|status| status.cluster.is_some()) {
         return Err(AdoptError::SameCluster(name).into());
     }

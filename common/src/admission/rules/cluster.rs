@@ -3,7 +3,9 @@
 use crate::admission::Facts;
 use crate::admission::marks::Marks;
 use crate::admission::verdict::Problem;
-use crate::api::names::{ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER};
+use crate::api::names::{
+    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET,
+};
 
 /// An installation in a namespace that stands for no cluster is never executed. Whoever may create installations in some
 /// namespace could otherwise have an administrator's `upgrade` install anything for them.
@@ -63,6 +65,7 @@ pub fn unentitled(facts: &Facts) -> Problem {
 pub fn no_cluster(namespace: &str, system: &str) -> String {
     format!(
         "{namespace} does not stand for a cluster: installations of this cluster belong in {system}, or in a namespace that \
-         has the label {LABEL_CLUSTER}={CLUSTER_LOCAL}"
+         has the label {LABEL_CLUSTER}={CLUSTER_LOCAL}, those of another one in a namespace that has the label \
+         {LABEL_KUBECONFIG_SECRET}=SECRET"
     )
 }

@@ -1,0 +1,150 @@
+//! Another cluster, whose kubeconfig is in a Secret of the namespace that stands for it (semantics 6).
+
+use std::sync::Arc;
+
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+
+use common::target::kubeconfig::{self, KubeconfigError};
+use common::target::{
+    Location, SECRET_KKP, Standing, StandingError, TYPE_CLUSTER_API, by_convention, by_labels,
+};
+
+use super::address::{Collection, query_value};
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::meta::{Partial, PartialList};
+use super::request::{Call, METADATA, METADATA_LIST};
+use super::secret;
+use super::snapshot::{namespace_collection, read_one};
+
+/// Why another cluster cannot be worked on.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// It cannot be told which one it is.
+    #[error(transparent)]
+    Standing(#[from] StandingError),
+    /// The Secret is gone. This never means this cluster.
+    #[error(
+        "namespace {namespace} stands for another cluster, whose kubeconfig is to be in Secret {secret}: there is no such Secret"
+    )]
+    NoSecret {
+        /// The namespace.
+        namespace: String,
+        /// Name of the Secret.
+        secret: String,
+    },
+    /// The Secret has no kubeconfig.
+    #[error("Secret {namespace}/{secret} has no key {}, where the kubeconfig is to be", keys.join(" or "))]
+    NoKey {
+        /// The namespace.
+        namespace: String,
+        /// Name of the Secret.
+        secret: String,
+        /// Keys that may hold it.
+        keys: &'static [&'static str],
+    },
+    /// The kubeconfig is not used.
+    #[error("the kubeconfig in Secret {namespace}/{secret}, key {key}: {source}")]
+    Kubeconfig {
+        /// The namespace.
+        namespace: String,
+        /// Name of the Secret.
+        secret: String,
+        /// The key.
+        key: &'static str,
+        /// Why.
+        source: KubeconfigError,
+    },
+    /// A certificate or key in it is broken. What the library says of it may repeat a part of it.
+    #[error(
+        "the certificates or keys of the kubeconfig in Secret {namespace}/{secret} cannot be used"
+    )]
+    Unusable {
+        /// The namespace.
+        namespace: String,
+        /// Name of the Secret.
+        secret: String,
+    },
+    /// The server of the records refuses, or cannot be reached.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// Which cluster a namespace of the home cluster stands for: one GET, and one LIST and one GET of Secrets' metadata where no label
+/// tells. Secrets that the caller may not read tell nothing.
+///
+/// # Errors
+/// Those of the requests; [`StandingError`].
+pub async fn standing(home: &Cluster, namespace: &str) -> Result<Standing, RemoteError> {
+    let Some(found) = read_one(home, &namespace_collection(), namespace).await? else {
+        return Ok(Standing::Nowhere);
+    };
+    if let Some(standing) = by_labels(namespace, &found.labels)? {
+        return Ok(standing);
+    }
+    let secrets = Collection::known("v1", "Secret", "secrets", Some(namespace));
+    let of_type = format!("type={TYPE_CLUSTER_API}");
+    let list = Call::list(&secrets, METADATA_LIST).query("fieldSelector", &query_value(&of_type));
+    let cluster_api = home.send::<PartialList>(list).await;
+    let cluster_api = known(cluster_api.map(|answer| answer.object.items))?.unwrap_or_default();
+    let kkp = home.send::<Partial>(Call::get(&secrets, SECRET_KKP, METADATA));
+    let kkp = known(kkp.await)?.is_some();
+    let names = cluster_api.into_iter().map(|one| one.metadata.name);
+    Ok(by_convention(namespace, names, kkp)?)
+}
+
+/// `None` for what does not exist or may not be read.
+fn known<T>(answer: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(EngineError::Forbidden { .. }) => Ok(None),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The cluster that a Secret of the home cluster leads to. Nothing is sent to it yet.
+///
+/// # Errors
+/// [`RemoteError`].
+pub async fn connect(
+    home: &Arc<Cluster>,
+    namespace: &str,
+    location: &Location,
+) -> Result<Cluster, RemoteError> {
+    let (namespace, secret) = (namespace.to_owned(), location.secret.clone());
+    let Some(found) = secret::get(home, &namespace, &secret).await? else {
+        return Err(RemoteError::NoSecret { namespace, secret });
+    };
+    let data = found.data.unwrap_or_default();
+    let mut keys = location.keys.iter();
+    let Some((key, text)) = keys.find_map(|key| Some((*key, data.get(*key)?))) else {
+        return Err(RemoteError::NoKey {
+            namespace,
+            secret,
+            keys: location.keys,
+        });
+    };
+    let checked = match kubeconfig::checked(&text.0) {
+        Ok(checked) => checked,
+        Err(source) => {
+            return Err(RemoteError::Kubeconfig {
+                namespace,
+                secret,
+                key,
+                source,
+            });
+        }
+    };
+    let unusable = || RemoteError::Unusable {
+        namespace: namespace.clone(),
+        secret: secret.clone(),
+    };
+    let kubeconfig: Kubeconfig = serde_json::from_value(checked).map_err(|_| unusable())?;
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    let config = config.map_err(|_| unusable())?;
+    let cluster = Cluster::new(config, home.options().clone()).await;
+    let cluster = cluster.map_err(|_| unusable())?;
+    Ok(cluster.recorded_in(Arc::clone(home)))
+}

@@ -1,0 +1,119 @@
+//! The two clusters of an operation, nearly always one: that of the records, and that of the objects, which the namespace of the
+//! command stands for (semantics 6).
+
+use std::sync::Arc;
+
+use addons_engine::{Cluster, identity, remote};
+use common::api::installation::ClusterIdentity;
+use common::target::Standing;
+
+use super::Context;
+use crate::error::OperationError;
+
+/// What the namespace of a command stands for.
+pub(super) enum Target {
+    /// The cluster of the records.
+    Home {
+        /// Whether the namespace, if one was asked for, stands for it.
+        is_meant: bool,
+    },
+    /// Another one.
+    Remote {
+        cluster: Box<Cluster>,
+        /// Name of the Secret with its kubeconfig.
+        secret: String,
+    },
+}
+
+impl Context {
+    /// The cluster of the records and catalogues. Connecting sends no request.
+    ///
+    /// # Errors
+    /// [`OperationError::Connect`].
+    pub async fn home(&self) -> Result<&Cluster, OperationError> {
+        Ok(self.shared_home().await?)
+    }
+
+    async fn shared_home(&self) -> Result<&Arc<Cluster>, OperationError> {
+        let connect = || async {
+            match &self.connect {
+                Some(connect) => {
+                    let cluster = connect().await.map_err(OperationError::Connect)?;
+                    Ok(Arc::new(cluster))
+                }
+                None => Err(OperationError::NoCluster),
+            }
+        };
+        self.home.get_or_try_init(connect).await
+    }
+
+    /// The cluster of the objects: the one that the namespace of the command stands for, and without such a namespace that of the
+    /// records.
+    ///
+    /// # Errors
+    /// [`OperationError::Connect`]; [`OperationError::Remote`] where the namespace stands for another cluster that nothing leads to.
+    pub async fn cluster(&self) -> Result<&Cluster, OperationError> {
+        match self.target().await? {
+            Target::Home { .. } => self.home().await,
+            Target::Remote { cluster, .. } => Ok(cluster),
+        }
+    }
+
+    /// Whether the namespace of the command stands for a cluster: this one, or another.
+    ///
+    /// # Errors
+    /// As [`Context::cluster`].
+    pub(crate) async fn has_cluster(&self) -> Result<bool, OperationError> {
+        Ok(match self.target().await? {
+            Target::Home { is_meant } => *is_meant,
+            Target::Remote { .. } => true,
+        })
+    }
+
+    /// Whether the objects are in another cluster than the records.
+    ///
+    /// # Errors
+    /// As [`Context::cluster`].
+    pub(crate) async fn is_remote(&self) -> Result<bool, OperationError> {
+        Ok(matches!(self.target().await?, Target::Remote { .. }))
+    }
+
+    /// By what records tell the cluster of the objects from others; `None` where its kube-system may not be read.
+    ///
+    /// # Errors
+    /// As [`Context::cluster`], and those of the request.
+    pub(crate) async fn cluster_identity(&self) -> Result<Option<ClusterIdentity>, OperationError> {
+        let read = || async {
+            Ok::<_, OperationError>(identity::cluster_uid(self.cluster().await?).await?)
+        };
+        let uid = self.cluster_uid.get_or_try_init(read).await?.clone();
+        let secret = match self.target().await? {
+            Target::Home { .. } => None,
+            Target::Remote { secret, .. } => Some(secret.clone()),
+        };
+        Ok(uid.map(|kube_system_uid| ClusterIdentity {
+            kube_system_uid,
+            kubeconfig_secret: secret,
+        }))
+    }
+
+    async fn target(&self) -> Result<&Target, OperationError> {
+        let asked = self.settings.namespace.as_ref();
+        let asked = asked.filter(|asked| **asked != self.settings.system_namespace);
+        let find = || async {
+            let Some(asked) = asked else {
+                return Ok(Target::Home { is_meant: true });
+            };
+            let home = self.shared_home().await?;
+            match remote::standing(home, asked).await? {
+                Standing::Here => Ok(Target::Home { is_meant: true }),
+                Standing::Nowhere => Ok(Target::Home { is_meant: false }),
+                Standing::There(location) => Ok::<_, OperationError>(Target::Remote {
+                    cluster: Box::new(remote::connect(home, asked, &location).await?),
+                    secret: location.secret,
+                }),
+            }
+        };
+        self.target.get_or_try_init(find).await
+    }
+}

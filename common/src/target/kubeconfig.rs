@@ -1,0 +1,231 @@
+//! Kubeconfigs that come from a Secret. Whoever may write that Secret is not the user of this machine or the loop, whose files,
+//! programs and network these must not reach: such a kubeconfig holds data only (semantics 6).
+
+use serde_json::{Map, Value};
+
+use crate::values;
+
+/// The largest kubeconfig that is read, in bytes.
+pub const LARGEST: usize = 256 * 1024;
+
+/// What a cluster may name.
+const OF_CLUSTER: &[&str] = &[
+    "server",
+    "certificate-authority-data",
+    "tls-server-name",
+    "disable-compression",
+    "extensions",
+];
+/// What a user may name.
+const OF_USER: &[&str] = &[
+    "token",
+    "client-certificate-data",
+    "client-key-data",
+    "username",
+    "password",
+    "extensions",
+];
+
+/// Why a kubeconfig is not used. Nothing of its content is repeated but names of fields.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KubeconfigError {
+    /// It is too large.
+    #[error("it has {0} bytes; a kubeconfig has at most {LARGEST}")]
+    TooLarge(usize),
+    /// It is not a map in YAML.
+    #[error("it is not YAML with the fields of a kubeconfig")]
+    NotYaml,
+    /// A field is missing or has another type.
+    #[error("{0} is missing, or not what a kubeconfig has there")]
+    Missing(&'static str),
+    /// A reference leads nowhere.
+    #[error("{0} names an entry that is not in it")]
+    Dangling(&'static str),
+    /// A field that reaches beyond the kubeconfig.
+    #[error(
+        "{part}.{field} is refused: a kubeconfig in a Secret holds data only, as server, certificate-authority-data, token, \
+         client-certificate-data and client-key-data"
+    )]
+    Refused {
+        /// `cluster` or `user`.
+        part: &'static str,
+        /// The field.
+        field: String,
+    },
+    /// Credentials would be sent in clear.
+    #[error("cluster.server is not an https URL")]
+    NotHttps,
+}
+
+/// The kubeconfig with its current context alone, which holds data only.
+///
+/// # Errors
+/// [`KubeconfigError`].
+pub fn checked(text: &[u8]) -> Result<Value, KubeconfigError> {
+    if text.len() > LARGEST {
+        return Err(KubeconfigError::TooLarge(text.len()));
+    }
+    let whole = values::read(text, "kubeconfig").map_err(|_| KubeconfigError::NotYaml)?;
+    let current = whole["current-context"].as_str();
+    let current = current.ok_or(KubeconfigError::Missing("current-context"))?;
+    let context = entry(&whole, "contexts", "context", current)
+        .ok_or(KubeconfigError::Dangling("current-context"))?;
+    let cluster = context["cluster"].as_str();
+    let cluster = cluster.ok_or(KubeconfigError::Missing("context.cluster"))?;
+    let user = context["user"].as_str();
+    let user = user.ok_or(KubeconfigError::Missing("context.user"))?;
+    let cluster = entry(&whole, "clusters", "cluster", cluster)
+        .ok_or(KubeconfigError::Dangling("context.cluster"))?;
+    let user =
+        entry(&whole, "users", "user", user).ok_or(KubeconfigError::Dangling("context.user"))?;
+    let cluster = only(cluster, "cluster", OF_CLUSTER)?;
+    let user = only(user, "user", OF_USER)?;
+    let server = cluster.get("server").and_then(Value::as_str);
+    let server = server.ok_or(KubeconfigError::Missing("cluster.server"))?;
+    if !server.starts_with("https://") {
+        return Err(KubeconfigError::NotHttps);
+    }
+    let name = "target";
+    Ok(serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": name, "user": user}],
+    }))
+}
+
+/// The named entry of a list, without its name.
+fn entry<'a>(whole: &'a Value, list: &str, part: &str, name: &str) -> Option<&'a Value> {
+    let mut entries = whole[list].as_array()?.iter();
+    let found = entries.find(|entry| entry["name"] == name)?;
+    found.get(part)
+}
+
+/// The fields of a part, where all that are set may be. What says the same as its absence does not count as set.
+fn only(
+    part: &Value,
+    name: &'static str,
+    allowed: &[&str],
+) -> Result<Map<String, Value>, KubeconfigError> {
+    let fields = part.as_object().ok_or(KubeconfigError::Missing(name))?;
+    let is_set = |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && *value != "";
+    let mut kept = Map::new();
+    for (field, value) in fields.iter().filter(|(_, value)| is_set(value)) {
+        if !allowed.contains(&field.as_str()) {
+            return Err(KubeconfigError::Refused {
+                part: name,
+                field: field.clone(),
+            });
+        }
+        if field != "extensions" {
+            kept.insert(field.clone(), value.clone());
+        }
+    }
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn kubeconfig(cluster: Value, user: Value) -> Vec<u8> {
+        let whole = json!({
+            "current-context": "a@b",
+            "contexts": [
+                {"name": "other", "context": {"cluster": "none", "user": "none"}},
+                {"name": "a@b", "context": {"cluster": "b", "user": "a", "namespace": "x"}},
+            ],
+            "clusters": [{"name": "b", "cluster": cluster}],
+            "users": [{"name": "a", "user": user}],
+        });
+        whole.to_string().into_bytes()
+    }
+
+    fn server() -> Value {
+        json!({"server": "https://shop.example:6443", "certificate-authority-data": "QQ=="})
+    }
+
+    #[test]
+    fn data_is_taken_and_nothing_else() {
+        let user = json!({"token": "t", "client-key-data": "", "exec": null, "extensions": []});
+        let taken = checked(&kubeconfig(server(), user)).unwrap();
+        assert_eq!(taken["clusters"][0]["cluster"], server());
+        assert_eq!(taken["users"][0]["user"], json!({"token": "t"}));
+        assert_eq!(taken["contexts"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_reaches_beyond_it_is_refused_by_name() {
+        let on_cluster = [
+            ("certificate-authority", json!("/etc/ssl/ca.pem")),
+            ("proxy-url", json!("http://10.0.0.1")),
+            ("insecure-skip-tls-verify", json!(true)),
+            ("a-later-field", json!("x")),
+        ];
+        for (field, value) in on_cluster {
+            let mut cluster = server();
+            cluster[field] = value;
+            let refused = checked(&kubeconfig(cluster, json!({"token": "t"}))).unwrap_err();
+            let expected = KubeconfigError::Refused {
+                part: "cluster",
+                field: field.to_owned(),
+            };
+            assert_eq!(refused, expected);
+        }
+        let on_user = [
+            ("exec", json!({"command": "sh"})),
+            ("auth-provider", json!({"name": "oidc"})),
+            ("tokenFile", json!("/etc/token")),
+            ("client-certificate", json!("/etc/tls.crt")),
+            ("client-key", json!("/etc/tls.key")),
+            ("as", json!("admin")),
+            ("as-groups", json!(["system:masters"])),
+            ("as-uid", json!("1")),
+            ("as-user-extra", json!({"a": ["b"]})),
+        ];
+        for (field, value) in on_user {
+            let mut user = json!({"token": "secret-token"});
+            user[field] = value;
+            let refused = checked(&kubeconfig(server(), user)).unwrap_err();
+            assert_eq!(
+                refused,
+                KubeconfigError::Refused {
+                    part: "user",
+                    field: field.to_owned()
+                }
+            );
+            assert!(!refused.to_string().contains("secret-token"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_kubeconfig_is_told() {
+        let token = json!({"token": "t"});
+        let plain = json!({"server": "http://shop.example"});
+        let huge = vec![b'#'; LARGEST + 1];
+        for (text, expected) in [
+            (huge, KubeconfigError::TooLarge(LARGEST + 1)),
+            (b"a: [".to_vec(), KubeconfigError::NotYaml),
+            (vec![0xff], KubeconfigError::NotYaml),
+            (b"{}".to_vec(), KubeconfigError::Missing("current-context")),
+            (
+                b"current-context: x".to_vec(),
+                KubeconfigError::Dangling("current-context"),
+            ),
+            (kubeconfig(plain, token.clone()), KubeconfigError::NotHttps),
+            (
+                kubeconfig(json!({}), token),
+                KubeconfigError::Missing("cluster.server"),
+            ),
+            (
+                kubeconfig(server(), json!("x")),
+                KubeconfigError::Missing("user"),
+            ),
+        ] {
+            assert_eq!(checked(&text), Err(expected));
+        }
+    }
+}
