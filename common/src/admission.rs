@@ -16,6 +16,7 @@
 pub mod answer;
 pub mod marks;
 pub mod mutate;
+mod object;
 pub mod review;
 pub mod rules;
 pub mod validate;

@@ -2,22 +2,16 @@
 //! now, and the watches are a moment behind. Catalogue, namespace and installation of one file would fail otherwise.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use common::admission::Facts;
-use common::admission::review::{Operation, Request};
-use common::admission::rules::reference;
+use common::admission::rules::reference::Unseen;
 use common::api::catalogue::AddonCatalogue;
-use common::api::installation::AddonRef;
-use common::api::names::GROUP;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
 use kube::core::{ApiResource, PartialObjectMeta};
 use kube::{Api, Client};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tracing::warn;
@@ -44,12 +38,6 @@ impl fmt::Debug for Live {
     }
 }
 
-/// What an installation refers to.
-struct Reference {
-    addon: AddonRef,
-    namespace: String,
-}
-
 impl Live {
     /// With the account of the webhook.
     pub fn new(client: Client) -> Self {
@@ -59,34 +47,32 @@ impl Live {
         }
     }
 
-    /// The facts for a review: as they are, or with what was missing in them.
+    /// The facts with what was missing in them, where it exists.
     ///
     /// # Errors
-    /// Something is missing, and whether it exists cannot be found out now.
-    pub async fn complete(&self, facts: Arc<Facts>, body: &[u8]) -> Result<Arc<Facts>, Refusal> {
-        let Ok(request) = Request::from_slice(body) else {
-            return Ok(facts);
-        };
-        let Some(reference) = Reference::of(&request).filter(|it| it.is_missing(&facts)) else {
-            return Ok(facts);
-        };
+    /// Whether it exists cannot be found out now.
+    pub async fn complete(&self, facts: &Facts, unseen: &Unseen) -> Result<Facts, Refusal> {
         let Ok(_permit) = self.permits.try_acquire() else {
             return Err(Refusal::Unseen);
         };
-        match timeout(TIMEOUT, self.look(&facts, &reference)).await {
-            Ok(Ok(seen)) => Ok(Arc::new(seen)),
+        match timeout(TIMEOUT, self.look(facts, unseen)).await {
+            Ok(Ok(seen)) => Ok(seen),
             Ok(Err(error)) => {
+                let (addon, namespace) = (&unseen.addon.name, &unseen.namespace);
                 let error = format!("{error:#}");
-                warn!(uid = %request.uid, error, "cannot look for what a review refers to");
+                warn!(
+                    addon,
+                    namespace, error, "cannot look for what a review refers to"
+                );
                 Err(Refusal::Unseen)
             }
             Err(_) => Err(Refusal::Unseen),
         }
     }
 
-    async fn look(&self, facts: &Facts, reference: &Reference) -> anyhow::Result<Facts> {
+    async fn look(&self, facts: &Facts, unseen: &Unseen) -> anyhow::Result<Facts> {
         let mut facts = facts.clone();
-        let namespace = &reference.namespace;
+        let namespace = &unseen.namespace;
         if !facts.stands_for_cluster(namespace) {
             let api = Api::<PartialObjectMeta<Namespace>>::all(self.client.clone());
             let found = api.list(&named(namespace)).await;
@@ -103,7 +89,7 @@ impl Live {
             .into_iter()
             .filter(|object| !is_known(&facts, object))
             .filter_map(|object| Some((object.metadata.namespace?, object.metadata.name?)))
-            .filter(|(at, name)| reference.can_mean(at, name, &facts))
+            .filter(|(at, name)| can_mean(unseen, at, name, &facts))
             .collect();
         ensure!(
             changed.len() <= CATALOGUES,
@@ -125,53 +111,14 @@ impl Live {
     }
 }
 
-impl Reference {
-    /// That of an installation that is created, or refers to something else than before: others are not judged by it
-    /// (semantics 4).
-    fn of(request: &Request<'_>) -> Option<Self> {
-        let is_ours = request.kind.group == GROUP && request.kind.kind == "AddonInstallation";
-        if !is_ours || request.is_of_subresource() {
-            return None;
-        }
-        let addon = addon_of(request.object)?;
-        match request.operation {
-            Operation::Create => {}
-            Operation::Update if addon_of(request.old_object).as_ref() != Some(&addon) => {}
-            _ => return None,
-        }
-        Some(Self {
-            addon,
-            namespace: request.namespace.clone()?,
-        })
-    }
-
-    /// Whether the facts have no such namespace, catalogue, add-on or version.
-    fn is_missing(&self, facts: &Facts) -> bool {
-        !facts.stands_for_cluster(&self.namespace)
-            || reference::resolve(&self.addon, &self.namespace, facts)
-                .is_err_and(|problem| problem.rule.starts_with("unknown-"))
-    }
-
-    /// Whether it can be in this catalogue.
-    fn can_mean(&self, namespace: &str, name: &str, facts: &Facts) -> bool {
-        let near = namespace == self.namespace || namespace == facts.settings.system_namespace;
-        near && self.addon.catalogue.as_deref().is_none_or(|it| it == name)
-    }
-}
-
-/// The reference in an installation; the rest of it is not read.
-fn addon_of(object: Option<&RawValue>) -> Option<AddonRef> {
-    #[derive(Deserialize)]
-    struct Object {
-        spec: Spec,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Spec {
-        addon_ref: AddonRef,
-    }
-    let object: Object = serde_json::from_str(object?.get()).ok()?;
-    Some(object.spec.addon_ref)
+/// Whether what is missing can be in this catalogue.
+fn can_mean(unseen: &Unseen, namespace: &str, name: &str, facts: &Facts) -> bool {
+    let near = namespace == unseen.namespace || namespace == facts.settings.system_namespace;
+    near && unseen
+        .addon
+        .catalogue
+        .as_deref()
+        .is_none_or(|it| it == name)
 }
 
 /// Whether the facts have a catalogue just as it is.

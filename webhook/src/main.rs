@@ -15,6 +15,7 @@ mod connections;
 mod freshness;
 mod handlers;
 mod health;
+mod judged;
 mod live;
 mod refusal;
 mod server;

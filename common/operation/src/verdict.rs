@@ -100,7 +100,7 @@ pub(crate) async fn judge(
     let questions = questions(resolved);
     let json = |error: serde_json::Error| OperationError::Defaults(error.into());
     let mut object = serde_json::to_value(&resolved.wanted).map_err(json)?;
-    let patch = mutate::defaults(&object, Some(&resolved.name.namespace), facts);
+    let patch = mutate::defaults(&object, Some(&resolved.name.namespace), facts).patch;
     if !patch.0.is_empty() {
         json_patch::patch(&mut object, &patch)
             .map_err(|error| OperationError::Defaults(error.into()))?;

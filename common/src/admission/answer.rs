@@ -29,9 +29,13 @@ pub fn answer(
 ) -> Result<(Response, Verdict), serde_json::Error> {
     let verdict = match task {
         Task::Mutate => {
-            let patch = mutate::mutate(request, facts);
-            let response = Response::patched(&request.uid, &patch)?;
-            return Ok((response, Verdict::default()));
+            let defaults = mutate::mutate(request, facts);
+            let response = Response::patched(&request.uid, &defaults.patch)?;
+            let verdict = Verdict {
+                unseen: defaults.unseen,
+                ..Verdict::default()
+            };
+            return Ok((response, verdict));
         }
         Task::Validate => {
             let mut verdict = validate::validate(request, facts);

@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::object;
 use crate::api::installation::AddonInstallation;
 use crate::api::names::MARKED;
 
@@ -26,6 +27,7 @@ impl Marks {
     pub fn read(object: &RawValue) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         struct Object {
+            #[serde(deserialize_with = "object::metadata")]
             metadata: ObjectMeta,
             #[serde(default)]
             spec: Option<Spec>,

@@ -1,49 +1,64 @@
 //! Which values are filled in (semantics 7, 8, 10): the same for `/mutate` and for the plugin.
 
+use std::collections::BTreeMap;
+
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, Patch, PatchOperation};
+use serde::Deserialize as _;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::Facts;
 use super::review::{Operation, Request};
-use super::rules::reference;
+use super::rules::reference::{self, Unseen};
 use crate::api::catalogue::Method;
 use crate::api::installation::AddonRef;
 use crate::api::names::{ANNOTATION_DEFAULTED, GROUP};
 use crate::catalogue::Entry;
 use crate::values::defaulted::{self, Filled, Record};
 
+/// What is filled in.
+#[derive(Clone, Debug, Default)]
+pub struct Defaults {
+    /// The changes.
+    pub patch: Patch,
+    /// What the facts do not have and the patch depends on.
+    pub unseen: Option<Unseen>,
+}
+
 /// The patch for a request: empty unless an installation is created, or its addonRef or values change (semantics 4).
 ///
 /// Objects that cannot be read get no patch: the validating webhook reports what is wrong with them.
 #[must_use]
-pub fn mutate(request: &Request<'_>, facts: &Facts) -> Patch {
+pub fn mutate(request: &Request<'_>, facts: &Facts) -> Defaults {
     let ours = request.kind.group == GROUP && request.kind.kind == "AddonInstallation";
     let wanted = matches!(request.operation, Operation::Create | Operation::Update);
-    if !ours
-        || !wanted
-        || request
-            .sub_resource
-            .as_deref()
-            .is_some_and(|sub| !sub.is_empty())
-    {
-        return Patch::default();
+    if !ours || !wanted || request.is_of_subresource() {
+        return Defaults::default();
     }
-    let read = |raw: Option<&serde_json::value::RawValue>| {
-        raw.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok())
-    };
-    let Some(object) = read(request.object) else {
-        return Patch::default();
+    let Some(object) = request.object.and_then(read) else {
+        return Defaults::default();
     };
     let going = object.pointer("/metadata/deletionTimestamp").is_some();
-    let old = read(request.old_object);
+    let old = request.old_object.and_then(read);
     let changed = ["/spec/addonRef", "/spec/values", "/spec/valuesFrom"]
         .iter()
         .any(|path| old.as_ref().and_then(|old| old.pointer(path)) != object.pointer(path));
     if going || (request.operation == Operation::Update && !changed) {
-        return Patch::default();
+        return Defaults::default();
     }
     defaults(&object, request.namespace.as_deref(), facts)
+}
+
+/// Metadata and spec of an object; its status is often the larger part, and nothing depends on it.
+fn read(object: &RawValue) -> Option<Value> {
+    let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(object.get()).ok()?;
+    fields.retain(|name, _| name == "metadata" || name == "spec");
+    let fields = fields.into_iter().map(|(name, text)| {
+        let value = serde_json::from_str(text.get())?;
+        Ok::<(String, Value), serde_json::Error>((name, value))
+    });
+    fields.collect::<Result<_, _>>().ok().map(Value::Object)
 }
 
 /// The patch that fills in what is missing in an AddonInstallation, given as JSON with or without unknown fields.
@@ -57,10 +72,10 @@ pub fn mutate(request: &Request<'_>, facts: &Facts) -> Patch {
 ///
 /// `namespace` is where the object will be, if it does not say so itself.
 #[must_use]
-pub fn defaults(object: &Value, namespace: Option<&str>, facts: &Facts) -> Patch {
+pub fn defaults(object: &Value, namespace: Option<&str>, facts: &Facts) -> Defaults {
     let fields = |name: &str| object.get(name).and_then(Value::as_object);
     let (Some(spec), Some(_)) = (fields("spec"), fields("metadata")) else {
-        return Patch::default();
+        return Defaults::default();
     };
     let namespace = object
         .pointer("/metadata/namespace")
@@ -74,7 +89,8 @@ pub fn defaults(object: &Value, namespace: Option<&str>, facts: &Facts) -> Patch
             operations.push(add(at(field), json!(default)));
         }
     }
-    if let Some(entry) = entry(spec, namespace, facts) {
+    let (entry, unseen) = entry(spec, namespace, facts);
+    if let Some(entry) = entry {
         if is_missing(spec.get("targetNamespace"))
             && let Some(target) = default_namespace(&entry)
         {
@@ -82,7 +98,10 @@ pub fn defaults(object: &Value, namespace: Option<&str>, facts: &Facts) -> Patch
         }
         operations.extend(fill_values(object, spec, &entry));
     }
-    Patch(operations)
+    Defaults {
+        patch: Patch(operations),
+        unseen,
+    }
 }
 
 /// The target namespace of an entry where the installation names none (semantics 7); `None` where neither the entry
@@ -103,13 +122,22 @@ pub(crate) fn is_namespace_name(name: &str) -> bool {
     name.len() <= 63 && !name.contains('.') && crate::api::names::is_object_name(name)
 }
 
-/// The entry that the installation refers to, where the reference can be resolved.
-fn entry(spec: &Map<String, Value>, namespace: &str, facts: &Facts) -> Option<Entry> {
-    let reference: AddonRef = serde_json::from_value(spec.get("addonRef")?.clone()).ok()?;
-    reference::resolve(&reference, namespace, facts)
-        .ok()
-        .flatten()?
-        .chosen
+/// The entry that the installation refers to, where the reference can be resolved, and what is missing of it.
+fn entry(
+    spec: &Map<String, Value>,
+    namespace: &str,
+    facts: &Facts,
+) -> (Option<Entry>, Option<Unseen>) {
+    let Some(reference) = spec.get("addonRef") else {
+        return (None, None);
+    };
+    let Ok(reference) = AddonRef::deserialize(reference) else {
+        return (None, None);
+    };
+    let resolved = reference::resolve(&reference, namespace, facts);
+    let unseen = Unseen::of(&reference, namespace, facts, resolved.as_ref().err());
+    let chosen = resolved.ok().flatten();
+    (chosen.and_then(|selection| selection.chosen), unseen)
 }
 
 /// The operations on `spec.values` and its record.

@@ -1,16 +1,17 @@
 //! Which rules judge which request (semantics 4, 18).
 
 mod namespace;
+mod read;
 
 pub use self::namespace::{makes_local, unentitled};
 
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::marks::Marks;
-use super::review::{Operation, Request, category};
+use super::review::{Operation, Request};
 use super::rules::catalogue::{in_use, source, template};
 use super::rules::installation::guards;
+use super::rules::reference::Unseen;
 use super::rules::{self, duplicates, reference};
 use super::verdict::{Problem, Verdict};
 use super::{Facts, Requester};
@@ -188,7 +189,10 @@ fn guarded(new: &Marks, old: Option<&Marks>, requester: &Requester, facts: &Fact
 fn content(new: &AddonInstallation, facts: &Facts, verdict: &mut Verdict) {
     let namespace = new.metadata.namespace.as_deref().unwrap_or_default();
     verdict.problem(rules::cluster::stands_for_none(namespace, facts));
-    let entry = match reference::resolve(&new.spec.addon_ref, namespace, facts) {
+    let resolved = reference::resolve(&new.spec.addon_ref, namespace, facts);
+    let problem = resolved.as_ref().err();
+    verdict.unseen = Unseen::of(&new.spec.addon_ref, namespace, facts, problem);
+    let entry = match resolved {
         Ok(selection) => selection.and_then(|selection| {
             verdict.warnings.extend(selection.warnings);
             selection.chosen
@@ -214,14 +218,14 @@ fn catalogue_request(request: &Request<'_>, facts: &Facts) -> Verdict {
     let requester = request.requester();
     match request.operation {
         Operation::Connect => Verdict::default(),
-        Operation::Delete => match deleted(request) {
+        Operation::Delete => match read::deleted(request) {
             Ok(old) => catalogue_deletion(&old, &requester, facts),
             Err(problem) => unreadable(problem, &requester),
         },
         Operation::Create | Operation::Update => {
-            let new = typed::<AddonCatalogue>(request, request.object);
+            let new = read::catalogue(request, request.object);
             let old = (request.operation == Operation::Update)
-                .then(|| typed::<AddonCatalogue>(request, request.old_object))
+                .then(|| read::catalogue(request, request.old_object))
                 .transpose();
             match (new, old) {
                 (Ok(new), Ok(old)) => catalogue(&new, old.as_ref(), &requester, facts),
@@ -235,14 +239,14 @@ fn installation_request(request: &Request<'_>, facts: &Facts) -> Verdict {
     let requester = request.requester();
     match request.operation {
         Operation::Connect => Verdict::default(),
-        Operation::Delete => match marks(request, request.old_object) {
+        Operation::Delete => match read::marks(request, request.old_object) {
             Ok(old) => installation_deletion(&old, &requester, facts),
             Err(problem) => unreadable(problem, &requester),
         },
         Operation::Create | Operation::Update => {
-            let new = typed::<AddonInstallation>(request, request.object);
+            let new = read::installation(request, request.object);
             let old = (request.operation == Operation::Update)
-                .then(|| typed::<AddonInstallation>(request, request.old_object))
+                .then(|| read::installation(request, request.old_object))
                 .transpose();
             match (new, old) {
                 (Ok(new), Ok(old)) => installation(&new, old.as_ref(), &requester, facts),
@@ -262,10 +266,10 @@ fn unreadable_installation(
     requester: &Requester,
     facts: &Facts,
 ) -> Verdict {
-    let new = marks(request, request.object);
+    let new = read::marks(request, request.object);
     let old = match request.operation {
         Operation::Create => Ok(None),
-        _ => marks(request, request.old_object).map(Some),
+        _ => read::marks(request, request.old_object).map(Some),
     };
     let mut verdict = match (new, old) {
         (Ok(new), Ok(old)) => guarded(&new, old.as_ref(), requester, facts),
@@ -280,71 +284,6 @@ fn unreadable_installation(
     }
     verdict.lift(requester);
     verdict
-}
-
-/// The marks of an object, with the namespace and name of the request where it has none of its own.
-fn marks(request: &Request<'_>, object: Option<&RawValue>) -> Result<Marks, Problem> {
-    let raw = object.ok_or_else(|| missing(request))?;
-    let mut marks = Marks::read(raw).map_err(|error| wrong(request, &error))?;
-    let metadata = &mut marks.metadata;
-    complete(request, &mut metadata.namespace, &mut metadata.name);
-    Ok(marks)
-}
-
-/// The object as one of ours.
-fn typed<K>(request: &Request<'_>, object: Option<&RawValue>) -> Result<K, Problem>
-where
-    K: DeserializeOwned + kube::Resource,
-{
-    let raw = object.ok_or_else(|| missing(request))?;
-    let mut object: K = serde_json::from_str(raw.get()).map_err(|error| wrong(request, &error))?;
-    let metadata = object.meta_mut();
-    complete(request, &mut metadata.namespace, &mut metadata.name);
-    Ok(object)
-}
-
-/// What the rules of a deletion read of a catalogue: one that cannot be read otherwise, e.g. of an older schema, can be deleted.
-fn deleted(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
-    let raw = request.old_object.ok_or_else(|| missing(request))?;
-    let mut old = in_use::names(raw).map_err(|error| wrong(request, &error))?;
-    let metadata = &mut old.metadata;
-    complete(request, &mut metadata.namespace, &mut metadata.name);
-    Ok(old)
-}
-
-fn complete(request: &Request<'_>, namespace: &mut Option<String>, name: &mut Option<String>) {
-    for (field, given) in [(namespace, &request.namespace), (name, &request.name)] {
-        if field.as_deref().unwrap_or_default().is_empty() {
-            given.clone_into(field);
-        }
-    }
-}
-
-fn missing(request: &Request<'_>) -> Problem {
-    Problem::invalid(
-        "unreadable",
-        "",
-        format!(
-            "the review of {} {} holds no object",
-            request.operation.name(),
-            request.kind.kind
-        ),
-    )
-}
-
-/// Quotes nothing of the object: serde's own message would contain values.
-fn wrong(request: &Request<'_>, error: &serde_json::Error) -> Problem {
-    Problem::invalid(
-        "unreadable",
-        "",
-        format!(
-            "the object cannot be read as {}: {} at line {}, column {}",
-            request.kind.kind,
-            category(error),
-            error.line(),
-            error.column()
-        ),
-    )
 }
 
 /// What cannot be read is denied; break-glass lifts the denial, otherwise it could never be deleted.

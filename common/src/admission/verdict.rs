@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Requester;
+use super::rules::reference::Unseen;
 
 /// Problems that are named in one denial; the rest is counted.
 const MAX_NAMED: usize = 20;
@@ -80,6 +81,8 @@ pub struct Verdict {
     pub lifted: Vec<Problem>,
     /// The installation whose objects stay although its record is deleted; a warning says so.
     pub orphaning: Option<String>,
+    /// What the facts do not have and the verdict depends on.
+    pub unseen: Option<Unseen>,
 }
 
 /// All problems in one answer.

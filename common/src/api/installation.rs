@@ -114,7 +114,7 @@ fn yes() -> bool {
 }
 
 /// Name and version of an add-on, and at most one place where it comes from (none: any catalogue).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = kube::core::Rule::new(
     "[has(self.catalogue), has(self.index), has(self.directory)].filter(x, x).size() <= 1")

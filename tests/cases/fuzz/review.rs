@@ -145,7 +145,7 @@ fn filled_once(request: &Request<'_>, facts: &Facts) {
     else {
         return;
     };
-    let patch = mutate::mutate(request, facts);
+    let patch = mutate::mutate(request, facts).patch;
     json_patch::patch(&mut object, &patch).unwrap();
     let text = object.to_string();
     let raw: &serde_json::value::RawValue = serde_json::from_str(&text).unwrap();
@@ -153,7 +153,7 @@ fn filled_once(request: &Request<'_>, facts: &Facts) {
         object: Some(raw),
         ..request.clone()
     };
-    let second = mutate::mutate(&again, facts);
+    let second = mutate::mutate(&again, facts).patch;
     assert!(second.0.is_empty(), "{second}\n{text}");
 }
 

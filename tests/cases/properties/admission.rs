@@ -70,7 +70,8 @@ fn installation(version: &str, values: &Value) -> Value {
 
 fn filled(object: &Value, facts: &Facts) -> Value {
     let mut new = object.clone();
-    json_patch::patch(&mut new, &defaults(object, None, facts)).expect("the patch fits the object");
+    json_patch::patch(&mut new, &defaults(object, None, facts).patch)
+        .expect("the patch fits the object");
     new
 }
 
@@ -130,7 +131,7 @@ fn answered(bytes: &[u8], facts: &Facts) {
     let judged = Response::judged(&request, &validate::validate(&request, facts));
     assert_eq!(judged.uid(), request.uid);
     serde_json::to_vec(&judged).expect("an answer is JSON");
-    let patch = mutate::mutate(&request, facts);
+    let patch = mutate::mutate(&request, facts).patch;
     Response::patched(&request.uid, &patch).expect("a patch is JSON");
     let object = request
         .object
@@ -199,10 +200,13 @@ fn defaults_are_filled_once_and_the_users_values_stay() {
         |(user, catalogue)| {
             let facts = facts(&catalogue, &json!({}));
             let first = filled(&installation("1.0.0", &user), &facts);
-            prop_assert!(defaults(&first, None, &facts).0.is_empty(), "{first}");
+            prop_assert!(defaults(&first, None, &facts).patch.0.is_empty(), "{first}");
             // The API server writes 1.0 as 1; that is no edit.
             let stored = as_stored(&first);
-            prop_assert!(defaults(&stored, None, &facts).0.is_empty(), "{stored}");
+            prop_assert!(
+                defaults(&stored, None, &facts).patch.0.is_empty(),
+                "{stored}"
+            );
             prop_assert_eq!(&first["spec"]["unknown"], &json!([1]));
             prop_assert_eq!(without_empty(&own_values(&first)), without_empty(&user));
             Ok(())

@@ -32,7 +32,7 @@ fn facts(catalogue: AddonCatalogue) -> Facts {
 
 /// The object after `/mutate`.
 fn filled(mut object: Value, facts: &Facts) -> Result<Value> {
-    let patch = mutate::defaults(&object, None, facts);
+    let patch = mutate::defaults(&object, None, facts).patch;
     json_patch::patch(&mut object, &patch)?;
     Ok(object)
 }

@@ -119,7 +119,7 @@ fn installation(method: &str, stores: &[Store]) -> Result<(AddonInstallation, En
         catalogues: vec![catalogue.into()],
         ..Facts::default()
     };
-    let patch = mutate::defaults(&object, None, &facts);
+    let patch = mutate::defaults(&object, None, &facts).patch;
     json_patch::patch(&mut object, &patch)?;
     Ok((serde_json::from_value(object)?, entry))
 }

@@ -27,7 +27,7 @@ fn with_values() -> Facts {
 }
 
 fn patched(object: &Value, facts: &Facts) -> (Value, Patch) {
-    let patch = defaults(object, None, facts);
+    let patch = defaults(object, None, facts).patch;
     let mut new = object.clone();
     json_patch::patch(&mut new, &patch).unwrap();
     (new, patch)
@@ -73,7 +73,7 @@ fn everything_missing_is_filled_once() {
             .all(|operation| matches!(operation, PatchOperation::Add(_))),
         "{patch}"
     );
-    assert_eq!(defaults(&new, None, &facts), Patch::default());
+    assert_eq!(defaults(&new, None, &facts).patch, Patch::default());
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_new_version_takes_its_own_defaults_and_leaves_the_users() {
     // Set once: the other version's namespace does not change it.
     assert_eq!(second["spec"]["targetNamespace"], "shop");
     assert_eq!(patch.0.len(), 3, "{patch}");
-    assert_eq!(defaults(&second, None, &facts), Patch::default());
+    assert_eq!(defaults(&second, None, &facts).patch, Patch::default());
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn what_is_no_object_gets_no_patch() {
             installation_json("kubectl-addons", "web", json!({"name": "web"}), json!({}));
         object[field] = value;
         assert_eq!(
-            defaults(&object, None, &facts),
+            defaults(&object, None, &facts).patch,
             Patch::default(),
             "{object}"
         );
@@ -251,7 +251,7 @@ fn only_installations_that_are_made_or_changed_are_patched() {
             "object": new, "oldObject": old,
         }});
         let bytes = serde_json::to_vec(&review).unwrap();
-        let patch = mutate(&Request::from_slice(&bytes).unwrap(), &facts);
+        let patch = mutate(&Request::from_slice(&bytes).unwrap(), &facts).patch;
         assert_eq!(
             !patch.0.is_empty(),
             wanted,

@@ -12,6 +12,32 @@ use addons_versions::tolerant;
 /// Versions that a denial lists.
 const MAX_LISTED: usize = 5;
 
+/// What an installation refers to and the facts do not have: it may have been created just now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unseen {
+    /// The reference.
+    pub addon: AddonRef,
+    /// The namespace of the installation.
+    pub namespace: String,
+}
+
+impl Unseen {
+    /// Where the facts have no such namespace, catalogue, add-on or version; `problem` is that of [`resolve`].
+    #[must_use]
+    pub fn of(
+        reference: &AddonRef,
+        namespace: &str,
+        facts: &Facts,
+        problem: Option<&Problem>,
+    ) -> Option<Self> {
+        let is_unknown = problem.is_some_and(|problem| problem.rule.starts_with("unknown-"));
+        (is_unknown || !facts.stands_for_cluster(namespace)).then(|| Self {
+            addon: reference.clone(),
+            namespace: namespace.to_owned(),
+        })
+    }
+}
+
 /// The entries that `reference` of an installation in `namespace` matches, and the chosen one among them.
 ///
 /// `None` for an index or a directory: the webhook never fetches a source. Fit is judged for local installations

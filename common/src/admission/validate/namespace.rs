@@ -1,6 +1,6 @@
 //! Requests for namespaces (semantics 6, 14).
 
-use super::{Operation, Request, Verdict, marks, rules};
+use super::{Operation, Request, Verdict, read, rules};
 use crate::admission::Facts;
 
 /// Whether a request writes a namespace: its subresources `status` and `finalize` change metadata as well.
@@ -18,9 +18,9 @@ pub fn makes_local(request: &Request<'_>) -> bool {
     if !is_change || !is_written(request) {
         return false;
     }
-    let old = marks(request, request.old_object).ok();
+    let old = read::marks(request, request.old_object).ok();
     // The API server sends no namespace without metadata.
-    marks(request, request.object)
+    read::marks(request, request.object)
         .is_ok_and(|new| rules::cluster::becomes_local(&new, old.as_ref()))
 }
 
@@ -40,14 +40,14 @@ pub(super) fn judge(request: &Request<'_>, facts: &Facts) -> Verdict {
     let requester = request.requester();
     let mut verdict = Verdict::default();
     match request.operation {
-        Operation::Delete => match marks(request, request.old_object) {
+        Operation::Delete => match read::marks(request, request.old_object) {
             Ok(old) => verdict.problem(rules::namespace::deletion(&old, facts)),
             Err(problem) => verdict.problems.push(problem),
         },
         Operation::Create | Operation::Update => {
-            let new = marks(request, request.object);
+            let new = read::marks(request, request.object);
             let old = (request.operation == Operation::Update)
-                .then(|| marks(request, request.old_object))
+                .then(|| read::marks(request, request.old_object))
                 .transpose();
             match (new, old) {
                 (Ok(new), Ok(old)) => {

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::admission::Facts;
 use crate::admission::marks::Marks;
+use crate::admission::object;
 use crate::admission::rules::installation::guards;
 use crate::admission::rules::{duplicates, reference};
 use crate::admission::verdict::{Problem, Verdict};
@@ -130,6 +131,7 @@ fn lost_entry(
 pub fn names(object: &RawValue) -> Result<AddonCatalogue, serde_json::Error> {
     #[derive(Deserialize)]
     struct Object {
+        #[serde(deserialize_with = "object::metadata")]
         metadata: ObjectMeta,
         #[serde(default)]
         spec: Spec,

@@ -1,0 +1,55 @@
+//! Objects as far as verdicts read them: managed fields and status, often the larger part of an object, are skipped.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use serde::{Deserialize, Deserializer};
+
+/// An object with this specification.
+#[derive(Debug, Deserialize)]
+pub(super) struct Object<S> {
+    /// The metadata.
+    #[serde(deserialize_with = "metadata")]
+    pub(super) metadata: ObjectMeta,
+    /// The specification.
+    pub(super) spec: S,
+}
+
+/// Reads the metadata that a rule looks at.
+pub(super) fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata {
+        #[serde(default)]
+        name: Option<String>,
+        #[serde(default)]
+        generate_name: Option<String>,
+        #[serde(default)]
+        namespace: Option<String>,
+        #[serde(default)]
+        labels: Option<BTreeMap<String, String>>,
+        #[serde(default)]
+        annotations: Option<BTreeMap<String, String>>,
+        #[serde(default)]
+        finalizers: Option<Vec<String>>,
+        #[serde(default)]
+        owner_references: Option<Vec<OwnerReference>>,
+        #[serde(default)]
+        creation_timestamp: Option<Time>,
+        #[serde(default)]
+        deletion_timestamp: Option<Time>,
+    }
+    let read = Metadata::deserialize(deserializer)?;
+    Ok(ObjectMeta {
+        name: read.name,
+        generate_name: read.generate_name,
+        namespace: read.namespace,
+        labels: read.labels,
+        annotations: read.annotations,
+        finalizers: read.finalizers,
+        owner_references: read.owner_references,
+        creation_timestamp: read.creation_timestamp,
+        deletion_timestamp: read.deletion_timestamp,
+        ..ObjectMeta::default()
+    })
+}

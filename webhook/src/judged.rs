@@ -1,0 +1,211 @@
+//! A review that was judged: the answer, and what is counted and logged of it as soon as it is final.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use actix_web::http::StatusCode;
+use common::admission::Facts;
+use common::admission::answer::{self, Task};
+use common::admission::review::{Request, Response};
+use common::admission::rules::reference::Unseen;
+use common::admission::verdict::{Problem, Verdict};
+use serde_json::json;
+use tracing::{error, info};
+
+use crate::telemetry::{Metrics, Path, Review, Rule};
+
+/// Status and body of the HTTP response, and what is recorded of it.
+pub struct Judged {
+    /// The status.
+    pub status: StatusCode,
+    /// The body.
+    pub body: Vec<u8>,
+    /// What the facts do not have and the verdict depends on: then it is not final.
+    pub unseen: Option<Unseen>,
+    note: Note,
+}
+
+/// What is recorded: names and rules, never values.
+enum Note {
+    Verdict {
+        labels: Review,
+        problems: Vec<&'static str>,
+        lifted: Vec<&'static str>,
+        line: Option<Line>,
+    },
+    Refused(&'static str),
+    Nothing,
+}
+
+/// A line of the log: for denials and for what break-glass lifts.
+struct Line {
+    uid: String,
+    kind: String,
+    namespace: Option<String>,
+    name: Option<String>,
+    user: Option<String>,
+}
+
+/// The path of a task.
+fn path(task: Task) -> &'static str {
+    match task {
+        Task::Mutate => "/mutate",
+        Task::Validate => "/validate",
+        Task::Clusters { .. } => "/clusters",
+    }
+}
+
+impl From<Task> for Path {
+    fn from(task: Task) -> Self {
+        Self { path: path(task) }
+    }
+}
+
+impl Judged {
+    /// Reads, judges and writes.
+    pub fn of(task: Task, facts: &Facts, body: &[u8]) -> Self {
+        match Request::from_slice(body) {
+            Ok(request) => Self::settle(task, &request, || answer::answer(task, &request, facts)),
+            Err(error) => {
+                let note = Note::Refused("unreadable");
+                match Response::unreadable(&error) {
+                    Some(response) => Self::written(&response, note),
+                    None => Self {
+                        status: StatusCode::BAD_REQUEST,
+                        body: json!({ "error": error.to_string() })
+                            .to_string()
+                            .into_bytes(),
+                        unseen: None,
+                        note,
+                    },
+                }
+            }
+        }
+    }
+
+    /// Something is wrong in here: denied, whatever the failurePolicy.
+    pub fn failed(uid: &str) -> Self {
+        let message = "the webhook failed; its log says why";
+        let response = Response::failed(uid, 500, "InternalError", message);
+        let failed = Self::written(&response, Note::Nothing);
+        // Without the uid it is no answer to the API server, and the failurePolicy decides.
+        match uid {
+            "" => Self {
+                status: StatusCode::INTERNAL_SERVER_ERROR,
+                ..failed
+            },
+            _ => failed,
+        }
+    }
+
+    /// Writes what is judged. A panic is an internal error of the answer, and the server keeps running: neither it nor
+    /// anything else that goes wrong lets the request through.
+    pub fn settle(
+        task: Task,
+        request: &Request<'_>,
+        judge: impl FnOnce() -> Result<(Response, Verdict), serde_json::Error>,
+    ) -> Self {
+        match catch_unwind(AssertUnwindSafe(judge)) {
+            Ok(Ok((response, verdict))) => {
+                let note = Note::of(task, request, &response, &verdict);
+                Self {
+                    unseen: verdict.unseen,
+                    ..Self::written(&response, note)
+                }
+            }
+            Ok(Err(error)) => {
+                error!(uid = %request.uid, %error, "the patch cannot be written");
+                Self::failed(&request.uid)
+            }
+            Err(_) => {
+                error!(uid = %request.uid, kind = request.kind.kind, "a review panicked");
+                Self {
+                    note: Note::Refused("panic"),
+                    ..Self::failed(&request.uid)
+                }
+            }
+        }
+    }
+
+    fn written(response: &Response, note: Note) -> Self {
+        let (status, body) = match serde_json::to_vec(response) {
+            Ok(body) => (StatusCode::OK, body),
+            Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, Vec::new()),
+        };
+        Self {
+            status,
+            body,
+            unseen: None,
+            note,
+        }
+    }
+
+    /// Counts and logs it.
+    pub fn record(&self, metrics: &Metrics) {
+        let (labels, problems, lifted, line) = match &self.note {
+            Note::Verdict {
+                labels,
+                problems,
+                lifted,
+                line,
+            } => (labels, problems, lifted, line),
+            Note::Refused(reason) => return metrics.refused(reason),
+            Note::Nothing => return,
+        };
+        metrics.reviews.get_or_create(labels).inc();
+        for rule in problems {
+            metrics.denials.get_or_create(&Rule { rule }).inc();
+        }
+        for rule in lifted {
+            metrics.lifted.get_or_create(&Rule { rule }).inc();
+        }
+        let Some(line) = line else {
+            return;
+        };
+        let listed = |rules: &[&'static str]| {
+            let mut rules = rules.to_vec();
+            rules.dedup();
+            rules.join(",")
+        };
+        info!(
+            uid = line.uid,
+            operation = labels.operation,
+            kind = line.kind,
+            namespace = line.namespace,
+            name = line.name,
+            user = line.user,
+            allowed = labels.allowed == "true",
+            rules = listed(problems),
+            break_glass = listed(lifted),
+            "judged"
+        );
+    }
+}
+
+impl Note {
+    fn of(task: Task, request: &Request<'_>, response: &Response, verdict: &Verdict) -> Self {
+        let rules = |problems: &[Problem]| problems.iter().map(|problem| problem.rule).collect();
+        let is_plain = response.is_allowed() && verdict.lifted.is_empty();
+        Self::Verdict {
+            labels: Review {
+                path: path(task),
+                operation: request.operation.name(),
+                allowed: match response.is_allowed() {
+                    true => "true",
+                    false => "false",
+                },
+            },
+            problems: rules(&verdict.problems),
+            lifted: rules(&verdict.lifted),
+            line: (!is_plain).then(|| Line {
+                uid: request.uid.clone().into_owned(),
+                kind: request.kind.kind.clone(),
+                namespace: request.namespace.clone(),
+                name: request.name.clone(),
+                user: request.user_info.username.clone(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
