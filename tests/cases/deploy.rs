@@ -2,6 +2,7 @@
 
 mod applied;
 mod certificates;
+mod init;
 pub(crate) mod load;
 mod variants;
 pub(crate) mod world;

@@ -76,6 +76,7 @@ pub mod template_facts;
 pub mod transfer;
 mod wait;
 mod watch;
+pub mod webhooks;
 
 pub use cluster::{Cluster, ClusterOptions};
 pub use error::EngineError;

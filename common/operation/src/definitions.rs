@@ -1,23 +1,17 @@
-//! Our CustomResourceDefinitions, as `deploy/crds` has them; the first operation that writes installs them.
+//! Our CustomResourceDefinitions, as `deploy/base` has them; the first operation that writes installs them.
 
 use std::time::Duration;
 
 use addons_engine::crds::{self, Installed};
 use addons_engine::{EngineError, local};
 use common::manifest::key::ObjectKey;
-use serde_json::Value;
 
+use crate::builtin;
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::event::Event;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// The files that `kubectl apply -k deploy/base` applies as well.
-const FILES: [&str; 2] = [
-    include_str!("../../../deploy/crds/addoncatalogues.kubectl-addons.dev.yaml"),
-    include_str!("../../../deploy/crds/addoninstallations.kubectl-addons.dev.yaml"),
-];
 
 /// Installs the definitions for an operation that writes; every change is an event.
 ///
@@ -38,13 +32,8 @@ pub async fn ensure(ctx: &Context, allowed: bool) -> Result<(), OperationError> 
 /// # Errors
 /// What the server refuses; a definition that is not served in time.
 pub async fn install(ctx: &Context) -> Result<Vec<(ObjectKey, Installed)>, OperationError> {
-    let definitions: Result<Vec<Value>, _> = FILES
-        .iter()
-        .map(|text| serde_saphyr::from_str(text))
-        .collect();
-    let definitions = definitions.map_err(|error| OperationError::Definitions(error.into()))?;
     let cluster = ctx.home().await?;
-    let installed = crds::install(cluster, &definitions, TIMEOUT).await?;
+    let installed = crds::install(cluster, &builtin::definitions()?, TIMEOUT).await?;
     local::ensure(cluster, &ctx.settings().system_namespace).await?;
     Ok(installed)
 }

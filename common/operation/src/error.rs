@@ -37,6 +37,8 @@ use common::render::text::TextError;
 use common::values::ValuesError;
 
 use crate::adopt::AdoptError;
+use crate::builtin::BuiltinError;
+use crate::builtin::webhook::OwnCertificate;
 use crate::channel::IndexesError;
 use crate::choose::{ChooseError, meant};
 use crate::context::BoxError;
@@ -222,9 +224,12 @@ pub enum OperationError {
     /// No certificate authority could be made for an entry that asks for one.
     #[error("its certificate authority cannot be made")]
     Authority(#[source] BoxError),
-    /// The definitions of this program cannot be read.
-    #[error("the built-in definitions cannot be read")]
-    Definitions(#[source] BoxError),
+    /// What this program brings along cannot be read.
+    #[error(transparent)]
+    Builtin(#[from] BuiltinError),
+    /// The webhook was installed with a certificate from elsewhere.
+    #[error(transparent)]
+    OwnCertificate(#[from] OwnCertificate),
     /// An index or a catalogue file.
     #[error(transparent)]
     Index(#[from] CatalogueError),

@@ -11,6 +11,7 @@ use common::plan::Verb;
 use common::plan::graph::Graph;
 use futures::future::{BoxFuture, join_all};
 
+use crate::builtin;
 use crate::context::Context;
 use crate::definitions;
 use crate::error::OperationError;
@@ -184,6 +185,9 @@ async fn tear_down(
         }
         let events = |_, event| ctx.emit(Event::Executing { part, event });
         reports.extend(run_plans(cluster, &[*task], &Graph::default(), options, &events).await);
+        if builtin::guards(&planned.record) {
+            builtin::webhook::lifted(ctx).await;
+        }
     }
     reports
 }

@@ -5,8 +5,9 @@ use common::render::facts::{self, Facts, Overlays};
 use common::values::layers::{Layers, Values};
 use common::values::mask::Mask;
 use common::values::merge;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::builtin;
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::resolved::Resolved;
@@ -58,6 +59,10 @@ impl Inputs {
     pub async fn read(ctx: &Context, resolved: &Resolved) -> Result<Self, OperationError> {
         if resolved.entry.version.template.method == Method::Manifest {
             return Ok(Self::given(resolved, Data::None));
+        }
+        // Its templates have nothing but its values.
+        if builtin::is_builtin(&resolved.entry) {
+            return Ok(Self::given(resolved, Data::Given(json!({}))));
         }
         let cluster = ctx.cluster().await?;
         let values_from = values_from::read(cluster, &resolved.wanted).await?;
@@ -136,7 +141,6 @@ impl Inputs {
 #[cfg(test)]
 mod tests {
     use common::render::facts::SecretOverlay;
-    use serde_json::json;
 
     use super::*;
 

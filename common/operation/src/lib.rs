@@ -18,6 +18,7 @@
 
 pub mod adopt;
 mod authority;
+pub mod builtin;
 pub mod channel;
 pub mod chart;
 pub mod choose;

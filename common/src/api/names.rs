@@ -90,6 +90,9 @@ pub const ANNOTATION_REVISIONS: &str = "kubectl-addons.dev/revisions";
 /// On our CustomResourceDefinitions: the version that they came with; a newer one is never overwritten (semantics 17).
 pub const ANNOTATION_CRD_VERSION: &str = "kubectl-addons.dev/crd-version";
 
+/// The index of the add-ons that the plugin brings along: the webhook and the admission policies.
+pub const INDEX_BUILTIN: &str = "builtin://kubectl-addons";
+
 /// Holds a deleted installation until a reconciler has uninstalled it (semantics 15).
 pub const FINALIZER_UNINSTALL: &str = "kubectl-addons.dev/uninstall";
 /// Holds a deleted core installation (semantics 14).

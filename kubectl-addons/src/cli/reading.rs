@@ -6,7 +6,7 @@ use clap_complete::engine::ArgValueCandidates;
 use common::api::names::InstallationName;
 
 use super::Output;
-use super::operation::Source;
+use super::operation::{Run, Source};
 use crate::completion;
 
 /// Flags of `init`.
@@ -19,6 +19,20 @@ pub struct Init {
     /// is moved, commands run what its origin holds with the rights of the caller.
     #[arg(long = "move", value_name = "NAMESPACE/NAME", value_parser = pair)]
     pub moves: Vec<InstallationName>,
+    /// Install the admission webhook as well, or upgrade it
+    #[arg(long)]
+    pub webhook: bool,
+    /// Image of the webhook; default: the one that is installed
+    #[arg(long, value_name = "IMAGE", requires = "webhook")]
+    pub image: Option<String>,
+    /// Install the admission policies as well, or upgrade them
+    #[arg(long)]
+    pub policies: bool,
+    /// Show what --webhook and --policies would do, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub run: Run,
 }
 
 /// `NAMESPACE/NAME`.

@@ -1,4 +1,6 @@
-//! `init`: our definitions, and installations that older versions kept in other places.
+//! `init`: our definitions, installations that older versions kept in other places, and the admission that was asked for.
+
+mod builtin;
 
 use addons_operation::definitions;
 use addons_operation::transfer::{self, Candidate};
@@ -14,21 +16,34 @@ use crate::session::Session;
 use crate::usage::Usage;
 use crate::{output, words};
 
-/// Installs the definitions, or updates older ones; then it moves installations of older versions, each only if the user agrees to it.
+/// Installs the definitions, or updates older ones; then the webhook and the policies where these were asked for; then it moves
+/// installations of older versions, each only if the user agrees to it.
 ///
 /// # Errors
 /// What the server refuses.
 pub async fn run(session: &Session, args: &Init) -> Result<Exit> {
+    let has_parts = args.webhook || args.policies;
+    if args.dry_run {
+        if !has_parts {
+            return Err(Usage("--dry-run goes with --webhook and --policies".to_owned()).into());
+        }
+        return builtin::run(session, args).await;
+    }
     for (definition, done) in definitions::install(session.ctx()).await? {
         output::note(&words::definition(&definition, &done));
     }
-    // Plain init says that nothing is enforced yet (semantics 17).
-    output::note(
-        "the definitions are served; nothing is enforced yet, for no admission webhook was installed",
-    );
+    let mut worst = Exit::Done;
+    if has_parts {
+        worst = builtin::run(session, args).await?;
+    } else {
+        // Plain init says that nothing is enforced yet (semantics 17).
+        output::note(
+            "the definitions are served; nothing is enforced yet, for no admission webhook was installed",
+        );
+    }
     let records = match Records::read(session.ctx()).await {
         // Who may only install definitions is not told of installations.
-        Err(error) if error.is_forbidden() && args.moves.is_empty() => return Ok(Exit::Done),
+        Err(error) if error.is_forbidden() && args.moves.is_empty() => return Ok(worst),
         other => other?,
     };
     let found = transfer::find(session.ctx(), &records).await?;
@@ -39,7 +54,6 @@ pub async fn run(session: &Session, args: &Init) -> Result<Exit> {
         ))
         .into());
     }
-    let mut worst = Exit::Done;
     for record in found {
         let is_named = args.moves.contains(&name_of(record));
         let exit = match one(session, &records, record, is_named).await {

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use addons_sources::{Access, Reach, location, url};
+use common::api::names::INDEX_BUILTIN;
 use common::catalogue::Catalogue;
 
 use super::Context;
+use crate::builtin;
 use crate::error::OperationError;
 use crate::event::Finding;
 
@@ -39,6 +41,10 @@ impl Context {
         location: &str,
         reach: Reach,
     ) -> Result<Arc<Catalogue>, OperationError> {
+        // Who may write records in other namespaces is not to install it there.
+        if location == INDEX_BUILTIN && reach == Reach::Own {
+            return Ok(builtin::catalogue()?);
+        }
         let location = Self::location(location)?;
         let mut indexes = self.indexes.lock().await;
         let known = indexes.get(&(location.clone(), reach));

@@ -17,6 +17,7 @@ use common::plan::restored::Memory;
 
 use super::one::live_recorded;
 use super::{Plan, Planned};
+use crate::builtin;
 use crate::directory::forbidden;
 use crate::error::OperationError;
 use crate::kops;
@@ -82,7 +83,9 @@ pub async fn plan_removal(
         }
         verdict::deletion(resolver.ctx, record, &resolver.facts).await?;
     }
-    let records = requirements::teardown(records, &resolver.records)?;
+    let mut records = requirements::teardown(records, &resolver.records)?;
+    // What the policies guard can be deleted when they are gone.
+    records.sort_by_key(|record| !builtin::guards(record));
     let mut installations = Vec::new();
     let leave = Leave {
         together: records.iter().map(name_of).collect(),

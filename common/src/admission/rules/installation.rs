@@ -10,7 +10,7 @@ use crate::admission::rules::location;
 use crate::admission::verdict::Problem;
 use crate::api::catalogue::Method;
 use crate::api::installation::AddonInstallation;
-use crate::api::names::{FINALIZER_UNINSTALL, LABEL_OWNER, owner_hash};
+use crate::api::names::{FINALIZER_UNINSTALL, INDEX_BUILTIN, LABEL_OWNER, owner_hash};
 use crate::catalogue::Entry;
 use crate::values::form;
 use crate::values::layers::Layers;
@@ -104,7 +104,8 @@ const INDEXES: [&str; 7] = ["https", "http", "s3", "gs", "az", "azure", "file"];
 /// The index has a scheme that is read, and no credentials: whoever may read the record would read them (semantics 16).
 #[must_use]
 pub fn index(new: &AddonInstallation) -> Option<Problem> {
-    let message = location::unusable(new.spec.addon_ref.index.as_deref()?, &INDEXES)?;
+    let index = new.spec.addon_ref.index.as_deref();
+    let message = location::unusable(index.filter(|it| *it != INDEX_BUILTIN)?, &INDEXES)?;
     Some(Problem::invalid("index", "spec.addonRef.index", message))
 }
 

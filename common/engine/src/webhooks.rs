@@ -1,0 +1,139 @@
+//! Our own admission, as the API server carries it out: whether the webhook answers, and what becomes of requests while it does not.
+
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+
+use common::api::catalogue::AddonCatalogue;
+use common::api::names;
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::request::{Call, JSON, JSON_PATCH, METADATA};
+
+/// Name of both configurations, and of the webhook's Deployment and Service (`deploy/base`).
+const CONFIGURATION: &str = "kubectl-addons";
+const WEBHOOK: &str = "addons-webhook";
+/// The entry that judges catalogues.
+const ENTRY: &str = "validate.kubectl-addons.dev";
+
+/// What the API server answers to an object that the webhook must deny.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The webhook denied it.
+    Denied,
+    /// It was accepted: no configuration asks the webhook, or it did not answer and that is ignored.
+    Accepted,
+    /// The webhook could not be asked, and the API server refuses what it should judge: why.
+    Unanswered(String),
+}
+
+/// Asks by a dry run; nothing is stored.
+///
+/// # Errors
+/// Those of the request; [`EngineError::Denied`] by another webhook or by a policy.
+pub async fn ask(cluster: &Cluster, denied: &AddonCatalogue) -> Result<Answer, EngineError> {
+    let collection = Collection::known(
+        names::API_VERSION,
+        "AddonCatalogue",
+        "addoncatalogues",
+        denied.metadata.namespace.as_deref(),
+    );
+    let name = denied.metadata.name.as_deref().unwrap_or_default();
+    let body = serde_json::to_vec(denied).map_err(|error| EngineError::Api {
+        what: collection.object(name),
+        message: error.to_string(),
+        code: 0,
+    })?;
+    let call = Call::create(&collection, name, METADATA).query("dryRun", "All");
+    match cluster.send::<IgnoredAny>(call.body(body)).await {
+        Ok(_) => Ok(Answer::Accepted),
+        Err(EngineError::Denied { message, .. }) if message.contains(ENTRY) => Ok(Answer::Denied),
+        // It stands already, perhaps as someone's own: then its name was judged by no one.
+        Err(error) if error.is_conflict() => Ok(Answer::Accepted),
+        Err(EngineError::Api { message, .. }) if message.contains("failed calling webhook") => {
+            Ok(Answer::Unanswered(message))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Lets pass what the validating webhook would judge while it does not answer. Returns whether something was written.
+///
+/// # Errors
+/// Those of the requests; [`EngineError::Denied`] where a policy guards the configuration.
+pub async fn ignore_failures(cluster: &Cluster, manager: &str) -> Result<bool, EngineError> {
+    let collection = configurations();
+    let Some(live) = read(cluster, &collection, CONFIGURATION).await? else {
+        return Ok(false);
+    };
+    let webhooks = live["webhooks"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .enumerate();
+    let failing = webhooks.filter(|(_, webhook)| webhook["failurePolicy"] != "Ignore");
+    let mut patch: Vec<Value> = failing
+        .map(|(index, _)| {
+            let path = format!("/webhooks/{index}/failurePolicy");
+            json!({"op": "replace", "path": path, "value": "Ignore"})
+        })
+        .collect();
+    if patch.is_empty() {
+        return Ok(false);
+    }
+    let version = &live["metadata"]["resourceVersion"];
+    patch.insert(
+        0,
+        json!({"op": "test", "path": "/metadata/resourceVersion", "value": version}),
+    );
+    let call = Call::patch(&collection, CONFIGURATION, JSON_PATCH, METADATA)
+        .query("fieldManager", manager)
+        .body(Value::Array(patch).to_string().into_bytes());
+    cluster.send::<IgnoredAny>(call).await?;
+    Ok(true)
+}
+
+/// The Deployment of the webhook; `None` where there is none.
+///
+/// # Errors
+/// Those of the request.
+pub async fn deployment(cluster: &Cluster, namespace: &str) -> Result<Option<Value>, EngineError> {
+    let collection = Collection::known("apps/v1", "Deployment", "deployments", Some(namespace));
+    read(cluster, &collection, WEBHOOK).await
+}
+
+/// Whether a policy keeps the caller from deleting the configuration of the webhook, by a dry run.
+///
+/// # Errors
+/// Those of the request.
+pub async fn is_guarded(cluster: &Cluster) -> Result<bool, EngineError> {
+    let call = Call::delete(&configurations(), CONFIGURATION).query("dryRun", "All");
+    match cluster.send::<IgnoredAny>(call).await {
+        Ok(_) => Ok(false),
+        Err(EngineError::Denied { .. }) => Ok(true),
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn configurations() -> Collection {
+    Collection::known(
+        "admissionregistration.k8s.io/v1",
+        "ValidatingWebhookConfiguration",
+        "validatingwebhookconfigurations",
+        None,
+    )
+}
+
+async fn read(
+    cluster: &Cluster,
+    collection: &Collection,
+    name: &str,
+) -> Result<Option<Value>, EngineError> {
+    match cluster.send(Call::get(collection, name, JSON)).await {
+        Ok(answer) => Ok(Some(answer.object)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,165 @@
+//! The add-ons that this program brings along: the webhook and the admission policies, made of the files in `deploy/`.
+//!
+//! They are the entries of an index of their own, so every verb that works on an installation works on them. The version is that of
+//! the program: an upgrade is the same command of a newer one.
+
+mod files;
+mod kustomization;
+pub mod webhook;
+
+use std::sync::Arc;
+
+use common::api::catalogue::{
+    Addon, AddonCatalogueSpec, AddonVersion, Constraints, InlineSource, Method, Source, Template,
+};
+use common::api::installation::AddonInstallation;
+use common::api::names::{INDEX_BUILTIN, SYSTEM_NAMESPACE};
+use common::catalogue::{Catalogue, Entry, Origin};
+use common::manifest::digest::sha256_trimmed;
+use serde_json::{Value, json};
+
+pub use kustomization::BuiltinError;
+
+/// The add-on with the webhook.
+pub const WEBHOOK: &str = "addons-webhook";
+/// The add-on with the admission policies.
+pub const POLICIES: &str = "addons-policies";
+/// Admission policies are served since 1.30.
+const KUBERNETES: &str = ">=1.30.0";
+/// The value with the image of the webhook.
+pub const IMAGE: &str = "image";
+/// The value with the failurePolicy of the validating webhook.
+pub const FAILURE_POLICY: &str = "failurePolicy";
+/// The group of CustomResourceDefinition objects.
+const DEFINITIONS: &str = "apiextensions.k8s.io/v1";
+
+/// The index.
+///
+/// # Errors
+/// A file that cannot be read; a test sees to it that all can.
+pub fn catalogue() -> Result<Arc<Catalogue>, BuiltinError> {
+    let (webhook, image) = templated(own(kustomization::build("base")?))?;
+    let values = json!({IMAGE: image, FAILURE_POLICY: "Fail"});
+    let policies = documents(&kustomization::build("policies")?);
+    let spec = AddonCatalogueSpec {
+        addons: vec![
+            addon(
+                WEBHOOK,
+                "The admission webhook of this tool",
+                version(webhook, Method::GoTemplate, Some(values)),
+            ),
+            addon(
+                POLICIES,
+                "Guards of core add-ons that need no webhook",
+                version(policies, Method::Manifest, None),
+            ),
+        ],
+        ..AddonCatalogueSpec::default()
+    };
+    let location = INDEX_BUILTIN.to_owned();
+    Ok(Arc::new(Catalogue::of_spec(
+        &spec,
+        Origin::Index { location },
+    )))
+}
+
+/// Our definitions, as the base has them.
+///
+/// # Errors
+/// As [`catalogue`].
+pub fn definitions() -> Result<Vec<Value>, BuiltinError> {
+    let mut objects = kustomization::build("base")?;
+    objects.retain(is_definition);
+    Ok(objects)
+}
+
+/// Whether an entry is one of these: it is rendered without facts of the cluster.
+pub(crate) fn is_builtin(entry: &Entry) -> bool {
+    matches!(&*entry.origin, Origin::Index { location } if location == INDEX_BUILTIN)
+}
+
+/// Whether an installation is the one with the admission policies.
+pub(crate) fn guards(record: &AddonInstallation) -> bool {
+    let reference = &record.spec.addon_ref;
+    reference.index.as_deref() == Some(INDEX_BUILTIN) && reference.name == POLICIES
+}
+
+/// The objects that belong to the webhook alone. Definitions and the namespace of all records outlive it.
+fn own(mut objects: Vec<Value>) -> Vec<Value> {
+    objects.retain(|object| !is_definition(object) && object["kind"] != "Namespace");
+    objects
+}
+
+fn is_definition(object: &Value) -> bool {
+    object["apiVersion"] == DEFINITIONS
+}
+
+/// The objects as a template of image and failurePolicy, and the image that stood there.
+fn templated(mut objects: Vec<Value>) -> Result<(String, String), BuiltinError> {
+    let mut image = None;
+    for object in &mut objects {
+        let validates = object["kind"] == "ValidatingWebhookConfiguration";
+        if validates && let Some(webhooks) = object["webhooks"].as_array_mut() {
+            for webhook in webhooks {
+                webhook[FAILURE_POLICY] = placeholder(FAILURE_POLICY).into();
+            }
+        }
+        if let Some(container) = object.pointer_mut("/spec/template/spec/containers/0") {
+            let before = container[IMAGE].as_str().map(str::to_owned);
+            container[IMAGE] = placeholder(IMAGE).into();
+            image = before;
+        }
+    }
+    let image = image.ok_or(BuiltinError::NoImage)?;
+    let mut text = documents(&objects);
+    for value in [IMAGE, FAILURE_POLICY] {
+        let quoted = format!("\"{}\"", placeholder(value));
+        text = text.replace(&quoted, &format!("{{{{ .Variables.{value} | toJson }}}}"));
+    }
+    Ok((text, image))
+}
+
+/// What no file holds.
+fn placeholder(value: &str) -> String {
+    format!("@{value}@")
+}
+
+/// One manifest; JSON is YAML.
+fn documents(objects: &[Value]) -> String {
+    let documents = objects.iter().map(|object| format!("---\n{object}\n"));
+    documents.collect()
+}
+
+fn addon(name: &str, description: &str, version: AddonVersion) -> Addon {
+    Addon {
+        name: name.to_owned(),
+        description: Some(description.to_owned()),
+        versions: vec![version],
+        ..Addon::default()
+    }
+}
+
+fn version(manifest: String, method: Method, values: Option<Value>) -> AddonVersion {
+    AddonVersion {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        default_namespace: Some(SYSTEM_NAMESPACE.to_owned()),
+        template: Template {
+            method,
+            ..Template::default()
+        },
+        manifest_hash: Some(sha256_trimmed(manifest.as_bytes())),
+        source: Source {
+            inline: Some(InlineSource { manifest }),
+            ..Source::default()
+        },
+        constraints: Constraints {
+            k8s_version: Some(KUBERNETES.to_owned()),
+            ..Constraints::default()
+        },
+        values,
+        ..AddonVersion::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

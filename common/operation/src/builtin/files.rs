@@ -1,0 +1,32 @@
+//! The files of `deploy/` that are compiled in. Which of them make an add-on, the kustomizations among them say.
+
+macro_rules! files {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../../../deploy/", $path)))),*]
+    };
+}
+
+/// Path below `deploy/`, and content.
+const FILES: &[(&str, &str)] = files![
+    "base/deployment.yaml",
+    "base/kustomization.yaml",
+    "base/rbac.yaml",
+    "base/namespace.yaml",
+    "base/secret.yaml",
+    "base/service.yaml",
+    "base/webhooks.yaml",
+    "crds/addoncatalogues.kubectl-addons.dev.yaml",
+    "crds/addoninstallations.kubectl-addons.dev.yaml",
+    "crds/kustomization.yaml",
+    "policies/guards.yaml",
+    "policies/installations.yaml",
+    "policies/kustomization.yaml",
+    "policies/namespaces.yaml",
+    "policies/status.yaml",
+];
+
+/// The content of a file.
+pub(super) fn get(path: &str) -> Option<&'static str> {
+    let found = FILES.iter().find(|(name, _)| *name == path);
+    found.map(|(_, content)| *content)
+}

@@ -1,0 +1,155 @@
+//! `init --webhook --policies`: the add-ons that this program brings along.
+
+use addons_engine::webhooks::Answer;
+use addons_operation::builtin::webhook::{self, Unanswered};
+use addons_operation::builtin::{POLICIES, WEBHOOK};
+use addons_operation::{Choices, Edits, Intent, NewInstallation, Offer, Plan, Resolver, Target};
+use anyhow::Result;
+use common::api::names::{INDEX_BUILTIN, SYSTEM_NAMESPACE};
+
+use crate::change::{self, UNCHANGED};
+use crate::cli::reading::Init;
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::usage::Usage;
+use crate::{again, output};
+
+/// Installs or upgrades what the flags name. The webhook judges nothing before it was seen to deny: until then its configuration lets
+/// pass what it does not answer, also where it was installed and has stopped to answer.
+///
+/// # Errors
+/// Nothing was written: the user declined, or there is no terminal to ask on.
+pub async fn run(session: &Session, args: &Init) -> Result<Exit> {
+    check_namespaces(session)?;
+    again::once_more(async || install(session, args).await).await
+}
+
+async fn install(session: &Session, args: &Init) -> Result<Exit> {
+    let resolver = Resolver::new(session.ctx(), offer()).await?;
+    let mut answer = Answer::Denied;
+    let mut server = None;
+    if args.webhook {
+        answer = webhook::ask(session.ctx()).await?;
+        server = Some(server_plan(&resolver, args, &answer).await?);
+    }
+    let mut policies = None;
+    if args.policies {
+        policies = Some(plan(&resolver, POLICIES, Edits::default(), false).await?);
+    }
+    for plan in [&server, &policies].into_iter().flatten() {
+        change::propose(session, plan)?;
+    }
+    if let Answer::Unanswered(why) = &answer {
+        output::note(&format!(
+            "{why}\nuntil the webhook denies again, what it should judge passes (failurePolicy Ignore)"
+        ));
+    }
+    if args.dry_run {
+        output::note(UNCHANGED);
+        return Ok(Exit::Done);
+    }
+    let plans = [&server, &policies].into_iter().flatten();
+    let is_planned = plans.filter(|plan| !plan.is_empty()).count() > 0;
+    if (is_planned || answer != Answer::Denied) && !args.run.yes {
+        change::confirm("Continue? [y/N] ")?;
+    }
+    if let Some(plan) = server {
+        let exit = serve(session, args, plan, &answer).await?;
+        if exit != Exit::Done {
+            return Ok(exit);
+        }
+    }
+    match policies {
+        Some(plan) => execute(session, plan, args).await,
+        None => Ok(Exit::Done),
+    }
+}
+
+/// Installs the webhook, and lets requests fail without it once it denies what it must.
+async fn serve(session: &Session, args: &Init, plan: Plan, answer: &Answer) -> Result<Exit> {
+    if matches!(answer, Answer::Unanswered(_)) {
+        webhook::let_pass(session.ctx()).await?;
+    }
+    let exit = execute(session, plan, args).await?;
+    if exit != Exit::Done || *answer == Answer::Denied {
+        return Ok(exit);
+    }
+    let command = "kubectl addons init --webhook --yes";
+    if !args.run.wait {
+        output::note(&format!(
+            "the webhook judges, and what it does not answer passes (failurePolicy Ignore)\nfix:    {command}"
+        ));
+        return Ok(Exit::Done);
+    }
+    if webhook::wait(session.ctx(), args.run.timeout).await? != Answer::Denied {
+        output::note(&format!(
+            "the webhook does not deny what it must, and what it does not answer passes (failurePolicy Ignore)\n\
+             look:   kubectl logs deployment/{WEBHOOK} -n {SYSTEM_NAMESPACE}\nfix:    {command}"
+        ));
+        return Ok(Exit::TimedOut);
+    }
+    let resolver = Resolver::new(session.ctx(), offer()).await?;
+    let plan = server_plan(&resolver, args, &Answer::Denied).await?;
+    let exit = execute(session, plan, args).await?;
+    if exit == Exit::Done {
+        output::note(
+            "the webhook denies what it must, and is required from now on (failurePolicy Fail)",
+        );
+    }
+    Ok(exit)
+}
+
+async fn server_plan(resolver: &Resolver<'_>, args: &Init, answer: &Answer) -> Result<Plan> {
+    let is_answering = *answer == Answer::Denied;
+    let unanswered = match answer {
+        Answer::Denied => Unanswered::Fail,
+        Answer::Accepted | Answer::Unanswered(_) => Unanswered::Pass,
+    };
+    let image = args.image.as_deref();
+    let edits = webhook::values(resolver, image, unanswered).await?;
+    // What was deleted or edited may be why it does not answer.
+    plan(resolver, WEBHOOK, edits, !is_answering).await
+}
+
+async fn plan(resolver: &Resolver<'_>, addon: &str, edits: Edits, repair: bool) -> Result<Plan> {
+    let new = NewInstallation {
+        addon: Target::parse(addon),
+        edits,
+        ..NewInstallation::default()
+    };
+    let intent = Intent::Install(vec![new]);
+    let resolution = resolver.resolve(&intent, &Default::default()).await?;
+    // They may have been applied by kubectl.
+    let choices = Choices {
+        adopt: true,
+        repair,
+        ..Choices::default()
+    };
+    let plan = resolver.plan(resolution.whole()?, &choices).await?;
+    Ok(plan.whole()?)
+}
+
+async fn execute(session: &Session, plan: Plan, args: &Init) -> Result<Exit> {
+    if plan.is_empty() {
+        return Ok(Exit::Done);
+    }
+    change::carry_out(session, plan, &args.run, true).await
+}
+
+fn offer() -> Offer {
+    Offer::Indexes(vec![INDEX_BUILTIN.to_owned()])
+}
+
+/// The manifests name the namespace.
+fn check_namespaces(session: &Session) -> Result<(), Usage> {
+    let settings = session.ctx().settings();
+    let asked = settings.namespace.iter();
+    let mut namespaces = asked.chain([&settings.system_namespace]);
+    match namespaces.find(|namespace| *namespace != SYSTEM_NAMESPACE) {
+        Some(other) => Err(Usage(format!(
+            "namespace {other}: the webhook and the policies are installed into {SYSTEM_NAMESPACE}; elsewhere, change the \
+             files in deploy/ and apply them"
+        ))),
+        None => Ok(()),
+    }
+}
