@@ -17,6 +17,7 @@
 //! | [`readiness`] | whether an object is ready, in kstatus' terms |
 //! | [`admission`] | defaults and verdicts |
 //! | [`target`] | which cluster a namespace stands for, and what a kubeconfig for it may hold |
+//! | [`doctor`] | what is wrong with a cluster, from facts |
 //! | [`nearest`] | the name that a misspelt one probably means |
 //!
 //! Invariants: there is no task, socket, file, clock, environment or randomness here; the time, the facts of a cluster and
@@ -28,6 +29,7 @@ pub mod admission;
 pub mod api;
 pub mod catalogue;
 pub mod directory;
+pub mod doctor;
 pub mod manifest;
 pub mod nearest;
 pub mod plan;

@@ -95,6 +95,8 @@ pub enum Command {
     Channel(channel::Channel),
     /// Make a directory of manifests the truth, as the addon-manager does: install, repair, upgrade, prune and uninstall
     Sync(sync::Sync),
+    /// Tell what is wrong with the admission, the definitions, the records and the rights, and the command that mends it
+    Doctor(reading::Doctor),
     /// Print the versions of this client and of the server
     Version(reading::Version),
     /// Print the script that completes commands in a shell

@@ -6,6 +6,7 @@ pub mod catalogue;
 pub mod channel;
 pub mod completion;
 pub mod diff;
+pub mod doctor;
 pub mod images;
 pub mod init;
 pub mod install;
@@ -58,6 +59,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Channel(Channel::Apply(args)) => channel::apply(session, args).await,
         Command::Channel(Channel::List(args)) => channel::list(session, args).await,
         Command::Sync(args) => sync::run(session, args).await,
+        Command::Doctor(args) => doctor::run(session, args).await,
         Command::Version(args) => version::run(session, args).await,
         Command::Completion(args) => completion::run(args),
     }

@@ -9,6 +9,7 @@ mod crash;
 mod definitions;
 mod deploy;
 mod directories;
+mod doctor;
 mod engine;
 mod facts;
 mod faults;

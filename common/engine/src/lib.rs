@@ -46,6 +46,7 @@ mod fake;
 pub mod former;
 mod holder;
 pub mod identity;
+pub mod inspect;
 mod journal;
 pub mod kops;
 pub mod lease;

@@ -108,7 +108,10 @@ pub async fn deployment(cluster: &Cluster, namespace: &str) -> Result<Option<Val
 /// # Errors
 /// Those of the request.
 pub async fn is_guarded(cluster: &Cluster) -> Result<bool, EngineError> {
-    let call = Call::delete(&configurations(), CONFIGURATION).query("dryRun", "All");
+    // In the body, which nothing on the way leaves out without the whole request.
+    let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"]});
+    let call = Call::delete(&configurations(), CONFIGURATION);
+    let call = call.body(options.to_string().into_bytes());
     match cluster.send::<IgnoredAny>(call).await {
         Ok(_) => Ok(false),
         Err(EngineError::Denied { .. }) => Ok(true),

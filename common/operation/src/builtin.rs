@@ -5,6 +5,7 @@
 
 mod files;
 mod kustomization;
+pub mod rights;
 pub mod webhook;
 
 use std::sync::Arc;
@@ -38,9 +39,9 @@ const DEFINITIONS: &str = "apiextensions.k8s.io/v1";
 /// # Errors
 /// A file that cannot be read; a test sees to it that all can.
 pub fn catalogue() -> Result<Arc<Catalogue>, BuiltinError> {
-    let (webhook, image) = templated(own(kustomization::build("base")?))?;
+    let (webhook, image) = templated(webhook_objects()?)?;
     let values = json!({IMAGE: image, FAILURE_POLICY: "Fail"});
-    let policies = documents(&kustomization::build("policies")?);
+    let policies = documents(&policy_objects()?);
     let spec = AddonCatalogueSpec {
         addons: vec![
             addon(
@@ -73,6 +74,18 @@ pub fn definitions() -> Result<Vec<Value>, BuiltinError> {
     Ok(objects)
 }
 
+/// The objects that belong to the webhook alone. Definitions and the namespace of all records outlive it.
+pub(crate) fn webhook_objects() -> Result<Vec<Value>, BuiltinError> {
+    let mut objects = kustomization::build("base")?;
+    objects.retain(|object| !is_definition(object) && object["kind"] != "Namespace");
+    Ok(objects)
+}
+
+/// The admission policies and their bindings.
+pub(crate) fn policy_objects() -> Result<Vec<Value>, BuiltinError> {
+    kustomization::build("policies")
+}
+
 /// Whether an entry is one of these: it is rendered without facts of the cluster.
 pub(crate) fn is_builtin(entry: &Entry) -> bool {
     matches!(&*entry.origin, Origin::Index { location } if location == INDEX_BUILTIN)
@@ -82,12 +95,6 @@ pub(crate) fn is_builtin(entry: &Entry) -> bool {
 pub(crate) fn guards(record: &AddonInstallation) -> bool {
     let reference = &record.spec.addon_ref;
     reference.index.as_deref() == Some(INDEX_BUILTIN) && reference.name == POLICIES
-}
-
-/// The objects that belong to the webhook alone. Definitions and the namespace of all records outlive it.
-fn own(mut objects: Vec<Value>) -> Vec<Value> {
-    objects.retain(|object| !is_definition(object) && object["kind"] != "Namespace");
-    objects
 }
 
 fn is_definition(object: &Value) -> bool {

@@ -38,6 +38,7 @@ use common::values::ValuesError;
 
 use crate::adopt::AdoptError;
 use crate::builtin::BuiltinError;
+use crate::builtin::rights::Lacking;
 use crate::builtin::webhook::OwnCertificate;
 use crate::channel::IndexesError;
 use crate::choose::{ChooseError, meant};
@@ -230,6 +231,9 @@ pub enum OperationError {
     /// The webhook was installed with a certificate from elsewhere.
     #[error(transparent)]
     OwnCertificate(#[from] OwnCertificate),
+    /// Rights that the whole plan needs.
+    #[error(transparent)]
+    Lacking(#[from] Lacking),
     /// An index or a catalogue file.
     #[error(transparent)]
     Index(#[from] CatalogueError),

@@ -26,6 +26,7 @@ pub mod context;
 pub mod definitions;
 mod dependencies;
 pub mod directory;
+pub mod doctor;
 pub mod elapsed;
 pub mod elsewhere;
 pub mod error;

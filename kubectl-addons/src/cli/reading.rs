@@ -223,6 +223,13 @@ pub struct Values {
     pub output: Output,
 }
 
+/// Flags of `doctor`.
+#[derive(Args, Debug)]
+pub struct Doctor {
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// Flags of `version`.
 #[derive(Args, Debug)]
 pub struct Version {

@@ -2,6 +2,8 @@
 
 mod builtin;
 
+use addons_engine::webhooks::Answer;
+use addons_operation::builtin::webhook;
 use addons_operation::definitions;
 use addons_operation::transfer::{self, Candidate};
 use addons_operation::{Records, name_of};
@@ -37,9 +39,12 @@ pub async fn run(session: &Session, args: &Init) -> Result<Exit> {
         worst = builtin::run(session, args).await?;
     } else {
         // Plain init says that nothing is enforced yet (semantics 17).
-        output::note(
-            "the definitions are served; nothing is enforced yet, for no admission webhook was installed",
-        );
+        let answer = webhook::ask(session.ctx()).await;
+        output::note(if matches!(answer, Ok(Answer::Denied)) {
+            "the definitions are served, and the webhook enforces the rules"
+        } else {
+            "the definitions are served; nothing is enforced yet, for no admission webhook was installed"
+        });
     }
     let records = match Records::read(session.ctx()).await {
         // Who may only install definitions is not told of installations.

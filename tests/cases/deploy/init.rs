@@ -69,6 +69,27 @@ async fn refusals(world: &World, tally: &mut Tally) -> Result<()> {
     let crds = world.kubectl(&["get", "crd", "-o", "name"]).await?;
     ensure!(crds.is_empty(), "{crds}");
     tally.ran();
+    // Who may not do all of it does nothing of it.
+    let rules =
+        json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "create"]}]);
+    let group = "rbac.authorization.k8s.io";
+    let role = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": "reader"},
+        "rules": rules,
+    });
+    let binding = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": "reader"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "reader"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "reader"}],
+    });
+    for object in [role, binding] {
+        create(&world.admin, &object, &[]).await?.done()?;
+    }
+    let flags = ["--webhook", "--dry-run", "--as=reader"];
+    let said = init(world, &flags).await?.ended(1)?;
+    let named = "not allowed: patch secrets addons-webhook-ca in namespace kubectl-addons (and ";
+    ensure!(said.stderr.contains(named), "{}", said.stderr);
+    tally.ran();
     Ok(())
 }
 

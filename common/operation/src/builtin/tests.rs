@@ -29,6 +29,6 @@ fn the_template_makes_what_the_files_say() {
     }
     assert!(!text.contains("{{"), "it is not part of a template");
     let rendered: Vec<Value> = serde_saphyr::from_multiple(&text).expect("YAML");
-    let files = own(kustomization::build("base").expect("it is built"));
+    let files = webhook_objects().expect("it is built");
     assert_eq!(rendered, files);
 }

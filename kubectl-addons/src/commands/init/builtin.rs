@@ -1,11 +1,14 @@
 //! `init --webhook --policies`: the add-ons that this program brings along.
 
 use addons_engine::webhooks::Answer;
+use addons_operation::builtin::rights;
 use addons_operation::builtin::webhook::{self, Unanswered};
 use addons_operation::builtin::{POLICIES, WEBHOOK};
+use addons_operation::doctor;
 use addons_operation::{Choices, Edits, Intent, NewInstallation, Offer, Plan, Resolver, Target};
 use anyhow::Result;
 use common::api::names::{INDEX_BUILTIN, SYSTEM_NAMESPACE};
+use common::doctor::{Problem, Severity};
 
 use crate::change::{self, UNCHANGED};
 use crate::cli::reading::Init;
@@ -25,19 +28,25 @@ pub async fn run(session: &Session, args: &Init) -> Result<Exit> {
 }
 
 async fn install(session: &Session, args: &Init) -> Result<Exit> {
-    let resolver = Resolver::new(session.ctx(), offer()).await?;
+    let ctx = session.ctx();
+    let resolver = Resolver::new(ctx, offer()).await?;
     let mut answer = Answer::Denied;
     let mut server = None;
     if args.webhook {
-        answer = webhook::ask(session.ctx()).await?;
-        server = Some(server_plan(&resolver, args, &answer).await?);
+        answer = webhook::ask(ctx).await?;
+        let is_broken = are_broken(&doctor::of_webhook(ctx).await?);
+        server = Some(server_plan(&resolver, args, &answer, is_broken).await?);
     }
     let mut policies = None;
     if args.policies {
-        policies = Some(plan(&resolver, POLICIES, Edits::default(), false).await?);
+        let is_broken = are_broken(&doctor::of_policies(ctx).await?);
+        policies = Some(plan(&resolver, POLICIES, Edits::default(), is_broken).await?);
     }
     for plan in [&server, &policies].into_iter().flatten() {
         change::propose(session, plan)?;
+    }
+    for plan in [&server, &policies].into_iter().flatten() {
+        rights::check(ctx, plan).await?;
     }
     if let Answer::Unanswered(why) = &answer {
         output::note(&format!(
@@ -89,7 +98,7 @@ async fn serve(session: &Session, args: &Init, plan: Plan, answer: &Answer) -> R
         return Ok(Exit::TimedOut);
     }
     let resolver = Resolver::new(session.ctx(), offer()).await?;
-    let plan = server_plan(&resolver, args, &Answer::Denied).await?;
+    let plan = server_plan(&resolver, args, &Answer::Denied, false).await?;
     let exit = execute(session, plan, args).await?;
     if exit == Exit::Done {
         output::note(
@@ -99,16 +108,25 @@ async fn serve(session: &Session, args: &Init, plan: Plan, answer: &Answer) -> R
     Ok(exit)
 }
 
-async fn server_plan(resolver: &Resolver<'_>, args: &Init, answer: &Answer) -> Result<Plan> {
-    let is_answering = *answer == Answer::Denied;
+/// Whether something was deleted or edited, which an upgrade to the same version would leave alone.
+fn are_broken(problems: &[Problem]) -> bool {
+    let mut severities = problems.iter().map(Problem::severity);
+    severities.any(|severity| severity == Severity::Error)
+}
+
+async fn server_plan(
+    resolver: &Resolver<'_>,
+    args: &Init,
+    answer: &Answer,
+    is_broken: bool,
+) -> Result<Plan> {
     let unanswered = match answer {
         Answer::Denied => Unanswered::Fail,
         Answer::Accepted | Answer::Unanswered(_) => Unanswered::Pass,
     };
     let image = args.image.as_deref();
     let edits = webhook::values(resolver, image, unanswered).await?;
-    // What was deleted or edited may be why it does not answer.
-    plan(resolver, WEBHOOK, edits, !is_answering).await
+    plan(resolver, WEBHOOK, edits, is_broken).await
 }
 
 async fn plan(resolver: &Resolver<'_>, addon: &str, edits: Edits, repair: bool) -> Result<Plan> {

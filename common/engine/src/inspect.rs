@@ -1,0 +1,182 @@
+//! Reads for a diagnosis: single objects, who owns what, and what the caller may do.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
+use serde_json::{Value, json};
+
+use common::api::names::{
+    ANNOTATION_INSTALLATION, CLUSTER_LOCAL, InstallationName, LABEL_CLUSTER,
+    LABEL_KUBECONFIG_SECRET, LABEL_OWNER,
+};
+use common::doctor::right::Right;
+use common::doctor::{Namespace, Owned};
+use futures::future::try_join_all;
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::facts::slices;
+use super::listing;
+use super::meta::Metadata;
+use super::request::{Call, JSON};
+use super::snapshot::{namespace_collection, read_all, read_one, read_selected};
+
+/// Kinds whose objects are looked through for those of installations that are gone: the common ones, and those that others stumble over.
+const KINDS: [(&str, &str, &str); 10] = [
+    ("apps/v1", "Deployment", "deployments"),
+    ("apps/v1", "DaemonSet", "daemonsets"),
+    ("apps/v1", "StatefulSet", "statefulsets"),
+    ("v1", "Service", "services"),
+    ("v1", "ConfigMap", "configmaps"),
+    ("v1", "ServiceAccount", "serviceaccounts"),
+    (
+        "rbac.authorization.k8s.io/v1",
+        "ClusterRole",
+        "clusterroles",
+    ),
+    (
+        "rbac.authorization.k8s.io/v1",
+        "ClusterRoleBinding",
+        "clusterrolebindings",
+    ),
+    (
+        "admissionregistration.k8s.io/v1",
+        "ValidatingWebhookConfiguration",
+        "validatingwebhookconfigurations",
+    ),
+    (
+        "admissionregistration.k8s.io/v1",
+        "MutatingWebhookConfiguration",
+        "mutatingwebhookconfigurations",
+    ),
+];
+
+/// The live object with the kind, namespace and name of another one; `None` where there is none. Only for the kinds of `deploy/`, whose
+/// plural follows from the kind: discovery is not asked.
+///
+/// # Errors
+/// Those of the request.
+pub async fn object(cluster: &Cluster, like: &Value) -> Result<Option<Value>, EngineError> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let kind = text(&like["kind"]);
+    let plural = match kind.to_lowercase() {
+        kind if kind.ends_with('y') => format!("{}ies", kind.trim_end_matches('y')),
+        kind => format!("{kind}s"),
+    };
+    let metadata = &like["metadata"];
+    let collection = Collection::known(
+        &text(&like["apiVersion"]),
+        &kind,
+        &plural,
+        metadata["namespace"].as_str(),
+    );
+    let call = Call::get(&collection, &text(&metadata["name"]), JSON);
+    match cluster.send(call).await {
+        Ok(answer) => Ok(Some(answer.object)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What the caller may not do: one review for each right.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn lacking(cluster: &Cluster, rights: &[Right]) -> Result<Vec<Right>, EngineError> {
+    let (api_version, kind) = ("authorization.k8s.io/v1", "SelfSubjectAccessReview");
+    let collection = Collection::known(api_version, kind, "selfsubjectaccessreviews", None);
+    let reviews = rights.iter().map(async |right| {
+        let (resource, subresource) = right.resource.split_once('/').unwrap_or((&right.resource, ""));
+        let review = json!({
+            "apiVersion": api_version,
+            "kind": kind,
+            "spec": {"resourceAttributes": {
+                "verb": right.verb, "group": right.group, "resource": resource, "subresource": subresource,
+                "namespace": right.namespace, "name": right.name,
+            }},
+        });
+        let call = Call::create(&collection, "", JSON).body(review.to_string().into_bytes());
+        let answer = cluster.send::<SelfSubjectAccessReview>(call).await?.object;
+        let is_allowed = answer.status.is_some_and(|status| status.allowed);
+        Ok::<_, EngineError>((!is_allowed).then(|| right.clone()))
+    });
+    let found = try_join_all(reviews).await?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// Objects that carry the owner label, of some kinds: one LIST of metadata for each.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn owned(cluster: &Cluster) -> Result<Vec<Owned>, EngineError> {
+    let lists = KINDS.iter().map(async |(api_version, kind, plural)| {
+        let collection = Collection::known(api_version, kind, plural, None);
+        let selectors = [("labelSelector", LABEL_OWNER)];
+        let found = read_selected(cluster, &collection, &selectors).await?;
+        let found = found.into_iter().flatten();
+        Ok::<_, EngineError>(found.map(|it| of(&collection, &it)).collect::<Vec<_>>())
+    });
+    Ok(try_join_all(lists).await?.into_iter().flatten().collect())
+}
+
+fn of(collection: &Collection, metadata: &Metadata) -> Owned {
+    let pair = metadata.annotations.get(ANNOTATION_INSTALLATION);
+    let pair = pair.and_then(|pair| pair.split_once('/'));
+    Owned {
+        object: collection.key(metadata).to_string(),
+        owner: metadata
+            .labels
+            .get(LABEL_OWNER)
+            .cloned()
+            .unwrap_or_default(),
+        installation: pair.map(|(namespace, name)| InstallationName {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }),
+    }
+}
+
+/// All namespaces, and whether the Secrets exist that they name.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn namespaces(cluster: &Cluster) -> Result<BTreeMap<String, Namespace>, EngineError> {
+    let found = read_all(cluster, &namespace_collection()).await?;
+    let read = found.into_iter().flatten().map(async |metadata| {
+        let is_local =
+            metadata.labels.get(LABEL_CLUSTER).map(String::as_str) == Some(CLUSTER_LOCAL);
+        let mut kubeconfig = None;
+        if let Some(secret) = metadata.labels.get(LABEL_KUBECONFIG_SECRET) {
+            let secrets = Collection::known("v1", "Secret", "secrets", Some(&metadata.name));
+            let is_there = read_one(cluster, &secrets, secret).await?.is_some();
+            kubeconfig = Some((secret.clone(), is_there));
+        }
+        let about = Namespace {
+            is_local,
+            kubeconfig,
+        };
+        Ok::<_, EngineError>((metadata.name, about))
+    });
+    Ok(try_join_all(read).await?.into_iter().collect())
+}
+
+/// How many endpoints of a Service are ready.
+///
+/// # Errors
+/// Those of the request.
+pub async fn ready(
+    cluster: &Cluster,
+    namespace: &str,
+    service: &str,
+) -> Result<usize, EngineError> {
+    let selector = format!("kubernetes.io/service-name={service}");
+    let slices = listing::all::<Value>(cluster, &slices(namespace), Some(&selector)).await?;
+    let endpoints = slices
+        .iter()
+        .filter_map(|slice| slice["endpoints"].as_array());
+    let ready = endpoints
+        .flatten()
+        .filter(|endpoint| endpoint["conditions"]["ready"] != false);
+    Ok(ready.count())
+}

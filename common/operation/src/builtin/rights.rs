@@ -1,0 +1,67 @@
+//! Whether the caller may do what a plan asks for, before anything of it is done: half of an admission is worse than none.
+
+use std::collections::BTreeSet;
+
+use addons_engine::inspect;
+use common::doctor::right::Right;
+use common::plan::{Action, Step};
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::plan::Plan;
+
+/// The caller lacks rights, and nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[error("not allowed: {first}{}", others(*more))]
+pub struct Lacking {
+    /// The first of them.
+    pub first: Right,
+    /// How many more there are.
+    pub more: usize,
+}
+
+fn others(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    }
+}
+
+/// Asks the server about every object of a plan.
+///
+/// # Errors
+/// [`Lacking`]; those of the requests.
+pub async fn check(ctx: &Context, plan: &Plan) -> Result<(), OperationError> {
+    let steps = plan
+        .installations
+        .iter()
+        .flat_map(|planned| &planned.plan.steps);
+    let rights: BTreeSet<Right> = steps.flat_map(rights).collect();
+    let rights: Vec<Right> = rights.into_iter().collect();
+    let mut lacking = inspect::lacking(ctx.cluster().await?, &rights)
+        .await?
+        .into_iter();
+    match lacking.next() {
+        Some(first) => Err(Lacking {
+            first,
+            more: lacking.count(),
+        }
+        .into()),
+        None => Ok(()),
+    }
+}
+
+/// An apply is a patch, which may have to create.
+fn rights(step: &Step) -> Vec<Right> {
+    let of = |verb| Right {
+        verb,
+        group: step.target.key.group.clone(),
+        resource: step.target.plural.clone(),
+        namespace: step.target.key.namespace.clone(),
+        name: step.target.key.name.clone(),
+    };
+    match step.action {
+        Action::Create => vec![of("create"), of("patch")],
+        _ => vec![of("patch")],
+    }
+}

@@ -1,0 +1,161 @@
+//! What operations, clients and reconcilers that are gone have left behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Facts, Lease, Owned, Problem, read};
+use crate::api::installation::AddonInstallation;
+use crate::api::names::{FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName, owner_hash};
+
+/// Objects that are named one by one.
+const NAMED: usize = 3;
+
+pub(super) fn judge(facts: &Facts, found: &mut Vec<Problem>) {
+    let lease = read(&facts.lease, "the Lease of the reconciler", found);
+    let lease = lease.and_then(Option::as_ref);
+    let is_alive = lease.is_some_and(|lease| lease.is_fresh(facts.now));
+    found.extend(lease.filter(|_| !is_alive).and_then(stale));
+    let namespaces = read(&facts.namespaces, "the namespaces", found);
+    let cluster = read(&facts.cluster, "the identity of the cluster", found);
+    let Some(records) = read(&facts.records, "the installations", found) else {
+        return;
+    };
+    for record in records {
+        let at = Place {
+            facts,
+            is_alive,
+            cluster: cluster.and_then(Option::as_deref),
+        };
+        found.extend(at.record(record));
+    }
+    if let Some(owned) = read(&facts.owned, "the objects of installations", found) {
+        found.extend(orphans(owned, records));
+    }
+    for (namespace, about) in namespaces.into_iter().flatten() {
+        let namespace = namespace.clone();
+        match &about.kubeconfig {
+            Some((secret, _)) if about.is_local => found.push(Problem::AmbiguousCluster {
+                namespace,
+                secret: secret.clone(),
+            }),
+            Some((secret, false)) => found.push(Problem::NoKubeconfig {
+                namespace,
+                secret: secret.clone(),
+            }),
+            _ => {}
+        }
+    }
+}
+
+/// What a record is compared with.
+struct Place<'a> {
+    facts: &'a Facts,
+    is_alive: bool,
+    cluster: Option<&'a str>,
+}
+
+impl Place<'_> {
+    fn record(&self, record: &AddonInstallation) -> Vec<Problem> {
+        let installation = name_of(record);
+        let status = record.status.clone().unwrap_or_default();
+        let pinned = status
+            .cluster
+            .as_ref()
+            .map(|cluster| &cluster.kube_system_uid);
+        if let (Some(pinned), Some(cluster)) = (pinned, self.cluster)
+            && pinned != cluster
+        {
+            return vec![Problem::OtherCluster { installation }];
+        }
+        let namespaces = self.facts.namespaces.as_ref().ok();
+        let own = namespaces.and_then(|all| all.get(&installation.namespace));
+        if let Some(own) = own
+            && installation.namespace != self.facts.system
+            && !own.is_local
+        {
+            // Those of other clusters are judged there.
+            let is_of_none = own.kubeconfig.is_none();
+            let problem = Problem::NoCluster { installation };
+            return is_of_none.then_some(problem).into_iter().collect();
+        }
+        let mut found = Vec::new();
+        let finalizers = record.metadata.finalizers.iter().flatten();
+        let mut ours = finalizers.filter(|finalizer| {
+            [FINALIZER_UNINSTALL, FINALIZER_CORE_GUARD].contains(&finalizer.as_str())
+        });
+        let is_going = record.metadata.deletion_timestamp.is_some();
+        if is_going && !self.is_alive && ours.next().is_some() {
+            found.push(Problem::Held {
+                installation: installation.clone(),
+            });
+        }
+        if let Some(operation) = &status.operation {
+            let silent = self.facts.now.duration_since(operation.renewed_at.0);
+            if silent.as_secs() >= i64::from(operation.lease_seconds) && !is_going {
+                found.push(Problem::Interrupted {
+                    installation: installation.clone(),
+                    holder: operation.holder.clone(),
+                    is_removal: operation.verb == "uninstall",
+                    directory: record.spec.addon_ref.directory.clone(),
+                });
+            }
+        }
+        let target = record.spec.target_namespace.as_ref();
+        let is_missing =
+            |target: &&String| namespaces.is_some_and(|all| !all.contains_key(*target));
+        let has_objects = status
+            .inventory
+            .iter()
+            .any(|group| group.namespace.as_ref() == target);
+        if let Some(target) = target.filter(is_missing)
+            && has_objects
+        {
+            found.push(Problem::NoTarget {
+                installation,
+                target: target.clone(),
+            });
+        }
+        found
+    }
+}
+
+fn stale(lease: &Lease) -> Option<Problem> {
+    (!lease.holder.is_empty()).then(|| Problem::StaleLease {
+        holder: lease.holder.clone(),
+    })
+}
+
+/// One problem for each owner that is gone.
+fn orphans(owned: &[Owned], records: &[AddonInstallation]) -> Vec<Problem> {
+    let owners = records.iter().map(name_of);
+    let owners: BTreeSet<String> = owners
+        .map(|name| owner_hash(&name.namespace, &name.name))
+        .collect();
+    let mut lost: BTreeMap<&str, Vec<&Owned>> = BTreeMap::new();
+    for object in owned
+        .iter()
+        .filter(|object| !owners.contains(&object.owner))
+    {
+        lost.entry(&object.owner).or_default().push(object);
+    }
+    let problems = lost.into_iter().map(|(owner, objects)| {
+        let named = objects.iter().take(NAMED);
+        let mut named: Vec<&str> = named.map(|object| object.object.as_str()).collect();
+        if objects.len() > NAMED {
+            named.push("…");
+        }
+        Problem::Orphans {
+            owner: owner.to_owned(),
+            installation: objects.iter().find_map(|one| one.installation.clone()),
+            count: objects.len(),
+            objects: named.join(", "),
+        }
+    });
+    problems.collect()
+}
+
+fn name_of(record: &AddonInstallation) -> InstallationName {
+    InstallationName {
+        namespace: record.metadata.namespace.clone().unwrap_or_default(),
+        name: record.metadata.name.clone().unwrap_or_default(),
+    }
+}

@@ -1,0 +1,271 @@
+//! What can be wrong.
+
+use serde::Serialize;
+
+use super::right::Right;
+use crate::api::names::{InstallationName, SYSTEM_NAMESPACE};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    /// It works, and should not stay so.
+    Warning,
+    /// It is broken.
+    Error,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// The server does not answer.
+    #[error("it cannot be reached: {why}")]
+    Unreachable {
+        /// Why.
+        why: String,
+    },
+    /// A part of the diagnosis is missing.
+    #[error("it could not be checked: {why}")]
+    Unchecked {
+        /// What was to be read.
+        what: &'static str,
+        /// Why it could not.
+        why: String,
+    },
+    /// Admission policies are not served.
+    #[error("{version} serves no admission policies: 1.30 is the oldest that does")]
+    OldServer {
+        /// Of the server.
+        version: String,
+    },
+    /// A definition of ours does not exist.
+    #[error("it does not exist")]
+    DefinitionMissing {
+        /// Its name.
+        name: String,
+    },
+    /// A definition is of a newer release.
+    #[error("it is of the newer release {version}")]
+    DefinitionNewer {
+        /// Its name.
+        name: String,
+        /// Of the release.
+        version: String,
+    },
+    /// A definition is older, or was edited.
+    #[error("it is older than this release, or was edited")]
+    DefinitionDiffers {
+        /// Its name.
+        name: String,
+    },
+    /// The caller lacks a right that verbs need.
+    #[error("not allowed: {right}")]
+    Right {
+        /// The right.
+        right: Right,
+    },
+    /// There is no webhook.
+    #[error("it is not installed: nothing is judged at admission")]
+    NoWebhook,
+    /// A part of the webhook does not exist.
+    #[error("it does not exist")]
+    PartMissing {
+        /// `Deployment`, …
+        object: String,
+    },
+    /// A configuration differs from ours.
+    #[error("{field} is not what this release installs")]
+    ConfigurationDiffers {
+        /// The configuration.
+        object: String,
+        /// The first field that differs.
+        field: String,
+    },
+    /// Failures of the webhook are ignored.
+    #[error("what the webhook does not answer passes (failurePolicy Ignore)")]
+    FailuresIgnored,
+    /// The API server does not trust the authority of the webhook.
+    #[error("caBundle does not hold the authority of the webhook")]
+    StaleBundle {
+        /// The configuration.
+        object: String,
+    },
+    /// A certificate cannot be used.
+    #[error("{why}")]
+    Certificate {
+        /// The Secret.
+        secret: String,
+        /// Why.
+        why: String,
+    },
+    /// No pod of the webhook is ready.
+    #[error("no pod of it is ready")]
+    NoEndpoints,
+    /// The webhook cannot be asked.
+    #[error("it does not answer: {why}")]
+    Unanswered {
+        /// What the API server says.
+        why: String,
+    },
+    /// What must be denied is accepted.
+    #[error("it does not deny what it must")]
+    NotJudged,
+    /// No policy is installed.
+    #[error("they are not installed: without the webhook, core add-ons have no guard")]
+    NoPolicies,
+    /// One of them is missing.
+    #[error("it does not exist")]
+    PolicyMissing {
+        /// Kind and name.
+        object: String,
+    },
+    /// One of them was changed.
+    #[error("{field} is not what this release installs")]
+    PolicyDiffers {
+        /// Kind and name.
+        object: String,
+        /// The first field that differs.
+        field: String,
+    },
+    /// A client stopped in the middle of an operation.
+    #[error("an operation of {holder} was cut off")]
+    Interrupted {
+        /// The installation.
+        installation: InstallationName,
+        /// Who.
+        holder: String,
+        /// Whether it was being uninstalled.
+        is_removal: bool,
+        /// The directory that it comes from.
+        directory: Option<String>,
+    },
+    /// A record waits for a reconciler, and none is alive.
+    #[error("its deletion waits for a reconciler, and none is running")]
+    Held {
+        /// The installation.
+        installation: InstallationName,
+    },
+    /// A record was copied from another cluster.
+    #[error("its record is of another cluster")]
+    OtherCluster {
+        /// The installation.
+        installation: InstallationName,
+    },
+    /// The target namespace is gone.
+    #[error("its target namespace {target} does not exist")]
+    NoTarget {
+        /// The installation.
+        installation: InstallationName,
+        /// The namespace.
+        target: String,
+    },
+    /// A record stands where no cluster is meant.
+    #[error("its namespace stands for no cluster")]
+    NoCluster {
+        /// The installation.
+        installation: InstallationName,
+    },
+    /// Objects whose installation is gone.
+    #[error("it has no record, and {count} objects: {objects}")]
+    Orphans {
+        /// The value of their owner label.
+        owner: String,
+        /// What they say.
+        installation: Option<InstallationName>,
+        /// How many.
+        count: usize,
+        /// The first of them.
+        objects: String,
+    },
+    /// An entry that another catalogue holds.
+    #[error("{message}")]
+    Duplicate {
+        /// The catalogue that has to give way.
+        catalogue: String,
+        /// Of the condition.
+        message: String,
+    },
+    /// A reconciler stopped without giving its Lease back.
+    #[error("{holder} has not renewed it")]
+    StaleLease {
+        /// Who.
+        holder: String,
+    },
+    /// A namespace that stands for this cluster and for another one.
+    #[error("it stands for this cluster, and for the one of Secret {secret}")]
+    AmbiguousCluster {
+        /// The namespace.
+        namespace: String,
+        /// The Secret.
+        secret: String,
+    },
+    /// The Secret of a cluster is missing.
+    #[error("its label names Secret {secret}, which does not exist")]
+    NoKubeconfig {
+        /// The namespace.
+        namespace: String,
+        /// The Secret.
+        secret: String,
+    },
+}
+
+impl Problem {
+    /// How bad it is. What was not asked for, and what one reader may not see, is not broken.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::Unchecked { .. }
+            | Self::OldServer { .. }
+            | Self::DefinitionNewer { .. }
+            | Self::Right { .. }
+            | Self::NoWebhook
+            | Self::FailuresIgnored
+            | Self::NoPolicies
+            | Self::Orphans { .. }
+            | Self::Duplicate { .. }
+            | Self::StaleLease { .. } => Severity::Warning,
+            _ => Severity::Error,
+        }
+    }
+
+    /// What it is about.
+    #[must_use]
+    pub fn object(&self) -> String {
+        match self {
+            Self::Unreachable { .. } | Self::OldServer { .. } => "API server".to_owned(),
+            Self::Unchecked { what, .. } => (*what).to_owned(),
+            Self::DefinitionMissing { name }
+            | Self::DefinitionNewer { name, .. }
+            | Self::DefinitionDiffers { name } => format!("CustomResourceDefinition {name}"),
+            Self::Right { .. } => "the caller".to_owned(),
+            Self::NoWebhook | Self::Unanswered { .. } | Self::NotJudged => "webhook".to_owned(),
+            Self::FailuresIgnored => "ValidatingWebhookConfiguration kubectl-addons".to_owned(),
+            Self::NoEndpoints => format!("{SYSTEM_NAMESPACE}/Service addons-webhook"),
+            Self::NoPolicies => "admission policies".to_owned(),
+            Self::PartMissing { object }
+            | Self::ConfigurationDiffers { object, .. }
+            | Self::StaleBundle { object }
+            | Self::PolicyMissing { object }
+            | Self::PolicyDiffers { object, .. } => object.clone(),
+            Self::Certificate { secret, .. } => format!("{SYSTEM_NAMESPACE}/Secret {secret}"),
+            Self::Interrupted { installation, .. }
+            | Self::Held { installation }
+            | Self::OtherCluster { installation }
+            | Self::NoTarget { installation, .. }
+            | Self::NoCluster { installation } => format!("installation {installation}"),
+            Self::Orphans {
+                installation,
+                owner,
+                ..
+            } => match installation {
+                Some(installation) => format!("installation {installation}"),
+                None => format!("owner {owner}"),
+            },
+            Self::Duplicate { catalogue, .. } => format!("catalogue {catalogue}"),
+            Self::StaleLease { .. } => "Lease addons-reconciler".to_owned(),
+            Self::AmbiguousCluster { namespace, .. } | Self::NoKubeconfig { namespace, .. } => {
+                format!("Namespace {namespace}")
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+use serde_json::json;
+
+use super::*;
+use crate::api::installation::AddonInstallation;
+
+fn healthy() -> Facts {
+    let pair = |kind: &str, name: &str| {
+        let object = json!({"kind": kind, "metadata": {"name": name}});
+        Pair {
+            wanted: object.clone(),
+            live: Some(object),
+        }
+    };
+    Facts {
+        now: Timestamp::UNIX_EPOCH,
+        system: "kubectl-addons".to_owned(),
+        server: Server {
+            version: "v1.36.3".to_owned(),
+            is_supported: true,
+        },
+        definitions: Ok(vec![pair("CustomResourceDefinition", "a")]),
+        lacking: Ok(Vec::new()),
+        webhook: Ok(Webhook {
+            parts: vec![
+                pair("Deployment", "addons-webhook"),
+                pair("ValidatingWebhookConfiguration", "kubectl-addons"),
+            ],
+            asked: Asked::Denied,
+            ready: 2,
+            certificate: Ok(Certificate::default()),
+        }),
+        policies: Ok(vec![
+            pair("ValidatingAdmissionPolicy", "kubectl-addons-guards"),
+            pair("ValidatingAdmissionPolicyBinding", "kubectl-addons-guards"),
+        ]),
+        records: Ok(Vec::new()),
+        catalogues: Ok(Vec::new()),
+        lease: Ok(None),
+        owned: Ok(Vec::new()),
+        namespaces: Ok(BTreeMap::new()),
+        cluster: Ok(Some("uid-1".to_owned())),
+    }
+}
+
+/// The problems of a cluster in which one thing is wrong.
+fn with(change: impl FnOnce(&mut Facts)) -> Vec<String> {
+    let mut facts = healthy();
+    change(&mut facts);
+    let problems = diagnose(&facts).into_iter();
+    problems
+        .map(|it| format!("{:?} {}: {it}", it.severity(), it.object()))
+        .collect()
+}
+
+fn webhook(facts: &mut Facts) -> &mut Webhook {
+    facts.webhook.as_mut().expect("it was read")
+}
+
+fn record(spec: Value, metadata: Value, status: Value) -> AddonInstallation {
+    let mut all = json!({"name": "web", "namespace": "kubectl-addons"});
+    json_patch::merge(&mut all, &metadata);
+    let mut wanted = json!({"addonRef": {"name": "web"}});
+    json_patch::merge(&mut wanted, &spec);
+    let object = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+        "metadata": all, "spec": wanted, "status": status,
+    });
+    serde_json::from_value(object).expect("a record")
+}
+
+#[test]
+fn nothing_is_wrong_with_a_healthy_cluster() {
+    assert_eq!(with(|_| {}), Vec::<String>::new());
+}
+
+#[test]
+fn each_part_of_the_admission_is_judged() {
+    let live = |pairs: &mut Checked<Vec<Pair>>, at: usize, live: Option<Value>| {
+        pairs.as_mut().expect("read")[at].live = live;
+    };
+    let ignored = json!({"webhooks": [{"failurePolicy": "Ignore"}]});
+    for (found, expected) in [
+        (
+            with(|facts| live(&mut facts.definitions, 0, None)),
+            "Error CustomResourceDefinition a: it does not exist",
+        ),
+        (
+            with(|facts| live(&mut facts.definitions, 0, Some(json!({})))),
+            "Error CustomResourceDefinition a: it is older than this release, or was edited",
+        ),
+        (
+            with(|facts| live(&mut facts.policies, 1, None)),
+            "Error ValidatingAdmissionPolicyBinding kubectl-addons-guards: it does not exist",
+        ),
+        (
+            with(|facts| webhook(facts).parts[0].live = None),
+            "Error Deployment addons-webhook: it does not exist",
+        ),
+        (
+            with(|facts| webhook(facts).ready = 0),
+            "Error kubectl-addons/Service addons-webhook: no pod of it is ready",
+        ),
+        (
+            with(|facts| webhook(facts).asked = Asked::Accepted),
+            "Error webhook: it does not deny what it must",
+        ),
+        (
+            with(|facts| {
+                let part = &mut webhook(facts).parts[1];
+                part.wanted = json!({"kind": part.wanted["kind"], "webhooks": [{}]});
+                part.live = Some(ignored);
+            }),
+            "Warning ValidatingWebhookConfiguration kubectl-addons: what the webhook does not answer passes \
+             (failurePolicy Ignore)",
+        ),
+        (
+            with(|facts| facts.lease = Err("not allowed: get leases".to_owned())),
+            "Warning the Lease of the reconciler: it could not be checked: not allowed: get leases",
+        ),
+    ] {
+        assert_eq!(found, [expected]);
+    }
+    let none = with(|facts| {
+        for pair in facts.policies.as_mut().expect("read") {
+            pair.live = None;
+        }
+        for part in &mut webhook(facts).parts {
+            part.live = None;
+        }
+        webhook(facts).asked = Asked::Accepted;
+    });
+    // Not asked for is not broken.
+    assert_eq!(none.len(), 2, "{none:?}");
+    assert!(
+        none.iter().all(|line| line.starts_with("Warning")),
+        "{none:?}"
+    );
+}
+
+#[test]
+fn a_certificate_is_judged_by_time_and_trust() {
+    let of = |certificate: Certificate| {
+        with(|facts| {
+            facts.now = Timestamp::from_second(100).expect("a time");
+            webhook(facts).certificate = Ok(Certificate {
+                secret: "addons-webhook-ca".to_owned(),
+                ..certificate
+            });
+        })
+    };
+    let end = |second| Certificate {
+        end: Some(Timestamp::from_second(second).expect("a time")),
+        ..Certificate::default()
+    };
+    assert_eq!(of(end(101)), Vec::<String>::new());
+    let expired = of(end(100));
+    assert!(
+        expired[0].contains("has expired at 1970-01-01T00:01:40Z"),
+        "{expired:?}"
+    );
+    let untrusted = of(Certificate {
+        untrusted_by: vec!["MutatingWebhookConfiguration kubectl-addons".to_owned()],
+        ..end(101)
+    });
+    assert!(untrusted[0].ends_with("caBundle does not hold the authority of the webhook"));
+}
+
+#[test]
+fn records_are_judged_by_what_they_wait_for() {
+    let second = |second| Timestamp::from_second(second).expect("a time");
+    let one = |record: AddonInstallation, lease: Option<Lease>| {
+        with(|facts| {
+            facts.now = second(1000);
+            facts.records = Ok(vec![record]);
+            facts.lease = Ok(lease);
+            let system = (facts.system.clone(), Namespace::default());
+            facts.namespaces = Ok(BTreeMap::from([system]));
+        })
+    };
+    let fresh = Lease {
+        holder: "pod".to_owned(),
+        renewed: Some(second(990)),
+        seconds: 15,
+    };
+    let operation = |renewed: &str| {
+        json!({"operation": {
+            "id": "1", "verb": "upgrade", "holder": "me", "startedAt": "1970-01-01T00:00:00Z",
+            "renewedAt": renewed, "leaseSeconds": 15,
+        }})
+    };
+    let going = json!({
+        "deletionTimestamp": "1970-01-01T00:00:00Z", "finalizers": ["kubectl-addons.dev/uninstall"],
+    });
+    let inventory = json!({"inventory": [{
+        "version": "v1", "kind": "ConfigMap", "namespace": "shop", "objects": [{"name": "a"}],
+    }]});
+    for (record, lease, expected) in [
+        (
+            record(json!({}), json!({}), operation("1970-01-01T00:16:30Z")),
+            None,
+            None,
+        ),
+        (
+            record(json!({}), json!({}), operation("1970-01-01T00:10:00Z")),
+            None,
+            Some("an operation of me was cut off"),
+        ),
+        (
+            record(json!({}), going.clone(), json!({})),
+            None,
+            Some("its deletion waits for a reconciler, and none is running"),
+        ),
+        (record(json!({}), going, json!({})), Some(fresh), None),
+        (
+            record(
+                json!({}),
+                json!({}),
+                json!({"cluster": {"kubeSystemUid": "uid-2"}}),
+            ),
+            None,
+            Some("its record is of another cluster"),
+        ),
+        (
+            record(json!({"targetNamespace": "shop"}), json!({}), inventory),
+            None,
+            Some("its target namespace shop does not exist"),
+        ),
+    ] {
+        let found = one(record, lease);
+        assert_eq!(found.len(), usize::from(expected.is_some()), "{found:?}");
+        if let (Some(found), Some(expected)) = (found.first(), expected) {
+            assert!(found.ends_with(expected), "{found}");
+        }
+    }
+}
+
+#[test]
+fn objects_without_a_record_are_told_by_owner() {
+    let owned = |name: &str, owner: &str| Owned {
+        object: format!("shop/ConfigMap {name}"),
+        owner: owner.to_owned(),
+        installation: None,
+    };
+    let found = with(|facts| {
+        let ours = crate::api::names::owner_hash("kubectl-addons", "web");
+        facts.records = Ok(vec![record(json!({}), json!({}), json!({}))]);
+        facts.owned = Ok(vec![
+            owned("kept", &ours),
+            owned("a", "lost"),
+            owned("b", "lost"),
+            owned("c", "lost"),
+            owned("d", "lost"),
+        ]);
+    });
+    assert_eq!(
+        found,
+        [
+            "Warning owner lost: it has no record, and 4 objects: shop/ConfigMap a, shop/ConfigMap b, shop/ConfigMap c, …"
+        ]
+    );
+}

@@ -1,0 +1,123 @@
+//! The webhook: its parts, its configurations and its certificate.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::problem::Problem;
+use super::{Checked, Pair, difference, name, text};
+
+/// What was read of it.
+#[derive(Clone, Debug)]
+pub struct Webhook {
+    /// Its objects that exist once.
+    pub parts: Vec<Pair>,
+    /// The answer to an object that it must deny.
+    pub asked: Asked,
+    /// How many of its pods are ready.
+    pub ready: usize,
+    /// Its certificate.
+    pub certificate: Checked<Certificate>,
+}
+
+/// What the API server answered to an object that must be denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// It was denied.
+    Denied,
+    /// It was accepted.
+    Accepted,
+    /// The webhook could not be asked: why.
+    Unanswered(String),
+}
+
+/// What its Secret holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Certificate {
+    /// The Secret.
+    pub secret: String,
+    /// Why it cannot be used.
+    pub unusable: Option<String>,
+    /// When it expires.
+    pub end: Option<Timestamp>,
+    /// The configurations whose caBundle does not hold its authority.
+    pub untrusted_by: Vec<String>,
+}
+
+/// What is wrong with it. `is_defined`: whether our definitions exist; without them it has nothing to deny.
+#[must_use]
+pub fn judge(webhook: &Webhook, now: Timestamp, is_defined: bool) -> Vec<Problem> {
+    if webhook.parts.iter().all(|part| part.live.is_none()) {
+        return vec![Problem::NoWebhook];
+    }
+    let mut found: Vec<Problem> = webhook.parts.iter().flat_map(part).collect();
+    if webhook.ready == 0 {
+        found.push(Problem::NoEndpoints);
+    }
+    match &webhook.certificate {
+        Err(why) => found.push(Problem::Unchecked {
+            what: "the certificate of the webhook",
+            why: why.clone(),
+        }),
+        Ok(certificate) => found.extend(of_certificate(certificate, now)),
+    }
+    match &webhook.asked {
+        Asked::Denied => {}
+        Asked::Unanswered(why) => found.push(Problem::Unanswered { why: why.clone() }),
+        // Without our definitions nothing can be asked.
+        Asked::Accepted if is_defined => found.push(Problem::NotJudged),
+        Asked::Accepted => {}
+    }
+    found
+}
+
+/// A part that is missing, or a configuration that differs. Of the others, `kubectl addons status` says what was edited.
+fn part(pair: &Pair) -> Vec<Problem> {
+    let kind = text(&pair.wanted["kind"]);
+    let object = format!("{kind} {}", name(&pair.wanted));
+    let Some(live) = &pair.live else {
+        return vec![Problem::PartMissing { object }];
+    };
+    if !kind.ends_with("WebhookConfiguration") {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut wanted = pair.wanted.clone();
+    let webhooks = live["webhooks"].as_array();
+    let ignores = |webhook: &Value| webhook["failurePolicy"] == "Ignore";
+    if kind.starts_with("Validating") && webhooks.is_some_and(|all| all.iter().any(ignores)) {
+        found.push(Problem::FailuresIgnored);
+    }
+    // It has just been judged, or is the same.
+    for webhook in wanted["webhooks"].as_array_mut().into_iter().flatten() {
+        if let Some(fields) = webhook.as_object_mut() {
+            fields.remove("failurePolicy");
+        }
+    }
+    let differs = difference(&wanted["webhooks"], &live["webhooks"]);
+    found.extend(differs.map(|field| Problem::ConfigurationDiffers {
+        object,
+        field: format!("webhooks.{field}").trim_end_matches('.').to_owned(),
+    }));
+    found
+}
+
+fn of_certificate(certificate: &Certificate, now: Timestamp) -> Vec<Problem> {
+    let secret = certificate.secret.clone();
+    let mut found = Vec::new();
+    if let Some(why) = &certificate.unusable {
+        found.push(Problem::Certificate {
+            secret,
+            why: why.clone(),
+        });
+    } else if let Some(end) = certificate.end.filter(|end| *end <= now) {
+        found.push(Problem::Certificate {
+            secret,
+            why: format!("its certificate has expired at {end}"),
+        });
+    }
+    let untrusted = certificate.untrusted_by.iter();
+    found.extend(untrusted.map(|object| Problem::StaleBundle {
+        object: object.clone(),
+    }));
+    found
+}

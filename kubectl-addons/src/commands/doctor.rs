@@ -1,0 +1,68 @@
+//! `doctor`: what is wrong, and the command that mends it.
+
+use addons_operation::doctor;
+use anyhow::Result;
+use common::doctor::{Problem, Severity};
+use serde::Serialize;
+
+use crate::cli::Format;
+use crate::cli::reading::Doctor;
+use crate::exit::Exit;
+use crate::output::table::Table;
+use crate::output::{self, Items};
+use crate::session::Session;
+use crate::words::doctor as words;
+
+/// One problem, as JSON and YAML show it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    severity: Severity,
+    object: String,
+    problem: String,
+    fix: String,
+}
+
+impl Found {
+    fn of(problem: &Problem) -> Self {
+        Self {
+            severity: problem.severity(),
+            object: problem.object(),
+            problem: problem.to_string(),
+            fix: words::fix(problem),
+        }
+    }
+}
+
+/// Prints every problem. Warnings alone are no failure.
+///
+/// # Errors
+/// There is no cluster to ask.
+pub async fn run(session: &Session, args: &Doctor) -> Result<Exit> {
+    let problems = doctor::problems(session.ctx()).await?;
+    let found: Vec<Found> = problems.iter().map(Found::of).collect();
+    match args.output.format {
+        Format::Json | Format::Yaml => {
+            output::value(&Items { items: &found }, args.output.format)?;
+        }
+        Format::Table | Format::Wide | Format::Name if found.is_empty() => {
+            output::note("no problems found");
+        }
+        Format::Table | Format::Wide | Format::Name => output::data(&table(&found)),
+    }
+    let is_broken = found.iter().any(|one| one.severity == Severity::Error);
+    Ok(if is_broken { Exit::Failed } else { Exit::Done })
+}
+
+fn table(found: &[Found]) -> String {
+    let mut table = Table::new(&["SEVERITY", "OBJECT", "PROBLEM", "FIX"]);
+    for one in found {
+        table.row(vec![
+            words::severity(one.severity).to_owned(),
+            one.object.clone(),
+            one.problem.clone(),
+            one.fix.clone(),
+        ]);
+    }
+    table.render()
+}

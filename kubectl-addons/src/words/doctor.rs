@@ -1,0 +1,101 @@
+//! The way out of a problem that `doctor` found.
+
+use common::api::names::{
+    InstallationName, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, LABEL_OWNER, SYSTEM_NAMESPACE,
+};
+use common::doctor::{Problem, Severity};
+
+use super::hint;
+
+const WEBHOOK: &str = "kubectl addons init --webhook";
+/// The Secret with a certificate of others.
+const GIVEN: &str = "addons-webhook-tls";
+const POLICIES: &str = "kubectl addons init --policies";
+
+/// As a table shows it.
+pub fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    }
+}
+
+/// The command that mends it; a sentence where that is not one command.
+pub fn fix(problem: &Problem) -> String {
+    match problem {
+        Problem::Unreachable { .. } => "kubectl cluster-info".to_owned(),
+        Problem::Unchecked { .. } => {
+            "run it again with the right to read this, when the server answers".to_owned()
+        }
+        Problem::Right { .. } => "ask an administrator of the cluster for the right".to_owned(),
+        Problem::OldServer { .. } => "upgrade the cluster".to_owned(),
+        Problem::DefinitionMissing { .. } | Problem::DefinitionDiffers { .. } => {
+            "kubectl addons init".to_owned()
+        }
+        Problem::DefinitionNewer { .. } => "install that release of this plugin".to_owned(),
+        Problem::Certificate { secret, .. } if secret == GIVEN => {
+            format!("let whoever issues Secret {secret} renew it")
+        }
+        Problem::NoWebhook
+        | Problem::PartMissing { .. }
+        | Problem::ConfigurationDiffers { .. }
+        | Problem::FailuresIgnored
+        | Problem::StaleBundle { .. }
+        | Problem::Certificate { .. }
+        | Problem::NoEndpoints
+        | Problem::Unanswered { .. }
+        | Problem::NotJudged => WEBHOOK.to_owned(),
+        Problem::NoPolicies | Problem::PolicyMissing { .. } | Problem::PolicyDiffers { .. } => {
+            POLICIES.to_owned()
+        }
+        Problem::Interrupted {
+            directory: Some(directory),
+            ..
+        } => format!("kubectl addons sync {}", hint::word(directory)),
+        Problem::Interrupted {
+            installation,
+            is_removal: true,
+            ..
+        } => hint::command("uninstall", installation),
+        Problem::Interrupted { installation, .. } => hint::command("upgrade", installation),
+        Problem::Held { installation } => hint::command("reconcile", installation),
+        Problem::OtherCluster { installation } => {
+            format!("{} --new-cluster", hint::command("adopt", installation))
+        }
+        Problem::NoTarget { installation, .. } => {
+            format!("{} --repair", hint::command("upgrade", installation))
+        }
+        Problem::NoCluster { installation } => {
+            format!(
+                "kubectl label namespace {} {LABEL_CLUSTER}=local",
+                installation.namespace
+            )
+        }
+        Problem::Orphans {
+            installation,
+            owner,
+            ..
+        } => of_orphans(installation.as_ref(), owner),
+        Problem::Duplicate { .. } => "kubectl addons catalogue view".to_owned(),
+        Problem::StaleLease { .. } => format!(
+            "start the reconciler; if it is removed for good: kubectl addons reconcile --retire && \
+             kubectl delete lease addons-reconciler -n {SYSTEM_NAMESPACE}"
+        ),
+        Problem::AmbiguousCluster { namespace, .. } => {
+            format!("kubectl label namespace {namespace} {LABEL_CLUSTER}-")
+        }
+        Problem::NoKubeconfig { namespace, .. } => {
+            format!("kubectl label namespace {namespace} {LABEL_KUBECONFIG_SECRET}-")
+        }
+    }
+}
+
+/// Only what lies in the system namespace is found by its name.
+fn of_orphans(installation: Option<&InstallationName>, owner: &str) -> String {
+    match installation {
+        Some(installation) => hint::command("adopt", installation),
+        None => format!(
+            "kubectl get deployments,daemonsets,statefulsets,services,configmaps -A -l {LABEL_OWNER}={owner}"
+        ),
+    }
+}
