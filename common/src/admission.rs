@@ -7,6 +7,7 @@
 //! | [`mutate`] | which values are filled in, as a minimal patch (semantics 7, 8, 10) |
 //! | [`validate`] | which rules judge which request (semantics 4, 18) |
 //! | [`rules`] | the rules: one function a rule, one module an object kind |
+//! | [`listed`] | what is known of a catalogue, by the names of its add-ons |
 //! | [`marks`] | the metadata that guards need |
 //! | [`verdict`] | problems, warnings, and the denial that combines them |
 //!
@@ -14,6 +15,7 @@
 //! (retries, reinvocation, dry run), so the same input has the same answer.
 
 pub mod answer;
+pub mod listed;
 pub mod marks;
 pub mod mutate;
 mod object;
@@ -28,7 +30,7 @@ pub(crate) mod fixtures;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::api::catalogue::AddonCatalogue;
+use self::listed::CatalogueFacts;
 use crate::api::installation::AddonInstallation;
 use crate::api::names;
 use crate::catalogue::select::ClusterFacts;
@@ -37,7 +39,7 @@ use crate::catalogue::select::ClusterFacts;
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// All catalogues of all namespaces, with their metadata.
-    pub catalogues: Vec<Arc<AddonCatalogue>>,
+    pub catalogues: Vec<Arc<CatalogueFacts>>,
     /// All installations of all namespaces, without status.
     pub installations: Vec<Arc<AddonInstallation>>,
     /// Namespaces that carry one of our marks or are terminating, by name.
@@ -140,7 +142,7 @@ impl Facts {
     pub fn catalogues_for<'a>(
         &'a self,
         namespace: &'a str,
-    ) -> impl Iterator<Item = &'a AddonCatalogue> + 'a {
+    ) -> impl Iterator<Item = &'a CatalogueFacts> + 'a {
         let system = self.settings.system_namespace.as_str();
         let of = |ns: &'a str| {
             self.catalogues
@@ -152,10 +154,10 @@ impl Facts {
     }
 
     /// The source catalogues: in the system namespace, not derived from others (semantics 1).
-    pub fn sources(&self) -> impl Iterator<Item = &AddonCatalogue> {
+    pub fn sources(&self) -> impl Iterator<Item = &CatalogueFacts> {
         self.catalogues
             .iter()
             .map(Arc::as_ref)
-            .filter(|catalogue| rules::catalogue::is_source(catalogue, &self.settings))
+            .filter(|catalogue| rules::catalogue::is_source(&catalogue.metadata, &self.settings))
     }
 }

@@ -8,6 +8,7 @@ pub mod select;
 use std::fmt;
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
 use self::replaces::Recorded;
@@ -114,8 +115,8 @@ pub struct Catalogue {
 
 /// Whether a catalogue offers its entries: not while it is being deleted (semantics 1).
 #[must_use]
-pub fn offers(object: &AddonCatalogue) -> bool {
-    object.metadata.deletion_timestamp.is_none()
+pub fn offers(catalogue: &ObjectMeta) -> bool {
+    catalogue.deletion_timestamp.is_none()
 }
 
 impl Catalogue {
@@ -153,7 +154,7 @@ impl Catalogue {
     /// The merged entries of catalogue objects; one that is being deleted offers nothing (semantics 1).
     #[must_use]
     pub fn of_objects(objects: &[AddonCatalogue]) -> Self {
-        let entries = objects.iter().filter(|object| offers(object));
+        let entries = objects.iter().filter(|object| offers(&object.metadata));
         let entries = entries.flat_map(|object| {
             let origin = Origin::Catalogue {
                 namespace: object.metadata.namespace.clone().unwrap_or_default(),

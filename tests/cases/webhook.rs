@@ -2,6 +2,7 @@
 //! and the plugin show it.
 
 mod catalogues;
+mod clients;
 mod conformance;
 mod core;
 mod defaults;

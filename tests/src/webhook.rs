@@ -53,12 +53,25 @@ impl Webhook {
         kubeconfig: &Path,
         arguments: &[&str],
     ) -> Result<Self> {
+        Self::at(&free_address()?, cluster, kubeconfig, arguments).await
+    }
+
+    /// The same at a given address, of [`free_address`].
+    ///
+    /// # Errors
+    /// As [`Webhook::start`].
+    pub async fn at(
+        address: &str,
+        cluster: &ControlPlane,
+        kubeconfig: &Path,
+        arguments: &[&str],
+    ) -> Result<Self> {
         let folder = Folder::new("kubectl-addons-webhook-")?;
         let authority = Authority::new("kubectl-addons-webhook")?;
         authority
             .serving("addons-webhook", &["127.0.0.1", "localhost"])?
             .write(folder.path(), "tls")?;
-        let (address, health) = (free_address()?, free_address()?);
+        let (address, health) = (address.to_owned(), free_address()?);
         let mut command = guard::command(&binaries::webhook()?);
         let log = File::create(folder.path().join("log"))?;
         command
@@ -269,7 +282,11 @@ where
     Ok(())
 }
 
-fn free_address() -> Result<String> {
+/// `127.0.0.1:PORT`, where nothing listened a moment ago.
+///
+/// # Errors
+/// Where no port is free.
+pub fn free_address() -> Result<String> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).context("no free port for the webhook")?;
     Ok(listener.local_addr()?.to_string())
 }

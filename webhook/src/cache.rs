@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use common::admission::listed::CatalogueFacts;
 use common::admission::{Facts, NamespaceFacts, Settings};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
@@ -38,7 +39,7 @@ const VERSION_RETRY: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub enum Change {
     /// Of the catalogues.
-    Catalogue(Event<Arc<AddonCatalogue>>),
+    Catalogue(Event<Arc<CatalogueFacts>>),
     /// Of the installations.
     Installation(Event<Arc<AddonInstallation>>),
     /// Of the namespaces.
@@ -164,7 +165,7 @@ async fn versions(client: Client, sender: Sender<Change>) {
 /// Copies of the watched objects; `None` until they were listed.
 #[derive(Debug, Default)]
 struct Mirror {
-    catalogues: Option<BTreeMap<Key, Arc<AddonCatalogue>>>,
+    catalogues: Option<BTreeMap<Key, Arc<CatalogueFacts>>>,
     installations: Option<BTreeMap<Key, Arc<AddonInstallation>>>,
     namespaces: Option<BTreeMap<Key, NamespaceFacts>>,
     version: Option<semver::Version>,

@@ -41,7 +41,10 @@ pub async fn mark(ctx: &Context) -> Result<(), OperationError> {
         return Ok(());
     };
     let facts = Facts {
-        catalogues: all.iter().cloned().map(Arc::new).collect(),
+        catalogues: all
+            .iter()
+            .map(|catalogue| Arc::new(catalogue.clone().into()))
+            .collect(),
         settings: Settings {
             system_namespace: ctx.settings().system_namespace.clone(),
             ..Settings::default()

@@ -389,14 +389,5 @@ impl From<SourceError> for OperationError {
     }
 }
 
-impl From<RemoteError> for OperationError {
-    fn from(error: RemoteError) -> Self {
-        match error {
-            RemoteError::Engine(error) => error.into(),
-            error => Self::Remote(error),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests;

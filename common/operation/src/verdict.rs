@@ -69,7 +69,10 @@ pub async fn facts(
         Arc::new(record)
     });
     Ok(Facts {
-        catalogues: catalogues.iter().cloned().map(Arc::new).collect(),
+        catalogues: catalogues
+            .iter()
+            .map(|catalogue| Arc::new(catalogue.clone().into()))
+            .collect(),
         installations: installations.collect(),
         cluster,
         namespaces: records

@@ -3,12 +3,16 @@
 use super::marks::Marks;
 use super::*;
 use crate::admission::verdict::{Problem, Verdict};
+use crate::api::catalogue::AddonCatalogue;
 pub use crate::api::fixtures::*;
 
 /// Facts with these catalogues on Kubernetes 1.36.3.
 pub fn facts(catalogues: Vec<AddonCatalogue>) -> Facts {
     Facts {
-        catalogues: catalogues.into_iter().map(Arc::new).collect(),
+        catalogues: catalogues
+            .into_iter()
+            .map(|catalogue| Arc::new(catalogue.into()))
+            .collect(),
         cluster: ClusterFacts {
             kubernetes: Some(semver::Version::new(1, 36, 3)),
             kkp: None,

@@ -92,11 +92,11 @@ pub fn defaults(object: &Value, namespace: Option<&str>, facts: &Facts) -> Defau
     let (entry, unseen) = entry(spec, namespace, facts);
     if let Some(entry) = entry {
         if is_missing(spec.get("targetNamespace"))
-            && let Some(target) = default_namespace(&entry)
+            && let Some(target) = default_namespace(entry)
         {
             operations.push(add(at("targetNamespace"), json!(target)));
         }
-        operations.extend(fill_values(object, spec, &entry));
+        operations.extend(fill_values(object, spec, entry));
     }
     Defaults {
         patch: Patch(operations),
@@ -123,11 +123,11 @@ pub(crate) fn is_namespace_name(name: &str) -> bool {
 }
 
 /// The entry that the installation refers to, where the reference can be resolved, and what is missing of it.
-fn entry(
+fn entry<'a>(
     spec: &Map<String, Value>,
-    namespace: &str,
-    facts: &Facts,
-) -> (Option<Entry>, Option<Unseen>) {
+    namespace: &'a str,
+    facts: &'a Facts,
+) -> (Option<&'a Entry>, Option<Unseen>) {
     let Some(reference) = spec.get("addonRef") else {
         return (None, None);
     };
@@ -137,7 +137,7 @@ fn entry(
     let resolved = reference::resolve(&reference, namespace, facts);
     let unseen = Unseen::of(&reference, namespace, facts, resolved.as_ref().err());
     let chosen = resolved.ok().flatten();
-    (chosen.and_then(|selection| selection.chosen), unseen)
+    (chosen.and_then(|choice| choice.chosen), unseen)
 }
 
 /// The operations on `spec.values` and its record.

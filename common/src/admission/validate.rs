@@ -74,10 +74,10 @@ pub fn catalogue(
     }
     verdict.problems.extend(rules::catalogue::support_core(new));
     // Copies are merged from sources that were judged (semantics 1).
-    if !rules::catalogue::is_copy(new) {
+    if !rules::catalogue::is_copy(&new.metadata) {
         verdict.problems.extend(duplicates::inside(new));
     }
-    if rules::catalogue::is_source(new, &facts.settings) {
+    if rules::catalogue::is_source(&new.metadata, &facts.settings) {
         verdict.problems.extend(duplicates::across(new, old, facts));
     }
     verdict
@@ -193,16 +193,16 @@ fn content(new: &AddonInstallation, facts: &Facts, verdict: &mut Verdict) {
     let problem = resolved.as_ref().err();
     verdict.unseen = Unseen::of(&new.spec.addon_ref, namespace, facts, problem);
     let entry = match resolved {
-        Ok(selection) => selection.and_then(|selection| {
-            verdict.warnings.extend(selection.warnings);
-            selection.chosen
+        Ok(choice) => choice.and_then(|choice| {
+            verdict.warnings.extend(choice.warnings);
+            choice.chosen
         }),
         Err(problem) => {
             verdict.problems.push(problem);
             None
         }
     };
-    verdict.problem(rules::installation::target_namespace(new, entry.as_ref()));
+    verdict.problem(rules::installation::target_namespace(new, entry));
     verdict.problem(rules::installation::index(new));
     verdict
         .warnings
@@ -210,7 +210,7 @@ fn content(new: &AddonInstallation, facts: &Facts, verdict: &mut Verdict) {
     if let Some(entry) = entry {
         verdict
             .problems
-            .extend(rules::installation::values(new, &entry));
+            .extend(rules::installation::values(new, entry));
     }
 }
 

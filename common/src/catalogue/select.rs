@@ -70,6 +70,19 @@ pub struct ClusterFacts {
     pub kkp: Option<Version>,
 }
 
+/// [`Selection`] among entries that stay where they are.
+#[derive(Clone, Debug)]
+pub struct Choice<'a> {
+    /// The chosen entry.
+    pub chosen: Option<&'a Entry>,
+    /// The rules that decided.
+    pub rules: Rules,
+    /// Every rejected entry of this name, best first.
+    pub rejections: Vec<(&'a Entry, Reason)>,
+    /// Ties and unreadable ranges.
+    pub warnings: Vec<String>,
+}
+
 /// The entry to install, and why not the others.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -176,10 +189,32 @@ pub fn select(
     facts: &ClusterFacts,
     rules: Rules,
 ) -> Selection {
+    let choice = choose(&catalogue.entries, request, facts, rules);
+    let rejections = choice.rejections.into_iter();
+    let rejections = rejections.map(|(entry, reason)| Rejection {
+        entry: entry.clone(),
+        reason,
+    });
+    Selection {
+        chosen: choice.chosen.cloned(),
+        rules: choice.rules,
+        rejections: rejections.collect(),
+        warnings: choice.warnings,
+    }
+}
+
+/// As [`select`], without a copy of any entry.
+#[must_use]
+pub fn choose<'a>(
+    entries: impl IntoIterator<Item = &'a Entry>,
+    request: &Request<'_>,
+    facts: &ClusterFacts,
+    rules: Rules,
+) -> Choice<'a> {
     let mut fitting = Vec::new();
     let mut rejected = Vec::new();
     let mut warnings = Vec::new();
-    let entries = catalogue.entries.iter().enumerate();
+    let entries = entries.into_iter().enumerate();
     for (position, entry) in entries.filter(|(_, entry)| entry.addon == request.addon) {
         let candidate = Candidate::new(entry, position);
         let reason = if request.asks_for(entry) {
@@ -216,12 +251,10 @@ pub fn select(
         rejected.extend(passed_over);
     }
     rejected.sort_by(|(a, _), (b, _)| (&b.rank, b.position).cmp(&(&a.rank, a.position)));
-    let rejections = rejected.into_iter().map(|(candidate, reason)| Rejection {
-        entry: candidate.entry.clone(),
-        reason,
-    });
-    Selection {
-        chosen: best.map(|best| best.entry.clone()),
+    let rejections = rejected.into_iter();
+    let rejections = rejections.map(|(candidate, reason)| (candidate.entry, reason));
+    Choice {
+        chosen: best.map(|best| best.entry),
         rules,
         rejections: rejections.collect(),
         warnings,

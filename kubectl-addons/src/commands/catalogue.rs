@@ -7,6 +7,8 @@ mod remove;
 mod show;
 mod validate;
 
+use std::sync::Arc;
+
 use addons_engine::identity;
 use addons_operation::OperationError;
 use addons_sources::location::Located;
@@ -111,12 +113,9 @@ async fn requester(session: &Session, objects: &[&AddonCatalogue]) -> Result<Req
 
 /// Puts `object` in the place of the one that has its name, for the verdicts on the next ones.
 fn replace(facts: &mut Facts, object: AddonCatalogue) {
-    let key = |object: &AddonCatalogue| {
-        (
-            object.metadata.namespace.clone(),
-            object.metadata.name.clone(),
-        )
-    };
-    facts.catalogues.retain(|other| key(other) != key(&object));
-    facts.catalogues.push(object.into());
+    facts.catalogues.retain(|other| {
+        let (theirs, ours) = (&other.metadata, &object.metadata);
+        theirs.namespace != ours.namespace || theirs.name != ours.name
+    });
+    facts.catalogues.push(Arc::new(object.into()));
 }

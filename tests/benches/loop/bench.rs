@@ -121,13 +121,13 @@ async fn measure(
     settle(stage).await?;
     say(&format!("{command}: idle for {} s …", window.as_secs()));
     let mark = stage.cluster.audit().mark()?;
-    let (begun, cpu) = (Instant::now(), process::cpu(process)?);
+    let (begun, cpu) = (Instant::now(), process::cpu(process.id())?);
     let mut memory = Vec::new();
     while begun.elapsed() < window {
-        memory.push(process::memory(process)?.0);
+        memory.push(process::memory(process.id())?.0);
         sleep(SAMPLE).await;
     }
-    let cpu = process::cpu(process)?.saturating_sub(cpu);
+    let cpu = process::cpu(process.id())?.saturating_sub(cpu);
     let requests = stage.cluster.audit().since(mark)?.by(&stage.namespace);
     let is_lease = |request: &Request| request.object.resource == "leases";
     let mut by_verb = BTreeMap::new();
@@ -146,7 +146,7 @@ async fn measure(
     Ok(Row {
         command,
         memory,
-        peak: process::memory(process)?.1,
+        peak: process::memory(process.id())?.1,
         cpu,
         requests: by_verb,
         writes,

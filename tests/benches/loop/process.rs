@@ -1,17 +1,17 @@
 //! What the kernel says of a process.
 
+use std::fmt::Display;
 use std::fs;
 use std::time::Duration;
 
-use addons_tests::guard::Guarded;
 use anyhow::{Context as _, Result};
 
 /// The unit of `/proc/PID/stat`: the kernel converts to it whatever its own tick is.
 const TICKS_PER_SECOND: u64 = 100;
 
 /// Resident memory now, and the most there ever was, in bytes.
-pub(crate) fn memory(process: &Guarded) -> Result<(u64, u64)> {
-    let text = read(process, "status")?;
+pub(crate) fn memory(id: impl Display) -> Result<(u64, u64)> {
+    let text = read(id, "status")?;
     let figure = |name: &str| -> Result<u64> {
         let line = text.lines().find_map(|line| line.strip_prefix(name));
         let line = line.with_context(|| format!("no {name} in {text}"))?;
@@ -21,9 +21,9 @@ pub(crate) fn memory(process: &Guarded) -> Result<(u64, u64)> {
     Ok((figure("VmRSS:")?, figure("VmHWM:")?))
 }
 
-/// The time in user and in kernel mode so far.
-pub(crate) fn cpu(process: &Guarded) -> Result<Duration> {
-    let text = read(process, "stat")?;
+/// The time in user and in kernel mode so far, also of `self`.
+pub(crate) fn cpu(id: impl Display) -> Result<Duration> {
+    let text = read(id, "stat")?;
     // The name of the program, which stands before, is in parentheses and may hold blanks.
     let fields = text.rsplit(')').next().unwrap_or_default();
     let mut ticks = 0;
@@ -33,7 +33,7 @@ pub(crate) fn cpu(process: &Guarded) -> Result<Duration> {
     Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
 }
 
-fn read(process: &Guarded, file: &str) -> Result<String> {
-    let path = format!("/proc/{}/{file}", process.id());
+fn read(id: impl Display, file: &str) -> Result<String> {
+    let path = format!("/proc/{id}/{file}");
     fs::read_to_string(&path).with_context(|| path.clone())
 }

@@ -92,7 +92,7 @@ fn duplicate_entries() {
             let mine = catalogue("mine", Some(*our_second), ours);
             let other = catalogue("other", Some(*their_second), theirs);
             let facts = Facts {
-                catalogues: vec![Arc::new(other)],
+                catalogues: vec![Arc::new(other.into())],
                 ..Facts::default()
             };
             let found = |problems: Vec<common::admission::verdict::Problem>| -> Vec<String> {

@@ -38,8 +38,8 @@ const TOKENS: &[&str] = &[
     "\u{202e}",
 ];
 
-/// An add-on with a form and values, one of class Core, and one that is in use.
-fn facts() -> Facts {
+/// An add-on with a form and values, and one of class Core.
+fn catalogues() -> [AddonCatalogue; 2] {
     let version = json!({"version": "1.0.0", "source": {"inline": {"manifest": ""}},
         "values": {"a": {"b/c~d": [1]}, "image": "x"},
         "template": {"method": "go-template", "formSpec": [{"internalName": "spec.replicas", "type": "number", "default": 1}]}});
@@ -47,16 +47,21 @@ fn facts() -> Facts {
         let object = json!({"apiVersion": API_VERSION, "kind": "AddonCatalogue",
             "metadata": {"name": name, "namespace": SYSTEM_NAMESPACE},
             "spec": {"class": class, "addons": [{"name": addon, "versions": [version]}]}});
-        Arc::new(serde_json::from_value::<AddonCatalogue>(object).unwrap())
+        serde_json::from_value(object).unwrap()
     };
+    [
+        catalogue("platform", "Custom", "web"),
+        catalogue("base", "Core", "coredns"),
+    ]
+}
+
+/// The catalogues, and the add-on of class Core in use.
+fn facts() -> Facts {
     let installation = json!({"apiVersion": API_VERSION, "kind": "AddonInstallation",
         "metadata": {"name": "coredns", "namespace": SYSTEM_NAMESPACE},
         "spec": {"coreAddon": true, "addonRef": {"name": "coredns"}}});
     Facts {
-        catalogues: vec![
-            catalogue("platform", "Custom", "web"),
-            catalogue("base", "Core", "coredns"),
-        ],
+        catalogues: catalogues().map(|one| Arc::new(one.into())).into(),
         installations: vec![Arc::new(serde_json::from_value(installation).unwrap())],
         cluster: ClusterFacts {
             kubernetes: Some(semver::Version::new(1, 36, 3)),
@@ -70,13 +75,14 @@ fn seeds(facts: &Facts) -> Vec<Vec<u8>> {
     let metadata = |name: &str| json!({"name": name, "namespace": SYSTEM_NAMESPACE});
     let installation = json!({"apiVersion": API_VERSION, "kind": "AddonInstallation", "metadata": metadata("web"),
         "spec": {"addonRef": {"name": "web", "version": "1"}, "values": {"spec": {"replicas": 3}}, "unknown": [1]}});
-    let mut copy = json!(*facts.catalogues[0]);
+    let [platform, base] = catalogues();
+    let mut copy = json!(platform);
     copy["metadata"] =
         json!({"name": "copy", "namespace": "team", "labels": {LABEL_DERIVED_FROM: "a"}});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
         "metadata": {"name": SYSTEM_NAMESPACE, "labels": {LABEL_CLUSTER: "local"}}});
     let core = json!(*facts.installations[0]);
-    let base = json!(*facts.catalogues[1]);
+    let base = json!(base);
     let nothing = Value::Null;
     [
         ("AddonInstallation", "CREATE", &installation, &nothing),

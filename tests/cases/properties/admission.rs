@@ -38,20 +38,23 @@ fn object(inner: impl Strategy<Value = Value> + 'static) -> impl Strategy<Value 
 }
 
 /// Facts with one add-on `web` whose two versions have these values.
-fn facts(first: &Value, second: &Value) -> Facts {
+fn catalogue(first: &Value, second: &Value) -> AddonCatalogue {
     let version = |version: &str, values: &Value| {
         json!({"version": version, "values": values, "template": {"method": "go-template"},
             "source": {"inline": {"manifest": ""}}})
     };
-    let catalogue: AddonCatalogue = serde_json::from_value(json!({
+    serde_json::from_value(json!({
         "apiVersion": API_VERSION, "kind": "AddonCatalogue",
         "metadata": {"name": "platform", "namespace": SYSTEM_NAMESPACE},
         "spec": {"addons": [{"name": "web", "versions": [
             version("1.0.0", first), version("2.0.0", second)]}]},
     }))
-    .expect("a catalogue");
+    .expect("a catalogue")
+}
+
+fn facts(first: &Value, second: &Value) -> Facts {
     Facts {
-        catalogues: vec![Arc::new(catalogue)],
+        catalogues: vec![Arc::new(catalogue(first, second).into())],
         cluster: ClusterFacts {
             kubernetes: Some(semver::Version::new(1, 36, 3)),
             kkp: None,
@@ -247,7 +250,7 @@ fn duplicates_are_those_of_the_definition() {
                 kept.push(entry);
             }
         }
-        let mut catalogue = (*facts(&json!({}), &json!({})).catalogues[0]).clone();
+        let mut catalogue = catalogue(&json!({}), &json!({}));
         let addon = |(first, version, id): &(bool, &str, &str)| Addon {
             name: if *first { "a" } else { "b" }.to_owned(),
             versions: vec![AddonVersion {
@@ -296,9 +299,10 @@ fn no_review_makes_it_panic() {
         name,
         strategy,
         |(kind, operation, which, with, cut, user)| {
-            let facts = facts(&json!({"a": 1}), &json!({"b": {"c/d": [1]}}));
+            let (first, second) = (json!({"a": 1}), json!({"b": {"c/d": [1]}}));
+            let facts = facts(&first, &second);
             let object = match kind {
-                "AddonCatalogue" => json!(*facts.catalogues[0]),
+                "AddonCatalogue" => json!(catalogue(&first, &second)),
                 _ => installation("1", &user),
             };
             let mut review = review(kind, operation, &object, &object);

@@ -91,7 +91,7 @@ fn no_verdict_holds_a_value() {
             let who = Requester::default();
             let empty = Facts::default();
             let mut facts = Facts::default();
-            facts.catalogues.push(Arc::new(catalogue.clone()));
+            facts.catalogues.push(Arc::new(catalogue.clone().into()));
             let verdicts = [
                 validate::catalogue(&catalogue, None, &who, &empty),
                 validate::installation(&installation, None, &who, &facts),

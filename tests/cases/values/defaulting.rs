@@ -1,11 +1,12 @@
 //! What was filled in follows the catalogue, under what the user and the Secrets say (semantics 10).
 
+use std::sync::Arc;
+
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 use common::admission::{Facts, Requester, mutate, validate};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
-use common::catalogue::Catalogue;
 use common::values::layers::{Layers, Values};
 use serde_json::{Value, json};
 
@@ -25,7 +26,7 @@ fn catalogue(values: Value, template: Value) -> Result<AddonCatalogue> {
 
 fn facts(catalogue: AddonCatalogue) -> Facts {
     Facts {
-        catalogues: vec![catalogue.into()],
+        catalogues: vec![Arc::new(catalogue.into())],
         ..Facts::default()
     }
 }
@@ -49,9 +50,11 @@ fn installation(values: Value) -> Value {
 /// The values that are rendered.
 fn rendered(object: &Value, facts: &Facts, secret: Value) -> Result<Value> {
     let object: AddonInstallation = serde_json::from_value(object.clone())?;
-    let catalogues: Vec<AddonCatalogue> = facts.sources().cloned().collect();
-    let entry = Catalogue::of_objects(&catalogues).entries.pop();
-    let mut layers = Layers::of(&entry.context("no entry")?, &object);
+    let mut sources = facts.sources();
+    let entry = sources
+        .next()
+        .and_then(|source| source.entries("web").last());
+    let mut layers = Layers::of(entry.context("no entry")?, &object);
     layers.values_from = vec![Values::of_secret("kubectl-addons", "s", "k", secret)];
     Ok(layers.merged())
 }

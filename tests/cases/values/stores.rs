@@ -1,5 +1,7 @@
 //! One key in every store: each wins over those before it, for both methods that take values.
 
+use std::sync::Arc;
+
 use addons_tests::tally::Tally;
 use anyhow::{Context as _, Result, ensure};
 use common::admission::{Facts, mutate};
@@ -116,7 +118,7 @@ fn installation(method: &str, stores: &[Store]) -> Result<(AddonInstallation, En
         object["spec"]["values"] = written;
     }
     let facts = Facts {
-        catalogues: vec![catalogue.into()],
+        catalogues: vec![Arc::new(catalogue.into())],
         ..Facts::default()
     };
     let patch = mutate::defaults(&object, None, &facts).patch;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use common::admission::NamespaceFacts;
+use common::admission::listed::CatalogueFacts;
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonRef};
 use common::api::names::{
@@ -17,13 +18,16 @@ use tracing::error;
 use super::stored::Stored;
 
 /// A catalogue; one that cannot be read counts as missing, so references to it are denied.
-pub fn catalogue(object: Stored) -> Option<Arc<AddonCatalogue>> {
+pub fn catalogue(object: Stored) -> Option<Arc<CatalogueFacts>> {
     match serde_json::from_value(object.spec) {
-        Ok(spec) => Some(Arc::new(AddonCatalogue {
-            metadata: object.metadata,
-            spec,
-            status: None,
-        })),
+        Ok(spec) => {
+            let catalogue = AddonCatalogue {
+                metadata: object.metadata,
+                spec,
+                status: None,
+            };
+            Some(Arc::new(catalogue.into()))
+        }
         Err(_) => {
             let name = object.metadata.name.unwrap_or_default();
             error!(

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use addons_engine::{Cluster, identity, remote};
+use addons_engine::remote::{self, RemoteError};
+use addons_engine::{Cluster, identity};
 use common::api::installation::ClusterIdentity;
 use common::target::Standing;
 
@@ -115,5 +116,14 @@ impl Context {
             }
         };
         self.target.get_or_try_init(find).await
+    }
+}
+
+impl From<RemoteError> for OperationError {
+    fn from(error: RemoteError) -> Self {
+        match error {
+            RemoteError::Engine(error) => error.into(),
+            error => Self::Remote(error),
+        }
     }
 }

@@ -4,9 +4,12 @@ pub mod in_use;
 pub mod source;
 pub mod template;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::duplicates;
+use crate::admission::listed::CatalogueFacts;
 use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Requester, Settings};
 use crate::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass, Source, Support};
@@ -16,20 +19,20 @@ use addons_versions::{constraint, range, tolerant};
 
 /// Whether a catalogue is a source: in the system namespace and not derived from others (semantics 1).
 #[must_use]
-pub fn is_source(catalogue: &AddonCatalogue, settings: &Settings) -> bool {
-    catalogue.metadata.namespace.as_deref() == Some(settings.system_namespace.as_str())
+pub fn is_source(catalogue: &ObjectMeta, settings: &Settings) -> bool {
+    catalogue.namespace.as_deref() == Some(settings.system_namespace.as_str())
         && !is_copy(catalogue)
 }
 
 /// Whether the loop derived a catalogue from sources (semantics 1).
 #[must_use]
-pub fn is_copy(catalogue: &AddonCatalogue) -> bool {
+pub fn is_copy(catalogue: &ObjectMeta) -> bool {
     derived_from(catalogue).is_some()
 }
 
 /// The mark of a copy by the loop.
-fn derived_from(catalogue: &AddonCatalogue) -> Option<&str> {
-    let labels = catalogue.metadata.labels.as_ref()?;
+fn derived_from(catalogue: &ObjectMeta) -> Option<&str> {
+    let labels = catalogue.labels.as_ref()?;
     labels.get(LABEL_DERIVED_FROM).map(String::as_str)
 }
 
@@ -75,7 +78,7 @@ pub fn derived_mark(
     requester: &Requester,
     facts: &Facts,
 ) -> Option<Problem> {
-    let unchanged = derived_from(new) == old.and_then(derived_from);
+    let unchanged = derived_from(&new.metadata) == old.and_then(|old| derived_from(&old.metadata));
     if unchanged || requester.is_core(&facts.settings) {
         return None;
     }
@@ -196,26 +199,23 @@ pub fn core_names(
 ) -> Vec<Problem> {
     let class = catalogue.spec.class;
     // A Core catalogue collides with custom sources, a custom one with Core sources, in whatever namespace it is.
-    let mut taken: HashMap<&str, &str> = HashMap::new();
-    for other in facts.sources() {
-        if other.spec.class != class && !duplicates::is_same(other, catalogue) {
-            let at = other.metadata.name.as_deref().unwrap_or_default();
-            for addon in &other.spec.addons {
-                taken.entry(&addon.name).or_insert(at);
-            }
-        }
-    }
-    if let (CatalogueClass::Core, Some(old)) = (class, old)
-        && old.spec.class == CatalogueClass::Core
-    {
-        for addon in &old.spec.addons {
-            taken.remove(addon.name.as_str());
-        }
-    }
+    let others: Vec<&CatalogueFacts> = facts
+        .sources()
+        .filter(|other| other.class != class)
+        .filter(|other| !duplicates::is_same(&other.metadata, &catalogue.metadata))
+        .collect();
+    let before =
+        old.filter(|old| class == CatalogueClass::Core && old.spec.class == CatalogueClass::Core);
+    let before = before.iter().flat_map(|old| &old.spec.addons);
+    let before: HashSet<&str> = before.map(|addon| addon.name.as_str()).collect();
     let addons = catalogue.spec.addons.iter().enumerate();
     addons
         .filter_map(|(i, addon)| {
-            let other = taken.get(addon.name.as_str())?;
+            let is_new = !before.contains(addon.name.as_str());
+            let other = others
+                .iter()
+                .find(|other| is_new && other.lists(&addon.name));
+            let other = other?.name();
             let message = match class {
                 CatalogueClass::Custom => format!(
                     "{} is held by catalogue {other} of class Core; choose another name",
@@ -236,7 +236,7 @@ pub fn core_names(
 /// way (semantics 2). Nothing else leads to it while the webhook answers.
 #[must_use]
 pub fn lost_to_others(catalogue: &AddonCatalogue, facts: &Facts) -> Vec<Problem> {
-    if !is_source(catalogue, &facts.settings) {
+    if !is_source(&catalogue.metadata, &facts.settings) {
         return Vec::new();
     }
     let mut lost = duplicates::across(catalogue, Some(catalogue), facts);
@@ -305,7 +305,8 @@ pub fn prune_without_selector(catalogue: &AddonCatalogue) -> Vec<String> {
 /// A catalogue that is neither a source nor a copy is used only by installations beside it.
 #[must_use]
 pub fn outside_system_namespace(catalogue: &AddonCatalogue, settings: &Settings) -> Option<String> {
-    let elsewhere = !is_source(catalogue, settings) && !is_copy(catalogue);
+    let metadata = &catalogue.metadata;
+    let elsewhere = !is_source(metadata, settings) && !is_copy(metadata);
     elsewhere.then(|| {
         format!(
             "catalogues outside namespace {} are not sources: only installations in the same namespace can use this one",

@@ -1,10 +1,13 @@
 //! Which entries are duplicates (semantics 2): equal name and equal version, unless both carry an id and these differ.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use semver::{BuildMetadata, Version};
 
 use crate::admission::Facts;
+use crate::admission::listed::CatalogueFacts;
 use crate::admission::verdict::Problem;
 use crate::api::catalogue::{AddonCatalogue, AddonVersion};
 use addons_versions::tolerant;
@@ -32,10 +35,26 @@ fn version_key(version: &str) -> VersionKey {
 /// The place of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place<'a> {
-    catalogue: Option<&'a str>,
-    addon: usize,
-    version: usize,
+    at: At<'a>,
     spelling: &'a str,
+}
+
+/// Where an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At<'a> {
+    /// In the catalogue that is judged.
+    Here { addon: usize, version: usize },
+    /// In another one.
+    There { catalogue: &'a str, place: &'a str },
+}
+
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Here { addon, version } => write!(f, "spec.addons[{addon}].versions[{version}]"),
+            Self::There { catalogue, place } => write!(f, "in catalogue {catalogue} at {place}"),
+        }
+    }
 }
 
 /// All entries seen so far, by name and version.
@@ -79,23 +98,35 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Every entry of a catalogue with its place.
-fn entries(
-    catalogue: &AddonCatalogue,
-    named: bool,
-) -> impl Iterator<Item = (&str, &AddonVersion, Place<'_>)> {
-    let name = catalogue.metadata.name.as_deref().filter(|_| named);
+/// Every entry of the catalogue that is judged, with its place.
+fn entries(catalogue: &AddonCatalogue) -> impl Iterator<Item = (&str, &AddonVersion, Place<'_>)> {
     let addons = catalogue.spec.addons.iter().enumerate();
-    addons.flat_map(move |(i, addon)| {
-        addon.versions.iter().enumerate().map(move |(j, version)| {
+    addons.flat_map(|(addon, listed)| {
+        let versions = listed.versions.iter().enumerate();
+        versions.map(move |(version, entry)| {
             let place = Place {
-                catalogue: name,
-                addon: i,
-                version: j,
-                spelling: &version.version,
+                at: At::Here { addon, version },
+                spelling: &entry.version,
             };
-            (addon.name.as_str(), version, place)
+            (listed.name.as_str(), entry, place)
         })
+    })
+}
+
+/// The entries of an add-on in another catalogue.
+fn others<'a>(
+    catalogue: &'a CatalogueFacts,
+    addon: &str,
+) -> impl Iterator<Item = (&'a str, &'a AddonVersion, Place<'a>)> {
+    catalogue.entries(addon).iter().map(|entry| {
+        let place = Place {
+            at: At::There {
+                catalogue: catalogue.name(),
+                place: &entry.place,
+            },
+            spelling: &entry.version.version,
+        };
+        (entry.addon.as_str(), &entry.version, place)
     })
 }
 
@@ -104,7 +135,7 @@ fn entries(
 pub fn inside(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let mut seen = Seen::default();
     let mut problems = Vec::new();
-    for (name, version, place) in entries(catalogue, false) {
+    for (name, version, place) in entries(catalogue) {
         match seen.earlier(name, version) {
             Some(earlier) => problems.push(problem(name, place, earlier)),
             None => seen.insert(name, version, place),
@@ -123,27 +154,26 @@ pub fn across(
     old: Option<&AddonCatalogue>,
     facts: &Facts,
 ) -> Vec<Problem> {
-    // Of a large catalogue beside this one, the versions of other add-ons are not even read.
     let addons = catalogue.spec.addons.iter();
     let names: HashSet<&str> = addons.map(|addon| addon.name.as_str()).collect();
     let mut seen = Seen::default();
     let mut losers = Seen::default();
-    for other in facts.sources().filter(|other| !is_same(other, catalogue)) {
-        let into = if old.is_some() && wins(catalogue, other) {
+    let sources = facts.sources();
+    for other in sources.filter(|other| !is_same(&other.metadata, &catalogue.metadata)) {
+        let into = if old.is_some() && wins(&catalogue.metadata, &other.metadata) {
             &mut losers
         } else {
             &mut seen
         };
-        let same = entries(other, true).filter(|(name, _, _)| names.contains(name));
-        for (name, version, place) in same {
+        for (name, version, place) in names.iter().flat_map(|name| others(other, name)) {
             into.insert(name, version, place);
         }
     }
     let mut before = Seen::default();
-    for (name, version, place) in old.into_iter().flat_map(|old| entries(old, false)) {
+    for (name, version, place) in old.into_iter().flat_map(entries) {
         before.insert(name, version, place);
     }
-    entries(catalogue, false)
+    entries(catalogue)
         .filter_map(|(name, version, place)| {
             let earlier = seen.earlier(name, version).or_else(|| {
                 losers
@@ -156,21 +186,21 @@ pub fn across(
 }
 
 /// Whether `a` is older than `b`, or equally old and first by name.
-fn wins(a: &AddonCatalogue, b: &AddonCatalogue) -> bool {
-    let age = |catalogue: &AddonCatalogue| {
-        let created = catalogue.metadata.creation_timestamp.as_ref();
+fn wins(a: &ObjectMeta, b: &ObjectMeta) -> bool {
+    let age = |catalogue: &ObjectMeta| {
+        let created = catalogue.creation_timestamp.as_ref();
         (
             created.is_none(),
             created.map(|time| time.0),
-            catalogue.metadata.name.clone(),
+            catalogue.name.clone(),
         )
     };
     age(a) < age(b)
 }
 
 /// The same object, by namespace and name.
-pub(super) fn is_same(a: &AddonCatalogue, b: &AddonCatalogue) -> bool {
-    a.metadata.namespace == b.metadata.namespace && a.metadata.name == b.metadata.name
+pub(super) fn is_same(a: &ObjectMeta, b: &ObjectMeta) -> bool {
+    a.namespace == b.namespace && a.name == b.name
 }
 
 /// `spec.addons[3].versions[1]: metrics-server v0.9.0 is already at spec.addons[0].versions[2] (0.9.0)`
@@ -179,22 +209,20 @@ fn problem(name: &str, place: Place<'_>, earlier: Place<'_>) -> Problem {
         "" => String::new(),
         spelling => format!(" {spelling}"),
     };
-    let catalogue = match earlier.catalogue {
-        Some(catalogue) => format!("in catalogue {catalogue} "),
-        None => String::new(),
-    };
     let spelling = match earlier.spelling {
         "" => "no version",
         spelling => spelling,
     };
+    let earlier_at = match earlier.at {
+        At::Here { .. } => format!("at {}", earlier.at),
+        At::There { .. } => earlier.at.to_string(),
+    };
     Problem::invalid(
         "duplicate",
-        format!("spec.addons[{}].versions[{}]", place.addon, place.version),
+        place.at.to_string(),
         format!(
-            "{name}{} is already {catalogue}at spec.addons[{}].versions[{}] ({spelling})",
-            spelt(place.spelling),
-            earlier.addon,
-            earlier.version
+            "{name}{} is already {earlier_at} ({spelling})",
+            spelt(place.spelling)
         ),
     )
 }

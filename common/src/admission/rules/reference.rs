@@ -1,16 +1,20 @@
 //! The add-on that an installation refers to: whether it exists and fits (semantics 4, 18).
 
+use crate::admission::listed::CatalogueFacts;
 use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Settings};
-use crate::api::catalogue::{Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion};
+use crate::api::catalogue::AddonVersion;
 use crate::api::installation::AddonRef;
-use crate::catalogue::select::{ClusterFacts, Reason, Request, Rules, Selection, select};
-use crate::catalogue::{Catalogue, Origin, offers};
+use crate::catalogue::select::{Choice, ClusterFacts, Request, Rules, choose};
+use crate::catalogue::{Entry, offers};
 use crate::nearest::nearest;
 use addons_versions::tolerant;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// Versions that a denial lists.
 const MAX_LISTED: usize = 5;
+/// Names that a misspelt one is compared with: a denial is not worth more.
+const MAX_COMPARED: usize = 2_000;
 
 /// What an installation refers to and the facts do not have: it may have been created just now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,59 +49,43 @@ impl Unseen {
 ///
 /// # Errors
 /// The [`Problem`] of a catalogue, add-on or version that does not exist, or that does not fit this cluster.
-pub fn resolve(
+pub fn resolve<'a>(
     reference: &AddonRef,
-    namespace: &str,
-    facts: &Facts,
-) -> Result<Option<Selection>, Problem> {
+    namespace: &'a str,
+    facts: &'a Facts,
+) -> Result<Option<Choice<'a>>, Problem> {
     if reference.index.is_some() || reference.directory.is_some() {
         return Ok(None);
     }
     let catalogues = catalogues(reference, namespace, facts)?;
-    let entries = Catalogue {
-        entries: catalogues
-            .iter()
-            .flat_map(|catalogue| only(catalogue, &reference.name).entries)
-            .collect(),
-    };
-    if entries.entries.is_empty() {
+    let entries: Vec<&Entry> = catalogues
+        .iter()
+        .flat_map(|catalogue| catalogue.entries(&reference.name))
+        .collect();
+    if entries.is_empty() {
         return Err(unknown_addon(reference, &catalogues, facts));
+    }
+    let asked_for = entries.iter().copied();
+    let asked_for: Vec<&Entry> = asked_for
+        .filter(|entry| is_asked_for(reference, &entry.version))
+        .collect();
+    if asked_for.is_empty() {
+        return Err(unknown_version(reference, &entries));
     }
     let request = Request {
         addon: &reference.name,
-        version: reference.version.as_deref(),
-        id: reference.id.as_deref(),
-        catalogue: None,
+        ..Request::default()
     };
-    if !entries
-        .entries
-        .iter()
-        .any(|entry| is_asked_for(reference, &entry.version))
-    {
-        return Err(unknown_version(reference, &entries));
-    }
-    let cluster = if facts.is_local(namespace) {
-        facts.cluster.clone()
-    } else {
-        ClusterFacts::default()
+    let unknown = ClusterFacts::default();
+    let cluster = match facts.is_local(namespace) {
+        true => &facts.cluster,
+        false => &unknown,
     };
-    let selection = select(&entries, &request, &cluster, Rules::Auto);
-    match selection.chosen {
-        Some(_) => Ok(Some(selection)),
-        None => Err(does_not_fit(reference, &selection)),
+    let choice = choose(asked_for, &request, cluster, Rules::Auto);
+    match choice.chosen {
+        Some(_) => Ok(Some(choice)),
+        None => Err(does_not_fit(reference, &choice)),
     }
-}
-
-/// Whether `reference` can be met by a version of `catalogue`, fit or not.
-#[must_use]
-pub fn is_met_by(reference: &AddonRef, catalogue: &AddonCatalogue) -> bool {
-    catalogue
-        .spec
-        .addons
-        .iter()
-        .filter(|addon| addon.name == reference.name)
-        .flat_map(|addon| &addon.versions)
-        .any(|version| is_asked_for(reference, version))
 }
 
 /// Whether `reference` of an installation in `namespace` can refer to `catalogue`.
@@ -105,20 +93,21 @@ pub fn is_met_by(reference: &AddonRef, catalogue: &AddonCatalogue) -> bool {
 pub fn can_mean(
     reference: &AddonRef,
     namespace: &str,
-    catalogue: &AddonCatalogue,
+    catalogue: &ObjectMeta,
     settings: &Settings,
 ) -> bool {
-    let at = catalogue.metadata.namespace.as_deref().unwrap_or_default();
+    let at = catalogue.namespace.as_deref().unwrap_or_default();
     let near = at == namespace || at == settings.system_namespace;
     let named = match &reference.catalogue {
-        Some(name) => catalogue.metadata.name.as_ref() == Some(name),
+        Some(name) => catalogue.name.as_ref() == Some(name),
         None => true,
     };
     near && named && reference.index.is_none() && reference.directory.is_none()
 }
 
 /// Whether `version` has the version and the id that are asked for.
-fn is_asked_for(reference: &AddonRef, version: &AddonVersion) -> bool {
+#[must_use]
+pub fn is_asked_for(reference: &AddonRef, version: &AddonVersion) -> bool {
     let same_version = match reference.version.as_deref() {
         None | Some("") => true,
         Some(wanted) => tolerant::same(wanted, &version.version),
@@ -135,24 +124,20 @@ fn catalogues<'a>(
     reference: &AddonRef,
     namespace: &'a str,
     facts: &'a Facts,
-) -> Result<Vec<&'a AddonCatalogue>, Problem> {
-    let all: Vec<&AddonCatalogue> = facts
+) -> Result<Vec<&'a CatalogueFacts>, Problem> {
+    let all: Vec<&CatalogueFacts> = facts
         .catalogues_for(namespace)
-        .filter(|catalogue| offers(catalogue))
+        .filter(|catalogue| offers(&catalogue.metadata))
         .collect();
     let Some(name) = reference.catalogue.as_deref() else {
         return Ok(all);
     };
     // The one in the installation's namespace comes first.
-    let named = all
-        .iter()
-        .find(|catalogue| catalogue.metadata.name.as_deref() == Some(name));
+    let named = all.iter().find(|catalogue| catalogue.name() == name);
     if let Some(&named) = named {
         return Ok(vec![named]);
     }
-    let names = all
-        .iter()
-        .filter_map(|catalogue| catalogue.metadata.name.as_deref());
+    let names = all.iter().map(|catalogue| catalogue.name());
     let hint = nearest(name, names).map(|near| format!("; did you mean {near}?"));
     let hint = hint.unwrap_or_default();
     Err(Problem::invalid(
@@ -162,30 +147,8 @@ fn catalogues<'a>(
     ))
 }
 
-/// The entries of one add-on.
-fn only(catalogue: &AddonCatalogue, addon: &str) -> Catalogue {
-    let addons: Vec<Addon> = catalogue
-        .spec
-        .addons
-        .iter()
-        .filter(|candidate| candidate.name == addon)
-        .cloned()
-        .collect();
-    let spec = AddonCatalogueSpec {
-        class: catalogue.spec.class,
-        base_url: catalogue.spec.base_url.clone(),
-        registry: catalogue.spec.registry.clone(),
-        addons,
-    };
-    let origin = Origin::Catalogue {
-        namespace: catalogue.metadata.namespace.clone().unwrap_or_default(),
-        name: catalogue.metadata.name.clone().unwrap_or_default(),
-    };
-    Catalogue::of_spec(&spec, origin)
-}
-
 /// `no add-on named prometeus in catalogue custom; did you mean prometheus?`
-fn unknown_addon(reference: &AddonRef, catalogues: &[&AddonCatalogue], facts: &Facts) -> Problem {
+fn unknown_addon(reference: &AddonRef, catalogues: &[&CatalogueFacts], facts: &Facts) -> Problem {
     let place = match &reference.catalogue {
         Some(name) => format!(" in catalogue {name}"),
         None => String::new(),
@@ -193,15 +156,9 @@ fn unknown_addon(reference: &AddonRef, catalogues: &[&AddonCatalogue], facts: &F
     let names: Vec<(&str, &str)> = catalogues
         .iter()
         .copied()
-        .chain(facts.sources().filter(|catalogue| offers(catalogue)))
-        .flat_map(|catalogue| {
-            let at = catalogue.metadata.name.as_deref().unwrap_or_default();
-            catalogue
-                .spec
-                .addons
-                .iter()
-                .map(move |addon| (addon.name.as_str(), at))
-        })
+        .chain(facts.sources().filter(|source| offers(&source.metadata)))
+        .flat_map(|catalogue| catalogue.names().map(|name| (name, catalogue.name())))
+        .take(MAX_COMPARED)
         .collect();
     let near = nearest(&reference.name, names.iter().map(|(name, _)| *name));
     let hint = near
@@ -216,7 +173,7 @@ fn unknown_addon(reference: &AddonRef, catalogues: &[&AddonCatalogue], facts: &F
 }
 
 /// `prometheus has no version 1.9.0; it has 1.2.0, 1.1.0`
-fn unknown_version(reference: &AddonRef, entries: &Catalogue) -> Problem {
+fn unknown_version(reference: &AddonRef, entries: &[&Entry]) -> Problem {
     let mut asked = String::new();
     if let Some(version) = &reference.version {
         asked.push_str(&format!(" version {version}"));
@@ -229,7 +186,6 @@ fn unknown_version(reference: &AddonRef, entries: &Catalogue) -> Problem {
         None => "spec.addonRef.id",
     };
     let mut known: Vec<(Option<semver::Version>, String)> = entries
-        .entries
         .iter()
         .map(|entry| {
             let read = tolerant::parse(&entry.version.version).ok();
@@ -270,18 +226,11 @@ pub fn spelling(version: &AddonVersion) -> String {
 }
 
 /// `prometheus 1.2.0 does not fit this cluster: k8sVersion <1.30 does not match 1.36.3`
-fn does_not_fit(reference: &AddonRef, selection: &Selection) -> Problem {
-    let mut reasons: Vec<String> = selection
+fn does_not_fit(reference: &AddonRef, choice: &Choice<'_>) -> Problem {
+    let mut reasons: Vec<String> = choice
         .rejections
         .iter()
-        .filter(|rejection| rejection.reason != Reason::NotAskedFor)
-        .map(|rejection| {
-            format!(
-                "{}: {}",
-                spelling(&rejection.entry.version),
-                rejection.reason
-            )
-        })
+        .map(|(entry, reason)| format!("{}: {reason}", spelling(&entry.version)))
         .collect();
     let more = match reasons.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),

@@ -32,7 +32,7 @@ pub async fn run(session: &Session, args: &CatalogueRemove) -> Result<Exit> {
         verdict::conclude(session.ctx(), &what, &judged)?;
         facts
             .catalogues
-            .retain(|other| super::name(other) != super::name(object));
+            .retain(|other| other.name() != super::name(object));
     }
     for object in objects {
         let namespace = &session.global().system_namespace;

@@ -232,7 +232,7 @@ pub fn facts() -> Facts {
     }))
     .unwrap();
     Facts {
-        catalogues: vec![Arc::new(catalogue)],
+        catalogues: vec![Arc::new(catalogue.into())],
         ..Facts::default()
     }
 }

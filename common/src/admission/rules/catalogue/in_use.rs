@@ -1,6 +1,6 @@
 //! Entries of catalogues that installations refer to (semantics 18).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -42,9 +42,10 @@ pub fn judge(
     if namespace.is_some_and(|namespace| facts.is_unguarded(namespace)) {
         return;
     }
+    let (before, after) = (Listed::of(old), new.map(Listed::of));
     let mut lost: BTreeMap<String, Users> = BTreeMap::new();
     for installation in &facts.installations {
-        let Some(entry) = lost_entry(installation, new, old, facts) else {
+        let Some(entry) = lost_entry(installation, after.as_ref(), &before, facts) else {
             continue;
         };
         let marks = Marks::of(installation);
@@ -97,27 +98,61 @@ fn named(mut names: Vec<String>) -> String {
     format!("{}{more}", names.join(", "))
 }
 
+/// The versions of a catalogue, by the names of its add-ons.
+struct Listed<'a> {
+    metadata: &'a ObjectMeta,
+    addons: HashMap<&'a str, Vec<&'a AddonVersion>>,
+}
+
+impl<'a> Listed<'a> {
+    fn of(catalogue: &'a AddonCatalogue) -> Self {
+        let mut addons: HashMap<&str, Vec<&AddonVersion>> = HashMap::new();
+        for addon in &catalogue.spec.addons {
+            addons
+                .entry(&addon.name)
+                .or_default()
+                .extend(&addon.versions);
+        }
+        Self {
+            metadata: &catalogue.metadata,
+            addons,
+        }
+    }
+
+    fn versions(&self, addon: &str) -> impl Iterator<Item = &'a AddonVersion> {
+        self.addons.get(addon).into_iter().flatten().copied()
+    }
+}
+
 /// The reference of `installation`, if `old` met it and nothing does any more.
 fn lost_entry(
     installation: &AddonInstallation,
-    new: Option<&AddonCatalogue>,
-    old: &AddonCatalogue,
+    new: Option<&Listed<'_>>,
+    old: &Listed<'_>,
     facts: &Facts,
 ) -> Option<String> {
     let reference = &installation.spec.addon_ref;
     let namespace = installation.metadata.namespace.as_deref();
     let namespace = namespace.unwrap_or_default();
-    let means = |catalogue: &AddonCatalogue| {
+    let can_mean = |catalogue: &ObjectMeta| {
         reference::can_mean(reference, namespace, catalogue, &facts.settings)
-            && reference::is_met_by(reference, catalogue)
+    };
+    let is_met_by = |version: &AddonVersion| reference::is_asked_for(reference, version);
+    let means = |listed: &Listed<'_>| {
+        can_mean(listed.metadata) && listed.versions(&reference.name).any(is_met_by)
     };
     let lost = means(old)
         && !new.is_some_and(means)
-        && !facts
-            .catalogues
-            .iter()
+        && !facts.catalogues.iter().any(|other| {
             // One that is being deleted meets nothing for long.
-            .any(|other| offers(other) && !duplicates::is_same(other, old) && means(other));
+            offers(&other.metadata)
+                && !duplicates::is_same(&other.metadata, old.metadata)
+                && can_mean(&other.metadata)
+                && other
+                    .entries(&reference.name)
+                    .iter()
+                    .any(|entry| is_met_by(&entry.version))
+        });
     lost.then(|| match reference.version.as_deref() {
         Some(version) => format!("{} {version}", reference.name),
         None => reference.name.clone(),

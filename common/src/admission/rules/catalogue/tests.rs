@@ -308,7 +308,9 @@ fn of_two_made_at_once_the_younger_has_lost_its_duplicates() {
         (&core, vec![older.clone()], &[]),
     ] {
         let mut facts = facts(others);
-        facts.catalogues.push(loser.clone().into());
+        facts
+            .catalogues
+            .push(std::sync::Arc::new(loser.clone().into()));
         let found = lost_to_others(loser, &facts);
         let fields: Vec<_> = found.iter().map(|problem| problem.field.as_str()).collect();
         assert_eq!(fields, lost, "{:?}", loser.metadata);

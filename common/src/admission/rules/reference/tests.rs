@@ -1,10 +1,12 @@
 //! References that cannot be resolved, or do not fit.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::admission::NamespaceFacts;
 use crate::admission::fixtures::{addon, catalogue, catalogue_object, facts, source};
+use crate::catalogue::Catalogue;
 
 fn known() -> Facts {
     let narrow = |range: &str, version: &str| json!({"version": version, "source": source(), "constraints": {"k8sVersion": range}});
@@ -29,9 +31,7 @@ fn known() -> Facts {
 fn resolved(reference: Value, namespace: &str, facts: &Facts) -> Result<Option<String>, String> {
     let reference: AddonRef = serde_json::from_value(reference).unwrap();
     match resolve(&reference, namespace, facts) {
-        Ok(selection) => {
-            Ok(selection.map(|selection| spelling(&selection.chosen.unwrap().version)))
-        }
+        Ok(choice) => Ok(choice.map(|choice| spelling(&choice.chosen.unwrap().version))),
         Err(problem) => Err(problem.to_string()),
     }
 }
@@ -137,18 +137,20 @@ fn what_is_being_deleted_offers_nothing() {
     let mut facts = known();
     let reference = || json!({"name": "metrics-server"});
     assert!(resolved(reference(), "kubectl-addons", &facts).is_ok());
+    let deleted: Time = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
     for catalogue in &mut facts.catalogues {
-        let mut going = AddonCatalogue::clone(catalogue);
-        let time = json!("2026-01-01T00:00:00Z");
-        going.metadata.deletion_timestamp = serde_json::from_value(time).unwrap();
+        let mut going = CatalogueFacts::clone(catalogue);
+        going.metadata.deletion_timestamp = Some(deleted.clone());
         *catalogue = going.into();
     }
     assert_eq!(
         resolved(reference(), "kubectl-addons", &facts),
         Err("spec.addonRef.name: no add-on named metrics-server".to_owned())
     );
-    let objects: Vec<AddonCatalogue> = facts.catalogues.iter().map(|one| (**one).clone()).collect();
-    assert!(!objects.is_empty() && Catalogue::of_objects(&objects).entries.is_empty());
+    let mut objects = [catalogue("platform", json!([addon("web", &["1.0.0"])]))];
+    assert_eq!(Catalogue::of_objects(&objects).entries.len(), 1);
+    objects[0].metadata.deletion_timestamp = Some(deleted);
+    assert!(Catalogue::of_objects(&objects).entries.is_empty());
 }
 
 #[test]

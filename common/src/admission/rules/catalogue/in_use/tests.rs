@@ -67,7 +67,9 @@ fn an_entry_in_use_by_core_is_kept_and_others_are_warnings() {
         (user, None, vec![], 0, 1),
     ] {
         let mut facts = facts(others);
-        facts.catalogues.push(std::sync::Arc::new(old.clone()));
+        facts
+            .catalogues
+            .push(std::sync::Arc::new(old.clone().into()));
         facts.installations.push(std::sync::Arc::new(who.clone()));
         let mut verdict = Verdict::default();
         judge(new.as_ref(), &old, &facts, &mut verdict);
