@@ -7,6 +7,7 @@
 //! | [`mutate`] | which values are filled in, as a minimal patch (semantics 7, 8, 10) |
 //! | [`validate`] | which rules judge which request (semantics 4, 18) |
 //! | [`rules`] | the rules: one function a rule, one module an object kind |
+//! | [`policy`] | what policies of administrators allow (semantics 19) |
 //! | [`listed`] | what is known of a catalogue, by the names of its add-ons |
 //! | [`marks`] | the metadata that guards need |
 //! | [`verdict`] | problems, warnings, and the denial that combines them |
@@ -19,6 +20,7 @@ pub mod listed;
 pub mod marks;
 pub mod mutate;
 mod object;
+pub mod policy;
 pub mod review;
 pub mod rules;
 pub mod validate;
@@ -33,6 +35,7 @@ use std::sync::Arc;
 use self::listed::CatalogueFacts;
 use crate::api::installation::AddonInstallation;
 use crate::api::names;
+use crate::api::policy::AddonPolicy;
 use crate::catalogue::select::ClusterFacts;
 
 /// The facts for verdicts (semantics 18): nothing is fetched while judging.
@@ -42,7 +45,9 @@ pub struct Facts {
     pub catalogues: Vec<Arc<CatalogueFacts>>,
     /// All installations of all namespaces, without status.
     pub installations: Vec<Arc<AddonInstallation>>,
-    /// Namespaces that carry one of our marks or are terminating, by name.
+    /// All policies of administrators, by name.
+    pub policies: Vec<Arc<AddonPolicy>>,
+    /// The system namespace, and those that carry one of our marks or are terminating, by name.
     pub namespaces: BTreeMap<String, NamespaceFacts>,
     /// This cluster; remote ones are judged by the plugin and the loop.
     pub cluster: ClusterFacts,
@@ -61,6 +66,8 @@ pub struct NamespaceFacts {
     pub cluster_deleting: bool,
     /// It has a deletionTimestamp.
     pub terminating: bool,
+    /// Its labels, where installations in it are executed: policies select by them.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// What the administrator chooses, or knows.

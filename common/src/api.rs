@@ -4,6 +4,7 @@ pub mod catalogue;
 pub mod conditions;
 pub mod installation;
 pub mod names;
+pub mod policy;
 pub mod rules;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The layers of the workspace, as cargo sees them: who may depend on whom.
 
 mod modules;
+mod static_policies;
 
 use std::process::Command;
 

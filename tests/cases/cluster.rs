@@ -23,6 +23,7 @@ mod matrix;
 mod metallb;
 mod ordering;
 mod plans;
+mod policy;
 mod reconcile;
 mod releases;
 mod restored;

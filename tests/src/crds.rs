@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
 use common::api::names;
+use common::api::policy::AddonPolicy;
 use kube::CustomResourceExt as _;
 use serde_json::{Value, json};
 
@@ -12,28 +13,31 @@ use serde_json::{Value, json};
 /// # Errors
 /// A definition that cannot be written as YAML.
 pub fn files() -> Result<Vec<(String, String)>> {
-    [AddonCatalogue::crd(), AddonInstallation::crd()]
-        .into_iter()
-        .map(|crd| {
-            let mut object = serde_json::to_value(&crd)?;
-            let name = object
-                .pointer("/metadata/name")
-                .and_then(Value::as_str)
-                .context("a definition without a name")?;
-            let file = format!("{name}.yaml");
-            let metadata = object
-                .pointer_mut("/metadata")
-                .context("a definition without metadata")?;
-            // `init` never puts an older definition over a newer one (semantics 17).
-            metadata["annotations"] =
-                json!({names::ANNOTATION_CRD_VERSION: env!("CARGO_PKG_VERSION")});
-            tidy(&mut object);
-            let yaml = serde_saphyr::to_string(&object)?;
-            let header =
-                "# Generated from the Rust types: cargo run -p addons-tests --bin generate-crds\n";
-            Ok((file, format!("{header}{yaml}")))
-        })
-        .collect()
+    [
+        AddonCatalogue::crd(),
+        AddonInstallation::crd(),
+        AddonPolicy::crd(),
+    ]
+    .into_iter()
+    .map(|crd| {
+        let mut object = serde_json::to_value(&crd)?;
+        let name = object
+            .pointer("/metadata/name")
+            .and_then(Value::as_str)
+            .context("a definition without a name")?;
+        let file = format!("{name}.yaml");
+        let metadata = object
+            .pointer_mut("/metadata")
+            .context("a definition without metadata")?;
+        // `init` never puts an older definition over a newer one (semantics 17).
+        metadata["annotations"] = json!({names::ANNOTATION_CRD_VERSION: env!("CARGO_PKG_VERSION")});
+        tidy(&mut object);
+        let yaml = serde_saphyr::to_string(&object)?;
+        let header =
+            "# Generated from the Rust types: cargo run -p addons-tests --bin generate-crds\n";
+        Ok((file, format!("{header}{yaml}")))
+    })
+    .collect()
 }
 
 /// Takes out what schemars writes for Rust's sake: `nullable` (the API server then drops a null by itself, and a rule's

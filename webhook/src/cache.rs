@@ -11,6 +11,7 @@ use common::admission::listed::CatalogueFacts;
 use common::admission::{Facts, NamespaceFacts, Settings};
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
+use common::api::policy::AddonPolicy;
 use common::catalogue::select::ClusterFacts;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::{ApiResource, PartialObjectMeta};
@@ -44,6 +45,8 @@ pub enum Change {
     Installation(Event<Arc<AddonInstallation>>),
     /// Of the namespaces.
     Namespace(Event<NamespaceFacts>),
+    /// Of the policies.
+    Policy(Event<Arc<AddonPolicy>>),
     /// Its version.
     Version(semver::Version),
 }
@@ -55,6 +58,7 @@ impl Change {
             Self::Catalogue(_) => Some(Watched::Catalogues),
             Self::Installation(_) => Some(Watched::Installations),
             Self::Namespace(_) => Some(Watched::Namespaces),
+            Self::Policy(_) => Some(Watched::Policies),
             Self::Version(_) => None,
         }
     }
@@ -87,11 +91,20 @@ pub async fn watch(
         quiet,
         sender: sender.clone(),
     };
+    let system = settings.system_namespace.clone();
     let namespaces = Follower {
         watched: Watched::Namespaces,
         api: Api::<PartialObjectMeta<Namespace>>::all(client.clone()),
-        reduce: reduce::marks,
+        reduce: move |namespace| reduce::marks(namespace, &system),
         change: Change::Namespace,
+        quiet,
+        sender: sender.clone(),
+    };
+    let policies = Follower {
+        watched: Watched::Policies,
+        api: of(&ApiResource::erase::<AddonPolicy>(&())),
+        reduce: reduce::policy,
+        change: Change::Policy,
         quiet,
         sender: sender.clone(),
     };
@@ -99,6 +112,7 @@ pub async fn watch(
         catalogues.run(),
         installations.run(),
         namespaces.run(),
+        policies.run(),
         versions(client, sender),
         take(changes, &settings, &freshness, &publish),
     );
@@ -168,6 +182,7 @@ struct Mirror {
     catalogues: Option<BTreeMap<Key, Arc<CatalogueFacts>>>,
     installations: Option<BTreeMap<Key, Arc<AddonInstallation>>>,
     namespaces: Option<BTreeMap<Key, NamespaceFacts>>,
+    policies: Option<BTreeMap<Key, Arc<AddonPolicy>>>,
     version: Option<semver::Version>,
 }
 
@@ -178,6 +193,7 @@ impl Mirror {
             Change::Catalogue(event) => taken(&mut self.catalogues, event),
             Change::Installation(event) => taken(&mut self.installations, event),
             Change::Namespace(event) => taken(&mut self.namespaces, event),
+            Change::Policy(event) => taken(&mut self.policies, event),
             Change::Version(version) => self.version.replace(version.clone()) != Some(version),
         }
     }
@@ -192,6 +208,7 @@ impl Mirror {
                 .iter()
                 .map(|((_, name), facts)| (name.clone(), facts.clone()))
                 .collect(),
+            policies: self.policies.as_ref()?.values().cloned().collect(),
             cluster: ClusterFacts {
                 kubernetes: Some(self.version.clone()?),
                 kkp: settings.kkp.clone(),

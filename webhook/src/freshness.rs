@@ -16,11 +16,18 @@ pub enum Watched {
     Installations,
     /// Namespaces.
     Namespaces,
+    /// Policies of administrators.
+    Policies,
 }
 
 impl Watched {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Catalogues, Self::Installations, Self::Namespaces];
+    pub const ALL: [Self; 4] = [
+        Self::Catalogues,
+        Self::Installations,
+        Self::Namespaces,
+        Self::Policies,
+    ];
 
     /// The resource, plural, as the API server calls it.
     pub fn resource(self) -> &'static str {
@@ -28,6 +35,7 @@ impl Watched {
             Self::Catalogues => "addoncatalogues",
             Self::Installations => "addoninstallations",
             Self::Namespaces => "namespaces",
+            Self::Policies => "addonpolicies",
         }
     }
 }
@@ -38,7 +46,7 @@ pub struct Freshness {
     begun: Instant,
     limit: Duration,
     /// Milliseconds after `begun`, in the order of [`Watched::ALL`].
-    heard: [AtomicU64; 3],
+    heard: [AtomicU64; 4],
 }
 
 /// A watch that has been silent for longer than the limit.
@@ -121,6 +129,7 @@ mod tests {
         assert_eq!(freshness.stale(at(150)), None);
         freshness.heard(Watched::Catalogues, at(150));
         freshness.heard(Watched::Namespaces, at(150));
+        freshness.heard(Watched::Policies, at(150));
         let stale = freshness.stale(at(151)).unwrap();
         assert_eq!(stale.watched, Watched::Installations);
         assert_eq!(

@@ -5,9 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use actix_web::http::StatusCode;
 use common::admission::Facts;
 use common::admission::answer::{self, Task};
+use common::admission::policy::Breach;
 use common::admission::review::{Request, Response};
 use common::admission::rules::reference::Unseen;
 use common::admission::verdict::{Problem, Verdict};
+use common::api::policy::PolicyAction;
 use serde_json::json;
 use tracing::{error, info};
 
@@ -30,19 +32,21 @@ enum Note {
         labels: Review,
         problems: Vec<&'static str>,
         lifted: Vec<&'static str>,
+        warned: Vec<&'static str>,
         line: Option<Line>,
     },
     Refused(&'static str),
     Nothing,
 }
 
-/// A line of the log: for denials and for what break-glass lifts.
+/// A line of the log: for denials, for what break-glass lifts, and for what policies say.
 struct Line {
     uid: String,
     kind: String,
     namespace: Option<String>,
     name: Option<String>,
     user: Option<String>,
+    policies: Vec<String>,
 }
 
 /// The path of a task.
@@ -141,13 +145,14 @@ impl Judged {
 
     /// Counts and logs it.
     pub fn record(&self, metrics: &Metrics) {
-        let (labels, problems, lifted, line) = match &self.note {
+        let (labels, problems, lifted, warned, line) = match &self.note {
             Note::Verdict {
                 labels,
                 problems,
                 lifted,
+                warned,
                 line,
-            } => (labels, problems, lifted, line),
+            } => (labels, problems, lifted, warned, line),
             Note::Refused(reason) => return metrics.refused(reason),
             Note::Nothing => return,
         };
@@ -157,6 +162,9 @@ impl Judged {
         }
         for rule in lifted {
             metrics.lifted.get_or_create(&Rule { rule }).inc();
+        }
+        for rule in warned {
+            metrics.policy_warnings.get_or_create(&Rule { rule }).inc();
         }
         let Some(line) = line else {
             return;
@@ -176,6 +184,7 @@ impl Judged {
             allowed = labels.allowed == "true",
             rules = listed(problems),
             break_glass = listed(lifted),
+            policies = line.policies.join(", "),
             "judged"
         );
     }
@@ -184,7 +193,10 @@ impl Judged {
 impl Note {
     fn of(task: Task, request: &Request<'_>, response: &Response, verdict: &Verdict) -> Self {
         let rules = |problems: &[Problem]| problems.iter().map(|problem| problem.rule).collect();
-        let is_plain = response.is_allowed() && verdict.lifted.is_empty();
+        let is_plain =
+            response.is_allowed() && verdict.lifted.is_empty() && verdict.breaches.is_empty();
+        let warned = verdict.breaches.iter();
+        let warned = warned.filter(|breach| breach.action == PolicyAction::Warn);
         Self::Verdict {
             labels: Review {
                 path: path(task),
@@ -196,12 +208,14 @@ impl Note {
             },
             problems: rules(&verdict.problems),
             lifted: rules(&verdict.lifted),
+            warned: warned.map(|breach| breach.problem.rule).collect(),
             line: (!is_plain).then(|| Line {
                 uid: request.uid.clone().into_owned(),
                 kind: request.kind.kind.clone(),
                 namespace: request.namespace.clone(),
                 name: request.name.clone(),
                 user: request.user_info.username.clone(),
+                policies: verdict.breaches.iter().map(Breach::line).collect(),
             }),
         }
     }

@@ -77,7 +77,8 @@ impl Live {
             let api = Api::<PartialObjectMeta<Namespace>>::all(self.client.clone());
             let found = api.list(&named(namespace)).await;
             let found = found.context("cannot list namespaces")?.items.pop();
-            if let Some(marks) = found.and_then(cache::marks) {
+            let system = &facts.settings.system_namespace;
+            if let Some(marks) = found.and_then(|found| cache::marks(found, system)) {
                 facts.namespaces.insert(namespace.clone(), marks);
             }
         }

@@ -57,6 +57,8 @@ pub struct Metrics {
     pub denials: Family<Rule, Counter>,
     /// What break-glass lifted, by rule.
     pub lifted: Family<Rule, Counter>,
+    /// What policies with the action Warn let through, by rule.
+    pub policy_warnings: Family<Rule, Counter>,
     /// From the last byte of the request to the answer.
     pub seconds: Family<Path, Histogram>,
     refused: Family<Refused, Counter>,
@@ -117,6 +119,7 @@ impl Metrics {
         let reviews = Family::<Review, Counter>::default();
         let denials = Family::<Rule, Counter>::default();
         let lifted = Family::<Rule, Counter>::default();
+        let policy_warnings = Family::<Rule, Counter>::default();
         let seconds = Family::<Path, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
         let refused = Family::<Refused, Counter>::default();
         let ages = Family::<Resource, Gauge<f64, AtomicU64>>::default();
@@ -130,6 +133,11 @@ impl Metrics {
             "break_glass",
             "Denials that break-glass lifted, by rule",
             lifted.clone(),
+        );
+        registry.register(
+            "policy_warnings",
+            "What policies warned about, by rule",
+            policy_warnings.clone(),
         );
         registry.register(
             "review_duration_seconds",
@@ -167,6 +175,7 @@ impl Metrics {
             reviews,
             denials,
             lifted,
+            policy_warnings,
             seconds,
             refused,
             certificate_not_after,

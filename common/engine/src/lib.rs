@@ -58,6 +58,7 @@ pub mod marks;
 mod meta;
 mod migrate;
 pub mod namespace;
+pub mod policies;
 mod prune;
 mod random;
 pub mod record;

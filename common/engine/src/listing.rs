@@ -28,13 +28,23 @@ pub(super) async fn all<T: DeserializeOwned>(
     collection: &Collection,
     selector: Option<&str>,
 ) -> Result<Vec<T>, EngineError> {
+    let mut call = Call::list(collection, JSON);
+    if let Some(selector) = selector {
+        call = call.query("labelSelector", &query_value(selector));
+    }
+    pages(cluster, call).await
+}
+
+/// Every object of a LIST.
+pub(super) async fn pages<T: DeserializeOwned>(
+    cluster: &Cluster,
+    list: Call,
+) -> Result<Vec<T>, EngineError> {
+    let list = list.query("limit", PAGE);
     let mut found = Vec::new();
     let mut next = String::new();
     loop {
-        let mut call = Call::list(collection, JSON).query("limit", PAGE);
-        if let Some(selector) = selector {
-            call = call.query("labelSelector", &query_value(selector));
-        }
+        let mut call = list.clone();
         if !next.is_empty() {
             call = call.query("continue", &query_value(&next));
         }

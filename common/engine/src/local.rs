@@ -1,16 +1,20 @@
 //! The namespaces of records: the system namespace, which is created where it is missing, and those with a label that says that
 //! they stand for this cluster (semantics 6).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET};
 use serde_json::json;
 
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::Metadata;
+use super::meta::{Metadata, Partial};
 use super::namespace::post;
+use super::request::{Call, METADATA};
 use super::snapshot::{namespace_collection, read_all, read_one, read_selected};
+
+/// The API server sets it on every namespace.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// All of them: one LIST.
 ///
@@ -36,6 +40,25 @@ pub async fn ensure(cluster: &Cluster, name: &str) -> Result<(), EngineError> {
     }
     let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     post(cluster, name, &object).await.map(drop)
+}
+
+/// The labels of this one, read with our own rights: one GET. One that is created later has its name.
+///
+/// # Errors
+/// Those of the request.
+pub async fn labels(
+    cluster: &Cluster,
+    namespace: &str,
+) -> Result<BTreeMap<String, String>, EngineError> {
+    let call = Call::get(&namespace_collection(), namespace, METADATA).own();
+    match cluster.send::<Partial>(call).await {
+        Ok(answer) => Ok(answer.object.metadata.labels),
+        Err(error) if error.is_not_found() => {
+            let name = (NAME_LABEL.to_owned(), namespace.to_owned());
+            Ok(BTreeMap::from([name]))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Those that stand for no cluster, neither this one nor another, the system namespace included: one LIST.

@@ -4,6 +4,7 @@ use addons_helm::dependencies;
 use addons_helm::lookup::Lookup;
 use addons_helm::template::{TemplateRequest, template};
 use common::render::chart::release_name::release_name;
+use common::render::hooks::Occasion;
 use common::render::package::{File, Package};
 use common::render::random;
 use common::render::text::Text;
@@ -167,6 +168,20 @@ fn unpack(package: &Package, depth: usize, inner: &mut Vec<Package>) {
 
 fn is_archive(file: &File) -> bool {
     file.path.ends_with(".tgz")
+}
+
+/// Renders a chart that helm itself will install, without the live objects that its templates may look up.
+///
+/// # Errors
+/// As [`text`].
+pub(crate) async fn of_release(
+    ctx: &Context,
+    resolved: &Resolved,
+    inputs: &Inputs,
+    chart: &CompleteChart,
+) -> Result<Text, OperationError> {
+    let is_upgrade = resolved.occasion() == Occasion::Upgrade;
+    rendered(ctx, resolved, inputs, chart, is_upgrade, None).await
 }
 
 async fn rendered(

@@ -3,6 +3,7 @@
 
 mod derived;
 mod indexes;
+mod policies;
 mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,6 +90,7 @@ pub struct Context {
     pub(crate) cluster_uid: Arc<OnceCell<Option<String>>>,
     events: Events,
     catalogues: OnceCell<Vec<AddonCatalogue>>,
+    policies: Arc<policies::Known>,
     indexes: Mutex<BTreeMap<(String, Reach), Arc<Catalogue>>>,
     credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
     template_facts: OnceCell<Facts>,
@@ -154,6 +156,7 @@ impl Context {
             version: OnceCell::new(),
             events: Arc::new(drop),
             catalogues: OnceCell::new(),
+            policies: Arc::default(),
             indexes: Mutex::new(BTreeMap::new()),
             credentials: Mutex::new(BTreeMap::new()),
             template_facts: OnceCell::new(),

@@ -20,6 +20,7 @@ use crate::error::{OperationError, within};
 use crate::event::{Event, Finding, Work};
 use crate::inputs::Inputs;
 use crate::kops;
+use crate::policies;
 use crate::resolved::Resolved;
 use crate::stage::{Stage, Staged};
 
@@ -105,14 +106,20 @@ async fn one(
         }
         _ => {}
     }
+    let is_due = !matches!(due, Due::No | NO_AUTHORITY) || choices.repair;
     let package = match fetched {
         Some(package) => package,
-        None => package(ctx, resolved).await?,
+        None => {
+            if is_due {
+                policies::before_fetch(ctx, resolved).await?;
+            }
+            package(ctx, resolved).await?
+        }
     };
     Ok(Some(Fetched {
         inputs,
         package,
-        is_due: !matches!(due, Due::No | NO_AUTHORITY) || choices.repair,
+        is_due,
     }))
 }
 

@@ -46,6 +46,7 @@ mod lookup;
 mod origin;
 pub mod orphan;
 pub mod plan;
+mod policies;
 mod recorded;
 pub mod records;
 pub mod release;

@@ -10,6 +10,7 @@ use common::admission::{Facts, NamespaceFacts, Requester, Settings, mutate, vali
 use common::api::catalogue::FormField;
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
+use common::api::policy::PolicyAction;
 use common::catalogue::Origin;
 use common::catalogue::select::ClusterFacts;
 use common::values::form;
@@ -31,6 +32,8 @@ pub struct Refused {
     pub message: String,
     /// Missing values that are part of the denial.
     pub questions: Option<Box<Questions>>,
+    /// The policies of administrators that deny.
+    pub policies: Vec<String>,
 }
 
 /// Values that a form requires and no layer has.
@@ -74,6 +77,8 @@ pub async fn facts(
             .map(|catalogue| Arc::new(catalogue.clone().into()))
             .collect(),
         installations: installations.collect(),
+        // They are judged with the plan, when sources and images are known.
+        policies: Vec::new(),
         cluster,
         namespaces: records
             .local
@@ -178,6 +183,15 @@ async fn requester(ctx: &Context, record: &AddonInstallation) -> Result<Requeste
     }
 }
 
+/// The policies that deny, each once.
+fn denying(verdict: &Verdict) -> Vec<String> {
+    let all = verdict.breaches.iter();
+    let denying = all.filter(|breach| breach.action == PolicyAction::Enforce);
+    let mut names: Vec<String> = denying.map(|breach| breach.policy.clone()).collect();
+    names.dedup();
+    names
+}
+
 /// The denial of a verdict as an error; its warnings are findings.
 ///
 /// # Errors
@@ -191,6 +205,7 @@ pub fn conclude(ctx: &Context, what: &str, verdict: &Verdict) -> Result<(), Refu
             what: what.to_owned(),
             message: denial.message,
             questions: None,
+            policies: denying(verdict),
         }),
         None => Ok(()),
     }

@@ -5,9 +5,13 @@ mod read;
 
 pub use self::namespace::{makes_local, unentitled};
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 
 use super::marks::Marks;
+use super::policy::{self, Candidate};
 use super::review::{Operation, Request};
 use super::rules::catalogue::{in_use, source, template};
 use super::rules::installation::guards;
@@ -18,6 +22,7 @@ use super::{Facts, Requester};
 use crate::api::catalogue::AddonCatalogue;
 use crate::api::installation::AddonInstallation;
 use crate::api::names::GROUP;
+use crate::catalogue::Entry;
 
 /// The verdict on a request. Kinds and subresources that are not ours to judge are allowed: a configuration that
 /// sends too much must not stop a cluster.
@@ -137,7 +142,8 @@ pub fn installation(
         verdict.problem(rules::cluster::is_going(marks.namespace(), facts));
     }
     if !marks.is_going() && is_judged(new, old) {
-        content(new, facts, &mut verdict);
+        let entry = content(new, facts, &mut verdict);
+        policies(new, entry, requester, facts, &mut verdict);
     }
     // Not with the reference: whoever changes something else may leave a registry that was admitted once.
     if !marks.is_going() && old.is_none_or(|old| old.spec.registry != new.spec.registry) {
@@ -162,8 +168,9 @@ pub fn installation_deletion(old: &Marks, requester: &Requester, facts: &Facts) 
     verdict
 }
 
-/// Whether references, constraints and values are judged: on CREATE, and when addonRef or values change (semantics 4).
-fn is_judged(new: &AddonInstallation, old: Option<&AddonInstallation>) -> bool {
+/// Whether references, constraints, values and policies are judged: on CREATE, and when addonRef or values change (semantics 4).
+#[must_use]
+pub fn is_judged(new: &AddonInstallation, old: Option<&AddonInstallation>) -> bool {
     old.is_none_or(|old| {
         new.spec.addon_ref != old.spec.addon_ref
             || new.spec.values != old.spec.values
@@ -185,8 +192,12 @@ fn guarded(new: &Marks, old: Option<&Marks>, requester: &Requester, facts: &Fact
     verdict
 }
 
-/// Reference, fit and values.
-fn content(new: &AddonInstallation, facts: &Facts, verdict: &mut Verdict) {
+/// Reference, fit and values. Returns the chosen entry, where it is known.
+fn content<'a>(
+    new: &'a AddonInstallation,
+    facts: &'a Facts,
+    verdict: &mut Verdict,
+) -> Option<&'a Entry> {
     let namespace = new.metadata.namespace.as_deref().unwrap_or_default();
     verdict.problem(rules::cluster::stands_for_none(namespace, facts));
     let resolved = reference::resolve(&new.spec.addon_ref, namespace, facts);
@@ -212,6 +223,28 @@ fn content(new: &AddonInstallation, facts: &Facts, verdict: &mut Verdict) {
             .problems
             .extend(rules::installation::values(new, entry));
     }
+    entry
+}
+
+/// What administrators allow, of what is known before anything is fetched (semantics 19).
+fn policies(
+    new: &AddonInstallation,
+    entry: Option<&Entry>,
+    requester: &Requester,
+    facts: &Facts,
+    verdict: &mut Verdict,
+) {
+    let namespace = new.metadata.namespace.as_deref().unwrap_or_default();
+    let none = BTreeMap::new();
+    let labels = facts.namespaces.get(namespace).map(|ns| &ns.labels);
+    let candidate = Candidate {
+        installation: new,
+        labels: labels.unwrap_or(&none),
+        entry,
+        images: None,
+        requester: Some(requester),
+    };
+    policy::judge(facts.policies.iter().map(Arc::as_ref), &candidate, verdict);
 }
 
 fn catalogue_request(request: &Request<'_>, facts: &Facts) -> Verdict {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Requester;
+use super::policy::Breach;
 use super::rules::reference::Unseen;
 
 /// Problems that are named in one denial; the rest is counted.
@@ -83,6 +84,8 @@ pub struct Verdict {
     pub orphaning: Option<String>,
     /// What the facts do not have and the verdict depends on.
     pub unseen: Option<Unseen>,
+    /// What policies of administrators do not allow; each is also a problem, or a warning.
+    pub breaches: Vec<Breach>,
 }
 
 /// All problems in one answer.

@@ -3,6 +3,7 @@
 mod directory;
 mod object;
 mod plan;
+mod refused;
 mod source;
 
 use addons_engine::EngineError;
@@ -15,7 +16,6 @@ use addons_operation::release::ModeError;
 use addons_operation::required_types::NotServed;
 use addons_operation::requirements::Dependents;
 use addons_operation::values_from::ValuesFromError;
-use addons_operation::verdict::Refused;
 use addons_sources::dependency::DependencyError;
 use common::api::names::{CLUSTER_LOCAL, InstallationName, LABEL_CLUSTER};
 use common::plan::file::FileError;
@@ -122,7 +122,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::Recreation(error) => plan::of_recreation(error),
         OperationError::Requires(error) => plan::of_requires(error),
         OperationError::Values(ValuesError::NoValue { path }) => fix(&set(path)),
-        OperationError::Refused(refused) => of_refused(refused),
+        OperationError::Refused(refused) => refused::of(refused),
         OperationError::ValuesFrom(error) => of_values(error),
         OperationError::NotServed(error) => of_types(error),
         OperationError::Dependents(error) => of_dependents(error),
@@ -211,19 +211,6 @@ fn of_index(installation: &InstallationName, error: &OperationError) -> Vec<Stri
             command("upgrade", installation)
         ),
         format!("fix:    {}", command("uninstall", installation)),
-    ]
-}
-
-/// For values that a form requires.
-fn of_refused(refused: &Refused) -> Vec<String> {
-    let Some(questions) = &refused.questions else {
-        return Vec::new();
-    };
-    let fields = questions.fields.iter();
-    let flags: Vec<String> = fields.map(|field| set(&field.internal_name)).collect();
-    vec![
-        format!("look:   kubectl addons show {}", questions.addon),
-        format!("fix:    {}", flags.join(" ")),
     ]
 }
 

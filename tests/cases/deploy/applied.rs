@@ -112,6 +112,8 @@ async fn rights(world: &World, tally: &mut Tally) -> Result<()> {
         ("list", "addoncatalogues.kubectl-addons.dev", "yes"),
         ("watch", "addoninstallations.kubectl-addons.dev", "yes"),
         ("watch", "namespaces", "yes"),
+        ("watch", "addonpolicies.kubectl-addons.dev", "yes"),
+        ("update", "addonpolicies.kubectl-addons.dev", "no"),
         ("update", "addoninstallations.kubectl-addons.dev", "no"),
         ("patch", "namespaces", "no"),
         ("list", "configmaps", "no"),

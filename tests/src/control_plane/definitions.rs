@@ -10,9 +10,10 @@ use kube::runtime::wait::{await_condition, conditions};
 
 use super::{ControlPlane, Options};
 
-const FILES: [&str; 2] = [
+const FILES: [&str; 3] = [
     "addoncatalogues.kubectl-addons.dev.yaml",
     "addoninstallations.kubectl-addons.dev.yaml",
+    "addonpolicies.kubectl-addons.dev.yaml",
 ];
 
 /// A cluster with them.

@@ -40,13 +40,13 @@ pub enum Event<T> {
 }
 
 /// What is watched, and how.
-pub struct Follower<K, T> {
+pub struct Follower<K, T, R> {
     /// Which kind it is.
     pub watched: Watched,
     /// The objects.
     pub api: Api<K>,
     /// What is kept of an object.
-    pub reduce: fn(K) -> Option<T>,
+    pub reduce: R,
     /// What is sent.
     pub change: fn(Event<T>) -> Change,
     /// After so much silence it lists again.
@@ -65,9 +65,10 @@ enum End {
     Closed,
 }
 
-impl<K, T> Follower<K, T>
+impl<K, T, R> Follower<K, T, R>
 where
     K: Clone + Debug + DeserializeOwned + kube::Resource,
+    R: Fn(K) -> Option<T>,
 {
     /// Lists and watches until the receiver is gone.
     pub async fn run(self) {

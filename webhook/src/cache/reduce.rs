@@ -1,5 +1,6 @@
 //! What is kept of an object.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use common::admission::NamespaceFacts;
@@ -9,6 +10,7 @@ use common::api::installation::{AddonInstallation, AddonInstallationSpec, AddonR
 use common::api::names::{
     ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, MARKED,
 };
+use common::api::policy::{AddonPolicy, AddonPolicySpec, Installers};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Resource as _;
 use kube::core::PartialObjectMeta;
@@ -66,10 +68,32 @@ pub fn installation(object: Stored) -> Option<Arc<AddonInstallation>> {
     }))
 }
 
-/// The facts about a namespace; most have none.
-pub fn marks(namespace: PartialObjectMeta<Namespace>) -> Option<NamespaceFacts> {
+/// A policy; one that cannot be read lets no one install.
+pub fn policy(object: Stored) -> Option<Arc<AddonPolicy>> {
+    let spec = serde_json::from_value(object.spec).unwrap_or_else(|_| {
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        error!(
+            policy = name,
+            "a stored policy cannot be read: no one may install while it is there"
+        );
+        AddonPolicySpec {
+            installers: Some(Installers::default()),
+            ..AddonPolicySpec::default()
+        }
+    });
+    Some(Arc::new(AddonPolicy {
+        metadata: object.metadata,
+        spec,
+    }))
+}
+
+/// The facts about a namespace; most have none. Labels are kept where installations are executed.
+pub fn marks(
+    namespace: PartialObjectMeta<Namespace>,
+    system_namespace: &str,
+) -> Option<NamespaceFacts> {
     let metadata = namespace.meta();
-    let facts = NamespaceFacts {
+    let mut facts = NamespaceFacts {
         local: metadata
             .labels
             .as_ref()
@@ -85,6 +109,10 @@ pub fn marks(namespace: PartialObjectMeta<Namespace>) -> Option<NamespaceFacts> 
             .and_then(|all| all.get(ANNOTATION_CLUSTER_DELETING))
             .is_some_and(|value| value == MARKED),
         terminating: metadata.deletion_timestamp.is_some(),
+        labels: BTreeMap::new(),
     };
+    if facts.local || facts.remote || metadata.name.as_deref() == Some(system_namespace) {
+        facts.labels = metadata.labels.clone().unwrap_or_default();
+    }
     (facts != NamespaceFacts::default()).then_some(facts)
 }

@@ -1,6 +1,7 @@
 //! Events of the watches become facts, and only complete ones.
 
-use common::api::names::{ANNOTATION_CLUSTER_DELETING, LABEL_CLUSTER};
+use common::api::names::{ANNOTATION_CLUSTER_DELETING, LABEL_CLUSTER, SYSTEM_NAMESPACE};
+use common::api::policy::{Installers, PolicyAction};
 use serde_json::{Value, json};
 
 use super::*;
@@ -38,6 +39,7 @@ fn listed(installations: Vec<Stored>) -> Mirror {
         list(installations),
         Change::Catalogue(Event::Listed(BTreeMap::new())),
         Change::Namespace(Event::Listed(BTreeMap::new())),
+        Change::Policy(Event::Listed(BTreeMap::new())),
         Change::Version(semver::Version::new(1, 36, 3)),
     ] {
         assert!(
@@ -105,7 +107,10 @@ fn of_namespaces_only_marks_are_kept() {
     let changed = |metadata| {
         let namespace = namespace(metadata);
         let key = follow::key(&namespace);
-        Change::Namespace(Event::Changed(key, reduce::marks(namespace)))
+        Change::Namespace(Event::Changed(
+            key,
+            reduce::marks(namespace, SYSTEM_NAMESPACE),
+        ))
     };
     for metadata in [
         json!({"name": "plain", "labels": {"a": "b"}}),
@@ -114,16 +119,33 @@ fn of_namespaces_only_marks_are_kept() {
         json!({"name": "deleting", "annotations": {ANNOTATION_CLUSTER_DELETING: "true"}}),
         json!({"name": "staying", "annotations": {ANNOTATION_CLUSTER_DELETING: "false"}}),
         json!({"name": "going", "deletionTimestamp": "2026-01-01T00:00:00Z"}),
+        json!({"name": SYSTEM_NAMESPACE, "labels": {"team": "platform"}}),
     ] {
         mirror.take(changed(metadata));
     }
     let facts = mirror.facts(&Settings::default()).unwrap();
     let kept: Vec<&str> = facts.namespaces.keys().map(String::as_str).collect();
-    assert_eq!(kept, ["deleting", "going", "local"]);
+    assert_eq!(kept, ["deleting", "going", SYSTEM_NAMESPACE, "local"]);
+    // Policies select by them.
+    let label = |name: &str| facts.namespaces[name].labels.get("team").cloned();
+    assert_eq!(label(SYSTEM_NAMESPACE).as_deref(), Some("platform"));
     assert!(
         facts.is_local("local") && facts.is_local("kubectl-addons") && !facts.is_local("other")
     );
     mirror.take(changed(json!({"name": "local"})));
     let facts = mirror.facts(&Settings::default()).unwrap();
     assert!(!facts.is_local("local"));
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_lets_no_one_install() {
+    let read = |spec: Value| reduce::policy(stored("", "p", spec)).unwrap().spec.clone();
+    let spec = read(json!({"action": "Warn", "allowed": {"catalogues": ["a"]}}));
+    assert_eq!((spec.action, spec.installers), (PolicyAction::Warn, None));
+    let spec = read(json!({"action": "Perhaps"}));
+    let closed = Some(Installers::default());
+    assert_eq!(
+        (spec.action, spec.installers),
+        (PolicyAction::Enforce, closed)
+    );
 }

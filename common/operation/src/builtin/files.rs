@@ -17,12 +17,15 @@ const FILES: &[(&str, &str)] = files![
     "base/webhooks.yaml",
     "crds/addoncatalogues.kubectl-addons.dev.yaml",
     "crds/addoninstallations.kubectl-addons.dev.yaml",
+    "crds/addonpolicies.kubectl-addons.dev.yaml",
     "crds/kustomization.yaml",
+    "policies/enforce.yaml",
     "policies/guards.yaml",
     "policies/installations.yaml",
     "policies/kustomization.yaml",
     "policies/namespaces.yaml",
     "policies/status.yaml",
+    "policies/warn.yaml",
 ];
 
 /// The content of a file.

@@ -22,7 +22,7 @@ impl Context {
     }
 
     /// The same with the rights of a ServiceAccount, but for records and credentials of catalogues (semantics 16). The catalogues
-    /// are those that were read already.
+    /// and policies are those that were read already.
     ///
     /// # Errors
     /// Those of [`addons_engine::Cluster::acting_as`].
@@ -31,6 +31,7 @@ impl Context {
         Ok(Self {
             home: Arc::new(OnceCell::new_with(Some(Arc::new(acting)))),
             catalogues: self.catalogues.clone(),
+            policies: Arc::clone(&self.policies),
             version: self.version.clone(),
             ..self.fresh()
         })

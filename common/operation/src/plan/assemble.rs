@@ -21,6 +21,7 @@ use super::{Plan, Planned};
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::event::Finding;
+use crate::policies;
 use crate::render::Rendered;
 use crate::required_types::RequiredTypes;
 use crate::requirements;
@@ -64,6 +65,8 @@ pub async fn plan(
             Stage::Failed(error) => failed.push(failure(&resolved, error)),
         }
     }
+    let (due, refused) = policies::judge(ctx, due).await;
+    failed.extend(refused.into_iter().map(|(one, error)| failure(&one, error)));
     let candidates: Vec<&Resolved> = due.iter().map(|(resolved, _)| resolved).collect();
     let available = resolver.available(&candidates).await?;
     let order = match requirements::order(ctx, &candidates, records, &available) {

@@ -8,6 +8,7 @@ use json_patch::Patch;
 use serde::Serialize;
 
 use super::{API_VERSION, KIND, Request};
+use crate::admission::policy::Breach;
 use crate::admission::verdict::{Denial, Verdict};
 
 /// The API server cuts a warning at 256 characters, and all of them at 4096.
@@ -127,6 +128,12 @@ impl Response {
             answer
                 .audit_annotations
                 .insert("break-glass", rules.join(","));
+        }
+        if !verdict.breaches.is_empty() {
+            let lines: Vec<String> = verdict.breaches.iter().map(Breach::line).collect();
+            answer
+                .audit_annotations
+                .insert("policies", lines.join(", "));
         }
         if let Some(denial) = verdict.denial() {
             answer.allowed = false;

@@ -1,0 +1,22 @@
+//! The policies of administrators (semantics 19), read with our own rights whoever the objects are applied as.
+
+use common::api::names;
+use common::api::policy::AddonPolicy;
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::listing;
+use super::request::{Call, JSON};
+
+/// All of them: one LIST. None where their definition is missing, as in a cluster that an older client has set up.
+///
+/// # Errors
+/// Those of the request.
+pub async fn list(cluster: &Cluster) -> Result<Vec<AddonPolicy>, EngineError> {
+    let collection = Collection::known(names::API_VERSION, "AddonPolicy", "addonpolicies", None);
+    match listing::pages(cluster, Call::list(&collection, JSON).own()).await {
+        Err(EngineError::NotInitialised) => Ok(Vec::new()),
+        other => other,
+    }
+}

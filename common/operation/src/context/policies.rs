@@ -1,0 +1,57 @@
+//! What policies of administrators are judged by: read once for each command, and in a loop for each pass.
+
+use std::collections::BTreeMap;
+
+use addons_engine::{identity, local, policies};
+use common::admission::Requester;
+use common::api::policy::AddonPolicy;
+use tokio::sync::{Mutex, OnceCell};
+
+use super::Context;
+use crate::error::OperationError;
+
+/// What was read.
+#[derive(Default)]
+pub(super) struct Known {
+    policies: OnceCell<Vec<AddonPolicy>>,
+    labels: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
+    requester: OnceCell<Requester>,
+}
+
+impl Context {
+    /// The policies.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
+    pub(crate) async fn policies(&self) -> Result<&[AddonPolicy], OperationError> {
+        let list = || async { Ok(policies::list(self.home().await?).await?) };
+        let policies = self.policies.policies.get_or_try_init(list).await;
+        policies.map(Vec::as_slice)
+    }
+
+    /// The labels of a namespace.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
+    pub(crate) async fn labels(
+        &self,
+        namespace: &str,
+    ) -> Result<BTreeMap<String, String>, OperationError> {
+        let mut known = self.policies.labels.lock().await;
+        if let Some(labels) = known.get(namespace) {
+            return Ok(labels.clone());
+        }
+        let labels = local::labels(self.home().await?, namespace).await?;
+        known.insert(namespace.to_owned(), labels.clone());
+        Ok(labels)
+    }
+
+    /// Who runs the command.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
+    pub(crate) async fn requester(&self) -> Result<&Requester, OperationError> {
+        let ask = || async { Ok(identity::whoami(self.home().await?).await?) };
+        self.policies.requester.get_or_try_init(ask).await
+    }
+}

@@ -1,0 +1,162 @@
+//! What administrators let this command install (semantics 19): the verdict of the webhook, and what only who fetches and renders can
+//! judge. Every verb and the loop plan here, so all of them are refused before the first write.
+//!
+//! What is due is judged. A repair of live edits restores what was admitted, and is not.
+
+use std::collections::BTreeSet;
+
+use common::admission::policy::{self, Candidate};
+use common::admission::validate;
+use common::admission::verdict::Verdict;
+use common::api::policy::{AddonPolicy, Allowed};
+use common::manifest::parse::Options;
+use common::render::images::images;
+
+use crate::chart;
+use crate::context::Context;
+use crate::error::{OperationError, within};
+use crate::event::Finding;
+use crate::render::Rendered;
+use crate::resolved::Resolved;
+use crate::verdict;
+
+/// What was rendered of an installation.
+type Due = (Resolved, Rendered);
+
+/// What may be installed, and what may not and why. Warnings go with the plan of their installation.
+pub(crate) async fn judge(
+    ctx: &Context,
+    due: Vec<Due>,
+) -> (Vec<Due>, Vec<(Resolved, OperationError)>) {
+    let (mut allowed, mut refused) = (Vec::new(), Vec::new());
+    let mut is_told = false;
+    for (resolved, mut rendered) in due {
+        let judged = match rendered.is_due {
+            true => verdict(ctx, &resolved, Some(&rendered)).await,
+            false => Ok(Verdict::default()),
+        };
+        let judged = match judged {
+            // The webhook judges what it can. In the loop it does not, so there this is an error.
+            Err(error) if error.is_forbidden() && !resolved.keeps_spec => {
+                if !is_told {
+                    let warning = format!("policies are not judged here: {}", error.chain());
+                    ctx.find(Finding::Verdict(warning));
+                    is_told = true;
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+            Ok(mut verdict) => {
+                // No one reads the plans of the loop.
+                if !resolved.keeps_spec {
+                    rendered.warnings.append(&mut verdict.warnings);
+                }
+                conclude(ctx, &resolved, &verdict)
+            }
+        };
+        match judged {
+            Ok(()) => allowed.push((resolved, rendered)),
+            Err(error) => refused.push((resolved, error)),
+        }
+    }
+    (allowed, refused)
+}
+
+/// Refuses what is not allowed whatever its content is, so that nothing is asked of a host that is not allowed. Warnings are left to
+/// [`judge`], and so is a lack of rights.
+///
+/// # Errors
+/// What the policies say; they cannot be read.
+pub(crate) async fn before_fetch(ctx: &Context, resolved: &Resolved) -> Result<(), OperationError> {
+    match verdict(ctx, resolved, None).await {
+        Err(error) if error.is_forbidden() => Ok(()),
+        Err(error) => Err(error),
+        Ok(mut verdict) => {
+            verdict.warnings.clear();
+            conclude(ctx, resolved, &verdict)
+        }
+    }
+}
+
+fn conclude(ctx: &Context, resolved: &Resolved, verdict: &Verdict) -> Result<(), OperationError> {
+    let what = format!("installation {}", resolved.name);
+    Ok(verdict::conclude(ctx, &what, verdict)?)
+}
+
+/// What the policies say of an installation; of its images only where it was rendered.
+async fn verdict(
+    ctx: &Context,
+    resolved: &Resolved,
+    rendered: Option<&Rendered>,
+) -> Result<Verdict, OperationError> {
+    let mut verdict = Verdict::default();
+    let policies = ctx.policies().await?;
+    if policies.is_empty() || resolved.record().spec.core_addon {
+        return Ok(verdict);
+    }
+    let mut selectors = policies.iter().map(|one| &one.spec.namespace_selector);
+    let labels = match selectors.any(Option::is_some) {
+        true => ctx.labels(&resolved.name.namespace).await?,
+        false => Default::default(),
+    };
+    let selecting = policies.iter();
+    let selecting = selecting.filter(|one| policy::selects(one, &labels));
+    let selecting: Vec<&AddonPolicy> = selecting.collect();
+    let requester = match asks_who(&selecting) && is_written(resolved) {
+        true => Some(ctx.requester().await?),
+        false => None,
+    };
+    let images = match rendered.filter(|_| restricts_images(&selecting)) {
+        Some(rendered) => Some(all_images(ctx, resolved, rendered).await?),
+        None => None,
+    };
+    let candidate = Candidate {
+        installation: &resolved.wanted,
+        labels: &labels,
+        entry: Some(&resolved.entry),
+        images: images.as_ref(),
+        requester,
+    };
+    policy::judge(selecting, &candidate, &mut verdict);
+    if !verdict.problems.is_empty() && !resolved.keeps_spec {
+        verdict.lift(ctx.requester().await?);
+    }
+    Ok(verdict)
+}
+
+/// Whether the webhook would judge who writes the record (semantics 4).
+fn is_written(resolved: &Resolved) -> bool {
+    !resolved.keeps_spec && validate::is_judged(&resolved.wanted, resolved.existing.as_ref())
+}
+
+fn asks_who(policies: &[&AddonPolicy]) -> bool {
+    policies.iter().any(|one| one.spec.installers.is_some())
+}
+
+fn restricts_images(policies: &[&AddonPolicy]) -> bool {
+    let restricts = |allowed: &Allowed| !allowed.image_registries.is_empty();
+    let mut all = policies.iter();
+    all.any(|one| one.spec.allowed.as_ref().is_some_and(restricts))
+}
+
+/// The images of what is rendered; where helm applies its objects by itself, of what it will render.
+async fn all_images(
+    ctx: &Context,
+    resolved: &Resolved,
+    rendered: &Rendered,
+) -> Result<BTreeSet<String>, OperationError> {
+    let mut found = BTreeSet::new();
+    for manifest in &rendered.manifests {
+        found.extend(images(&manifest.object));
+    }
+    if let Some(chart) = &rendered.release {
+        let text = chart::of_release(ctx, resolved, &rendered.inputs, chart).await;
+        let text = within(text, || resolved.place())?;
+        let parsed = text.objects(&rendered.location, &Options::default());
+        let parsed = parsed.map_err(|error| OperationError::from(error).masked(&chart.mask));
+        for manifest in within(parsed, || resolved.place())?.manifests {
+            found.extend(images(&manifest.object));
+        }
+    }
+    Ok(found)
+}

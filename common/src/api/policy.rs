@@ -1,0 +1,258 @@
+//! `AddonPolicy`: what the administrators of a cluster let others install (semantics 19).
+
+use std::collections::BTreeMap;
+
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::catalogue::Support;
+
+/// What may be installed, from where and by whom.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[kube(
+    group = "kubectl-addons.dev",
+    version = "v1alpha1",
+    kind = "AddonPolicy",
+    plural = "addonpolicies",
+    shortname = "apol",
+    category = "addons",
+    doc = "What may be installed, from where and by whom. An installation has to comply with every policy that selects its namespace. Core add-ons are exempt.",
+    derive = "PartialEq",
+    printcolumn(name = "Action", type_ = "string", json_path = ".spec.action"),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    ),
+    validation = kube::core::Rule::new("has(self.spec)").message("spec is required")
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = kube::core::Rule::new("has(self.allowed) || has(self.installers)")
+    .message("a policy needs allowed or installers: without them it restricts nothing"))]
+pub struct AddonPolicySpec {
+    /// What happens to an installation that does not comply.
+    pub action: PolicyAction,
+    /// The namespaces of the installations that are judged, by their labels; absent = all of them. A namespace has its name as label
+    /// kubernetes.io/metadata.name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace_selector: Option<NamespaceSelector>,
+    /// What may be installed; a field that is absent restricts nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<Allowed>,
+    /// Who may create installations there, and change their add-on or its values; absent = everyone whom RBAC lets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub installers: Option<Installers>,
+}
+
+/// What happens to an installation that does not comply.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub enum PolicyAction {
+    /// It is refused.
+    #[default]
+    Enforce,
+    /// It is let through with a warning.
+    Warn,
+}
+
+/// Namespaces by their labels: all requirements have to be met.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NamespaceSelector {
+    /// Labels and their values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 32))]
+    pub match_labels: BTreeMap<String, String>,
+    /// Requirements on labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub match_expressions: Vec<LabelRequirement>,
+}
+
+/// A requirement on a label.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = kube::core::Rule::new("self.operator in ['In', 'NotIn'] ? has(self.values) : !has(self.values)")
+    .message("In and NotIn need values, Exists and DoesNotExist take none"))]
+pub struct LabelRequirement {
+    /// The label.
+    #[schemars(length(min = 1, max = 317))]
+    pub key: String,
+    /// How it is compared.
+    pub operator: LabelOperator,
+    /// What it is compared with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1, max = 64), inner(length(max = 63)))]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
+    pub values: Vec<String>,
+}
+
+/// How a label is compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum LabelOperator {
+    /// It has one of the values.
+    #[default]
+    In,
+    /// It is missing, or has another value.
+    NotIn,
+    /// It is there.
+    Exists,
+    /// It is missing.
+    DoesNotExist,
+}
+
+/// What may be installed. A field that is absent restricts nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct Allowed {
+    /// Names of AddonCatalogues. With this field, nothing comes from an index or a directory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(min = 1, max = 64),
+        inner(
+            length(max = 253),
+            regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+        )
+    )]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
+    pub catalogues: Vec<String>,
+    /// Hosts that indexes, manifests, charts and images with manifests are read from: HOST[:PORT], *.DOMAIN[:PORT] for all names
+    /// below a domain, or s3://BUCKET, gs://BUCKET, az://CONTAINER; without a port, all ports. What a catalogue holds inline is
+    /// read from no host; files and directories of a machine are not allowed with this field. Hosts inside an index are judged by
+    /// kubectl addons and the reconciler only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(min = 1, max = 64),
+        inner(
+            length(max = 260),
+            regex(
+                pattern = r"^((s3|gs|az)://[A-Za-z0-9][-A-Za-z0-9._]*|((\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?)$"
+            )
+        )
+    )]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
+    pub source_hosts: Vec<String>,
+    /// Registries of the images of installed objects: HOST[:PORT][/PATH], or *.DOMAIN[:PORT][/PATH]; docker.io is the one of
+    /// images without a registry. Images are known only after rendering, so they are judged by kubectl addons and the reconciler
+    /// only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(min = 1, max = 64),
+        inner(
+            length(max = 512),
+            regex(
+                pattern = r"^((\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+(:[0-9]{1,5})?|[a-z0-9]([-a-z0-9]*[a-z0-9])?:[0-9]{1,5}|localhost)(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$"
+            )
+        )
+    )]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
+    pub image_registries: Vec<String>,
+    /// Support classes of add-ons; an add-on without one is not allowed with this field. Of add-ons of an index, kubectl addons and
+    /// the reconciler alone know it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1, max = 3))]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
+    pub support_classes: Vec<Support>,
+}
+
+/// Who may install: whoever one of the lists names.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("minProperties" = 1))]
+pub struct Installers {
+    /// Names of users.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 256)))]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
+    pub users: Vec<String>,
+    /// Names of groups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 256)))]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
+    pub groups: Vec<String>,
+    /// ServiceAccounts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1, max = 64))]
+    #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["namespace".into(), "name".into()]))]
+    pub service_accounts: Vec<ServiceAccountName>,
+}
+
+/// A ServiceAccount.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServiceAccountName {
+    /// Its namespace.
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: String,
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+impl ServiceAccountName {
+    /// The user name that the API server gives it.
+    #[must_use]
+    pub fn user(&self) -> String {
+        format!("system:serviceaccount:{}:{}", self.namespace, self.name)
+    }
+}
+
+impl NamespaceSelector {
+    /// Whether it selects a namespace with these labels.
+    #[must_use]
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        let has_all = self
+            .match_labels
+            .iter()
+            .all(|(key, value)| labels.get(key) == Some(value));
+        has_all
+            && self.match_expressions.iter().all(|requirement| {
+                let value = labels.get(&requirement.key);
+                let is_listed = value.is_some_and(|value| requirement.values.contains(value));
+                match requirement.operator {
+                    LabelOperator::In => is_listed,
+                    LabelOperator::NotIn => !is_listed,
+                    LabelOperator::Exists => value.is_some(),
+                    LabelOperator::DoesNotExist => value.is_none(),
+                }
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn namespaces_are_selected_as_everywhere_in_kubernetes() {
+        let labels = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
+        let expression = |key: &str, operator: &str, values: Value| {
+            let mut one = json!({"key": key, "operator": operator});
+            if !values.is_null() {
+                one["values"] = values;
+            }
+            json!({"matchExpressions": [one]})
+        };
+        for (selector, expected) in [
+            (json!({}), true),
+            (json!({"matchLabels": {"team": "a"}}), true),
+            (json!({"matchLabels": {"team": "b"}}), false),
+            (json!({"matchLabels": {"team": "a", "tier": "x"}}), false),
+            (expression("team", "In", json!(["b", "a"])), true),
+            (expression("tier", "In", json!(["a"])), false),
+            (expression("team", "NotIn", json!(["a"])), false),
+            (expression("tier", "NotIn", json!(["a"])), true),
+            (expression("team", "Exists", Value::Null), true),
+            (expression("tier", "Exists", Value::Null), false),
+            (expression("team", "DoesNotExist", Value::Null), false),
+            (expression("tier", "DoesNotExist", Value::Null), true),
+        ] {
+            let read: NamespaceSelector = serde_json::from_value(selector.clone()).unwrap();
+            assert_eq!(read.selects(&labels), expected, "{selector}");
+        }
+    }
+}
