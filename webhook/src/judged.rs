@@ -33,7 +33,7 @@ enum Note {
         problems: Vec<&'static str>,
         lifted: Vec<&'static str>,
         warned: Vec<&'static str>,
-        line: Option<Line>,
+        line: Option<Box<Line>>,
     },
     Refused(&'static str),
     Nothing,
@@ -209,13 +209,15 @@ impl Note {
             problems: rules(&verdict.problems),
             lifted: rules(&verdict.lifted),
             warned: warned.map(|breach| breach.problem.rule).collect(),
-            line: (!is_plain).then(|| Line {
-                uid: request.uid.clone().into_owned(),
-                kind: request.kind.kind.clone(),
-                namespace: request.namespace.clone(),
-                name: request.name.clone(),
-                user: request.user_info.username.clone(),
-                policies: verdict.breaches.iter().map(Breach::line).collect(),
+            line: (!is_plain).then(|| {
+                Box::new(Line {
+                    uid: request.uid.clone().into_owned(),
+                    kind: request.kind.kind.clone(),
+                    namespace: request.namespace.clone(),
+                    name: request.name.clone(),
+                    user: request.user_info.username.clone(),
+                    policies: verdict.breaches.iter().map(Breach::line).collect(),
+                })
             }),
         }
     }
