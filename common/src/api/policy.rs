@@ -119,8 +119,8 @@ pub struct Allowed {
     )]
     #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
     pub catalogues: Vec<String>,
-    /// Hosts that indexes, manifests, charts and images with manifests are read from: HOST[:PORT], *.DOMAIN[:PORT] for all names
-    /// below a domain, or s3://BUCKET, gs://BUCKET, az://CONTAINER; without a port, all ports. What a catalogue holds inline is
+    /// Hosts that indexes, manifests, charts and images with manifests are read from: HOST, *.DOMAIN for all names below a
+    /// domain, either with :PORT, or s3://BUCKET, gs://BUCKET, az://CONTAINER; without a port, all ports. What a catalogue holds inline is
     /// read from no host; files and directories of a machine are not allowed with this field. Hosts inside an index are judged by
     /// kubectl addons and the reconciler only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -135,7 +135,7 @@ pub struct Allowed {
     )]
     #[x_kube(merge_strategy = kube::core::ListMerge::Set)]
     pub source_hosts: Vec<String>,
-    /// Registries of the images of installed objects: HOST[:PORT][/PATH], or *.DOMAIN[:PORT][/PATH]; docker.io is the one of
+    /// Registries of the images of installed objects: HOST or *.DOMAIN, either with :PORT and /PATH; docker.io is the one of
     /// images without a registry. Images are known only after rendering, so they are judged by kubectl addons and the reconciler
     /// only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
