@@ -25,6 +25,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
         &["api", "catalogue", "nearest", "render", "values"],
     ),
     ("doctor", &["api"]),
+    ("target", &["api", "values"]),
 ];
 
 /// Every Rust file below `folder`.
