@@ -4,13 +4,14 @@
 //! 429 and 503 (the server's Retry-After is kept) and after connection errors, for a short time before the server has ever
 //! answered and for a longer one in the middle of an operation (an API server that restarts).
 
+mod headers;
+
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER, WARNING};
+use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
-use jiff::Timestamp;
 use kube::client::Body;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep, timeout};
@@ -18,6 +19,9 @@ use tokio::time::{Instant, sleep, timeout};
 use super::address::{Collection, query_value};
 use super::cluster::Cluster;
 use super::error::{EngineError, classify};
+use headers::{retry_after, warnings};
+
+pub(super) use headers::server_time;
 
 /// Plain JSON.
 pub(super) const JSON: &str = "application/json";
@@ -373,31 +377,6 @@ impl Cluster {
             refused: false,
         }
     }
-}
-
-/// Retry-After in seconds, as the API server sends it.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds: u64 = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
-}
-
-/// The texts of `Warning: 299 - "text"` headers.
-fn warnings(headers: &HeaderMap) -> Vec<String> {
-    headers
-        .get_all(WARNING)
-        .iter()
-        .filter_map(|value| {
-            let (_, quoted) = value.to_str().ok()?.split_once('"')?;
-            let text = quoted.strip_suffix('"').unwrap_or(quoted);
-            Some(text.replace("\\\"", "\""))
-        })
-        .collect()
-}
-
-/// The server's time in a response.
-pub(super) fn server_time(headers: &HeaderMap) -> Option<Timestamp> {
-    let text = headers.get(DATE)?.to_str().ok()?;
-    Some(jiff::fmt::rfc2822::parse(text).ok()?.timestamp())
 }
 
 #[cfg(test)]
