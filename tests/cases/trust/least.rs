@@ -73,7 +73,7 @@ const NEEDED: &[(&str, &[Right])] = &[
     ),
 ];
 
-/// A user who is bound to the namespace of a stage, with these rights alone.
+/// A user who is bound to the namespace of a stage, with these rights alone, and may know what policies allow.
 async fn bound(stage: &Stage, rights: &[Right]) -> Result<Plugin> {
     let name = unique("bound");
     let api = "rbac.authorization.k8s.io";
@@ -88,8 +88,19 @@ async fn bound(stage: &Stage, rights: &[Right]) -> Result<Plugin> {
         "roleRef": {"apiGroup": api, "kind": "Role", "name": name},
         "subjects": [{"apiGroup": api, "kind": "User", "name": name}],
     });
-    stage.apply(&role.to_string()).await?;
-    stage.apply(&binding.to_string()).await?;
+    // As `deploy/base` gives it to everyone: policies have no namespace.
+    let policies = json!({
+        "apiVersion": format!("{api}/v1"), "kind": "ClusterRole", "metadata": {"name": name},
+        "rules": [{"apiGroups": ["kubectl-addons.dev"], "resources": ["addonpolicies"], "verbs": ["list"]}],
+    });
+    let of_policies = json!({
+        "apiVersion": format!("{api}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": name},
+        "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": name},
+        "subjects": [{"apiGroup": api, "kind": "User", "name": name}],
+    });
+    for object in [role, binding, policies, of_policies] {
+        stage.apply(&object.to_string()).await?;
+    }
     let user = stage.cluster.user(&name, &[])?;
     Ok(Plugin::new(stage.cluster, &user.kubeconfig)?.system_namespace(&stage.namespace))
 }
