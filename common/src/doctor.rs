@@ -105,7 +105,7 @@ pub struct Namespace {
 }
 
 impl Lease {
-    /// Whether somebody leads now.
+    /// Whether it is held now.
     #[must_use]
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         let renewed = self.renewed;

@@ -221,7 +221,7 @@ async fn problems(world: &World) -> Result<Vec<Value>> {
     Ok(items)
 }
 
-/// Runs a command as it was printed, by somebody who may do everything, and who is not asked.
+/// Runs a command as it was printed, by a user who may do everything, and who is not asked.
 async fn run(world: &World, command: &str) -> Result<Output> {
     let mut args: Vec<&str> = command.split(' ').skip(1).collect();
     if args.first() != Some(&"addons") {

@@ -6,8 +6,7 @@ use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use serde_json::{Value, json};
 
 use common::api::names::{
-    ANNOTATION_INSTALLATION, CLUSTER_LOCAL, InstallationName, LABEL_CLUSTER,
-    LABEL_KUBECONFIG_SECRET, LABEL_OWNER,
+    ANNOTATION_INSTALLATION, InstallationName, LABEL_KUBECONFIG_SECRET, LABEL_OWNER,
 };
 use common::doctor::right::Right;
 use common::doctor::{Namespace, Owned};
@@ -18,6 +17,8 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::facts::slices;
 use super::listing;
+use super::live;
+use super::local::stands_for_this;
 use super::meta::Metadata;
 use super::request::{Call, JSON};
 use super::snapshot::{namespace_collection, read_all, read_one, read_selected};
@@ -71,12 +72,7 @@ pub async fn object(cluster: &Cluster, like: &Value) -> Result<Option<Value>, En
         &plural,
         metadata["namespace"].as_str(),
     );
-    let call = Call::get(&collection, &text(&metadata["name"]), JSON);
-    match cluster.send(call).await {
-        Ok(answer) => Ok(Some(answer.object)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
+    live::read(cluster, &collection, &text(&metadata["name"])).await
 }
 
 /// What the caller may not do: one review for each right.
@@ -144,8 +140,6 @@ fn of(collection: &Collection, metadata: &Metadata) -> Owned {
 pub async fn namespaces(cluster: &Cluster) -> Result<BTreeMap<String, Namespace>, EngineError> {
     let found = read_all(cluster, &namespace_collection()).await?;
     let read = found.into_iter().flatten().map(async |metadata| {
-        let is_local =
-            metadata.labels.get(LABEL_CLUSTER).map(String::as_str) == Some(CLUSTER_LOCAL);
         let mut kubeconfig = None;
         if let Some(secret) = metadata.labels.get(LABEL_KUBECONFIG_SECRET) {
             let secrets = Collection::known("v1", "Secret", "secrets", Some(&metadata.name));
@@ -153,7 +147,7 @@ pub async fn namespaces(cluster: &Cluster) -> Result<BTreeMap<String, Namespace>
             kubeconfig = Some((secret.clone(), is_there));
         }
         let about = Namespace {
-            is_local,
+            is_local: stands_for_this(&metadata),
             kubeconfig,
         };
         Ok::<_, EngineError>((metadata.name, about))

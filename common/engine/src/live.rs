@@ -105,7 +105,8 @@ pub async fn get(
     read(cluster, &collection, name).await
 }
 
-async fn read(
+/// A whole object; `None` where there is none.
+pub(super) async fn read(
     cluster: &Cluster,
     collection: &Collection,
     name: &str,

@@ -73,6 +73,7 @@ pub async fn of_no_cluster(cluster: &Cluster) -> Result<BTreeSet<String>, Engine
     Ok(of_none.map(|metadata| metadata.name).collect())
 }
 
-fn stands_for_this(metadata: &Metadata) -> bool {
+/// Whether its label says that it stands for this cluster.
+pub(super) fn stands_for_this(metadata: &Metadata) -> bool {
     metadata.labels.get(LABEL_CLUSTER).map(String::as_str) == Some(CLUSTER_LOCAL)
 }

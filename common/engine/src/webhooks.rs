@@ -9,7 +9,8 @@ use common::api::names;
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::request::{Call, JSON, JSON_PATCH, METADATA};
+use super::live::read;
+use super::request::{Call, JSON_PATCH, METADATA};
 
 /// Name of both configurations, and of the webhook's Deployment and Service (`deploy/base`).
 const CONFIGURATION: &str = "kubectl-addons";
@@ -127,16 +128,4 @@ fn configurations() -> Collection {
         "validatingwebhookconfigurations",
         None,
     )
-}
-
-async fn read(
-    cluster: &Cluster,
-    collection: &Collection,
-    name: &str,
-) -> Result<Option<Value>, EngineError> {
-    match cluster.send(Call::get(collection, name, JSON)).await {
-        Ok(answer) => Ok(Some(answer.object)),
-        Err(error) if error.is_not_found() => Ok(None),
-        Err(error) => Err(error),
-    }
 }

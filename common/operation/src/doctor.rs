@@ -38,7 +38,7 @@ const OLDEST: u64 = 30;
 /// # Errors
 /// There is no cluster to ask.
 pub async fn problems(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
-    let cluster = ctx.cluster().await?;
+    let cluster = ctx.home().await?;
     let system = ctx.settings().system_namespace.clone();
     let server = match bounded(server(cluster)).await {
         Ok(server) => server,
@@ -149,7 +149,7 @@ fn rights(system: &str) -> Vec<Right> {
 /// # Errors
 /// Those of the requests.
 pub async fn of_webhook(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
-    let cluster = ctx.cluster().await?;
+    let cluster = ctx.home().await?;
     let webhook = read_webhook(ctx, cluster).await?;
     Ok(judge_webhook(&webhook, cluster.now(), true))
 }
@@ -159,7 +159,7 @@ pub async fn of_webhook(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
 /// # Errors
 /// Those of the requests.
 pub async fn of_policies(ctx: &Context) -> Result<Vec<Problem>, OperationError> {
-    let read = pairs(ctx.cluster().await?, builtin::policy_objects()?).await?;
+    let read = pairs(ctx.home().await?, builtin::policy_objects()?).await?;
     Ok(judge_policies(&read))
 }
 
@@ -186,17 +186,8 @@ async fn read_webhook(ctx: &Context, cluster: &Cluster) -> Result<Webhook, Opera
 
 /// What the Secret of the webhook holds, and whether the configurations trust it.
 async fn certificate(cluster: &Cluster, parts: &[Pair]) -> Result<Certificate, OperationError> {
-    let is_given = parts
-        .iter()
-        .filter_map(|part| part.live.as_ref())
-        .any(|live| {
-            let container = &live["spec"]["template"]["spec"]["containers"][0];
-            let mut flags = container["args"].as_array().into_iter().flatten();
-            flags.any(|flag| {
-                flag.as_str()
-                    .is_some_and(|flag| flag.starts_with("--tls-cert"))
-            })
-        });
+    let mut live = parts.iter().filter_map(|part| part.live.as_ref());
+    let is_given = live.any(builtin::webhook::has_own_certificate);
     let name = if is_given { GIVEN } else { MANAGED };
     let mut found = Certificate {
         secret: name.to_owned(),

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use addons_engine::identity;
 use common::admission::marks::Marks;
 use common::admission::rules;
 use common::admission::verdict::{Problem, Verdict};
@@ -177,7 +176,7 @@ pub(crate) async fn deletion(
 /// The requester; only verdicts on core add-ons need it.
 async fn requester(ctx: &Context, record: &AddonInstallation) -> Result<Requester, OperationError> {
     if record.spec.core_addon {
-        Ok(identity::whoami(ctx.home().await?).await?)
+        Ok(ctx.requester().await?.clone())
     } else {
         Ok(Requester::default())
     }

@@ -1,4 +1,4 @@
-//! What somebody may do, as RBAC names it.
+//! What a user may do, as RBAC names it.
 
 use std::fmt;
 

@@ -34,7 +34,7 @@ impl Found {
     }
 }
 
-/// Prints every problem. Warnings alone are no failure.
+/// Prints every problem. Warnings alone do not make it fail.
 ///
 /// # Errors
 /// There is no cluster to ask.

@@ -1,4 +1,4 @@
-//! A webhook that answers nobody but an API server with the certificate that its AdmissionConfiguration names.
+//! A webhook that answers only an API server with the certificate that its AdmissionConfiguration names.
 
 use std::fs;
 use std::path::Path;
@@ -138,7 +138,7 @@ async fn reviewed(cluster: &ControlPlane) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the webhook has read its authorities anew so often.
+/// Waits until the webhook has read its authorities that many times.
 async fn verified(webhook: &Webhook, times: usize) -> Result<()> {
     until("other authorities are verified by", async || {
         let log = webhook.log();

@@ -38,7 +38,7 @@ pub async fn check(ctx: &Context, plan: &Plan) -> Result<(), OperationError> {
         .flat_map(|planned| &planned.plan.steps);
     let rights: BTreeSet<Right> = steps.flat_map(rights).collect();
     let rights: Vec<Right> = rights.into_iter().collect();
-    let mut lacking = inspect::lacking(ctx.cluster().await?, &rights)
+    let mut lacking = inspect::lacking(ctx.home().await?, &rights)
         .await?
         .into_iter();
     match lacking.next() {

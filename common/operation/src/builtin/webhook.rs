@@ -8,7 +8,7 @@ use common::api::catalogue::{
     Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, InlineSource, Source,
 };
 use common::api::names::{InstallationName, SYSTEM_NAMESPACE, field_manager};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::{FAILURE_POLICY, IMAGE, WEBHOOK};
@@ -43,7 +43,7 @@ pub enum Unanswered {
 /// # Errors
 /// Those of the request.
 pub async fn ask(ctx: &Context) -> Result<Answer, OperationError> {
-    match webhooks::ask(ctx.cluster().await?, &duplicate()).await {
+    match webhooks::ask(ctx.home().await?, &duplicate()).await {
         Err(EngineError::NotInitialised) => Ok(Answer::Accepted),
         // The namespace is created with the first installation.
         Err(error) if error.is_not_found() => Ok(Answer::Accepted),
@@ -72,7 +72,7 @@ pub async fn wait(ctx: &Context, timeout: Duration) -> Result<Answer, OperationE
 /// Those of the requests.
 pub async fn let_pass(ctx: &Context) -> Result<(), OperationError> {
     let manager = field_manager(SYSTEM_NAMESPACE, WEBHOOK);
-    webhooks::ignore_failures(ctx.cluster().await?, &manager).await?;
+    webhooks::ignore_failures(ctx.home().await?, &manager).await?;
     Ok(())
 }
 
@@ -91,19 +91,14 @@ pub async fn values(
     };
     let mut values = json!({FAILURE_POLICY: policy});
     let mut image = image.map(str::to_owned);
-    let cluster = resolver.ctx.cluster().await?;
+    let cluster = resolver.ctx.home().await?;
     if resolver.records.get(&name()).is_none()
         && let Some(live) = webhooks::deployment(cluster, SYSTEM_NAMESPACE).await?
     {
-        let container = &live["spec"]["template"]["spec"]["containers"][0];
-        let mut flags = container["args"].as_array().into_iter().flatten();
-        if flags.any(|flag| {
-            flag.as_str()
-                .is_some_and(|flag| flag.starts_with("--tls-cert"))
-        }) {
+        if has_own_certificate(&live) {
             return Err(OwnCertificate.into());
         }
-        image = image.or_else(|| container["image"].as_str().map(str::to_owned));
+        image = image.or_else(|| container(&live)["image"].as_str().map(str::to_owned));
     }
     if let Some(image) = image {
         values[IMAGE] = image.into();
@@ -112,6 +107,22 @@ pub async fn values(
         values: vec![Edit::Merge(values)],
         ..Edits::default()
     })
+}
+
+/// Whether this Deployment of the webhook gets its certificate from files, which others write.
+pub(crate) fn has_own_certificate(deployment: &Value) -> bool {
+    let mut flags = container(deployment)["args"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    flags.any(|flag| {
+        flag.as_str()
+            .is_some_and(|flag| flag.starts_with("--tls-cert"))
+    })
+}
+
+fn container(deployment: &Value) -> &Value {
+    &deployment["spec"]["template"]["spec"]["containers"][0]
 }
 
 /// The installation.
@@ -126,7 +137,7 @@ pub fn name() -> InstallationName {
 /// Waits until the API server does not carry out policies any more that were deleted: what they guard may be deleted next.
 pub(crate) async fn lifted(ctx: &Context) {
     let begun = Instant::now();
-    let Ok(cluster) = ctx.cluster().await else {
+    let Ok(cluster) = ctx.home().await else {
         return;
     };
     // Who may not ask is told when something is refused.
