@@ -56,7 +56,7 @@ async fn from_the_first_to_the_last() -> Result<()> {
     );
     let again = user.run("init").await?.done()?;
     ensure!(
-        again.stderr.matches(" unchanged").count() == 2,
+        again.stderr.matches(" unchanged").count() == 3,
         "{}",
         again.stderr
     );

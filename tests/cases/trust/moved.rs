@@ -11,8 +11,6 @@ use anyhow::{Context as _, Result, ensure};
 use common::api::names::{field_manager, owner_hash};
 use serde_json::Value;
 
-const LABEL: &str = "kubectl-addons.dev/cluster=local";
-const UNLABEL: &str = "kubectl-addons.dev/cluster-";
 const OWNER: &str = "kubectl-addons.dev/owner";
 
 /// One object with everything, or null.
@@ -67,11 +65,6 @@ async fn run(plugin: &Plugin, line: &str, code: i32) -> Result<String> {
     Ok(said.stderr)
 }
 
-async fn label(plugin: &Plugin, namespace: &str, label: &str) -> Result<()> {
-    let args = ["label", "namespace", namespace, label];
-    plugin.kubectl(&args).await?.done().map(drop)
-}
-
 /// An index with one entry `name`, whose objects go to the namespace `target`.
 fn index(plugin: &Plugin, name: &str, target: &str, manifest: &str) -> Result<String> {
     let file = format!("{name}-{target}.yaml");
@@ -85,12 +78,10 @@ fn index(plugin: &Plugin, name: &str, target: &str, manifest: &str) -> Result<St
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// An installation as an older version left it: made in a namespace that stood for this cluster then.
+/// An installation as an older version left it. Never by a label: what stands for this cluster is seen by every test on it.
 async fn install(plugin: &Plugin, at: &str, name: &str, index: &str) -> Result<()> {
-    label(plugin, at, LABEL).await?;
-    let line = format!("install {name} -n {at} --channel {index} --yes");
-    run(plugin, &line, 0).await?;
-    label(plugin, at, UNLABEL).await
+    let line = format!("install {name} --system-namespace={at} --channel {index} --yes");
+    run(plugin, &line, 0).await.map(drop)
 }
 
 /// That an object has this owner and nothing is left of the former one.

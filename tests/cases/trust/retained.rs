@@ -154,20 +154,18 @@ async fn t11_what_another_installation_retains_moves() -> Result<()> {
 async fn t21_a_retained_claim_does_not_make_an_addon_degraded() -> Result<()> {
     let stage = Stage::new("unclaimed").await?;
     let with = [claim("data"), config_map("settings", "1")].concat();
-    let first = stage.index("first.yaml", &[("keeper", "1.0.0", &with)])?;
+    let first = stage.index("first.yaml", &[("set", "1.0.0", &with)])?;
     let second = stage.index(
         "second.yaml",
-        &[("keeper", "2.0.0", &config_map("settings", "2"))],
+        &[("set", "2.0.0", &config_map("settings", "2"))],
     )?;
     // No volume is ever bound to it.
     stage
-        .run(&format!(
-            "install keeper --channel {first} --wait=false --yes"
-        ))
+        .run(&format!("install set --channel {first} --wait=false --yes"))
         .await?
         .done()?;
     stage
-        .run(&format!("upgrade keeper --channel {second} --yes"))
+        .run(&format!("upgrade set --channel {second} --yes"))
         .await?
         .done()?;
     ensure!(
@@ -205,7 +203,7 @@ async fn t21_a_created_namespace_goes_when_what_we_made_has_gone() -> Result<()>
     let stage = Stage::new("created").await?;
     let target = format!("{}-target", stage.namespace);
     let set = [config_map("settings", "1"), deployment("web", 20, None)].concat();
-    let index = stage.index("index.yaml", &[("keeper", "1.0.0", &set)])?;
+    let index = stage.index("index.yaml", &[("set", "1.0.0", &set)])?;
     let text = std::fs::read_to_string(&index)?;
     let place = format!("namespace: {}\n", stage.namespace);
     std::fs::write(
@@ -213,7 +211,7 @@ async fn t21_a_created_namespace_goes_when_what_we_made_has_gone() -> Result<()>
         text.replace(&place, &format!("namespace: {target}\n")),
     )?;
     stage
-        .run(&format!("install keeper --channel {index} --yes"))
+        .run(&format!("install set --channel {index} --yes"))
         .await?
         .done()?;
     // What controllers made of it goes step by step, after the uninstallation has looked for the first time.
@@ -226,7 +224,7 @@ async fn t21_a_created_namespace_goes_when_what_we_made_has_gone() -> Result<()>
         let created = stage.plugin.kubectl_with_input(&args, &object).await?;
         owner = serde_json::from_str(&created.done()?.stdout)?;
     }
-    let said = stage.run("uninstall keeper --yes").await?.done()?;
+    let said = stage.run("uninstall set --yes").await?.done()?;
     ensure!(!said.stderr.contains("stays"), "{}", said.stderr);
     let live = stage.get("namespace", &target).await?;
     let is_going = live.is_none_or(|live| live["metadata"]["deletionTimestamp"].is_string());
