@@ -66,6 +66,8 @@ pub struct NamespaceFacts {
     pub cluster_deleting: bool,
     /// It has a deletionTimestamp.
     pub terminating: bool,
+    /// Annotation `kubectl-addons.dev/kkp-version` (semantics 3).
+    pub kkp: Option<semver::Version>,
     /// Its labels, where installations in it are executed: policies select by them.
     pub labels: BTreeMap<String, String>,
 }
@@ -79,8 +81,6 @@ pub struct Settings {
     pub core_groups: Vec<String>,
     /// Users that may do the same: the loop's ServiceAccount.
     pub core_users: Vec<String>,
-    /// The version of KKP, which no object of the cluster tells; `None` = every constraint on it matches (semantics 3).
-    pub kkp: Option<semver::Version>,
 }
 
 impl Default for Settings {
@@ -89,7 +89,6 @@ impl Default for Settings {
             system_namespace: names::SYSTEM_NAMESPACE.to_owned(),
             core_groups: vec![names::CORE_GROUP.to_owned()],
             core_users: Vec::new(),
-            kkp: None,
         }
     }
 }

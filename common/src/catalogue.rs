@@ -167,6 +167,11 @@ impl Catalogue {
         }
     }
 
+    /// What its entries say.
+    pub fn versions(&self) -> impl Iterator<Item = &AddonVersion> {
+        self.entries.iter().map(|entry| &entry.version)
+    }
+
     /// Names of all add-ons, sorted, each once.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {

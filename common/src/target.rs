@@ -1,5 +1,6 @@
 //! Which cluster a namespace stands for, and where the way to it is written (semantics 6).
 
+pub mod kkp;
 pub mod kubeconfig;
 
 use std::collections::BTreeMap;

@@ -24,6 +24,7 @@ pub mod values;
 pub mod version;
 
 use anyhow::{Context as _, Result};
+use common::catalogue::Catalogue;
 use common::catalogue::Origin;
 use common::catalogue::select::ClusterFacts;
 
@@ -66,8 +67,9 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
 }
 
 /// What `search`, `show` and `images` judge by: the cluster, or the versions that were typed.
-async fn facts(session: &Session, fit: &Fit) -> Result<ClusterFacts> {
-    let facts = session.facts(fit.k8s.as_deref(), fit.kkp.as_deref()).await;
+async fn facts(session: &Session, catalogue: &Catalogue, fit: &Fit) -> Result<ClusterFacts> {
+    let (k8s, kkp) = (fit.k8s.as_deref(), fit.kkp.as_deref());
+    let facts = session.fit_for(catalogue, k8s, kkp).await;
     match fit.k8s {
         Some(_) => facts,
         None => {

@@ -8,6 +8,7 @@ use addons_operation::{Context, Settings};
 use addons_versions::{kubernetes, tolerant};
 use anyhow::{Context as _, Result};
 use common::api::names;
+use common::catalogue::Catalogue;
 use common::catalogue::select::{self, ClusterFacts};
 use futures::FutureExt as _;
 
@@ -66,21 +67,31 @@ impl Session {
         self.ctx.settings().rules
     }
 
-    /// The cluster that entries must fit: its own version, or the ones that were typed.
+    /// What the entries of a catalogue must fit: the versions that were typed, and of the cluster those that were not. With a
+    /// typed version of Kubernetes the cluster is not asked.
     ///
     /// # Errors
     /// An unreadable version; without a typed one, an unreachable server.
-    pub async fn facts(&self, k8s: Option<&str>, kkp: Option<&str>) -> Result<ClusterFacts> {
-        let kubernetes = match k8s {
-            Some(typed) => {
-                Some(kubernetes::parse(typed).with_context(|| format!("--k8s {typed}"))?)
-            }
-            None => self.ctx.version().await?.kubernetes,
+    pub async fn fit_for(
+        &self,
+        catalogue: &Catalogue,
+        k8s: Option<&str>,
+        kkp: Option<&str>,
+    ) -> Result<ClusterFacts> {
+        let mut facts = match k8s {
+            Some(typed) => ClusterFacts {
+                kubernetes: Some(
+                    kubernetes::parse(typed).with_context(|| format!("--k8s {typed}"))?,
+                ),
+                kkp: None,
+            },
+            None if kkp.is_some() => self.ctx.version().await?,
+            None => self.ctx.fit_for(catalogue.versions()).await?,
         };
-        let kkp = kkp
-            .map(|typed| tolerant::parse(typed).with_context(|| format!("--kkp {typed}")))
-            .transpose()?;
-        Ok(ClusterFacts { kubernetes, kkp })
+        if let Some(typed) = kkp {
+            facts.kkp = Some(tolerant::parse(typed).with_context(|| format!("--kkp {typed}"))?);
+        }
+        Ok(facts)
     }
 }
 

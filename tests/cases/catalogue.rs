@@ -183,3 +183,48 @@ async fn kubectl_asks_for_candidates() -> Result<()> {
     );
     Ok(())
 }
+
+/// The version of KKP is an annotation of the system namespace: without it everything fits, and nothing that is not a version
+/// counts as one (semantics 3).
+#[tokio::test]
+async fn an_entry_fits_the_version_of_kkp_that_the_namespace_names() -> Result<()> {
+    let user = User::new().await?;
+    user.run("init").await?.done()?;
+    let path = user.plugin.home().join("kkp.yaml");
+    let name = unique("managed");
+    std::fs::write(
+        &path,
+        format!(
+            "apiVersion: kubectl-addons.dev/v1alpha1\nkind: AddonCatalogue\nmetadata: {{name: {name}}}\nspec:\n  addons:\n  \
+             - name: {name}\n    versions:\n    - {{version: 1.0.0, source: {{inline: {{manifest: \"\"}}}}, \
+             constraints: {{kkpVersion: \">=2.30\"}}}}\n"
+        ),
+    )?;
+    user.run(&format!("catalogue add {}", path.display()))
+        .await?
+        .done()?;
+    let install = format!("install {name} --dry-run=server --yes");
+    user.run(&install).await?.done()?;
+
+    let annotate = |version: &str| format!("kubectl-addons.dev/kkp-version={version}");
+    for (version, exit, says) in [
+        ("2.28.3", 5, ">=2.30 does not match 2.28.3"),
+        ("newest", 1, "kkp-version=newest of namespace"),
+    ] {
+        let annotation = annotate(version);
+        let words = [
+            "annotate",
+            "--overwrite",
+            "namespace",
+            &user.system,
+            &annotation,
+        ];
+        user.plugin.kubectl(&words).await?.done()?;
+        let said = user.run(&install).await?.ended(exit)?;
+        ensure!(said.stderr.contains(says), "{version}: {}", said.stderr);
+    }
+    // What was typed wins over the annotation.
+    let said = user.run(&format!("show {name} --kkp 2.31")).await?.done()?;
+    ensure!(said.stdout.contains("KKP 2.31.0"), "{}", said.stdout);
+    Ok(())
+}

@@ -79,9 +79,6 @@ pub struct Args {
     /// How long a watch may be silent before reviews are refused; the API server sends a bookmark every minute
     #[arg(long, value_name = "SECONDS", default_value_t = 90, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub stale_seconds: u64,
-    /// Version of KKP that constraints are compared with; without it they match
-    #[arg(long, value_name = "VERSION", value_parser = addons_versions::tolerant::parse)]
-    pub kkp_version: Option<semver::Version>,
     /// How long reviews are served after SIGTERM, while endpoints still name this pod
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=300))]
     pub drain_delay_seconds: u64,
@@ -136,7 +133,6 @@ impl Args {
             system_namespace: self.system_namespace.clone(),
             core_groups: self.core_group.clone(),
             core_users: self.core_user.clone(),
-            kkp: self.kkp_version.clone(),
         }
     }
 

@@ -201,6 +201,9 @@ impl Mirror {
     /// The facts, once everything was listed.
     fn facts(&self, settings: &Settings) -> Option<Facts> {
         let namespaces = self.namespaces.as_ref()?;
+        let mut marked = namespaces.iter();
+        let system = marked.find(|((_, name), _)| *name == settings.system_namespace);
+        let system = system.map(|(_, marks)| marks);
         Some(Facts {
             catalogues: self.catalogues.as_ref()?.values().cloned().collect(),
             installations: self.installations.as_ref()?.values().cloned().collect(),
@@ -211,7 +214,7 @@ impl Mirror {
             policies: self.policies.as_ref()?.values().cloned().collect(),
             cluster: ClusterFacts {
                 kubernetes: Some(self.version.clone()?),
-                kkp: settings.kkp.clone(),
+                kkp: system.and_then(|namespace| namespace.kkp.clone()),
             },
             settings: settings.clone(),
         })

@@ -61,6 +61,21 @@ pub async fn labels(
     }
 }
 
+/// Its annotations: one GET; none where it does not exist or may not be read.
+///
+/// # Errors
+/// Those of the request.
+pub async fn annotations(
+    cluster: &Cluster,
+    namespace: &str,
+) -> Result<BTreeMap<String, String>, EngineError> {
+    match read_one(cluster, &namespace_collection(), namespace).await {
+        Ok(found) => Ok(found.map(|found| found.annotations).unwrap_or_default()),
+        Err(EngineError::Forbidden { .. }) => Ok(BTreeMap::new()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Those that stand for no cluster, neither this one nor another, the system namespace included: one LIST.
 ///
 /// # Errors

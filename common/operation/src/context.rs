@@ -5,6 +5,7 @@ mod derived;
 mod indexes;
 mod policies;
 mod target;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -18,13 +19,13 @@ use addons_helm::template::TIMEOUT;
 use addons_sources::cache::Cache;
 use addons_sources::credentials::Credentials;
 use addons_sources::{Access, Reach};
-use addons_versions::kubernetes;
 use common::api::catalogue::AddonCatalogue;
 use common::catalogue::Catalogue;
 use common::catalogue::select::{ClusterFacts, Rules};
 use common::manifest::yaml::DuplicateKeys;
 use common::render::facts::{Facts, Overlays};
 use futures::future::BoxFuture;
+use semver::Version;
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::error::{OperationError, within};
@@ -87,6 +88,7 @@ pub struct Context {
     home: Arc<OnceCell<Arc<Cluster>>>,
     target: Arc<OnceCell<Target>>,
     version: OnceCell<ClusterFacts>,
+    kkp: OnceCell<Option<Version>>,
     pub(crate) cluster_uid: Arc<OnceCell<Option<String>>>,
     events: Events,
     catalogues: OnceCell<Vec<AddonCatalogue>>,
@@ -154,6 +156,7 @@ impl Context {
             target: Arc::default(),
             cluster_uid: Arc::default(),
             version: OnceCell::new(),
+            kkp: OnceCell::new(),
             events: Arc::new(drop),
             catalogues: OnceCell::new(),
             policies: Arc::default(),
@@ -222,24 +225,6 @@ impl Context {
 
     pub(crate) fn find(&self, finding: Finding) {
         self.emit(Event::Found(finding));
-    }
-
-    /// The version that entries must fit.
-    ///
-    /// # Errors
-    /// The server cannot be reached, or its version cannot be read.
-    pub async fn version(&self) -> Result<ClusterFacts, OperationError> {
-        let read = || async {
-            let version = self.cluster().await?.kubernetes_version().await?;
-            let parsed = within(kubernetes::parse(&version), || {
-                format!("the server's version {version}")
-            })?;
-            Ok::<_, OperationError>(ClusterFacts {
-                kubernetes: Some(parsed),
-                kkp: None,
-            })
-        };
-        Ok(self.version.get_or_try_init(read).await?.clone())
     }
 
     /// The AddonCatalogue objects of the system namespace; none where our definitions are missing.

@@ -34,6 +34,7 @@ use common::render::chart::release_name::ReleaseNameError;
 use common::render::image::ImageError;
 use common::render::registry::RegistryError;
 use common::render::text::TextError;
+use common::target::kkp::KkpError;
 use common::values::ValuesError;
 
 use crate::adopt::AdoptError;
@@ -83,6 +84,9 @@ pub enum OperationError {
     /// The cluster that the namespace of the command stands for cannot be worked on.
     #[error(transparent)]
     Remote(RemoteError),
+    /// The version of KKP cannot be read.
+    #[error(transparent)]
+    Kkp(#[from] KkpError),
     /// The server refused, or cannot be reached.
     #[error(transparent)]
     Engine(#[from] EngineError),

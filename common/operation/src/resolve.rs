@@ -97,12 +97,19 @@ impl<'a> Resolver<'a> {
             Ok(ctx.readable_catalogues().await?.is_some())
         };
         let records_and_catalogues = try_join(Records::read(ctx), catalogues);
-        let (version, (records, has_catalogues)) =
+        let (_, (records, has_catalogues)) =
             try_join(ctx.version(), records_and_catalogues).await?;
         if let Some(asked) = &ctx.settings().namespace {
             records.check_local(asked)?;
         }
-        let facts = verdict::facts(ctx, &records, version, has_catalogues).await?;
+        let known = match has_catalogues {
+            true => ctx.catalogues().await?,
+            false => &[],
+        };
+        let addons = known.iter().flat_map(|object| &object.spec.addons);
+        let versions = addons.flat_map(|addon| &addon.versions);
+        let cluster = ctx.fit_for(versions).await?;
+        let facts = verdict::facts(ctx, &records, cluster, has_catalogues).await?;
         Ok(Self {
             ctx,
             offer,
@@ -219,7 +226,8 @@ impl<'a> Resolver<'a> {
             ..Request::default()
         };
         let rules = self.ctx.settings().rules;
-        let (entry, selection) = choose(&catalogue, &request, &self.facts.cluster, rules)?;
+        let fit = self.ctx.fit_for(catalogue.versions()).await?;
+        let (entry, selection) = choose(&catalogue, &request, &fit, rules)?;
         self.warn(&entry, &selection.warnings);
         let name = match &new.name {
             Some(name) => name.clone(),
@@ -280,7 +288,8 @@ impl<'a> Resolver<'a> {
             },
         };
         let rules = self.ctx.settings().rules;
-        let (entry, selection) = choose(&catalogue, &request, &self.facts.cluster, rules)?;
+        let fit = self.ctx.fit_for(catalogue.versions()).await?;
+        let (entry, selection) = choose(&catalogue, &request, &fit, rules)?;
         self.warn(&entry, &selection.warnings);
         let existing = Some(record.clone());
         let mut resolved = Resolved::new(name_of(record), existing, entry, selection.rules);

@@ -35,6 +35,8 @@ pub const ANNOTATION_DEFAULTED: &str = "kubectl-addons.dev/defaulted";
 pub const ANNOTATION_RELEASED: &str = "kubectl-addons.dev/released";
 /// On a namespace whose cluster is being deleted: nothing in it is guarded any more (semantics 14).
 pub const ANNOTATION_CLUSTER_DELETING: &str = "kubectl-addons.dev/cluster-deleting";
+/// Annotation of a namespace that stands for a cluster: the version of KKP that manages the cluster (semantics 3).
+pub const ANNOTATION_KKP_VERSION: &str = "kubectl-addons.dev/kkp-version";
 /// The value of [`ANNOTATION_RELEASED`] and [`ANNOTATION_CLUSTER_DELETING`]; with any other one they mean nothing.
 pub const MARKED: &str = "true";
 /// On an installation that was moved to the system namespace: `NAMESPACE/NAME/UID` of the record in its old place (semantics 5).

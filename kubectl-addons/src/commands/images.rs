@@ -38,7 +38,7 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
         .ctx()
         .catalogue(&choices::offer(&args.source))
         .await?;
-    let facts = super::facts(session, &args.fit).await?;
+    let facts = super::facts(session, &catalogue, &args.fit).await?;
     let entries = if args.addons.is_empty() {
         fitting(session, &catalogue, &facts, args.core)
     } else {

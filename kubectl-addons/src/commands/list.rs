@@ -121,7 +121,7 @@ async fn rows(
         ));
     }
     let catalogue = Catalogue::of_objects(catalogues.unwrap_or_default());
-    let facts = session.facts(None, None).await?;
+    let facts = session.fit_for(&catalogue, None, None).await?;
     let now = cluster.now();
     let mut rows = Vec::new();
     for record in records {

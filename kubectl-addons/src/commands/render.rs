@@ -96,7 +96,7 @@ async fn of_catalogue(session: &Session, args: &Render) -> Result<Entry> {
         version: wish.version.as_deref(),
         ..Request::default()
     };
-    let facts = super::facts(session, &args.fit).await?;
+    let facts = super::facts(session, &catalogue, &args.fit).await?;
     let (entry, selection) = choose(&catalogue, &request, &facts, session.rules())?;
     warn_each(&selection.warnings);
     Ok(entry)

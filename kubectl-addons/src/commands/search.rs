@@ -50,7 +50,7 @@ pub async fn run(session: &Session, args: &Search) -> Result<Exit> {
     catalogue
         .entries
         .retain(|entry| (args.core || entry.class != CatalogueClass::Core) && holds(entry, &words));
-    let facts = super::facts(session, &args.fit).await?;
+    let facts = super::facts(session, &catalogue, &args.fit).await?;
     let rows = rows(&catalogue, &facts, session.rules());
     match args.output.format {
         Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,

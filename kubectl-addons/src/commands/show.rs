@@ -126,7 +126,7 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     ) {
         return Err(unknown.into());
     }
-    let facts = super::facts(session, &args.fit).await?;
+    let facts = super::facts(session, &catalogue, &args.fit).await?;
     let selection = select(&catalogue, &request, &facts, session.rules());
     let fetched = match &selection.chosen {
         // A chart takes helm and a while: `render` shows what is in it.

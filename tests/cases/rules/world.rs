@@ -48,7 +48,7 @@ impl World {
             let user = cluster.user(name, groups)?;
             clients.insert(who, client(&user.kubeconfig).await?);
         }
-        let webhook = Webhook::start(&cluster, &["--kkp-version=v2.28.3"]).await?;
+        let webhook = Webhook::start(&cluster, &[]).await?;
         Ok(Self {
             clients,
             webhook,

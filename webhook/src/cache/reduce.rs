@@ -11,11 +11,13 @@ use common::api::names::{
     ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, MARKED,
 };
 use common::api::policy::{AddonPolicy, AddonPolicySpec, Installers};
+use common::target::kkp;
 use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource as _;
 use kube::core::PartialObjectMeta;
 use serde_json::Value;
-use tracing::error;
+use tracing::{error, warn};
 
 use super::stored::Stored;
 
@@ -109,10 +111,23 @@ pub fn marks(
             .and_then(|all| all.get(ANNOTATION_CLUSTER_DELETING))
             .is_some_and(|value| value == MARKED),
         terminating: metadata.deletion_timestamp.is_some(),
+        kkp: None,
         labels: BTreeMap::new(),
     };
     if facts.local || facts.remote || metadata.name.as_deref() == Some(system_namespace) {
         facts.labels = metadata.labels.clone().unwrap_or_default();
+        facts.kkp = kkp_version(metadata);
     }
     (facts != NamespaceFacts::default()).then_some(facts)
+}
+
+/// The version of KKP that a namespace names; one that cannot be read counts as unknown here, and is an error of the plugin.
+fn kkp_version(metadata: &ObjectMeta) -> Option<semver::Version> {
+    let namespace = metadata.name.as_deref().unwrap_or_default();
+    let version = kkp::version(namespace, metadata.annotations.as_ref()?);
+    version
+        .inspect_err(
+            |error| warn!(%error, "the version of KKP is unknown: every constraint on it matches"),
+        )
+        .ok()?
 }

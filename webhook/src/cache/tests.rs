@@ -1,6 +1,8 @@
 //! Events of the watches become facts, and only complete ones.
 
-use common::api::names::{ANNOTATION_CLUSTER_DELETING, LABEL_CLUSTER, SYSTEM_NAMESPACE};
+use common::api::names::{
+    ANNOTATION_CLUSTER_DELETING, ANNOTATION_KKP_VERSION, LABEL_CLUSTER, SYSTEM_NAMESPACE,
+};
 use common::api::policy::{Installers, PolicyAction};
 use serde_json::{Value, json};
 
@@ -119,11 +121,15 @@ fn of_namespaces_only_marks_are_kept() {
         json!({"name": "deleting", "annotations": {ANNOTATION_CLUSTER_DELETING: "true"}}),
         json!({"name": "staying", "annotations": {ANNOTATION_CLUSTER_DELETING: "false"}}),
         json!({"name": "going", "deletionTimestamp": "2026-01-01T00:00:00Z"}),
-        json!({"name": SYSTEM_NAMESPACE, "labels": {"team": "platform"}}),
+        json!({
+            "name": SYSTEM_NAMESPACE, "labels": {"team": "platform"},
+            "annotations": {ANNOTATION_KKP_VERSION: "v2.28.3"},
+        }),
     ] {
         mirror.take(changed(metadata));
     }
     let facts = mirror.facts(&Settings::default()).unwrap();
+    assert_eq!(facts.cluster.kkp, Some(semver::Version::new(2, 28, 3)));
     let kept: Vec<&str> = facts.namespaces.keys().map(String::as_str).collect();
     assert_eq!(kept, ["deleting", "going", SYSTEM_NAMESPACE, "local"]);
     // Policies select by them.

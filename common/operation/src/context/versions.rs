@@ -1,0 +1,59 @@
+//! The versions of Kubernetes and KKP that entries must fit.
+
+use addons_engine::local;
+use addons_versions::kubernetes;
+use common::api::catalogue::AddonVersion;
+use common::catalogue::select::ClusterFacts;
+use common::target::kkp;
+use semver::Version;
+
+use super::Context;
+use crate::error::{OperationError, within};
+
+impl Context {
+    /// The version that entries must fit.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or its version cannot be read.
+    pub async fn version(&self) -> Result<ClusterFacts, OperationError> {
+        let read = || async {
+            let version = self.cluster().await?.kubernetes_version().await?;
+            let parsed = within(kubernetes::parse(&version), || {
+                format!("the server's version {version}")
+            })?;
+            Ok::<_, OperationError>(ClusterFacts {
+                kubernetes: Some(parsed),
+                kkp: None,
+            })
+        };
+        Ok(self.version.get_or_try_init(read).await?.clone())
+    }
+
+    /// The cluster that some versions must fit. That of KKP is asked for where one of them depends on it.
+    ///
+    /// # Errors
+    /// Those of [`Context::version`]; the annotation is not a version.
+    pub async fn fit_for<'v>(
+        &self,
+        versions: impl IntoIterator<Item = &'v AddonVersion>,
+    ) -> Result<ClusterFacts, OperationError> {
+        let mut facts = self.version().await?;
+        let constraints = versions.into_iter().map(|version| &version.constraints);
+        let mut of_kkp = constraints.filter_map(|constraints| constraints.kkp_version.as_deref());
+        if of_kkp.any(|text| !text.trim().is_empty()) {
+            facts.kkp = self.kkp().await?;
+        }
+        Ok(facts)
+    }
+
+    /// The version of KKP: an annotation of the namespace that stands for the cluster, `None` where the caller may not read that.
+    async fn kkp(&self) -> Result<Option<Version>, OperationError> {
+        let read = || async {
+            let asked = self.settings.namespace.as_ref();
+            let namespace = asked.unwrap_or(&self.settings.system_namespace);
+            let annotations = local::annotations(self.home().await?, namespace).await?;
+            Ok::<_, OperationError>(kkp::version(namespace, &annotations)?)
+        };
+        Ok(self.kkp.get_or_try_init(read).await?.clone())
+    }
+}
