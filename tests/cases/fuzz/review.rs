@@ -22,6 +22,10 @@ const TOKENS: &[&str] = &[
     "\"kind\":\"AddonCatalogue\"",
     "\"kind\":\"AddonInstallation\"",
     "\"kind\":\"Namespace\"",
+    "\"kind\":\"AddonPolicy\"",
+    "\"action\":\"Enforce\",",
+    "\"sourceHosts\":[\"*.a\",\"s3://b\",\"[::1]\"],",
+    "\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"In\",\"values\":[]}],",
     "\"spec\":null",
     "\"values\":{\"a\":{\"b/c~d\":[1,2.0,null]}},",
     "\"coreAddon\":true,",
@@ -55,7 +59,18 @@ fn catalogues() -> [AddonCatalogue; 2] {
     ]
 }
 
-/// The catalogues, and the add-on of class Core in use.
+/// One that says something of each kind.
+fn policy() -> Value {
+    json!({"apiVersion": API_VERSION, "kind": "AddonPolicy", "metadata": {"name": "strict"}, "spec": {
+        "action": "Enforce",
+        "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]},
+        "allowed": {"catalogues": ["platform"], "sourceHosts": ["*.example.test"],
+            "imageRegistries": ["registry.example.test"], "supportClasses": ["Optional"]},
+        "installers": {"groups": ["a"]},
+    }})
+}
+
+/// The catalogues, a policy, and the add-on of class Core in use.
 fn facts() -> Facts {
     let installation = json!({"apiVersion": API_VERSION, "kind": "AddonInstallation",
         "metadata": {"name": "coredns", "namespace": SYSTEM_NAMESPACE},
@@ -63,6 +78,7 @@ fn facts() -> Facts {
     Facts {
         catalogues: catalogues().map(|one| Arc::new(one.into())).into(),
         installations: vec![Arc::new(serde_json::from_value(installation).unwrap())],
+        policies: vec![Arc::new(serde_json::from_value(policy()).unwrap())],
         cluster: ClusterFacts {
             kubernetes: Some(semver::Version::new(1, 36, 3)),
             kkp: None,
@@ -83,7 +99,7 @@ fn seeds(facts: &Facts) -> Vec<Vec<u8>> {
         "metadata": {"name": SYSTEM_NAMESPACE, "labels": {LABEL_CLUSTER: "local"}}});
     let core = json!(*facts.installations[0]);
     let base = json!(base);
-    let nothing = Value::Null;
+    let (policy, nothing) = (policy(), Value::Null);
     [
         ("AddonInstallation", "CREATE", &installation, &nothing),
         ("AddonInstallation", "UPDATE", &installation, &core),
@@ -91,6 +107,8 @@ fn seeds(facts: &Facts) -> Vec<Vec<u8>> {
         ("AddonCatalogue", "CREATE", &copy, &nothing),
         ("AddonCatalogue", "UPDATE", &base, &copy),
         ("AddonCatalogue", "DELETE", &nothing, &base),
+        ("AddonPolicy", "CREATE", &policy, &nothing),
+        ("AddonPolicy", "UPDATE", &policy, &policy),
         ("Namespace", "UPDATE", &namespace, &namespace),
         ("Namespace", "DELETE", &nothing, &namespace),
     ]

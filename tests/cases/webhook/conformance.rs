@@ -1,6 +1,8 @@
 //! What the API server promises of webhooks, seen with our configurations: the cases of Kubernetes' own end-to-end tests (`webhook.go`)
 //! that have a counterpart here. Deletions of many are in `core`, users that are not judged in `exempt`, one denial a rule in `rules`.
 
+mod configurations;
+
 use std::net::TcpListener;
 
 use addons_tests::control_plane::pki::{Authority, base64};
@@ -105,6 +107,7 @@ async fn the_api_server_keeps_what_it_promises_of_webhooks() -> Result<()> {
     times_out(&mut bench).await?;
     mutates_or_is_left_out(&mut bench).await?;
     changes_take_effect(&mut bench).await?;
+    configurations::judged_by_no_webhook(&mut bench).await?;
     bench.webhook.stop(&cluster).await
 }
 
