@@ -44,6 +44,13 @@ impl Session {
         }
     }
 
+    /// The same in this namespace.
+    pub fn of_namespace(&self, namespace: &str) -> Self {
+        let mut global = Global::clone(&self.global);
+        global.namespace = Some(namespace.to_owned());
+        Self::new(global)
+    }
+
     /// The flags that every command takes.
     pub fn global(&self) -> &Global {
         &self.global

@@ -228,3 +228,72 @@ async fn an_entry_fits_the_version_of_kkp_that_the_namespace_names() -> Result<(
     ensure!(said.stdout.contains("KKP 2.31.0"), "{}", said.stdout);
     Ok(())
 }
+
+/// What fits another cluster: the one that a namespace stands for, and not the one of the catalogues.
+#[tokio::test]
+async fn what_is_available_for_a_cluster_is_what_fits_it() -> Result<()> {
+    let user = User::new().await?;
+    user.run("init").await?.done()?;
+    let path = user.plugin.home().join("ranges.yaml");
+    let proxy = unique("proxy");
+    let mut text = format!(
+        "apiVersion: kubectl-addons.dev/v1alpha1\nkind: AddonCatalogue\nmetadata: {{name: {proxy}}}\nspec:\n  class: Core\n  \
+         addons:\n  - name: {proxy}\n    support: Core\n    versions:\n"
+    );
+    for (version, range) in [
+        ("1.0.0", "<2.30"),
+        ("2.0.0", ">=2.30 <2.31"),
+        ("3.0.0", ">=2.31"),
+    ] {
+        text.push_str(&format!(
+            "    - {{version: {version}, source: {{inline: {{manifest: \"\"}}}}, constraints: {{kkpVersion: \"{range}\"}}}}\n"
+        ));
+    }
+    std::fs::write(&path, text)?;
+    let core = [
+        "--as=core",
+        "--as-group=system:masters",
+        "--as-group=kubectl-addons:core",
+    ]
+    .join(" ");
+    user.run(&format!("catalogue add {} {core}", path.display()))
+        .await?
+        .done()?;
+
+    let shop = unique("shop");
+    let secret = format!(
+        "--from-file=kubeconfig={}",
+        user.plugin.kubeconfig().display()
+    );
+    let label = "kubectl-addons.dev/kubeconfig-secret=shop";
+    let annotation = "kubectl-addons.dev/kkp-version=2.30.4";
+    for words in [
+        vec!["create", "namespace", &shop],
+        vec!["create", "secret", "generic", "shop", "-n", &shop, &secret],
+        vec!["label", "namespace", &shop, label],
+        vec!["annotate", "namespace", &shop, annotation],
+    ] {
+        user.plugin.kubectl(&words).await?.done()?;
+    }
+    let list = format!("list --core --catalogue {proxy} -o json --for-cluster");
+    let said = user.run(&format!("{list} {shop}")).await?.done()?;
+    let found: Value = serde_json::from_str(&said.stdout)?;
+    let versions = found["items"].as_array().map(Vec::as_slice);
+    let [one] = versions.unwrap_or_default() else {
+        anyhow::bail!("exactly one fits: {found}");
+    };
+    ensure!(one["version"] == "2.0.0", "{one}");
+
+    let nowhere = unique("nowhere");
+    user.plugin
+        .kubectl(&["create", "namespace", &nowhere])
+        .await?
+        .done()?;
+    let said = user.run(&format!("{list} {nowhere}")).await?.ended(2)?;
+    ensure!(
+        said.stderr.contains("does not stand for a cluster"),
+        "{}",
+        said.stderr
+    );
+    Ok(())
+}

@@ -197,7 +197,33 @@ pub struct List {
     #[arg(short = 'A', long)]
     pub all_namespaces: bool,
     #[command(flatten)]
+    pub available: Available,
+    #[command(flatten)]
     pub output: Output,
+}
+
+/// What could be installed, in the place of what is.
+#[derive(Args, Debug, Default)]
+pub struct Available {
+    /// Show what fits and could be installed instead, one version of each
+    #[arg(long, conflicts_with_all = ["outdated", "all_namespaces"])]
+    pub available: bool,
+    /// The same for the cluster that this namespace stands for
+    #[arg(long, value_name = "NAMESPACE", conflicts_with_all = ["k8s", "namespace", "outdated", "all_namespaces"])]
+    pub for_cluster: Option<String>,
+    #[command(flatten)]
+    pub source: Source,
+    #[command(flatten)]
+    pub fit: Fit,
+}
+
+impl Available {
+    /// Whether this is asked for, and nothing of what is installed.
+    pub fn is_asked(&self) -> bool {
+        let fit = self.fit.k8s.is_some() || self.fit.kkp.is_some();
+        let source = self.source.channel.is_some() || self.source.catalogue.is_some();
+        self.available || self.for_cluster.is_some() || fit || source
+    }
 }
 
 /// Flags of `status`.

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::cli::Format;
 use crate::cli::reading::List;
+use crate::commands::search;
 use crate::exit::Exit;
 use crate::output::{self, Items, age::age, table::Table};
 use crate::session::Session;
@@ -56,6 +57,14 @@ struct Row {
 /// # Errors
 /// The server cannot be reached, or refuses.
 pub async fn run(session: &Session, args: &List) -> Result<Exit> {
+    if let Some(namespace) = &args.available.for_cluster {
+        let there = session.of_namespace(namespace);
+        there.ctx().check_cluster().await?;
+        return search::available(&there, args).await;
+    }
+    if args.available.is_asked() {
+        return search::available(session, args).await;
+    }
     if args.all_namespaces && session.global().namespace.is_some() {
         return Err(Usage("--all-namespaces does not go with --namespace".to_owned()).into());
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::choices;
 use crate::cli::Format;
-use crate::cli::reading::Search;
+use crate::cli::reading::{List, Search};
 use crate::exit::Exit;
 use crate::output::{self, Items, table::Table};
 use crate::session::Session;
@@ -52,11 +52,46 @@ pub async fn run(session: &Session, args: &Search) -> Result<Exit> {
         .retain(|entry| (args.core || entry.class != CatalogueClass::Core) && holds(entry, &words));
     let facts = super::facts(session, &catalogue, &args.fit).await?;
     let rows = rows(&catalogue, &facts, session.rules());
-    match args.output.format {
-        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
+    print(&rows, args.output.format, true, || nothing(&words))
+}
+
+/// Lists what fits a cluster and could be installed, of each add-on one version: `list --available`.
+///
+/// # Errors
+/// As [`run`]; a namespace that stands for no cluster.
+pub async fn available(session: &Session, args: &List) -> Result<Exit> {
+    let asked = &args.available;
+    let catalogue = session
+        .ctx()
+        .catalogue(&choices::offer(&asked.source))
+        .await?;
+    let mut catalogue = Catalogue::clone(&catalogue);
+    catalogue
+        .entries
+        .retain(|entry| args.core == (entry.class == CatalogueClass::Core));
+    let facts = super::facts(session, &catalogue, &asked.fit).await?;
+    let mut rows = rows(&catalogue, &facts, session.rules());
+    rows.retain(|row| row.fits);
+    print(&rows, args.output.format, false, || {
+        format!(
+            "nothing fits{}",
+            hint::below(&hint::look("kubectl addons search"))
+        )
+    })
+}
+
+/// `fits`: whether a column says so; else all of them do.
+fn print(
+    rows: &[Row],
+    format: Format,
+    fits: bool,
+    nothing: impl FnOnce() -> String,
+) -> Result<Exit> {
+    match format {
+        Format::Json | Format::Yaml => output::value(&Items { items: rows }, format)?,
         Format::Name => output::names("addon", rows.iter().map(|row| row.name.as_str())),
-        Format::Table | Format::Wide if rows.is_empty() => output::note(&nothing(&words)),
-        format => output::data(&table(&rows, format == Format::Wide).render()),
+        Format::Table | Format::Wide if rows.is_empty() => output::note(&nothing()),
+        format => output::data(&table(rows, fits, format == Format::Wide).render()),
     }
     Ok(Exit::Done)
 }
@@ -136,8 +171,12 @@ fn needs(reason: &Reason) -> String {
     }
 }
 
-fn table(rows: &[Row], wide: bool) -> Table {
-    let mut header = vec!["NAME", "VERSION", "FITS", "CATALOGUE", "SUPPORT"];
+fn table(rows: &[Row], fits: bool, wide: bool) -> Table {
+    let mut header = vec!["NAME", "VERSION"];
+    if fits {
+        header.push("FITS");
+    }
+    header.extend(["CATALOGUE", "SUPPORT"]);
     if wide {
         header.push("ID");
     }
@@ -148,13 +187,11 @@ fn table(rows: &[Row], wide: bool) -> Table {
             .support
             .map(|support| format!("{support:?}"))
             .unwrap_or_default();
-        let mut cells = vec![
-            row.name.clone(),
-            row.version.clone().unwrap_or_default(),
-            if row.fits { "yes" } else { "no" }.to_owned(),
-            super::short(&row.origin),
-            support,
-        ];
+        let mut cells = vec![row.name.clone(), row.version.clone().unwrap_or_default()];
+        if fits {
+            cells.push(if row.fits { "yes" } else { "no" }.to_owned());
+        }
+        cells.extend([super::short(&row.origin), support]);
         if wide {
             cells.push(row.id.clone().unwrap_or_default());
         }

@@ -50,6 +50,10 @@ pub const CASES: &[(&str, &str)] = &[
     ("search-core-hidden", "kubectl-addons search --channel catalogue.yaml --k8s 1.36.3"),
     ("search-core", "kubectl-addons search --channel catalogue.yaml --k8s 1.36.3 --core"),
     ("search-no-cluster", "kubectl-addons search --channel index.yaml"),
+    ("list-available", "kubectl-addons list --available --channel catalogue.yaml --k8s 1.36.3"),
+    ("list-available-older", "kubectl-addons list --channel index.yaml --k8s 1.29 -o json"),
+    ("list-available-core", "kubectl-addons list --channel catalogue.yaml --k8s 1.36.3 --kkp 2.28 --core -o name"),
+    ("list-available-outdated", "kubectl-addons list --available --outdated"),
 
     // show
     ("show", "kubectl-addons show web --channel index.yaml --k8s 1.36.3"),

@@ -71,6 +71,22 @@ impl Context {
         })
     }
 
+    /// Refuses a namespace of the command that stands for no cluster (semantics 6).
+    ///
+    /// # Errors
+    /// [`OperationError::NotLocal`]; as [`Context::cluster`].
+    pub async fn check_cluster(&self) -> Result<(), OperationError> {
+        let system = &self.settings.system_namespace;
+        if self.has_cluster().await? {
+            return Ok(());
+        }
+        Err(OperationError::NotLocal {
+            asked: self.settings.namespace.as_ref().unwrap_or(system).clone(),
+            system: system.clone(),
+            holds_old: false,
+        })
+    }
+
     /// Whether the objects are in another cluster than the records.
     ///
     /// # Errors
