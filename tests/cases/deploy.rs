@@ -2,6 +2,7 @@
 
 mod applied;
 mod certificates;
+mod image;
 mod init;
 pub(crate) mod load;
 mod variants;
