@@ -87,9 +87,13 @@ pub async fn troubles(
         live,
         unreadable,
     };
+    let ours = by_owner(&seen.live);
     let mut troubles: BTreeMap<String, Health> = BTreeMap::new();
     for record in records {
-        let (owner, inventory) = (&owner(record), &inventory(record));
+        let owner = &owner(record);
+        let Some(inventory) = wanted.get(owner) else {
+            continue;
+        };
         let telling = inventory
             .objects
             .keys()
@@ -99,7 +103,7 @@ pub async fn troubles(
             .filter(|health| !health.is_current());
         let health = Health {
             objects: broken.collect(),
-            older: older(record, &seen),
+            older: older(record, ours.get(owner.as_str())),
         };
         troubles.insert(owner.clone(), health);
     }
@@ -140,22 +144,37 @@ pub async fn objects(cluster: &Cluster, record: &AddonInstallation) -> Result<He
             .map(|health| explain(cluster, health, &seen)),
     )
     .await;
+    let ours = by_owner(&seen.live);
     Ok(Health {
+        older: older(record, ours.get(owner.as_str())),
         objects,
-        older: older(record, &seen),
     })
 }
 
-/// Whether a record is older than the live objects of its installation.
-fn older(record: &AddonInstallation, seen: &Seen) -> Option<RecordOlder> {
-    let (name, owner) = (name_of(record), owner(record));
-    let ours = seen.live.iter().filter(|(_, object)| {
+/// The objects of an installation.
+type Ours<'a> = Vec<(&'a ObjectKey, &'a Value)>;
+
+/// The objects by the owner in their label, without those that a controller made from others.
+fn by_owner(live: &BTreeMap<ObjectKey, Value>) -> BTreeMap<&str, Ours<'_>> {
+    let mut found: BTreeMap<&str, Ours<'_>> = BTreeMap::new();
+    for (key, object) in live {
         let owners = object["metadata"]["ownerReferences"].as_array();
         let is_controlled =
             owners.is_some_and(|all| all.iter().any(|one| one["controller"] == true));
-        object["metadata"]["labels"][LABEL_OWNER] == *owner && !is_controlled
-    });
-    let written = ours.filter_map(|(key, object)| Some((key, written(object, &name)?)));
+        if let Some(owner) = object["metadata"]["labels"][LABEL_OWNER].as_str()
+            && !is_controlled
+        {
+            found.entry(owner).or_default().push((key, object));
+        }
+    }
+    found
+}
+
+/// Whether a record is older than the live objects of its installation.
+fn older(record: &AddonInstallation, ours: Option<&Ours<'_>>) -> Option<RecordOlder> {
+    let name = name_of(record);
+    let ours = ours.into_iter().flatten();
+    let written = ours.filter_map(|(key, object)| Some((*key, written(object, &name)?)));
     restored::judge(&name, Memory::of(Some(record)), written)
 }
 

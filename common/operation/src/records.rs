@@ -105,13 +105,16 @@ impl Records {
         &'a self,
         namespace: Option<&'a str>,
     ) -> impl Iterator<Item = &'a AddonInstallation> {
-        self.all.iter().filter(move |record| match namespace {
-            Some(namespace) => is_within(record, namespace),
-            None => {
-                let at = record.metadata.namespace.as_deref().unwrap_or_default();
-                self.local.contains(at)
-            }
-        })
+        let all = self.all.iter();
+        all.filter(move |record| is_meant(record, namespace, &self.local))
+    }
+
+    /// The same without the others.
+    #[must_use]
+    pub fn into_within(self, namespace: Option<&str>) -> Vec<AddonInstallation> {
+        let Self { mut all, local, .. } = self;
+        all.retain(|record| is_meant(record, namespace, &local));
+        all
     }
 
     /// The records that the user means by some names.
@@ -208,6 +211,14 @@ async fn readable(
         Err(error) => return Err(error),
     }
     Ok(all)
+}
+
+/// Whether a command in this namespace means it; without one, it means those of this cluster.
+fn is_meant(record: &AddonInstallation, namespace: Option<&str>, local: &BTreeSet<String>) -> bool {
+    match namespace {
+        Some(namespace) => is_within(record, namespace),
+        None => local.contains(record.metadata.namespace.as_deref().unwrap_or_default()),
+    }
 }
 
 fn is_within(record: &AddonInstallation, namespace: &str) -> bool {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::{AddonInstallation, AddonRef, Installed};
 use common::catalogue::due::{Due, DueReason, due};
-use common::catalogue::select::{ClusterFacts, Request, select};
+use common::catalogue::select::{ClusterFacts, Request, choose};
 use common::catalogue::{Catalogue, Entry};
 use common::manifest::digest::sha256_trimmed;
 use jiff::Timestamp;
@@ -77,12 +77,10 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
             .for_each(|text| output::note(text)),
     }
     let namespace = session.global().namespace.as_deref();
-    let records: Vec<_> = known
-        .within(namespace)
-        .filter(|record| !args.core || record.spec.core_addon)
-        .cloned()
-        .collect();
-    let rows = rows(session, &records, known.is_partial).await?;
+    let is_partial = known.is_partial;
+    let mut records = known.into_within(namespace);
+    records.retain(|record| !args.core || record.spec.core_addon);
+    let rows = rows(session, &records, is_partial).await?;
     let rows: Vec<Row> = rows
         .into_iter()
         .filter(|row| !args.outdated || row.newer.is_some())
@@ -186,18 +184,19 @@ fn newer(
         catalogue: reference.catalogue.as_deref(),
         ..Request::default()
     };
-    let selection = select(catalogue, &request, facts, session.rules());
-    let (rules, values) = (selection.rules, &installed.values_hash);
-    let entry = selection.chosen?;
+    let entries = catalogue.entries.iter();
+    let choice = choose(entries, &request, facts, session.rules());
+    let (rules, values) = (choice.rules, &installed.values_hash);
+    let entry = choice.chosen?;
     // What stands in the catalogue itself need not be fetched.
     let inline = entry.version.source.inline.as_ref();
     let hash = inline.map(|inline| sha256_trimmed(inline.manifest.as_bytes()));
-    match due(installed, &entry, rules, hash.as_deref(), values) {
+    match due(installed, entry, rules, hash.as_deref(), values) {
         Due::No => None,
         Due::Yes {
             reason: DueReason::ManifestChanged,
-        } => Some(format!("{} (changed)", entry_label(&entry))),
-        _ => Some(entry_label(&entry)),
+        } => Some(format!("{} (changed)", entry_label(entry))),
+        _ => Some(entry_label(entry)),
     }
 }
 
