@@ -18,6 +18,7 @@
 //! | [`admission`] | defaults and verdicts |
 //! | [`target`] | which cluster a namespace stands for, and what a kubeconfig for it may hold |
 //! | [`doctor`] | what is wrong with a cluster, from facts |
+//! | [`set`] | the installations of a cluster in a file |
 //! | [`nearest`] | the name that a misspelt one probably means |
 //!
 //! Invariants: there is no task, socket, file, clock, environment or randomness here; the time, the facts of a cluster and
@@ -35,5 +36,6 @@ pub mod nearest;
 pub mod plan;
 pub mod readiness;
 pub mod render;
+pub mod set;
 pub mod target;
 pub mod values;

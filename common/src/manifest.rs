@@ -3,6 +3,7 @@
 pub mod digest;
 pub mod key;
 pub mod kinds;
+pub mod lost;
 pub mod managed_fields;
 pub mod ownership;
 pub mod parse;

@@ -15,6 +15,7 @@ pub mod plan;
 pub mod reconcile;
 pub mod render;
 pub mod search;
+pub mod set;
 pub mod show;
 pub mod status;
 pub mod sync;

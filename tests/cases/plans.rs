@@ -4,3 +4,4 @@ mod definitions;
 mod diff;
 mod files;
 mod moved;
+mod sets;

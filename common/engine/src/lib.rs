@@ -58,6 +58,7 @@ pub mod marks;
 mod meta;
 mod migrate;
 pub mod namespace;
+pub mod nodes;
 pub mod policies;
 mod prune;
 mod random;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use common::api::installation::AddonInstallation;
 use common::values;
 use serde_json::{Value, json};
 
@@ -27,6 +28,8 @@ pub enum Intent {
         /// Changes of the values of all, where none is named.
         edits: Edits,
     },
+    /// Give these installations the spec that a set declares.
+    Declared(Vec<AddonInstallation>),
     /// Install or upgrade every add-on of the indexes that are on offer.
     ApplyIndex,
     /// Install or upgrade every add-on of a directory, and repair what was edited.

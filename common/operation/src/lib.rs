@@ -23,6 +23,7 @@ pub mod channel;
 pub mod chart;
 pub mod choose;
 pub mod context;
+mod declared;
 pub mod definitions;
 mod dependencies;
 pub mod directory;

@@ -157,6 +157,12 @@ impl<'a> Resolver<'a> {
                         .await?;
                 }
             }
+            Intent::Declared(set) => {
+                for one in set {
+                    let name = one.metadata.name.clone().unwrap_or_default();
+                    resolution.add(&name, self.declared(one, answers).await);
+                }
+            }
             Intent::SyncDirectory(sync) => self.directory(sync, &mut resolution).await?,
             Intent::ApplyIndex => self.index(&mut resolution, answers).await?,
         }
@@ -384,7 +390,7 @@ impl<'a> Resolver<'a> {
         Ok(available)
     }
 
-    fn warn(&self, entry: &Entry, warnings: &[String]) {
+    pub(crate) fn warn(&self, entry: &Entry, warnings: &[String]) {
         for warning in warnings {
             self.ctx.find(Finding::Selection {
                 addon: entry.addon.clone(),

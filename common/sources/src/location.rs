@@ -4,6 +4,7 @@ use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::names;
 use common::catalogue::channel::ChannelError;
 use common::catalogue::{Catalogue, Origin, channel};
+use common::manifest::lost::lost;
 use common::manifest::yaml::{Document, YamlError, YamlOptions, documents};
 use common::nearest::nearest;
 use common::plan::schema::mistakes;
@@ -227,7 +228,7 @@ fn typed(document: Value) -> Result<AddonCatalogue, DocumentError> {
     let malformed = |field| {
         let document = &document;
         move |_| {
-            let mut mistakes = mistakes::mistakes(document);
+            let mut mistakes = mistakes::mistakes::<AddonCatalogue>(document);
             if mistakes.is_empty() {
                 mistakes.push(format!("{field} cannot be read"));
             }
@@ -238,8 +239,7 @@ fn typed(document: Value) -> Result<AddonCatalogue, DocumentError> {
     let read: AddonCatalogueSpec =
         serde_json::from_value(spec.clone()).map_err(malformed("spec"))?;
     let kept = serde_json::to_value(&read).map_err(malformed("spec"))?;
-    let mut unknown = Vec::new();
-    lost(&spec, &kept, "spec", &mut unknown);
+    let unknown = lost(&spec, &kept, "spec");
     if !unknown.is_empty() {
         let fields = unknown.join(", ");
         return Err(DocumentError::Unknown { fields });
@@ -253,38 +253,6 @@ fn typed(document: Value) -> Result<AddonCatalogue, DocumentError> {
     object.metadata.creation_timestamp = None;
     object.metadata.managed_fields = None;
     Ok(object)
-}
-
-/// Collects the paths of fields that were not read; an empty value loses nothing.
-fn lost(written: &Value, read: &Value, path: &str, found: &mut Vec<String>) {
-    match (written, read) {
-        (Value::Object(written), Value::Object(read)) => {
-            for (key, value) in written {
-                let path = format!("{path}.{key}");
-                match read.get(key) {
-                    Some(read) => lost(value, read, &path, found),
-                    None if is_empty(value) => {}
-                    None => found.push(path),
-                }
-            }
-        }
-        (Value::Array(written), Value::Array(read)) => {
-            for (i, (written, read)) in written.iter().zip(read).enumerate() {
-                lost(written, read, &format!("{path}[{i}]"), found);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.values().all(is_empty),
-        Value::Bool(true) | Value::Number(_) => false,
-    }
 }
 
 #[cfg(test)]

@@ -39,8 +39,19 @@ pub struct Plan {
 #[derive(Args, Debug)]
 pub struct Apply {
     /// Plan file, as plan -o FILE writes it
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "set")]
+    pub file: Option<PathBuf>,
+    /// A set instead: a file with AddonInstallations, each of which is installed or gets the spec that is written there
+    #[arg(
+        short = 'f',
+        long = "filename",
+        value_name = "SET",
+        conflicts_with = "file"
+    )]
+    pub set: Option<PathBuf>,
+    /// With --filename: show what would happen and change nothing
+    #[arg(long, requires = "set")]
+    pub dry_run: bool,
     /// Never install the definitions; fail where they are missing
     #[arg(long)]
     pub no_init: bool,

@@ -9,16 +9,21 @@ use anyhow::{Context as _, Result};
 use common::plan::file::{self, PlanFile};
 
 use crate::cli::plan::Apply;
+use crate::commands::set;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, output};
 
-/// Runs a plan file.
+/// Runs a plan file, or applies a set.
 ///
 /// # Errors
 /// It cannot be read as one; something moved since it was made; those of install and upgrade.
 pub async fn run(session: &Session, args: &Apply) -> Result<Exit> {
-    let file = read(&args.file)?;
+    if let Some(path) = &args.set {
+        return set::run(session, args, path).await;
+    }
+    let path = args.file.as_deref().context("no plan file is named")?;
+    let file = read(path)?;
     if file.installations.is_empty() {
         addons_operation::replay::same_cluster(session.ctx(), &file).await?;
         output::note("the plan holds nothing to do");

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The modules of `common`, lowest first, each with the modules that it uses. A module uses only modules above it in this
 /// table, so the arrows form no circle.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("nearest", &[]),
     ("api", &[]),
     ("manifest", &["api"]),
@@ -24,6 +24,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
         "admission",
         &["api", "catalogue", "nearest", "render", "values"],
     ),
+    ("set", &["api", "manifest", "plan"]),
     ("doctor", &["api"]),
     ("target", &["api", "values"]),
 ];

@@ -1,7 +1,6 @@
 //! Overlays and components: cert-manager's part is played by the test, and what is only built is looked at.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use addons_tests::control_plane::pki::{Authority, base64};
 use addons_tests::shared;

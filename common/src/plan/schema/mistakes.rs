@@ -1,19 +1,18 @@
-//! Why a document cannot be read as an AddonCatalogue, with the path of each field: serde knows neither.
+//! Why a document cannot be read as an object of ours, with the path of each field: serde knows neither.
 
-use kube::CustomResourceExt as _;
+use kube::CustomResourceExt;
 use serde_json::Value;
 
-use crate::api::catalogue::AddonCatalogue;
 use crate::plan::schema;
 
 /// How many mistakes are named.
 const NAMED: usize = 5;
 
-/// The mistakes of a document, by the schema that the API server would judge it by.
+/// The mistakes of an object of ours, by the schema that the API server would judge it by.
 #[must_use]
-pub fn mistakes(document: &Value) -> Vec<String> {
+pub fn mistakes<K: CustomResourceExt>(document: &Value) -> Vec<String> {
     // A definition can always be written as JSON.
-    let definition = serde_json::to_value(AddonCatalogue::crd()).unwrap_or_default();
+    let definition = serde_json::to_value(K::crd()).unwrap_or_default();
     let schema = definition.pointer("/spec/versions/0/schema/openAPIV3Schema");
     let mut found = schema.map_or_else(Vec::new, |schema| schema::problems(schema, document));
     let more = found.len().saturating_sub(NAMED);
@@ -29,6 +28,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::catalogue::AddonCatalogue;
     use crate::api::names;
 
     #[test]
@@ -56,7 +56,7 @@ mod tests {
                 Some(format!("{at}.source is required")),
             ),
         ] {
-            let found = mistakes(&json!({
+            let found = mistakes::<AddonCatalogue>(&json!({
                 "apiVersion": names::API_VERSION,
                 "kind": "AddonCatalogue",
                 "metadata": {"name": "c"},

@@ -1,0 +1,45 @@
+//! Whether the cluster has nodes that run pods.
+
+use serde::Deserialize;
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::listing;
+use super::meta::or_default;
+
+#[derive(Deserialize)]
+struct Node {
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Default, Deserialize)]
+struct Status {
+    #[serde(default, deserialize_with = "or_default")]
+    conditions: Vec<Condition>,
+}
+
+#[derive(Default, Deserialize)]
+struct Condition {
+    r#type: String,
+    status: String,
+}
+
+/// Whether a node is Ready; `None` where nodes may not be read.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn is_one_ready(cluster: &Cluster) -> Result<Option<bool>, EngineError> {
+    let nodes = Collection::known("v1", "Node", "nodes", None);
+    match listing::all::<Node>(cluster, &nodes, None).await {
+        Ok(nodes) => {
+            let mut conditions = nodes.iter().flat_map(|node| &node.status.conditions);
+            Ok(Some(
+                conditions.any(|one| one.r#type == "Ready" && one.status == "True"),
+            ))
+        }
+        Err(EngineError::Forbidden { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,183 @@
+//! A set: the installations of a cluster in a file, as one keeps them in Git (semantics 17).
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::api::installation::AddonInstallation;
+use crate::api::names::API_VERSION;
+use crate::manifest::lost::lost;
+use crate::manifest::yaml::{Document, YamlError, YamlOptions, documents};
+use crate::plan::schema::mistakes::mistakes;
+
+/// Installations of one set.
+pub const MOST: usize = 1_000;
+
+/// Network plugins, as the data of templates names them.
+const NETWORK_PLUGINS: [&str; 4] = ["calico", "canal", "cilium", "flannel"];
+
+/// Whether nodes become ready only with an installation: a core add-on, or a network plugin.
+#[must_use]
+pub fn comes_before_nodes(installation: &AddonInstallation) -> bool {
+    let spec = &installation.spec;
+    spec.core_addon || NETWORK_PLUGINS.contains(&spec.addon_ref.name.as_str())
+}
+
+/// Why a file is not a set.
+#[derive(Debug, thiserror::Error)]
+pub enum SetError {
+    /// Not YAML.
+    #[error("{file}")]
+    Yaml {
+        /// The file.
+        file: String,
+        /// Why.
+        #[source]
+        source: YamlError,
+    },
+    /// A document of another kind.
+    #[error("{place}: {found} is not an AddonInstallation of {API_VERSION}")]
+    Kind {
+        /// `FILE:LINE`.
+        place: String,
+        /// `kind Deployment of apps/v1`.
+        found: String,
+    },
+    /// An installation that cannot be read.
+    #[error("{place}: {}", mistakes.join("; "))]
+    Malformed {
+        /// `FILE:LINE`.
+        place: String,
+        /// `spec.addonRef.name must be a string, not a number`.
+        mistakes: Vec<String>,
+    },
+    /// An installation of another namespace.
+    #[error(
+        "{place}: metadata.namespace is {found}, and this command works in {namespace}: remove the field, or add -n {found}"
+    )]
+    Namespace {
+        /// `FILE:LINE`.
+        place: String,
+        /// As written.
+        found: String,
+        /// That of the command.
+        namespace: String,
+    },
+    /// Two of one name.
+    #[error("{place}: metadata.name: {name} is in this file twice")]
+    Twice {
+        /// `FILE:LINE`.
+        place: String,
+        /// The name.
+        name: String,
+    },
+    /// Nothing in it, or too much.
+    #[error("{file}: {found} installations; a set has 1 to {MOST}")]
+    Count {
+        /// The file.
+        file: String,
+        /// How many it has.
+        found: usize,
+    },
+}
+
+/// The installations in a file, for a namespace. A document is one, or a List of them.
+///
+/// # Errors
+/// [`SetError`]: all or nothing is read.
+pub fn read(bytes: &[u8], file: &str, namespace: &str) -> Result<Vec<AddonInstallation>, SetError> {
+    let mut found = Vec::new();
+    for document in documents(bytes, &YamlOptions::default()) {
+        let document = document.map_err(|source| SetError::Yaml {
+            file: file.to_owned(),
+            source,
+        })?;
+        for (line, value) in objects(document) {
+            found.push((format!("{file}:{line}"), value));
+        }
+    }
+    if found.is_empty() || found.len() > MOST {
+        return Err(SetError::Count {
+            file: file.to_owned(),
+            found: found.len(),
+        });
+    }
+    let mut names = BTreeSet::new();
+    let found = found.into_iter().map(|(place, value)| {
+        let object = installation(&place, value)?;
+        let name = object.metadata.name.clone().unwrap_or_default();
+        let asked = object.metadata.namespace.clone();
+        if let Some(found) = asked.filter(|asked| asked != namespace) {
+            let namespace = namespace.to_owned();
+            return Err(SetError::Namespace {
+                place,
+                found,
+                namespace,
+            });
+        }
+        if !names.insert(name.clone()) {
+            return Err(SetError::Twice { place, name });
+        }
+        Ok(object)
+    });
+    found.collect()
+}
+
+/// The objects of a document, each with its line.
+fn objects(document: Document) -> Vec<(usize, Value)> {
+    let Document {
+        mut value,
+        line,
+        item_lines,
+    } = document;
+    if value.is_null() {
+        return Vec::new();
+    }
+    let is_list = value["kind"]
+        .as_str()
+        .is_some_and(|kind| kind.ends_with("List"));
+    match value.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) if is_list => {
+            let lines = item_lines.into_iter().chain(std::iter::repeat(line));
+            lines.zip(items).collect()
+        }
+        _ => vec![(line, value)],
+    }
+}
+
+fn installation(place: &str, value: Value) -> Result<AddonInstallation, SetError> {
+    let text = |field: &str| value[field].as_str().unwrap_or("none").to_owned();
+    let (kind, version) = (text("kind"), text("apiVersion"));
+    if (kind.as_str(), version.as_str()) != ("AddonInstallation", API_VERSION) {
+        return Err(SetError::Kind {
+            place: place.to_owned(),
+            found: format!("kind {kind} of {version}"),
+        });
+    }
+    let malformed = |mistakes| SetError::Malformed {
+        place: place.to_owned(),
+        mistakes,
+    };
+    let mut mistakes = mistakes::<AddonInstallation>(&value);
+    if value["metadata"]["name"].as_str().is_none_or(str::is_empty) {
+        mistakes.push("metadata.name is missing: an installation is known by it".to_owned());
+    }
+    if !mistakes.is_empty() {
+        return Err(malformed(mistakes));
+    }
+    let of_serde = |error: serde_json::Error| malformed(vec![error.to_string()]);
+    let spec = value["spec"].clone();
+    let mut object: AddonInstallation = serde_json::from_value(value).map_err(of_serde)?;
+    let kept = serde_json::to_value(&object.spec).map_err(of_serde)?;
+    let unknown = lost(&spec, &kept, "spec");
+    if !unknown.is_empty() {
+        let fields = unknown.join(", ");
+        let mistake = format!("unknown field {fields}; remove it or correct its name");
+        return Err(malformed(vec![mistake]));
+    }
+    object.status = None;
+    Ok(object)
+}
+
+#[cfg(test)]
+mod tests;

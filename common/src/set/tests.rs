@@ -1,0 +1,68 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use super::*;
+
+fn one(name: &str, more: &str) -> String {
+    format!(
+        "apiVersion: {API_VERSION}\nkind: AddonInstallation\nmetadata: {{name: {name}}}\nspec: {{addonRef: {{name: web}}{more}}}\n"
+    )
+}
+
+fn names(text: &str) -> Result<Vec<String>, String> {
+    let read =
+        read(text.as_bytes(), "set.yaml", "kubectl-addons").map_err(|error| error.to_string())?;
+    Ok(read
+        .into_iter()
+        .map(|one| one.metadata.name.unwrap())
+        .collect())
+}
+
+#[test]
+fn documents_and_lists_are_read() {
+    let text = format!(
+        "# nothing\n---\n{}---\n{}",
+        one("a", ""),
+        one("b", ", values: {x: 1}")
+    );
+    assert_eq!(names(&text), Ok(vec!["a".to_owned(), "b".to_owned()]));
+    let list = format!(
+        "apiVersion: v1\nkind: List\nitems:\n- {{apiVersion: {API_VERSION}, kind: AddonInstallation, metadata: {{name: c}}, spec: {{addonRef: {{name: web}}}}}}\n"
+    );
+    assert_eq!(names(&list), Ok(vec!["c".to_owned()]));
+}
+
+#[test]
+fn what_is_wrong_has_its_line_and_its_field() {
+    let of_config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    for (text, says) in [
+        (
+            String::new(),
+            "set.yaml: 0 installations; a set has 1 to 1000",
+        ),
+        (
+            of_config_map.to_owned(),
+            "set.yaml:1: kind ConfigMap of v1 is not an AddonInstallation of",
+        ),
+        (
+            one("a", ", value: {x: 1}"),
+            "set.yaml:1: unknown field spec.value; remove it",
+        ),
+        (
+            one("a", ", suspend: maybe"),
+            "set.yaml:1: spec.suspend must be",
+        ),
+        (one("", ""), "set.yaml:1: metadata.name is missing"),
+        (
+            format!("{}---\n{}", one("a", ""), one("a", "")),
+            "set.yaml:6: metadata.name: a is in this file twice",
+        ),
+        (
+            one("a, namespace: shop", ""),
+            "set.yaml:1: metadata.namespace is shop, and this command works in kubectl-addons",
+        ),
+        ("a: [".to_owned(), "set.yaml"),
+    ] {
+        let error = names(&text).unwrap_err();
+        assert!(error.starts_with(says), "{error}\ninstead of {says}");
+    }
+}

@@ -1,0 +1,161 @@
+//! `apply -f`: a file has the installations of a cluster, and records get what it says.
+
+use addons_tests::control_plane::definitions;
+use addons_tests::objects;
+use addons_tests::plugin::Plugin;
+use addons_tests::stage::{Stage, config_map};
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+/// An installation, as a file has it.
+fn installation(name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+        "metadata": {"name": name}, "spec": spec})
+}
+
+/// A set as YAML, a document for each.
+fn set(installations: &[Value]) -> String {
+    installations
+        .iter()
+        .map(|one| format!("---\n{one}\n"))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_set_is_installed_and_its_file_stays_the_truth() -> Result<()> {
+    let stage = Stage::new("set").await?;
+    let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {a: \"{{ .Variables.a }}\", b: \"{{ .Variables.b }}\"}\n";
+    let web = json!({"version": "1.0.0", "values": {"a": "default", "b": "default"},
+        "template": {"method": "go-template"}, "source": {"inline": {"manifest": template}}});
+    let base =
+        json!({"version": "1.0.0", "source": {"inline": {"manifest": config_map("base", "1")}}});
+    for (name, version) in [("web", &web), ("base", &base)] {
+        let file = stage.catalogue(name, version)?;
+        stage
+            .run(&format!("catalogue add {}", file.display()))
+            .await?
+            .done()?;
+    }
+    let file = |values: Value| {
+        let web = installation(
+            "front",
+            json!({"addonRef": {"name": "web"}, "values": values}),
+        );
+        let base = installation(
+            "base",
+            json!({"addonRef": {"name": "base", "version": "1.0.0"}}),
+        );
+        stage.write("set.yaml", &set(&[web, base]))
+    };
+    let path = file(json!({"a": "mine", "b": "mine"}))?;
+    let apply = format!("apply -f {} --yes", path.display());
+    let said = stage.run(&format!("{apply} --dry-run")).await?.done()?;
+    ensure!(
+        said.stderr.contains("nothing was changed"),
+        "{}",
+        said.stderr
+    );
+    ensure!(!stage.has("addoninstallation", "front").await?);
+
+    stage.run(&apply).await?.done()?;
+    let data = |object: Value| object["data"].clone();
+    ensure!(data(stage.must("configmap", "web").await?) == json!({"a": "mine", "b": "mine"}));
+    ensure!(stage.has("configmap", "base").await?);
+    let mark = stage.cluster.audit().mark()?;
+    let again = stage.run(&apply).await?.done()?;
+    ensure!(
+        again.stderr.matches("nothing to do").count() == 2,
+        "{}",
+        again.stderr
+    );
+    let requests = stage.requests(mark)?;
+    let writes = requests.of("kubectl-addons").filter(|one| one.is_write());
+    ensure!(writes.count() == 0, "{requests:?}");
+
+    // What the file says no more falls back to the catalogue.
+    file(json!({"a": "mine"}))?;
+    stage.run(&apply).await?.done()?;
+    ensure!(data(stage.must("configmap", "web").await?) == json!({"a": "mine", "b": "default"}));
+
+    // One mistake, and nothing is written.
+    let wrong = installation(
+        "front",
+        json!({"addonRef": {"name": "web"}, "value": {"a": 1}}),
+    );
+    let path = stage.write("wrong.yaml", &set(&[wrong]))?;
+    let said = stage
+        .run(&format!("apply -f {} --yes", path.display()))
+        .await?
+        .ended(1)?;
+    ensure!(
+        said.stderr
+            .contains("wrong.yaml:2: unknown field spec.value"),
+        "{}",
+        said.stderr
+    );
+    Ok(())
+}
+
+/// A new cluster: its nodes become ready through what comes first, and what comes after waits for one.
+#[tokio::test]
+async fn where_no_node_is_ready_the_network_comes_first() -> Result<()> {
+    let cluster = definitions::cluster().await?;
+    let plugin = Plugin::admin(&cluster)?;
+    let nodes = plugin
+        .kubectl(&["get", "nodes", "-o", "json"])
+        .await?
+        .done()?
+        .stdout;
+    let mut nodes: Value = serde_json::from_str(&nodes)?;
+    let kept = nodes["items"].as_array_mut().context("no nodes")?;
+    for node in kept.iter_mut() {
+        let metadata = node["metadata"].as_object_mut().context("no metadata")?;
+        metadata.retain(|field, _| ["name", "labels", "annotations"].contains(&field.as_str()));
+        node["status"] = json!({});
+    }
+    plugin
+        .kubectl(&["delete", "nodes", "--all"])
+        .await?
+        .done()?;
+
+    let home = plugin.home();
+    let mut documents = Vec::new();
+    for name in ["cilium", "web"] {
+        let version = json!({"version": "1.0.0", "defaultNamespace": "default",
+            "source": {"inline": {"manifest": config_map(name, "1")}}});
+        let catalogue = json!({"apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
+            "metadata": {"name": name}, "spec": {"addons": [{"name": name, "versions": [version]}]}});
+        let file = home.join(format!("{name}.json"));
+        std::fs::write(&file, catalogue.to_string())?;
+        let add = ["catalogue", "add", &file.to_string_lossy()];
+        plugin.run(&add).await?.done()?;
+        documents.push(installation(name, json!({"addonRef": {"name": name}})));
+    }
+    documents.reverse();
+    let file = home.join("set.yaml");
+    std::fs::write(&file, set(&documents))?;
+    let file = file.to_string_lossy();
+    let apply = ["apply", "-f", &file, "--yes", "--timeout", "3s"];
+    let said = plugin.run(&apply).await?.ended(3)?;
+    ensure!(
+        said.stderr.contains("1 add-ons wait for one"),
+        "{}",
+        said.stderr
+    );
+    let client = cluster.client().await?;
+    let config_map = async |name: &str| {
+        let path = format!("/api/v1/namespaces/default/configmaps/{name}");
+        objects::read(&client, &path).await
+    };
+    ensure!(config_map("cilium").await?.is_some() && config_map("web").await?.is_none());
+
+    let create = ["create", "-f", "-"];
+    plugin
+        .kubectl_with_input(&create, &nodes.to_string())
+        .await?
+        .done()?;
+    let apply = ["apply", "-f", &file, "--yes"];
+    plugin.run(&apply).await?.done()?;
+    ensure!(config_map("web").await?.is_some());
+    Ok(())
+}
