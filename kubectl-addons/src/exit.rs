@@ -55,7 +55,8 @@ impl Exit {
         }
     }
 
-    fn of_operation(error: &OperationError) -> Option<Self> {
+    /// The same for an error of an operation; `None` where it has none of its own.
+    pub fn of_operation(error: &OperationError) -> Option<Self> {
         match error.root() {
             OperationError::Engine(error) => Some(Self::of_engine(error)),
             OperationError::Plan(error) => Some(Self::of_plan(error)),

@@ -1,10 +1,17 @@
 //! Installations of other clusters: their records are in a namespace here that stands for the cluster, their objects there
 //! (semantics 6).
 
+mod fleet;
+mod looped;
+
+use std::time::Duration;
+
 use addons_tests::control_plane::{ControlPlane, Options};
 use addons_tests::objects;
 use addons_tests::plugin::Output;
+use addons_tests::proxy::{Action, Fault, Proxy};
 use addons_tests::stage::{Own, Stage, config_map, deployment};
+use addons_tests::until::until;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,6 +19,23 @@ use serde_json::{Value, json};
 
 /// The other cluster, which knows nothing of our definitions.
 static OTHER: Own = Own::const_new();
+
+async fn other() -> Result<&'static ControlPlane> {
+    let start = async || {
+        let started = ControlPlane::start(Options::default()).await;
+        started.map_err(|error| format!("{error:#}"))
+    };
+    let other = OTHER.get_or_init(start).await;
+    other.as_ref().map_err(|error| anyhow!("{error}"))
+}
+
+/// A Secret with one key.
+fn secret(namespace: &str, name: &str, kind: &str, key: &str, text: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace},
+        "type": kind, "data": {key: STANDARD.encode(text)},
+    })
+}
 
 /// A user, and the other cluster.
 struct Pair {
@@ -23,12 +47,7 @@ struct Pair {
 
 impl Pair {
     async fn new(what: &str) -> Result<Self> {
-        let start = async || {
-            let started = ControlPlane::start(Options::default()).await;
-            started.map_err(|error| format!("{error:#}"))
-        };
-        let other = OTHER.get_or_init(start).await;
-        let other = other.as_ref().map_err(|error| anyhow!("{error}"))?;
+        let other = other().await?;
         let stage = Stage::new(what).await?;
         let team = format!("{}-team", stage.namespace);
         stage.run("init").await?.done()?;
@@ -50,10 +69,7 @@ impl Pair {
 
     /// A Secret of the namespace.
     fn secret(&self, name: &str, kind: &str, key: &str, kubeconfig: &str) -> Value {
-        json!({
-            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": self.team},
-            "type": kind, "data": {key: STANDARD.encode(kubeconfig)},
-        })
+        secret(&self.team, name, kind, key, kubeconfig)
     }
 
     fn kubeconfig(&self) -> Result<String> {
@@ -281,5 +297,44 @@ async fn a_record_is_not_followed_into_another_cluster() -> Result<()> {
     pair.stand().await?;
     pair.run("uninstall web -y").await?.done()?;
     ensure!(pair.there("configmap", "web").await?.is_none());
+    Ok(())
+}
+
+/// semantics 6: credentials that end while a command runs are read again from the Secret.
+#[tokio::test]
+async fn a_command_outlives_its_credentials() -> Result<()> {
+    let pair = Pair::new("renewed").await?;
+    pair.offer("1.0.0", &config_map("web", "1")).await?;
+    let proxy = Proxy::start(pair.other)?;
+    let label = json!({"kubectl-addons.dev/kubeconfig-secret": "other"});
+    let stand = async |client: &str| {
+        let kubeconfig = proxy.client(client, pair.other.admin())?;
+        let kubeconfig = std::fs::read_to_string(kubeconfig)?;
+        let secret = pair.secret("other", "Opaque", "value", &kubeconfig);
+        pair.namespace(label.clone(), &[secret]).await
+    };
+    stand("old").await?;
+    let refused = Action::Answer {
+        status: 401,
+        retry_after: None,
+    };
+    // Its first answer takes long enough to replace them meanwhile, and is the last one that they get.
+    let first = Fault::at(1, Action::Delay(Duration::from_secs(3)));
+    proxy.fault(first.client("old"));
+    proxy.fault(Fault::at(2, refused).times(usize::MAX).client("old"));
+    let replace = async {
+        until("a request", async || {
+            Ok((proxy.hits() > 0).then_some(()).ok_or_else(String::new))
+        })
+        .await?;
+        stand("new").await
+    };
+    let (installed, replaced) = tokio::join!(pair.run("install web -y"), replace);
+    replaced?;
+    installed?.done()?;
+    ensure!(pair.there("configmap", "web").await?.is_some());
+    let answers = proxy.requests().into_iter();
+    let refused = answers.filter(|seen| seen.client == "old" && seen.status == Some(401));
+    ensure!(refused.count() > 0, "the old ones were not used again");
     Ok(())
 }

@@ -61,6 +61,12 @@ pub async fn catalogues(cluster: &Cluster, namespace: &str, see: impl FnMut(Chan
     follow(cluster, &collection, see).await;
 }
 
+/// Reports changes of the Secrets of a namespace or of all, and never ends. Their content is not read.
+pub async fn secrets(cluster: &Cluster, namespace: Option<&str>, see: impl FnMut(Change)) {
+    let collection = Collection::known("v1", "Secret", "secrets", namespace);
+    follow(cluster, &collection, see).await;
+}
+
 /// Reports changes of all objects of a kind that carry an owner label, and never ends.
 pub async fn owned(cluster: &Cluster, group: &str, kind: &str, mut see: impl FnMut(Change)) {
     let needed = [(group.to_owned(), kind.to_owned())].into();

@@ -18,6 +18,7 @@ use common::manifest::kinds::KindTable;
 use super::blockers::Turns;
 use super::discovery::{self, Cache};
 use super::error::EngineError;
+use super::remote::Renewal;
 use super::request::{Call, JSON, server_time};
 
 /// Options of a [`Cluster`].
@@ -38,6 +39,8 @@ pub struct Cluster {
     own: Option<kube::Client>,
     /// The cluster of the records, where that is another one (semantics 6).
     home: Option<Arc<Cluster>>,
+    /// How its credentials are read again, where they came from a Secret there.
+    renewal: Option<Arc<Renewal>>,
     config: Option<kube::Config>,
     options: ClusterOptions,
     /// URL, for errors.
@@ -58,19 +61,9 @@ impl Cluster {
     /// # Errors
     /// [`EngineError::Unreachable`] where the configuration cannot be used (a broken certificate, a proxy that is not
     /// supported).
-    pub async fn new(
-        mut config: kube::Config,
-        options: ClusterOptions,
-    ) -> Result<Self, EngineError> {
-        let given = config.clone();
+    pub async fn new(config: kube::Config, options: ClusterOptions) -> Result<Self, EngineError> {
         let server = config.cluster_url.to_string();
         let server = server.trim_end_matches('/').to_owned();
-        config.default_retry = false;
-        config.read_timeout = None;
-        config.headers.push((
-            USER_AGENT,
-            HeaderValue::from_static(concat!("kubectl-addons/", env!("CARGO_PKG_VERSION"))),
-        ));
         let cache = options.cache_dir.as_deref().map(|dir| {
             Cache::new(
                 dir,
@@ -78,12 +71,12 @@ impl Cluster {
                 config.root_cert.as_deref().unwrap_or_default(),
             )
         });
-        let client = kube::Client::try_from(config).map_err(|error| EngineError::Unreachable {
+        let client = client(config.clone()).map_err(|error| EngineError::Unreachable {
             server: server.clone(),
             source: Box::new(error),
         })?;
         Ok(Self {
-            config: Some(given),
+            config: Some(config),
             ..Self::build(client, server, options, cache)
         })
     }
@@ -116,11 +109,39 @@ impl Cluster {
 
     /// The same cluster, whose installations are recorded in another one: records, locks, catalogues, and the Secrets and data beside
     /// a record are read and written there, objects here (semantics 6).
-    #[must_use]
-    pub fn recorded_in(self, home: Arc<Self>) -> Self {
+    pub(super) fn recorded_in(self, home: Arc<Self>, renewal: Arc<Renewal>) -> Self {
         Self {
             home: Some(home),
+            renewal: Some(renewal),
             ..self
+        }
+    }
+
+    /// The same connection to another cluster, with records that are read and written by `home`: with the rights of a ServiceAccount
+    /// there, which does not exist here (semantics 16).
+    pub async fn with_home(&self, home: Arc<Self>) -> Self {
+        Self {
+            home: Some(home),
+            ..self.apart().await
+        }
+    }
+
+    /// The same connection, whose requests do not wait for those of others.
+    pub async fn apart(&self) -> Self {
+        Self {
+            own: self.own.clone(),
+            home: self.home.clone(),
+            renewal: self.renewal.clone(),
+            config: self.config.clone(),
+            answered: AtomicBool::new(self.answered.load(Ordering::Relaxed)),
+            kinds: Mutex::new(self.kinds.lock().await.clone()),
+            cache: self.cache.clone(),
+            ..Self::build(
+                self.client.clone(),
+                self.server.clone(),
+                self.options.clone(),
+                None,
+            )
         }
     }
 
@@ -145,6 +166,7 @@ impl Cluster {
             client,
             own: None,
             home: None,
+            renewal: None,
             config: None,
             server,
             permits: Semaphore::new(options.concurrency.max(1)),
@@ -160,18 +182,37 @@ impl Cluster {
     /// The client, for reads that need no engine.
     #[must_use]
     pub fn client(&self) -> &kube::Client {
-        &self.client
+        let renewed = self.renewal().and_then(Renewal::client);
+        renewed.unwrap_or(&self.client)
     }
 
     /// The client with our own rights.
     pub(super) fn own(&self) -> &kube::Client {
-        self.own.as_ref().unwrap_or(&self.client)
+        self.own.as_ref().unwrap_or_else(|| self.client())
+    }
+
+    pub(super) fn renewal(&self) -> Option<&Renewal> {
+        self.renewal.as_deref()
+    }
+
+    /// Whether an error says that this is another cluster than that of the records, and cannot be worked on: it does not answer, or
+    /// does not accept the credentials.
+    #[must_use]
+    pub fn is_lost(&self, error: &EngineError) -> bool {
+        let lost = match error {
+            EngineError::Unreachable { server, .. } | EngineError::Unauthorized { server } => {
+                server
+            }
+            _ => return false,
+        };
+        self.is_remote() && *lost == self.server
     }
 
     /// The configuration of the client, for programs that connect by themselves; `None` where it was given as a client.
     #[must_use]
     pub fn config(&self) -> Option<&kube::Config> {
-        self.config.as_ref()
+        let renewed = self.renewal().and_then(Renewal::config);
+        renewed.or(self.config.as_ref())
     }
 
     pub(super) fn options(&self) -> &ClusterOptions {
@@ -280,6 +321,17 @@ impl Cluster {
         }
         *self.kinds.lock().await = None;
     }
+}
+
+/// A client that names itself, and leaves repetitions and bounds to us.
+pub(super) fn client(mut config: kube::Config) -> Result<kube::Client, kube::Error> {
+    config.default_retry = false;
+    config.read_timeout = None;
+    config.headers.push((
+        USER_AGENT,
+        HeaderValue::from_static(concat!("kubectl-addons/", env!("CARGO_PKG_VERSION"))),
+    ));
+    kube::Client::try_from(config)
 }
 
 /// The local clock, corrected where it differs from the server's by more than [`Clock::TOLERANCE`].

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::api::names::{CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET};
+use common::api::names::{
+    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, MARKED,
+};
 use serde_json::json;
 
 use super::cluster::Cluster;
@@ -86,6 +88,19 @@ pub async fn of_no_cluster(cluster: &Cluster) -> Result<BTreeSet<String>, Engine
     let found = found.unwrap_or_default().into_iter();
     let of_none = found.filter(|metadata| !stands_for_this(metadata) && !for_other(metadata));
     Ok(of_none.map(|metadata| metadata.name).collect())
+}
+
+/// Whether a namespace and what it stands for are given up: it is being deleted, or marked by hand as one whose cluster is
+/// (semantics 14). One GET.
+///
+/// # Errors
+/// Those of the request.
+pub async fn is_given_up(cluster: &Cluster, namespace: &str) -> Result<bool, EngineError> {
+    let found = read_one(cluster, &namespace_collection(), namespace).await?;
+    Ok(found.is_none_or(|found| {
+        let mark = found.annotations.get(ANNOTATION_CLUSTER_DELETING);
+        found.deletion_timestamp.is_some() || mark.is_some_and(|mark| mark == MARKED)
+    }))
 }
 
 /// Whether its label says that it stands for this cluster.

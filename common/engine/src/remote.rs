@@ -1,5 +1,7 @@
 //! Another cluster, whose kubeconfig is in a Secret of the namespace that stands for it (semantics 6).
 
+mod renewal;
+
 use std::sync::Arc;
 
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
@@ -16,6 +18,7 @@ use super::meta::{Partial, PartialList};
 use super::request::{Call, METADATA, METADATA_LIST};
 use super::secret;
 use super::snapshot::{namespace_collection, read_one};
+pub(super) use renewal::Renewal;
 
 /// Why another cluster cannot be worked on.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +73,21 @@ pub enum RemoteError {
     Engine(#[from] EngineError),
 }
 
+impl RemoteError {
+    fn unusable(namespace: &str, location: &Location) -> Self {
+        Self::Unusable {
+            namespace: namespace.to_owned(),
+            secret: location.secret.clone(),
+        }
+    }
+}
+
+/// A kubeconfig that may be used, and the revision of its Secret.
+struct Checked {
+    config: Config,
+    revision: String,
+}
+
 /// Which cluster a namespace of the home cluster stands for: one GET, and one LIST and one GET of Secrets' metadata where no label
 /// tells. Secrets that the caller may not read tell nothing.
 ///
@@ -112,8 +130,22 @@ pub async fn connect(
     namespace: &str,
     location: &Location,
 ) -> Result<Cluster, RemoteError> {
-    let (namespace, secret) = (namespace.to_owned(), location.secret.clone());
-    let Some(found) = secret::get(home, &namespace, &secret).await? else {
+    let Checked { config, revision } = read(home, namespace, location).await?;
+    let cluster = Cluster::new(config, home.options().clone()).await;
+    let cluster = cluster.map_err(|_| RemoteError::unusable(namespace, location))?;
+    let renewal = Renewal::new(Arc::clone(home), namespace, location, revision);
+    Ok(cluster.recorded_in(Arc::clone(home), Arc::new(renewal)))
+}
+
+/// Reads the Secret, and checks what it holds.
+async fn read(
+    home: &Cluster,
+    namespace: &str,
+    location: &Location,
+) -> Result<Checked, RemoteError> {
+    let (of, secret) = (namespace, location.secret.clone());
+    let namespace = namespace.to_owned();
+    let Some(found) = secret::of_source(home, of, &secret).await? else {
         return Err(RemoteError::NoSecret { namespace, secret });
     };
     let data = found.data.unwrap_or_default();
@@ -136,15 +168,12 @@ pub async fn connect(
             });
         }
     };
-    let unusable = || RemoteError::Unusable {
-        namespace: namespace.clone(),
-        secret: secret.clone(),
-    };
+    let unusable = || RemoteError::unusable(of, location);
     let kubeconfig: Kubeconfig = serde_json::from_value(checked).map_err(|_| unusable())?;
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    let config = config.map_err(|_| unusable())?;
-    let cluster = Cluster::new(config, home.options().clone()).await;
-    let cluster = cluster.map_err(|_| unusable())?;
-    Ok(cluster.recorded_in(Arc::clone(home)))
+    Ok(Checked {
+        config: config.map_err(|_| unusable())?,
+        revision: found.metadata.resource_version.unwrap_or_default(),
+    })
 }

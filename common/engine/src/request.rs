@@ -280,7 +280,14 @@ impl Cluster {
         let shared = Body::from(std::mem::take(&mut call.body));
         loop {
             let body = shared.try_clone().unwrap_or_else(Body::empty);
-            let (error, after, refused) = match self.attempt(&call, body).await? {
+            let is_renewed = self.is_renewed();
+            let tried = match self.attempt(&call, body).await {
+                Err(EngineError::Unauthorized { .. }) if !is_renewed && self.renew().await => {
+                    continue;
+                }
+                tried => tried?,
+            };
+            let (error, after, refused) = match tried {
                 Try::Done(answer) => return Ok(answer),
                 Try::Again {
                     error,

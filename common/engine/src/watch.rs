@@ -124,7 +124,7 @@ async fn list_and_watch(
         // One watch after the other, each from where the last one stopped, until that resourceVersion expires.
         loop {
             let call = watched.clone().watch(&version, WATCH_SECONDS);
-            let opened = Instant::now();
+            let (opened, is_renewed) = (Instant::now(), cluster.is_renewed());
             let watched = watch(cluster, &call, collection, &mut version, see).await;
             if opened.elapsed() >= LONG {
                 pause = Pause::default();
@@ -135,6 +135,9 @@ async fn list_and_watch(
                 Ok(false) => pause.longer().await,
                 Err(error) if error.code() == Some(410) => {
                     pause.longer().await;
+                    break;
+                }
+                Err(EngineError::Unauthorized { .. }) if !is_renewed && cluster.renew().await => {
                     break;
                 }
                 Err(error) if passes(&error) => {

@@ -51,7 +51,7 @@ pub async fn mark(ctx: &Context) -> Result<(), OperationError> {
         },
         ..Facts::default()
     };
-    let cluster = ctx.cluster().await?;
+    let cluster = ctx.home().await?;
     for catalogue in all {
         let lost = lost_to_others(catalogue, &facts);
         let more = match lost.len().saturating_sub(MAX_NAMED) {

@@ -79,7 +79,7 @@ pub async fn contested(
     record: &AddonInstallation,
     message: String,
 ) -> Result<(), OperationError> {
-    let cluster = ctx.cluster().await?;
+    let cluster = ctx.home().await?;
     let standing = Standing::Contested { message };
     if stand(cluster, record, &standing).await?
         && let Some(happened) = standing.happened()

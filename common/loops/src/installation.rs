@@ -1,6 +1,8 @@
 //! Reconciles one installation: what its record asks for is planned and executed, as `upgrade` does it, and what cannot be done
 //! becomes a condition of the record.
 
+use std::sync::Arc;
+
 use addons_engine::error::StaleReason;
 use addons_engine::events::{self, Happened};
 use addons_engine::standing::{Standing, stand};
@@ -35,6 +37,8 @@ pub struct How {
     pub run: Run,
     /// Whether edits are repaired although nothing is due.
     pub repair: bool,
+    /// Whether live objects are left unread where nothing is due.
+    pub only_due: bool,
     /// The words for conditions and Events.
     pub words: Words,
     /// Whether Events say what happened.
@@ -60,6 +64,10 @@ pub enum Outcome {
     Terminating,
     /// The plan was executed, with this result.
     Executed(Box<Plan>, Box<Report>),
+    /// Its deletion waits for us no longer, and the other cluster that its objects are in is left as it is.
+    LetGo,
+    /// The other cluster that its objects are in cannot be worked on, as all installations there.
+    Lost(Arc<OperationError>),
     /// Nothing was changed, or the record could not be written.
     Failed(OperationError),
 }
@@ -131,7 +139,7 @@ async fn hold(
     if !how.holds || !is_deleted_with_objects || record.metadata.deletion_timestamp.is_some() {
         return Ok(None);
     }
-    match record::hold(ctx.cluster().await?, record).await {
+    match record::hold(ctx.home().await?, record).await {
         Ok(held) => Ok(Some(held)),
         Err(error) if error.is_conflict() => Err(stale(record).into()),
         Err(error) => Err(error.into()),
@@ -155,14 +163,23 @@ enum Rights {
     Missing,
 }
 
-fn rights(ctx: &Context, record: &AddonInstallation, how: &How) -> Rights {
+async fn rights(
+    ctx: &Context,
+    record: &AddonInstallation,
+    how: &How,
+) -> Result<Rights, OperationError> {
     let is_of_system = name_of(record).namespace == ctx.settings().system_namespace;
     let default = how.account.as_ref().filter(|_| is_of_system);
-    match record.spec.service_account_name.as_ref().or(default) {
-        Some(account) => Rights::Of(account.clone()),
-        None if is_of_system => Rights::Own,
-        None => Rights::Missing,
+    if let Some(account) = record.spec.service_account_name.as_ref().or(default) {
+        return Ok(Rights::Of(account.clone()));
     }
+    // In another cluster the kubeconfig gives them; what is read here besides are the Secrets of valuesFrom.
+    let is_given = ctx.is_remote().await? && record.spec.values_from.is_empty();
+    Ok(if is_of_system || is_given {
+        Rights::Own
+    } else {
+        Rights::Missing
+    })
 }
 
 async fn attempt(
@@ -173,7 +190,7 @@ async fn attempt(
     interruption: &Interruption,
 ) -> Result<Outcome, OperationError> {
     let name = name_of(record);
-    let account = match rights(ctx, record, how) {
+    let account = match rights(ctx, record, how).await? {
         Rights::Own => return work(ctx, resolver, record, how, interruption).await,
         Rights::Of(account) => account,
         Rights::Missing => return Err(OperationError::NoAccount(name)),
@@ -203,6 +220,7 @@ async fn work(
             };
             let choices = Choices {
                 repair: how.repair,
+                only_due: how.only_due,
                 ..Choices::default()
             };
             resolver.plan(resolution, &choices).await?.whole()?
@@ -263,13 +281,19 @@ fn deletion(record: &AddonInstallation) -> Deletion {
 }
 
 /// Writes how the installation stands, unless an operation has written that itself, and an Event about what is new.
-async fn write(
+pub(crate) async fn write(
     ctx: &Context,
     record: &AddonInstallation,
     outcome: &Outcome,
     how: &How,
 ) -> Result<(), OperationError> {
-    let cluster = ctx.cluster().await?;
+    let cluster = ctx.home().await?;
+    let stalls = async |error: &OperationError| {
+        let words = (how.words.error)(&name_of(record), error);
+        let standing = reason::standing(error, words);
+        let is_new = stand(cluster, record, &standing).await?;
+        Ok::<_, OperationError>(standing.happened().filter(|_| is_new))
+    };
     let happened = match outcome {
         Outcome::UpToDate => {
             stand(cluster, record, &Standing::AsRecorded).await?;
@@ -280,11 +304,11 @@ async fn write(
             stand(cluster, record, &Standing::ManagedElsewhere { message }).await?;
             None
         }
-        Outcome::Failed(error) if is_of_record(error) => {
-            let words = (how.words.error)(&name_of(record), error);
-            let standing = reason::standing(error, words);
-            let is_new = stand(cluster, record, &standing).await?;
-            standing.happened().filter(|_| is_new)
+        Outcome::Failed(error) if is_of_record(error) || is_lost(ctx, error).await => {
+            stalls(error).await?
+        }
+        Outcome::Lost(error) if is_of_record(error) || is_lost(ctx, error).await => {
+            stalls(error).await?
         }
         Outcome::Executed(plan, report) => Some(Happened {
             is_warning: !report.is_done(),
@@ -304,6 +328,14 @@ async fn write(
         let _ = events::publish(cluster, record, &happened, reporter).await;
     }
     Ok(())
+}
+
+/// Whether the other cluster that the objects are in does not answer, or refuses the credentials.
+async fn is_lost(ctx: &Context, error: &OperationError) -> bool {
+    match (ctx.cluster().await, error.root()) {
+        (Ok(cluster), OperationError::Engine(error)) => cluster.is_lost(error),
+        _ => false,
+    }
 }
 
 /// Whether an error says something of the installation: not of the server, of another client at work, or of this one's end.

@@ -9,6 +9,7 @@
 //! | [`retire`] | frees the records at the end |
 //! | `duplicates` | marks catalogues that have to give way to others |
 //! | [`fights`] | fields that another manager sets back each time; for every loop |
+//! | `here`, `there` | one installation of this cluster, or those of another, and what became of them (`done`) |
 //! | `queue`, `tracked` | when which installation is due; what is remembered of it |
 //! | [`metrics`] | what is counted |
 //! | `reason` | whether a failure needs a person, and the word for it in the condition |
@@ -16,9 +17,11 @@
 //! Nothing here decides what is due or writes objects: that is done by the operations of `addons-operation`. Nothing here prints:
 //! the caller gives the words for errors ([`installation::Words`]) and receives an [`Outcome`] for each installation.
 
+mod done;
 mod duplicates;
 pub mod election;
 pub mod fights;
+mod here;
 pub mod installation;
 pub mod metrics;
 pub mod pass;
@@ -26,6 +29,7 @@ mod queue;
 mod reason;
 pub mod reconciler;
 pub mod retire;
+mod there;
 mod tracked;
 
 pub use installation::{How, Outcome};

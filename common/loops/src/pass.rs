@@ -1,18 +1,26 @@
 //! One pass: each installation of the cluster once, several at the same time. What fails for one does not stop the others.
 
-use addons_operation::{Context, Interruption, OperationError, Resolver, name_of};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use addons_operation::{Context, Interruption, OperationError, Records, Resolver, name_of};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use futures::StreamExt as _;
 use futures::stream;
+use tokio::sync::Semaphore;
 
-use crate::duplicates;
+use crate::done::Done;
 use crate::installation::{How, Outcome, reconcile};
+use crate::{duplicates, there};
 
-/// Installations that are reconciled at the same time.
+/// Installations of one cluster that are reconciled at the same time.
 pub const WORKERS: usize = 4;
+/// Other clusters that are worked on at the same time.
+pub const CLUSTERS: usize = 32;
 
-/// Reconciles the named installations, or all of this cluster, and gives the outcome of each to `see`. What lacks another add-on is
+/// Reconciles the named installations, or all of this cluster and of the others that namespaces stand for, and gives the outcome of
+/// each to `see`. What lacks another add-on is
 /// tried again once others of the pass were installed.
 ///
 /// # Errors
@@ -26,6 +34,9 @@ pub async fn pass(
 ) -> Result<(), OperationError> {
     if names.is_empty() {
         duplicates::mark(ctx).await?;
+        if ctx.settings().namespace.is_none() {
+            elsewhere(ctx, how, interruption, see).await?;
+        }
     }
     let mut again: Vec<InstallationName> = Vec::new();
     loop {
@@ -68,6 +79,54 @@ pub async fn pass(
         }
         again = lacking.into_iter().map(|(name, _)| name).collect();
     }
+}
+
+/// Reconciles the installations of other clusters once. A cluster that cannot be worked on delays no other.
+async fn elsewhere(
+    ctx: &Context,
+    how: &How,
+    interruption: &Interruption,
+    see: &mut (dyn FnMut(&InstallationName, Outcome) + Send),
+) -> Result<(), OperationError> {
+    let records = Records::read(ctx).await?;
+    let mut clusters: BTreeMap<String, Vec<InstallationName>> = BTreeMap::new();
+    for name in records.all.iter().map(name_of) {
+        if !records.local.contains(&name.namespace) {
+            clusters
+                .entry(name.namespace.clone())
+                .or_default()
+                .push(name);
+        }
+    }
+    let looking = clusters.into_iter().map(async |(namespace, names)| {
+        let (slots, found) = (Semaphore::new(WORKERS), Mutex::new(Vec::new()));
+        let note = |done| {
+            found
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(done)
+        };
+        let ctx = ctx.of_namespace(&namespace);
+        there::reconcile_together(&ctx, &names, how, interruption, &slots, &note).await;
+        found.into_inner().unwrap_or_else(PoisonError::into_inner)
+    });
+    let mut looking = stream::iter(looking).buffer_unordered(CLUSTERS);
+    while let Some(found) = looking.next().await {
+        for Done {
+            name,
+            outcome,
+            is_elsewhere,
+            ..
+        } in found
+        {
+            match outcome {
+                Ok(_) if is_elsewhere => {}
+                Ok(outcome) => see(&name, outcome),
+                Err(error) => see(&name, Outcome::Failed(error)),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether another add-on is missing, which this pass may be about to install.

@@ -81,13 +81,48 @@ impl Queue {
         }
     }
 
-    /// The installation that has been due for longest; it runs until [`Queue::end`].
-    pub(crate) fn begin(&mut self, now: Instant) -> Option<InstallationName> {
+    /// The installation that has been due for longest, of those that may begin; it runs until [`Queue::end`].
+    pub(crate) fn begin(
+        &mut self,
+        now: Instant,
+        may: impl Fn(&InstallationName) -> bool,
+    ) -> Option<InstallationName> {
         let due = self.entries.iter_mut();
-        let due = due.filter(|(_, entry)| !entry.is_running && entry.due <= now);
+        let due = due.filter(|(name, entry)| !entry.is_running && entry.due <= now && may(name));
         let (name, entry) = due.min_by_key(|(_, entry)| entry.due)?;
         entry.is_running = true;
         Some(name.clone())
+    }
+
+    /// Those of a namespace that are due too, or will be by then without having failed: they run from now on.
+    pub(crate) fn begin_together(
+        &mut self,
+        namespace: &str,
+        now: Instant,
+        by: Instant,
+    ) -> Vec<InstallationName> {
+        let of_namespace = self.entries.iter_mut();
+        let of_namespace = of_namespace.filter(|(name, _)| name.namespace == namespace);
+        let mut together = Vec::new();
+        for (name, entry) in of_namespace {
+            let is_due = entry.due <= now || entry.failures == 0 && entry.due <= by;
+            if is_due && !entry.is_running {
+                entry.is_running = true;
+                together.push(name.clone());
+            }
+        }
+        together
+    }
+
+    /// Tries at once what failed, because its cause may be gone.
+    pub(crate) fn retry(&mut self, name: &InstallationName, at: Instant) {
+        if self
+            .entries
+            .get(name)
+            .is_some_and(|entry| entry.failures > 0)
+        {
+            self.ask(name, at, Why::Asked);
+        }
     }
 
     /// It was reconciled. `spread` is between 0 and 1, and other each time: installations are not due at the same time.
@@ -130,10 +165,11 @@ impl Queue {
         self.entries.remove(name);
     }
 
-    /// When the next one is due.
-    pub(crate) fn next(&self) -> Option<Instant> {
-        let waiting = self.entries.values().filter(|entry| !entry.is_running);
-        waiting.map(|entry| entry.due).min()
+    /// When the next one is due, of those that may begin.
+    pub(crate) fn next(&self, may: impl Fn(&InstallationName) -> bool) -> Option<Instant> {
+        let entries = self.entries.iter();
+        let waiting = entries.filter(|(name, entry)| !entry.is_running && may(name));
+        waiting.map(|(_, entry)| entry.due).min()
     }
 
     /// How many there are.
@@ -171,22 +207,30 @@ mod tests {
         let web = name("web");
         queue.ask(&web, now, Why::Asked);
         for expected in [2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600] {
-            assert_eq!(queue.begin(now).as_ref(), Some(&web));
+            assert_eq!(queue.begin(now, |_| true).as_ref(), Some(&web));
             queue.end(&web, Ended::Badly, now, 0.5);
             // Its objects change all the time, which must not make it fail more often.
             queue.ask(&web, now, Why::Drifted);
-            assert_eq!(queue.next(), Some(now + seconds(expected)));
-            assert_eq!(queue.begin(now), None);
+            assert_eq!(queue.next(|_| true), Some(now + seconds(expected)));
+            assert_eq!(queue.begin(now, |_| true), None);
             now += seconds(expected);
         }
         queue.ask(&web, now - seconds(1), Why::Asked);
-        assert_eq!(queue.next(), Some(now - seconds(1)), "its record changed");
-        assert!(queue.begin(now).is_some());
+        assert_eq!(
+            queue.next(|_| true),
+            Some(now - seconds(1)),
+            "its record changed"
+        );
+        assert!(queue.begin(now, |_| true).is_some());
         queue.end(&web, Ended::Well, now, 0.5);
-        assert_eq!(queue.next(), Some(now + INTERVAL));
-        assert!(queue.begin(now + INTERVAL).is_some());
+        assert_eq!(queue.next(|_| true), Some(now + INTERVAL));
+        assert!(queue.begin(now + INTERVAL, |_| true).is_some());
         queue.end(&web, Ended::Badly, now, 0.5);
-        assert_eq!(queue.next(), Some(now + seconds(2)), "it begins again");
+        assert_eq!(
+            queue.next(|_| true),
+            Some(now + seconds(2)),
+            "it begins again"
+        );
     }
 
     #[test]
@@ -194,12 +238,12 @@ mod tests {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
         queue.ask(&web, now, Why::Asked);
-        assert!(queue.begin(now).is_some());
+        assert!(queue.begin(now, |_| true).is_some());
         queue.ask(&web, now, Why::Drifted);
-        assert_eq!(queue.begin(now), None, "one at a time");
-        assert_eq!(queue.next(), None);
+        assert_eq!(queue.begin(now, |_| true), None, "one at a time");
+        assert_eq!(queue.next(|_| true), None);
         queue.end(&web, Ended::Well, now + seconds(1), 0.5);
-        assert_eq!(queue.begin(now + seconds(1)).as_ref(), Some(&web));
+        assert_eq!(queue.begin(now + seconds(1), |_| true).as_ref(), Some(&web));
     }
 
     #[test]
@@ -207,13 +251,13 @@ mod tests {
         let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
         let web = name("web");
         queue.ask(&web, now, Why::Asked);
-        assert!(queue.begin(now).is_some());
+        assert!(queue.begin(now, |_| true).is_some());
         queue.ask(&web, now, Why::Drifted);
         queue.end(&web, Ended::Contested, now, 0.5);
         queue.ask(&web, now, Why::Drifted);
-        assert_eq!(queue.next(), Some(now + TRUCE));
+        assert_eq!(queue.next(|_| true), Some(now + TRUCE));
         queue.ask(&web, now, Why::Asked);
-        assert_eq!(queue.next(), Some(now));
+        assert_eq!(queue.next(|_| true), Some(now));
     }
 
     #[test]
@@ -222,9 +266,9 @@ mod tests {
         let web = name("web");
         queue.ask(&web, now, Why::Asked);
         for _ in 0..3 {
-            assert!(queue.begin(now + BUSY).is_some());
+            assert!(queue.begin(now + BUSY, |_| true).is_some());
             queue.end(&web, Ended::Busy, now, 0.5);
-            assert_eq!(queue.next(), Some(now + BUSY));
+            assert_eq!(queue.next(|_| true), Some(now + BUSY));
         }
     }
 
@@ -234,13 +278,30 @@ mod tests {
         let (a, b) = (name("a"), name("b"));
         queue.ask(&a, now + seconds(1), Why::Asked);
         queue.ask(&b, now, Why::Asked);
-        assert_eq!(queue.begin(now + seconds(2)).as_ref(), Some(&b));
-        assert_eq!(queue.begin(now + seconds(2)).as_ref(), Some(&a));
+        assert_eq!(queue.begin(now + seconds(2), |_| true).as_ref(), Some(&b));
+        assert_eq!(queue.begin(now + seconds(2), |_| true).as_ref(), Some(&a));
         queue.end(&a, Ended::Well, now, 0.0);
         queue.end(&b, Ended::Well, now, 1.0);
-        assert_eq!(queue.next(), Some(now + seconds(900)));
+        assert_eq!(queue.next(|_| true), Some(now + seconds(900)));
         queue.forget(&a);
-        assert_eq!(queue.next(), Some(now + seconds(1100)));
+        assert_eq!(queue.next(|_| true), Some(now + seconds(1100)));
         assert_eq!(queue.len(), 1);
+    }
+
+    #[test]
+    fn those_of_a_namespace_begin_together_but_for_what_failed() {
+        let (mut queue, now) = (Queue::new(INTERVAL), Instant::now());
+        let (a, b, c) = (name("a"), name("b"), name("c"));
+        for (name, due) in [(&a, 0), (&b, 5), (&c, 0)] {
+            queue.ask(name, now + seconds(due), Why::Asked);
+        }
+        assert_eq!(queue.begin(now, |name| *name == c), Some(c.clone()));
+        queue.end(&c, Ended::Badly, now, 0.5);
+        assert_eq!(queue.begin(now, |_| true), Some(a));
+        let by = now + seconds(10);
+        assert_eq!(queue.begin_together("kubectl-addons", now, by), [b]);
+        assert_eq!(queue.begin_together("shop", now, by), []);
+        queue.retry(&c, now);
+        assert_eq!(queue.begin_together("kubectl-addons", now, by), [c]);
     }
 }

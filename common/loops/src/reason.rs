@@ -1,6 +1,7 @@
 //! Why an installation cannot be reconciled, as conditions say it: one word, and whether a person has to agree.
 
 use addons_engine::EngineError;
+use addons_engine::remote::RemoteError;
 use addons_engine::standing::Standing;
 use addons_operation::OperationError;
 use addons_operation::adopt::AdoptError;
@@ -81,6 +82,16 @@ fn reason(error: &OperationError) -> Reason {
         | OperationError::Dependents(_) => Reason::Stalls("Requirement"),
         OperationError::ValuesFrom(_) | OperationError::Values(_) => Reason::Stalls("Values"),
         OperationError::RolloutFailed(_) => Reason::Stalls(ROLLOUT_FAILED),
+        OperationError::Remote(RemoteError::NoSecret { .. }) | OperationError::NotLocal { .. } => {
+            Reason::Stalls("KubeconfigMissing")
+        }
+        OperationError::Remote(_) => Reason::Stalls("KubeconfigRefused"),
+        OperationError::Engine(EngineError::Unreachable { .. }) => {
+            Reason::Stalls("ClusterUnreachable")
+        }
+        OperationError::Engine(EngineError::Unauthorized { .. }) => {
+            Reason::Stalls("CredentialsRefused")
+        }
         OperationError::NoAccount(_) => Reason::Stalls("NoServiceAccount"),
         _ if error.is_forbidden() => Reason::Stalls("Forbidden"),
         _ => Reason::Stalls("PlanFailed"),

@@ -4,6 +4,7 @@
 //! Nothing is decided from what a watch says: it only tells when to look. Each installation is planned from what is read then, and
 //! executed under the lock of its record, so a person's command and the loop never work on one at the same time.
 
+mod remotes;
 mod turn;
 
 use std::time::Duration;
@@ -15,11 +16,12 @@ use futures::StreamExt as _;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
+use crate::done::Done;
 use crate::election::{self, Candidate, Revision};
 use crate::fights::contested;
 use crate::installation::{How, Outcome};
 use crate::metrics::{Metrics, Of};
-use turn::{Done, Turn};
+use turn::Turn;
 
 /// A loop over all installations of a cluster.
 pub struct Reconciler<'a> {
@@ -57,6 +59,7 @@ impl Reconciler<'_> {
         tell: &(dyn Fn(Told<'_>) + Send + Sync),
     ) -> Result<(), OperationError> {
         let home = self.ctx.home().await?;
+        let apart = self.ctx.apart().await?;
         let (leads, mut leading) = watch::channel(None);
         let (_same, revision) = watch::channel(Revision::Same);
         let (ended, end) = oneshot::channel::<()>();
@@ -79,7 +82,8 @@ impl Reconciler<'_> {
                 }
                 self.metrics.leader.set(1);
                 tell(Told::Leads(true));
-                self.lead(&mut leading, interruption, tell).await;
+                self.lead(apart.fresh(), &mut leading, interruption, tell)
+                    .await;
                 self.metrics.leader.set(0);
                 tell(Told::Leads(false));
             }
@@ -94,33 +98,30 @@ impl Reconciler<'_> {
     /// Works as long as this process leads. What was begun is ended before it returns: the locks of the records fence it.
     async fn lead(
         &self,
+        apart: Context,
         leading: &mut watch::Receiver<Option<Revision>>,
         interruption: &Interruption,
         tell: &(dyn Fn(Told<'_>) + Send + Sync),
     ) {
-        let mut turn = Turn::new(self.ctx.fresh(), self.interval, self.how.account.clone());
+        let mut turn = Turn::new(
+            self.ctx.fresh(),
+            apart,
+            self.interval,
+            self.how.account.clone(),
+        );
         loop {
             let leads = leading.borrow().is_some() && !interruption.is_asked();
             if leads {
                 turn.begin(&self.how, interruption);
-            } else if turn.running.is_empty() {
+            } else if turn.is_idle() {
                 return;
             }
             let due = turn.next();
             tokio::select! {
                 biased;
-                Some(done) = turn.running.next() => {
-                    self.count(&done);
-                    match &done.outcome {
-                        Ok(outcome) => tell(Told::Reconciled(&done.name, outcome)),
-                        Err(error) => tell(Told::Failed(error)),
-                    }
-                    if let Some((record, sentence)) = turn.end(done)
-                        && let Err(error) = contested(self.ctx, &record, sentence).await
-                    {
-                        tell(Told::Failed(&error));
-                    }
-                }
+                Some(done) = turn.running.next() => self.end(&mut turn, done, tell).await,
+                Some(done) = turn.done.recv() => self.end(&mut turn, done, tell).await,
+                Some(namespace) = turn.remotes.running.next() => turn.remotes.end(&namespace),
                 Some(signal) = turn.inbox.recv(), if leads => turn.take(signal),
                 Some(()) = turn.watches.next(), if leads => {}
                 () = until(due), if leads => {
@@ -136,12 +137,26 @@ impl Reconciler<'_> {
         }
     }
 
+    /// Takes in what became of an installation.
+    async fn end(&self, turn: &mut Turn, done: Done, tell: &(dyn Fn(Told<'_>) + Send + Sync)) {
+        self.count(&done);
+        match &done.outcome {
+            Ok(outcome) => tell(Told::Reconciled(&done.name, outcome)),
+            Err(error) => tell(Told::Failed(error)),
+        }
+        if let Some((record, sentence)) = turn.end(done)
+            && let Err(error) = contested(&turn.apart, &record, sentence).await
+        {
+            tell(Told::Failed(&error));
+        }
+    }
+
     fn count(&self, done: &Done) {
         let outcome = match &done.outcome {
             Ok(Outcome::Executed(_, report)) if report.is_done() => "changed",
             Ok(Outcome::Executed(..)) | Err(_) => "failed",
             Ok(Outcome::Failed(error)) if is_busy(error) => "busy",
-            Ok(Outcome::Failed(_)) => "failed",
+            Ok(Outcome::Failed(_) | Outcome::Lost(_)) => "failed",
             Ok(_) => "up-to-date",
         };
         self.metrics.reconciles.get_or_create(&Of { outcome }).inc();

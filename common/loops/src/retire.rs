@@ -1,8 +1,9 @@
 //! The end of a loop: records are free of its finalizer, so that their deletion does not wait for a process that is gone.
 
-use addons_engine::{lease, record};
+use addons_engine::{lease, local, record};
 use addons_operation::{Context, OperationError, Records, name_of};
 use common::api::names::InstallationName;
+use common::plan::pin;
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 
 /// The Lease says that a process leads.
@@ -19,13 +20,13 @@ pub enum RetireError {
     Operation(#[from] OperationError),
 }
 
-/// Removes the finalizer from every record of this cluster that is not being deleted, and returns their names. What is being deleted
-/// stays until its objects are.
+/// Removes the finalizer from every record of this cluster and of others that is not being deleted, and returns their names. What is
+/// being deleted stays until its objects are.
 ///
 /// # Errors
 /// [`RetireError`].
 pub async fn retire(ctx: &Context, lease_name: &str) -> Result<Vec<InstallationName>, RetireError> {
-    let cluster = ctx.cluster().await?;
+    let cluster = ctx.home().await?;
     let system = &ctx.settings().system_namespace;
     let found = lease::get(cluster, system, lease_name).await;
     let found = found.map_err(OperationError::from)?;
@@ -36,8 +37,22 @@ pub async fn retire(ctx: &Context, lease_name: &str) -> Result<Vec<InstallationN
     }
     let records = Records::read(ctx).await?;
     let mut freed = Vec::new();
-    for record in records.within(ctx.settings().namespace.as_deref()) {
-        if record.metadata.deletion_timestamp.is_none()
+    let selected = ctx.settings().namespace.as_ref();
+    let nowhere = local::of_no_cluster(cluster).await;
+    let nowhere = nowhere.map_err(OperationError::from)?;
+    for record in &records.all {
+        let namespace = name_of(record).namespace;
+        let is_meant = match selected {
+            Some(selected) => *selected == namespace,
+            // What another loop with another system namespace looks after is left to it.
+            None => {
+                records.local.contains(&namespace)
+                    || pin::is_elsewhere(record)
+                    || !nowhere.contains(&namespace)
+            }
+        };
+        if is_meant
+            && record.metadata.deletion_timestamp.is_none()
             && record::let_go(cluster, record)
                 .await
                 .map_err(OperationError::from)?

@@ -59,6 +59,13 @@ impl Tracked {
         }
     }
 
+    /// Its objects are in another cluster: what is watched here are never those.
+    pub(crate) fn forget_objects(&mut self) {
+        self.owner.clear();
+        self.objects.clear();
+        self.kinds.clear();
+    }
+
     /// What a change of the record asks for.
     pub(crate) fn news(&self, changed: &Changed) -> News {
         if self.generation != changed.generation || self.is_going != changed.is_going {

@@ -4,6 +4,7 @@
 mod derived;
 mod indexes;
 mod policies;
+mod pool;
 mod target;
 mod versions;
 
@@ -87,11 +88,12 @@ pub struct Context {
     connect: Option<Arc<Connect>>,
     home: Arc<OnceCell<Arc<Cluster>>>,
     target: Arc<OnceCell<Target>>,
+    pool: Arc<pool::Pool>,
     version: OnceCell<ClusterFacts>,
     kkp: OnceCell<Option<Version>>,
     pub(crate) cluster_uid: Arc<OnceCell<Option<String>>>,
     events: Events,
-    catalogues: OnceCell<Vec<AddonCatalogue>>,
+    catalogues: Arc<OnceCell<Vec<AddonCatalogue>>>,
     policies: Arc<policies::Known>,
     indexes: Mutex<BTreeMap<(String, Reach), Arc<Catalogue>>>,
     credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
@@ -154,11 +156,12 @@ impl Context {
             connect: connect.map(Arc::new),
             home: Arc::default(),
             target: Arc::default(),
+            pool: Arc::default(),
             cluster_uid: Arc::default(),
             version: OnceCell::new(),
             kkp: OnceCell::new(),
             events: Arc::new(drop),
-            catalogues: OnceCell::new(),
+            catalogues: Arc::default(),
             policies: Arc::default(),
             indexes: Mutex::new(BTreeMap::new()),
             credentials: Mutex::new(BTreeMap::new()),

@@ -126,7 +126,7 @@ async fn one(
 /// Whether an installation is planned although nothing of it is due.
 fn is_planned_anyway(resolved: &Resolved, choices: &Choices) -> bool {
     choices.repair
-        || resolved.is_ensured()
+        || (resolved.is_ensured() && !choices.only_due)
         || resolved.retains(&choices.delete)
         || (choices.adopt && resolved.has_former_records())
 }

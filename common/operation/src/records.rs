@@ -32,15 +32,18 @@ pub struct Records {
 }
 
 impl Records {
-    /// Reads them: one LIST, or one for each namespace of the command where the caller may not list those of the cluster. Missing
+    /// Reads them: one LIST, of its namespace for a command on another cluster, or one for each namespace of the command where the caller may not list those of the cluster. Missing
     /// definitions mean that nothing is installed yet.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
     pub async fn read(ctx: &Context) -> Result<Self, OperationError> {
         let home = ctx.home().await?;
+        let is_remote = ctx.is_remote().await?;
+        // What is recorded in other namespaces is of no other cluster's concern.
+        let of = ctx.settings().namespace.as_deref().filter(|_| is_remote);
         let mut is_partial = false;
-        let listed = match record::list(home, None).await {
+        let listed = match record::list(home, of).await {
             Err(error @ EngineError::Forbidden { .. }) => {
                 is_partial = true;
                 readable(home, ctx.settings(), error).await
@@ -57,7 +60,6 @@ impl Records {
         };
         let system = &ctx.settings().system_namespace;
         let mut local = BTreeSet::from([system.clone()]);
-        let is_remote = ctx.is_remote().await?;
         match &ctx.settings().namespace {
             Some(asked) if asked == system => {}
             Some(asked) if is_remote => local = BTreeSet::from([asked.clone()]),

@@ -39,6 +39,9 @@ pub struct Choices {
     /// Change owners and nothing else: nothing is created, applied or pruned. No plan file is made with it.
     #[serde(skip)]
     pub only_owners: bool,
+    /// Leave live objects unread where nothing is due: `reconcile: Ensure` is for another time. No plan file is made with it.
+    #[serde(skip)]
+    pub only_due: bool,
     /// How long types are waited for that add-ons require; `None` = not at all, for a plan that is only shown. A plan does not
     /// depend on it.
     #[serde(skip)]

@@ -11,7 +11,7 @@ use common::api::names::InstallationName;
 use crate::cli::operation::Reconcile;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::words::reconcile as words;
+use crate::words::{hint, reconcile as words};
 use crate::{change, output, partial, serve};
 
 /// The Lease of the process that leads, in the system namespace.
@@ -30,6 +30,7 @@ pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
             ..Run::default()
         },
         repair: !args.names.is_empty(),
+        only_due: false,
         words: words::WORDS,
         events: args.watch,
         holds: args.watch,
@@ -105,6 +106,14 @@ fn failed(error: &OperationError) {
 fn report(name: &InstallationName, outcome: Outcome) -> Exit {
     match outcome {
         Outcome::Failed(error) => partial::failure(&name.to_string(), error),
+        Outcome::Lost(error) => {
+            let way_out = hint::below(&hint::lines(&*error));
+            output::note(&format!(
+                "error: {name}: {}{way_out}",
+                output::chain(&*error)
+            ));
+            Exit::of_operation(&error).unwrap_or(Exit::Failed)
+        }
         outcome => {
             output::note(words::outcome(name, &outcome).trim_end());
             match outcome {

@@ -59,6 +59,8 @@ pub fn news(name: &InstallationName, of: &Outcome) -> Option<String> {
     match of {
         Outcome::Executed(..) => Some(outcome(name, of).trim_end().to_owned()),
         Outcome::Failed(error) => Some(format!("{name}  {}", condition(name, error))),
+        Outcome::Lost(error) => Some(format!("{name}  {}", condition(name, error))),
+        Outcome::LetGo => Some(outcome(name, of)),
         _ => None,
     }
 }
@@ -75,6 +77,10 @@ pub fn outcome(name: &InstallationName, outcome: &Outcome) -> String {
             let reports = executed.installations.iter();
             reports.map(|one| plan::report(one, report, true)).collect()
         }
+        Outcome::LetGo => {
+            format!("{name}  deleted here; its objects stay in the other cluster")
+        }
+        Outcome::Lost(error) => format!("{name}  {error}"),
         Outcome::Failed(error) => format!("{name}  {error}"),
     }
 }

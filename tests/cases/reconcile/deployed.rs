@@ -157,8 +157,56 @@ async fn the_deployed_loop_installs_with_the_rights_of_the_admin_account() -> Re
     let patch = [&patch[..], &[r#"{"data":{"key":"by hand"}}"#]].concat();
     admin.kubectl(&patch).await?.done()?;
     has("1").await?;
+    elsewhere(&cluster, &admin).await?;
     drop(process);
     Ok(())
+}
+
+/// The kubeconfig of another cluster, which here is the same one, is read with the rights of a component.
+async fn elsewhere(cluster: &ControlPlane, admin: &Plugin) -> Result<()> {
+    let kubeconfig = std::fs::read_to_string(cluster.kubeconfig())?;
+    let label = json!({"kubectl-addons.dev/kubeconfig-secret": "other"});
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "labels": label}},
+        {
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "other", "namespace": "team"},
+            "stringData": {"value": kubeconfig},
+        },
+        {
+            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+            "metadata": {"name": "web", "namespace": "team"},
+            "spec": {"addonRef": {"name": "web", "catalogue": "team"}, "targetNamespace": "there"},
+        },
+    ]});
+    let args = ["apply", "-f", "-"];
+    admin
+        .kubectl_with_input(&args, &list.to_string())
+        .await?
+        .done()?;
+    let says = async |word: &str| {
+        until(word, async || {
+            let args = [
+                "get",
+                "addoninstallation",
+                "web",
+                "-n",
+                "team",
+                "-o",
+                "json",
+            ];
+            let record = admin.kubectl(&args).await?.done()?.stdout;
+            Ok(record.contains(word).then_some(()).ok_or(record))
+        })
+        .await
+    };
+    says("\"Forbidden\"").await?;
+    for file in ["role", "binding"] {
+        let file = format!("{COMPONENTS}/reconciler-clusters/{file}.yaml");
+        admin.kubectl(&["apply", "-f", &file]).await?.done()?;
+    }
+    says("\"phase\": \"Ready\"").await?;
+    let args = ["get", "configmap", "web", "-n", "there"];
+    admin.kubectl(&args).await?.done().map(drop)
 }
 
 /// The path of a folder as an overlay in `from` has to write it.
@@ -180,6 +228,7 @@ async fn components_complete_the_overlay() -> Result<()> {
         "resources": [relative(OVERLAY, &folder)?],
         "components": [
             relative(&format!("{COMPONENTS}/reconciler-admin"), &folder)?,
+            relative(&format!("{COMPONENTS}/reconciler-clusters"), &folder)?,
             relative(&format!("{COMPONENTS}/reconciler-monitor"), &folder)?,
         ],
     });
@@ -194,6 +243,7 @@ async fn components_complete_the_overlay() -> Result<()> {
     for part in [
         "kind: PodMonitor",
         "name: kubectl-addons:admin",
+        "name: kubectl-addons:kubeconfigs",
         "kind: PodDisruptionBudget",
     ] {
         ensure!(built.contains(part), "{part}: {built}");

@@ -1,13 +1,16 @@
 //! What a leader knows and does: which installations there are, what it watches, and what is under way.
 
+mod signals;
+
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use addons_engine::changes::{self, Change, Changed};
-use addons_operation::{Context, Interruption, OperationError, Records, Resolver, name_of};
+use addons_engine::EngineError;
+use addons_engine::changes;
+use addons_operation::{Context, Interruption, OperationError, Records, name_of};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use futures::future::LocalBoxFuture;
@@ -18,25 +21,27 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::is_busy;
+use super::remotes::Remotes;
+use crate::done::Done;
 use crate::duplicates;
 use crate::fights::Fights;
-use crate::installation::{How, Outcome, reconcile};
+use crate::installation::{How, Outcome};
 use crate::pass::WORKERS;
 use crate::queue::{Ended, Queue, Why};
-use crate::tracked::{News, Tracked};
+use crate::tracked::Tracked;
+use crate::{here, there};
+use signals::{Kind, Signal};
 
-/// How long a record that another client writes is left alone: if that client dies, its lock has expired then.
-const SETTLED: Duration = Duration::from_secs(20);
 /// Until the records are read again where that failed.
 const AGAIN: Duration = Duration::from_secs(5);
-
-/// Group and kind of objects.
-type Kind = (String, String);
 
 /// What a leader knows and does.
 pub(super) struct Turn {
     /// What was read of catalogues and sources, and when.
     ctx: Arc<Context>,
+    /// For what is awaited between the installations that are being reconciled: those hold permits for requests, and go on only
+    /// after it.
+    pub(super) apart: Context,
     /// Takes what the catalogues are judged from, beside everything else: what they read is shared with the installations that are
     /// being reconciled, and whoever waited for it here would wait for those, which go on only after this.
     judged: watch::Sender<Arc<Context>>,
@@ -45,7 +50,10 @@ pub(super) struct Turn {
     pub(super) queue: Queue,
     tracked: BTreeMap<InstallationName, Tracked>,
     fights: Fights,
-    /// Records of namespaces that did not stand for this cluster when they were looked at: what is written there is not asked about
+    /// The namespaces that stand for this cluster; records of others are looked at there.
+    here: BTreeSet<String>,
+    pub(super) remotes: Remotes,
+    /// Records of namespaces that did not stand for any cluster when they were looked at: what is written there is not asked about
     /// before all records are read again.
     elsewhere: BTreeSet<InstallationName>,
     watched: BTreeSet<Kind>,
@@ -56,43 +64,38 @@ pub(super) struct Turn {
     outbox: UnboundedSender<Signal>,
     pub(super) inbox: UnboundedReceiver<Signal>,
     pub(super) running: FuturesUnordered<LocalBoxFuture<'static, Done>>,
+    ended: UnboundedSender<Done>,
+    /// What was reconciled in other clusters.
+    pub(super) done: UnboundedReceiver<Done>,
     /// When the records are read again: at once where changes may have been missed, and at the interval, because a namespace may
-    /// have come to stand for this cluster.
+    /// have come to stand for a cluster.
     stale: Option<Instant>,
     is_missed: bool,
     spread: RandomState,
 }
 
-/// Something that a watch saw.
-pub(super) enum Signal {
-    Records(Change),
-    Catalogues,
-    Objects(Kind, Change),
-}
-
-/// An installation that was reconciled.
-pub(super) struct Done {
-    pub(super) name: InstallationName,
-    /// As it was read or written last; `None` where it is gone, or its namespace does not stand for this cluster.
-    record: Option<AddonInstallation>,
-    is_elsewhere: bool,
-    pub(super) outcome: Result<Outcome, OperationError>,
-    pub(super) took: Duration,
-}
-
 impl Turn {
-    pub(super) fn new(ctx: Context, interval: Duration, account: Option<String>) -> Self {
+    pub(super) fn new(
+        ctx: Context,
+        apart: Context,
+        interval: Duration,
+        account: Option<String>,
+    ) -> Self {
         let (outbox, inbox) = unbounded_channel();
+        let (ended, done) = unbounded_channel();
         let ctx = Arc::new(ctx);
         let (judged, contexts) = watch::channel(Arc::clone(&ctx));
         let turn = Self {
             ctx,
+            apart,
             judged,
             read: Instant::now(),
             interval,
             queue: Queue::new(interval),
             tracked: BTreeMap::new(),
             fights: Fights::default(),
+            here: BTreeSet::new(),
+            remotes: Remotes::default(),
             elsewhere: BTreeSet::new(),
             watched: BTreeSet::new(),
             watcher: Arc::default(),
@@ -101,6 +104,8 @@ impl Turn {
             outbox,
             inbox,
             running: FuturesUnordered::new(),
+            ended,
+            done,
             stale: None,
             is_missed: false,
             spread: RandomState::new(),
@@ -127,82 +132,24 @@ impl Turn {
         (Arc::clone(&self.ctx), self.outbox.clone())
     }
 
+    /// Whether nothing is under way, and everything that was is taken in.
+    pub(super) fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.remotes.running.is_empty() && self.done.is_empty()
+    }
+
+    /// Whether an installation may be looked at now, as far as others leave room.
+    fn has_room(&self, name: &InstallationName) -> bool {
+        if self.here.contains(&name.namespace) {
+            self.running.len() < WORKERS
+        } else {
+            self.remotes.has_room(&name.namespace)
+        }
+    }
+
     /// When something is due.
     pub(super) fn next(&self) -> Option<Instant> {
-        let due = self.queue.next().filter(|_| self.running.len() < WORKERS);
+        let due = self.queue.next(|name| self.has_room(name));
         [due, self.stale].into_iter().flatten().min()
-    }
-
-    /// Takes in what a watch saw.
-    pub(super) fn take(&mut self, signal: Signal) {
-        let now = Instant::now();
-        match signal {
-            Signal::Records(Change::All) => {
-                self.stale = Some(now);
-                self.is_missed = true;
-            }
-            Signal::Records(Change::One(changed)) => self.record(&changed, now),
-            Signal::Catalogues => {
-                self.read_again(now);
-                // With the records the catalogues are judged.
-                self.stale = Some(now);
-                for name in self.tracked.keys() {
-                    self.queue.ask(name, now, Why::Asked);
-                }
-            }
-            Signal::Objects(kind, Change::All) => {
-                let of_kind = self.tracked.iter();
-                for (name, _) in of_kind.filter(|(_, tracked)| tracked.kinds.contains(&kind)) {
-                    self.queue.ask(name, now, Why::Drifted);
-                }
-            }
-            Signal::Objects(_, Change::One(changed)) => self.object(changed, now),
-        }
-    }
-
-    /// A record was written, by whomever.
-    fn record(&mut self, changed: &Changed, now: Instant) {
-        let selected = self.ctx.settings().namespace.as_ref();
-        if selected.is_some_and(|selected| *selected != changed.namespace) {
-            return;
-        }
-        let name = InstallationName {
-            namespace: changed.namespace.clone(),
-            name: changed.name.clone(),
-        };
-        if changed.is_gone {
-            self.elsewhere.remove(&name);
-            self.tracked.remove(&name);
-            self.queue.forget(&name);
-            return;
-        }
-        if self.elsewhere.contains(&name) {
-            return;
-        }
-        let tracked = self.tracked.entry(name.clone()).or_default();
-        match tracked.news(changed) {
-            News::Spec => self.queue.ask(&name, now, Why::Asked),
-            // What we write ourselves while it is reconciled is known when it ends.
-            News::Status if self.queue.is_running(&name) => return,
-            News::Status => self.queue.ask(&name, now + SETTLED, Why::Drifted),
-            News::Nothing => return,
-        }
-        tracked.note(changed);
-        // Whoever writes records reads sources: what is remembered of them may be older.
-        self.read_again(now);
-    }
-
-    /// An object with an owner label was written, by whomever.
-    fn object(&mut self, changed: Changed, now: Instant) {
-        let mut all = self.tracked.iter_mut();
-        let Some((name, tracked)) = all.find(|(_, tracked)| tracked.owner == changed.owner) else {
-            return;
-        };
-        if self.queue.is_running(name) {
-            tracked.see(changed);
-        } else if tracked.is_drift(&changed) {
-            self.queue.ask(name, now, Why::Drifted);
-        }
     }
 
     /// Reads all records, where that is due.
@@ -213,15 +160,25 @@ impl Turn {
         }
         self.stale = Some(now + AGAIN);
         self.judged.send_replace(Arc::clone(&self.ctx));
-        let records = Records::read(&self.ctx).await?;
+        let records = Records::read(&self.apart).await?;
         self.stale = Some(now + self.interval);
         self.elsewhere.clear();
+        self.here = match records.is_remote {
+            true => BTreeSet::new(),
+            false => records.local.clone(),
+        };
         let is_missed = std::mem::take(&mut self.is_missed);
         let names: BTreeSet<_> = records.all.iter().map(name_of).collect();
         self.tracked.retain(|name, _| names.contains(name));
-        let namespace = self.ctx.settings().namespace.clone();
-        for record in records.within(namespace.as_deref()) {
+        let selected = self.ctx.settings().namespace.clone();
+        for record in &records.all {
             let name = name_of(record);
+            if selected
+                .as_ref()
+                .is_some_and(|selected| *selected != name.namespace)
+            {
+                continue;
+            }
             if !is_missed && self.tracked.contains_key(&name) {
                 continue;
             }
@@ -233,8 +190,11 @@ impl Turn {
         Ok(())
     }
 
-    /// Remembers an installation, and watches the kinds of its objects.
-    fn track(&mut self, name: InstallationName, tracked: Tracked) {
+    /// Remembers an installation, and watches the kinds of its objects, where these are here.
+    fn track(&mut self, name: InstallationName, mut tracked: Tracked) {
+        if !self.here.contains(&name.namespace) {
+            tracked.forget_objects();
+        }
         for kind in &tracked.kinds {
             if self.watched.insert(kind.clone()) {
                 let ((ctx, outbox), kind) = (self.ends(), kind.clone());
@@ -263,18 +223,64 @@ impl Turn {
     /// Begins what is due, as far as there are workers.
     pub(super) fn begin(&mut self, how: &How, interruption: &Interruption) {
         let now = Instant::now();
-        while self.running.len() < WORKERS {
-            let Some(name) = self.queue.begin(now) else {
+        loop {
+            let (here, remotes) = (&self.here, &self.remotes);
+            let has_worker = self.running.len() < WORKERS;
+            let may = |name: &InstallationName| match here.contains(&name.namespace) {
+                true => has_worker,
+                false => remotes.has_room(&name.namespace),
+            };
+            let Some(name) = self.queue.begin(now, may) else {
                 return;
             };
             // Those that are due at the interval share what is read of catalogues and sources.
             if now.duration_since(self.read) > self.interval.mul_f64(0.8) {
                 self.read_again(now);
             }
-            let (ctx, how) = (Arc::clone(&self.ctx), how.clone());
-            self.running
-                .push(Box::pin(one(ctx, name, how, interruption.clone())));
+            let (how, interruption) = (how.clone(), interruption.clone());
+            if self.here.contains(&name.namespace) {
+                let ctx = Arc::clone(&self.ctx);
+                self.running
+                    .push(Box::pin(here::reconcile_one(ctx, name, how, interruption)));
+            } else {
+                self.begin_there(name, how, interruption);
+            }
         }
+    }
+
+    /// Begins an installation of another cluster, with those that are due there at about the same time.
+    fn begin_there(&mut self, name: InstallationName, mut how: How, interruption: Interruption) {
+        let now = Instant::now();
+        if self.remotes.is_new() {
+            self.watch_secrets();
+        }
+        let namespace = name.namespace.clone();
+        let by = now + self.interval / 4;
+        let mut names = self.queue.begin_together(&namespace, now, by);
+        names.push(name);
+        how.only_due = !self.remotes.check(&names, now);
+        let slots = self.remotes.begin(&namespace);
+        let (ctx, ended) = (Arc::clone(&self.ctx), self.ended.clone());
+        self.remotes.running.push(Box::pin(async move {
+            let ctx = ctx.of_namespace(&namespace);
+            let see = |done| {
+                let _ = ended.send(done);
+            };
+            there::reconcile_together(&ctx, &names, &how, &interruption, &slots, &see).await;
+            namespace
+        }));
+    }
+
+    /// Watches what may lead to other clusters.
+    fn watch_secrets(&self) {
+        let (ctx, outbox) = self.ends();
+        self.watches.push(Box::pin(async move {
+            if let Ok(home) = ctx.home().await {
+                let namespace = ctx.settings().namespace.as_deref();
+                let see = |change| send(&outbox, Signal::Secrets(change));
+                changes::secrets(home, namespace, see).await;
+            }
+        }));
     }
 
     /// Forgets what was read of catalogues and sources.
@@ -287,6 +293,11 @@ impl Turn {
     /// sentence about that.
     pub(super) fn end(&mut self, done: Done) -> Option<(AddonInstallation, String)> {
         let now = Instant::now();
+        let namespace = &done.name.namespace;
+        let is_here = self.here.contains(namespace);
+        if !is_here {
+            self.answered(&done);
+        }
         let fight = match &done.outcome {
             Ok(Outcome::Executed(_, report)) => self.fights.note(&done.name, report, now),
             _ => None,
@@ -295,21 +306,26 @@ impl Turn {
             _ if fight.is_some() => Ended::Contested,
             Ok(Outcome::Failed(error)) if is_busy(error) => Ended::Busy,
             Ok(Outcome::Executed(_, report)) if !report.is_done() => Ended::Badly,
-            Ok(Outcome::Failed(_)) | Err(_) => Ended::Badly,
+            Ok(Outcome::Failed(_) | Outcome::Lost(_)) | Err(_) => Ended::Badly,
             Ok(_) => Ended::Well,
         };
-        let random = self
-            .spread
-            .hash_one((&done.name, self.queue.len(), done.took));
+        // Those of another cluster are due together.
+        let random = match is_here {
+            true => self
+                .spread
+                .hash_one((&done.name, self.queue.len(), done.took)),
+            false => self.spread.hash_one(namespace),
+        };
         let spread =
             f64::from(u32::try_from(random >> 32).unwrap_or_default()) / f64::from(u32::MAX);
         let Some(record) = done.record else {
-            if done.outcome.is_ok() {
+            if !matches!(done.outcome, Err(_) | Ok(Outcome::Lost(_))) {
                 if done.is_elsewhere {
                     self.elsewhere.insert(done.name.clone());
                 }
                 self.tracked.remove(&done.name);
                 self.fights.forget(&done.name);
+                self.remotes.recheck(&done.name);
                 self.queue.forget(&done.name);
             } else {
                 self.queue.end(&done.name, ended, now, spread);
@@ -325,45 +341,28 @@ impl Turn {
         self.track(done.name, after);
         fight.map(|sentence| (record, sentence))
     }
+
+    /// Notes whether another cluster answered. If it did not, its kubeconfig is read again before it is asked again.
+    fn answered(&mut self, done: &Done) {
+        let is_lost = match &done.outcome {
+            Ok(Outcome::Lost(_)) => true,
+            Ok(Outcome::Failed(error)) => matches!(
+                error.root(),
+                OperationError::Engine(EngineError::Unauthorized { .. })
+            ),
+            _ => false,
+        };
+        self.remotes.answered(&done.name.namespace, !is_lost);
+        if is_lost {
+            self.ctx.forget_cluster(&done.name.namespace, None);
+        }
+        if !matches!(done.outcome, Ok(Outcome::UpToDate | Outcome::Executed(..))) {
+            self.remotes.recheck(&done.name);
+        }
+    }
 }
 
 /// The turn may have ended.
 fn send(outbox: &UnboundedSender<Signal>, signal: Signal) {
     let _ = outbox.send(signal);
-}
-
-/// Reconciles one installation, from what is read now.
-async fn one(
-    ctx: Arc<Context>,
-    name: InstallationName,
-    how: How,
-    interruption: Interruption,
-) -> Done {
-    let begun = Instant::now();
-    let mut is_elsewhere = false;
-    let (record, outcome) = match Resolver::of_records(&ctx).await {
-        Err(error) => (None, Err(error)),
-        Ok(resolver) => {
-            let found = resolver.records.get(&name);
-            is_elsewhere = found.is_some() && !resolver.records.local.contains(&name.namespace);
-            match found.filter(|_| !is_elsewhere) {
-                None => (None, Ok(Outcome::UpToDate)),
-                Some(record) => {
-                    let outcome = reconcile(&ctx, &resolver, record, &how, &interruption).await;
-                    let last = match &outcome {
-                        Outcome::Executed(_, report) => report.record.clone(),
-                        _ => Some(record.clone()),
-                    };
-                    (last, Ok(outcome))
-                }
-            }
-        }
-    };
-    Done {
-        name,
-        record,
-        is_elsewhere,
-        outcome,
-        took: begun.elapsed(),
-    }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::OnceCell;
 
 use super::Context;
+use super::target::Target;
 use crate::error::OperationError;
 
 impl Context {
@@ -14,6 +15,7 @@ impl Context {
         Self {
             connect: self.connect.clone(),
             home: Arc::clone(&self.home),
+            pool: Arc::clone(&self.pool),
             target: Arc::clone(&self.target),
             cluster_uid: Arc::clone(&self.cluster_uid),
             events: self.events(),
@@ -21,16 +23,37 @@ impl Context {
         }
     }
 
-    /// The same with the rights of a ServiceAccount, but for records and credentials of catalogues (semantics 16). The catalogues
-    /// and policies are those that were read already.
+    /// The same, whose requests to the cluster of the records do not wait for those of others.
+    ///
+    /// # Errors
+    /// Those of [`Context::home`].
+    pub async fn apart(&self) -> Result<Self, OperationError> {
+        let apart = Arc::new(self.home().await?.apart().await);
+        Ok(Self {
+            home: Arc::new(OnceCell::new_with(Some(apart))),
+            ..self.fresh()
+        })
+    }
+
+    /// The same with the rights of a ServiceAccount, but for records and credentials of catalogues (semantics 16). In another cluster
+    /// than that of the records, its kubeconfig says with which rights. The catalogues and policies are those that were read already.
     ///
     /// # Errors
     /// Those of [`addons_engine::Cluster::acting_as`].
     pub async fn acting_as(&self, namespace: &str, account: &str) -> Result<Self, OperationError> {
-        let acting = self.cluster().await?.acting_as(namespace, account).await?;
+        let acting = Arc::new(self.home().await?.acting_as(namespace, account).await?);
+        let target = match self.target().await? {
+            Target::Home { .. } => Arc::clone(&self.target),
+            Target::Remote { cluster, secret } => {
+                let cluster = Arc::new(cluster.with_home(Arc::clone(&acting)).await);
+                let secret = secret.clone();
+                Arc::new(OnceCell::new_with(Some(Target::Remote { cluster, secret })))
+            }
+        };
         Ok(Self {
-            home: Arc::new(OnceCell::new_with(Some(Arc::new(acting)))),
-            catalogues: self.catalogues.clone(),
+            home: Arc::new(OnceCell::new_with(Some(acting))),
+            target,
+            catalogues: Arc::clone(&self.catalogues),
             policies: Arc::clone(&self.policies),
             version: self.version.clone(),
             ..self.fresh()

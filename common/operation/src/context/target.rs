@@ -20,7 +20,7 @@ pub(super) enum Target {
     },
     /// Another one.
     Remote {
-        cluster: Box<Cluster>,
+        cluster: Arc<Cluster>,
         /// Name of the Secret with its kubeconfig.
         secret: String,
     },
@@ -91,7 +91,7 @@ impl Context {
     ///
     /// # Errors
     /// As [`Context::cluster`].
-    pub(crate) async fn is_remote(&self) -> Result<bool, OperationError> {
+    pub async fn is_remote(&self) -> Result<bool, OperationError> {
         Ok(matches!(self.target().await?, Target::Remote { .. }))
     }
 
@@ -114,7 +114,7 @@ impl Context {
         }))
     }
 
-    async fn target(&self) -> Result<&Target, OperationError> {
+    pub(super) async fn target(&self) -> Result<&Target, OperationError> {
         let asked = self.settings.namespace.as_ref();
         let asked = asked.filter(|asked| **asked != self.settings.system_namespace);
         let find = || async {
@@ -126,7 +126,7 @@ impl Context {
                 Standing::Here => Ok(Target::Home { is_meant: true }),
                 Standing::Nowhere => Ok(Target::Home { is_meant: false }),
                 Standing::There(location) => Ok::<_, OperationError>(Target::Remote {
-                    cluster: Box::new(remote::connect(home, asked, &location).await?),
+                    cluster: Arc::new(remote::connect(home, asked, &location).await?),
                     secret: location.secret,
                 }),
             }

@@ -1,0 +1,19 @@
+//! What became of one look at an installation.
+
+use std::time::Duration;
+
+use addons_operation::OperationError;
+use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
+
+use crate::installation::Outcome;
+
+/// An installation that was reconciled.
+pub(crate) struct Done {
+    pub(crate) name: InstallationName,
+    /// As it was read or written last; `None` where it is gone, or its namespace stands for no cluster.
+    pub(crate) record: Option<AddonInstallation>,
+    pub(crate) is_elsewhere: bool,
+    pub(crate) outcome: Result<Outcome, OperationError>,
+    pub(crate) took: Duration,
+}

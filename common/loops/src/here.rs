@@ -1,0 +1,46 @@
+//! An installation of this cluster.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use addons_operation::{Context, Interruption, Resolver};
+use common::api::names::InstallationName;
+
+use crate::done::Done;
+use crate::installation::{How, Outcome, reconcile};
+
+/// Reconciles one installation, from what is read now.
+pub(crate) async fn reconcile_one(
+    ctx: Arc<Context>,
+    name: InstallationName,
+    how: How,
+    interruption: Interruption,
+) -> Done {
+    let begun = Instant::now();
+    let mut is_elsewhere = false;
+    let (record, outcome) = match Resolver::of_records(&ctx).await {
+        Err(error) => (None, Err(error)),
+        Ok(resolver) => {
+            let found = resolver.records.get(&name);
+            is_elsewhere = found.is_some() && !resolver.records.local.contains(&name.namespace);
+            match found.filter(|_| !is_elsewhere) {
+                None => (None, Ok(Outcome::UpToDate)),
+                Some(record) => {
+                    let outcome = reconcile(&ctx, &resolver, record, &how, &interruption).await;
+                    let last = match &outcome {
+                        Outcome::Executed(_, report) => report.record.clone(),
+                        _ => Some(record.clone()),
+                    };
+                    (last, Ok(outcome))
+                }
+            }
+        }
+    };
+    Done {
+        name,
+        record,
+        is_elsewhere,
+        outcome,
+        took: begun.elapsed(),
+    }
+}

@@ -1,0 +1,175 @@
+//! The installations of another cluster: those of one namespace together, so that its records and its version are read once
+//! (semantics 6).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use addons_engine::remote::RemoteError;
+use addons_engine::{local, record};
+use addons_operation::{Context, Interruption, OperationError, Resolver, name_of};
+use common::api::installation::{AddonInstallation, DeletionPolicy};
+use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
+use common::plan::pin;
+use futures::StreamExt as _;
+use futures::stream;
+use tokio::sync::Semaphore;
+
+use crate::done::Done;
+use crate::installation::{How, Outcome, reconcile, write};
+
+/// Reconciles installations of one namespace, and tells `see` of each when it is done. `ctx`: of that namespace. `slots`: how many of
+/// its cluster are worked on at a time, together with other calls.
+pub(crate) async fn reconcile_together(
+    ctx: &Context,
+    names: &[InstallationName],
+    how: &How,
+    interruption: &Interruption,
+    slots: &Semaphore,
+    see: &dyn Fn(Done),
+) {
+    let begun = Instant::now();
+    let done = |name: &InstallationName, found: Found| {
+        see(Done {
+            name: name.clone(),
+            record: found.record,
+            is_elsewhere: found.is_elsewhere,
+            outcome: found.outcome,
+            took: begun.elapsed(),
+        });
+    };
+    let resolver = match Resolver::of_records(ctx).await {
+        Ok(resolver) => resolver,
+        Err(error) => return lost(ctx, names, error, how, &done).await,
+    };
+    let work = async |name: &InstallationName| {
+        // The semaphore is never closed.
+        let _slot = slots.acquire().await;
+        let Some(record) = resolver.records.get(name) else {
+            return done(name, Found::gone());
+        };
+        let outcome = match let_go(ctx, record, None).await {
+            Ok(false) => reconcile(ctx, &resolver, record, how, interruption).await,
+            Ok(true) => Outcome::LetGo,
+            Err(error) => Outcome::Failed(error),
+        };
+        let last = match &outcome {
+            Outcome::Executed(_, report) => report.record.clone(),
+            Outcome::LetGo => None,
+            _ => Some(record.clone()),
+        };
+        done(name, Found::new(last, outcome));
+    };
+    stream::iter(names).for_each_concurrent(None, work).await;
+}
+
+/// What was found of one installation.
+struct Found {
+    record: Option<AddonInstallation>,
+    is_elsewhere: bool,
+    outcome: Result<Outcome, OperationError>,
+}
+
+impl Found {
+    fn new(record: Option<AddonInstallation>, outcome: Outcome) -> Self {
+        Self {
+            record,
+            is_elsewhere: false,
+            outcome: Ok(outcome),
+        }
+    }
+
+    fn gone() -> Self {
+        Self::new(None, Outcome::UpToDate)
+    }
+
+    /// Of a namespace that stands for no cluster.
+    fn elsewhere() -> Self {
+        Self {
+            is_elsewhere: true,
+            ..Self::gone()
+        }
+    }
+}
+
+/// Says of each installation why its cluster cannot be worked on.
+async fn lost(
+    ctx: &Context,
+    names: &[InstallationName],
+    error: OperationError,
+    how: &How,
+    done: &dyn Fn(&InstallationName, Found),
+) {
+    let error = Arc::new(error);
+    let again = |outcome| Found::new(None, outcome);
+    let read = async {
+        let home = ctx.home().await?;
+        let namespace = ctx.settings().namespace.as_deref();
+        Ok::<_, OperationError>(record::list(home, namespace).await?)
+    };
+    // Where the records cannot be read either, the cause is here.
+    let Ok(records) = read.await else {
+        for name in names {
+            done(name, again(Outcome::Lost(Arc::clone(&error))));
+        }
+        return;
+    };
+    let is_nowhere = matches!(error.root(), OperationError::NotLocal { .. });
+    for name in names {
+        let Some(record) = records.iter().find(|record| name_of(record) == *name) else {
+            done(name, Found::gone());
+            continue;
+        };
+        let found = match let_go(ctx, record, Some(&error)).await {
+            Ok(true) => again(Outcome::LetGo),
+            Ok(false) if is_nowhere && !pin::is_elsewhere(record) => Found::elsewhere(),
+            Ok(false) if record.spec.suspend => {
+                Found::new(Some(record.clone()), Outcome::Suspended)
+            }
+            Ok(false) => {
+                let outcome = Outcome::Lost(Arc::clone(&error));
+                let outcome = match write(ctx, record, &outcome, how).await {
+                    Ok(()) => outcome,
+                    Err(error) => Outcome::Failed(error),
+                };
+                Found::new(Some(record.clone()), outcome)
+            }
+            Err(error) => Found::new(Some(record.clone()), Outcome::Failed(error)),
+        };
+        done(name, found);
+    }
+}
+
+/// Removes our finalizer from a record whose deletion must not wait for another cluster: the kubeconfig is gone, the objects are to be
+/// left anyway, or the namespace is deleted with everything that is recorded in it. The cluster is left as it is (semantics 14, 15).
+/// Returns whether that was done.
+async fn let_go(
+    ctx: &Context,
+    record: &AddonInstallation,
+    error: Option<&OperationError>,
+) -> Result<bool, OperationError> {
+    let metadata = &record.metadata;
+    let mut finalizers = metadata.finalizers.iter().flatten();
+    let is_ours = finalizers.any(|finalizer| finalizer == FINALIZER_UNINSTALL);
+    let is_of_other = match error.map(OperationError::root) {
+        None => ctx.is_remote().await?,
+        Some(OperationError::NotLocal { .. }) => pin::is_elsewhere(record),
+        Some(_) => true,
+    };
+    if metadata.deletion_timestamp.is_none() || !is_ours || !is_of_other {
+        return Ok(false);
+    }
+    let home = ctx.home().await?;
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let leaves_objects = record.spec.deletion_policy == DeletionPolicy::Orphan;
+    let frees = error.is_some_and(|error| leaves_objects || is_without_kubeconfig(error))
+        || local::is_given_up(home, namespace).await?;
+    Ok(frees && record::let_go(home, record).await?)
+}
+
+/// Whether nothing leads to another cluster any more.
+fn is_without_kubeconfig(error: &OperationError) -> bool {
+    matches!(
+        error.root(),
+        OperationError::Remote(RemoteError::NoSecret { .. }) | OperationError::NotLocal { .. }
+    )
+}
