@@ -2,6 +2,7 @@
 
 pub mod channel;
 pub mod due;
+pub mod installed;
 pub mod replaces;
 pub mod select;
 

@@ -17,7 +17,7 @@ use addons_operation::{
 use common::api::installation::{AddonInstallation, DeletionPolicy};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
 
-use crate::reason;
+use crate::{compatibility, reason};
 
 /// How conditions and Events say what happened.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +119,12 @@ pub async fn reconcile(
             Outcome::Failed(error)
         }
     });
-    match write(ctx, record, &outcome, how).await {
+    let written = match compatibility::note(ctx, resolver, record, &outcome).await {
+        Ok(Some(now)) => write(ctx, &now, &outcome, how).await,
+        Ok(None) => write(ctx, record, &outcome, how).await,
+        Err(error) => Err(error),
+    };
+    match written {
         Ok(()) => outcome,
         // The first error is the one that matters.
         Err(error) => match outcome {

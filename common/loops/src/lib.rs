@@ -12,11 +12,13 @@
 //! | `here`, `there` | one installation of this cluster, or those of another, and what became of them (`done`) |
 //! | `queue`, `tracked` | when which installation is due; what is remembered of it |
 //! | [`metrics`] | what is counted |
+//! | `compatibility` | whether what is installed still fits its cluster |
 //! | `reason` | whether a failure needs a person, and the word for it in the condition |
 //!
 //! Nothing here decides what is due or writes objects: that is done by the operations of `addons-operation`. Nothing here prints:
 //! the caller gives the words for errors ([`installation::Words`]) and receives an [`Outcome`] for each installation.
 
+mod compatibility;
 mod done;
 mod duplicates;
 pub mod election;

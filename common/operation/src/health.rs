@@ -212,6 +212,13 @@ pub fn word(
     let conditions = status
         .map(|status| status.conditions.as_slice())
         .unwrap_or_default();
+    let mut all = conditions.iter();
+    let is_misfit = |condition: &&conditions::Condition| {
+        condition.r#type == conditions::COMPATIBLE && condition.status == "False"
+    };
+    if let Some(misfit) = all.find(is_misfit) {
+        return format!("Incompatible: {}", misfit.message);
+    }
     let stalled = conditions::raised(conditions, conditions::STALLED);
     let with_reason = |word: &str| match stalled {
         Some(condition) => format!("{word}: {}", condition.message),

@@ -48,7 +48,7 @@ mod origin;
 pub mod orphan;
 pub mod plan;
 mod policies;
-mod recorded;
+pub mod recorded;
 pub mod records;
 pub mod release;
 pub mod render;

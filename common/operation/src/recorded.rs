@@ -1,10 +1,13 @@
 //! What a record asks for, without anyone beside it.
 
 use common::api::installation::AddonInstallation;
+use common::catalogue::installed;
+use common::catalogue::select::{Reason, misfit};
 
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::intent::Edits;
+use crate::origin::catalogue_of;
 use crate::resolve::{Answers, Resolver};
 use crate::resolved::Resolved;
 
@@ -42,4 +45,37 @@ impl<'a> Resolver<'a> {
         resolved.keeps_spec = true;
         self.complete(resolved, &edits, &answers).await
     }
+
+    /// Whether what is installed fits the cluster. It stays installed whatever the answer is.
+    ///
+    /// # Errors
+    /// The versions of the cluster cannot be read.
+    pub async fn compatibility(
+        &self,
+        record: &AddonInstallation,
+    ) -> Result<Compatibility, OperationError> {
+        // Where its origin cannot be read, that is said of the installation anyway.
+        let Ok(catalogue) = catalogue_of(self.ctx, record).await else {
+            return Ok(Compatibility::Unknown);
+        };
+        let Some(entry) = installed::entry(record, &catalogue) else {
+            return Ok(Compatibility::Unknown);
+        };
+        let cluster = self.ctx.fit_for([&entry.version]).await?;
+        Ok(match misfit(&entry.version.constraints, &cluster) {
+            None => Compatibility::Fits,
+            Some(reason) => Compatibility::Misfit(reason),
+        })
+    }
+}
+
+/// Whether an installed version fits its cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Compatibility {
+    /// Nothing is installed, or its entry is not listed.
+    Unknown,
+    /// It fits.
+    Fits,
+    /// It does not, for this reason.
+    Misfit(Reason),
 }

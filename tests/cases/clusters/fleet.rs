@@ -31,7 +31,8 @@ impl Fleet {
     pub(super) async fn offer(&self, version: &str, value: &str) -> Result<()> {
         let manifest = config_map("web", value);
         let version = json!({
-            "version": version, "source": {"inline": {"manifest": manifest}},
+            "version": version, "constraints": {"k8sVersion": "<1.99.0"},
+            "source": {"inline": {"manifest": manifest}},
         });
         let file = self.stage.catalogue("web", &version)?;
         let add = format!("catalogue add {}", file.display());

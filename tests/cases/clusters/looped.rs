@@ -6,11 +6,16 @@ use addons_tests::proxy::{Action, Fault, Proxy};
 use addons_tests::running::Running;
 use addons_tests::until::until;
 use anyhow::{Result, ensure};
+use serde_json::json;
 
 use super::fleet::Fleet;
 
+/// What a person begins, and the loop finishes.
+const DELETE: [&str; 4] = ["delete", "addoninstallation", "web", "--wait=false"];
+
 /// semantics 6, 14, 15, 20: what records ask for is installed, upgraded and repaired in their clusters; credentials that expire are
-/// read again; a cluster that is slow delays no other; without a kubeconfig, and in a namespace that goes, the cluster stays as it is.
+/// read again; a cluster that is slow delays no other; without a kubeconfig, and in a namespace that is deleted, the cluster stays as
+/// it is.
 #[tokio::test]
 async fn the_loop_works_in_the_clusters_of_namespaces() -> Result<()> {
     let fleet = Fleet::new("fleet").await?;
@@ -52,23 +57,63 @@ async fn the_loop_works_in_the_clusters_of_namespaces() -> Result<()> {
     }
     fleet.is("a", "2").await?;
 
-    // The credentials are revoked, and renewed later.
+    renewed(&fleet, &proxy).await?;
+    upgraded(&fleet, &proxy).await?;
+    given_up(&fleet).await?;
+    // A deletion where everything is there deletes the objects.
+    proxy.heal();
+    fleet.is("slow", "3").await?;
+    fleet.kubectl("slow", &DELETE).await?;
+    fleet.gone("slow").await?;
+    ensure!(fleet.there("slow").await?.is_none(), "it was left there");
+    Ok(())
+}
+
+/// The credentials are revoked, and there are others later.
+async fn renewed(fleet: &Fleet, proxy: &Proxy) -> Result<()> {
     let refused = Action::Answer {
         status: 401,
         retry_after: None,
     };
     proxy.fault(Fault::always(refused).client("old"));
     fleet.reason("a", "CredentialsRefused").await?;
-    fleet.stand("a", &proxy.client("new", admin)?).await?;
+    fleet
+        .stand("a", &proxy.client("new", fleet.other.admin())?)
+        .await?;
     fleet.offer("3.0.0", "3").await?;
-    fleet.is("a", "3").await?;
+    fleet.is("a", "3").await
+}
 
+/// A cluster is upgraded beyond what the add-on supports: that is said, and nothing is removed.
+async fn upgraded(fleet: &Fleet, proxy: &Proxy) -> Result<()> {
+    let version = json!({"major": "1", "minor": "99", "gitVersion": "v1.99.0"});
+    let upgraded = Fault::always(Action::Say(version.to_string()));
+    proxy.fault(upgraded.client("new").path("/version"));
+    let misfit = "web 3.0.0: k8sVersion <1.99.0 does not match 1.99.0";
+    until("Compatible=False", async || {
+        let record = fleet.stored("a").await?.unwrap_or_default();
+        let conditions = record["status"]["conditions"].as_array();
+        let mut all = conditions.into_iter().flatten();
+        let found = all.any(|one| {
+            one["type"] == "Compatible" && one["status"] == "False" && one["message"] == misfit
+        });
+        Ok(found.then_some(()).ok_or_else(|| record.to_string()))
+    })
+    .await?;
+    let list = format!("list -n {}", fleet.namespace("a"));
+    let said = fleet.stage.run(&list).await?.done()?;
+    ensure!(said.stdout.contains("Incompatible: web 3.0.0"), "{said:?}");
+    ensure!(fleet.there("a").await?.as_deref() == Some("3"));
+    Ok(())
+}
+
+/// Without a kubeconfig, and in a namespace that is deleted, nothing waits for the other cluster.
+async fn given_up(fleet: &Fleet) -> Result<()> {
     // The kubeconfig is gone, and then the record.
     fleet.is("b", "3").await?;
     fleet.kubectl("b", &["delete", "secret", "other"]).await?;
     fleet.reason("b", "KubeconfigMissing").await?;
-    let delete = ["delete", "addoninstallation", "web", "--wait=false"];
-    fleet.kubectl("b", &delete).await?;
+    fleet.kubectl("b", &DELETE).await?;
     fleet.gone("b").await?;
     ensure!(fleet.there("b").await?.as_deref() == Some("3"));
 
@@ -77,13 +122,6 @@ async fn the_loop_works_in_the_clusters_of_namespaces() -> Result<()> {
     let args = ["delete", "namespace", &namespace, "--timeout=60s"];
     fleet.stage.plugin.kubectl(&args).await?.done()?;
     ensure!(fleet.there("a").await?.as_deref() == Some("3"));
-
-    // A deletion where everything is there deletes the objects.
-    proxy.heal();
-    fleet.is("slow", "3").await?;
-    fleet.kubectl("slow", &delete).await?;
-    fleet.gone("slow").await?;
-    ensure!(fleet.there("slow").await?.is_none(), "it was left there");
     Ok(())
 }
 

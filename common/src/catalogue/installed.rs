@@ -1,0 +1,72 @@
+//! The entry that an installation was made of, as its catalogue has it now.
+
+use super::{Catalogue, Entry, Origin};
+use crate::api::installation::AddonInstallation;
+use addons_versions::tolerant;
+
+/// The entry with the version and id that are installed; `None` where nothing is, or it is no longer listed.
+#[must_use]
+pub fn entry<'a>(record: &AddonInstallation, catalogue: &'a Catalogue) -> Option<&'a Entry> {
+    let reference = &record.spec.addon_ref;
+    let installed = record.installed()?;
+    let is_of_origin = |entry: &Entry| match (&reference.catalogue, &*entry.origin) {
+        (Some(wanted), Origin::Catalogue { name, .. }) => wanted == name,
+        _ => true,
+    };
+    let is_installed = |entry: &&Entry| {
+        let version = &entry.version;
+        entry.addon == reference.name
+            && is_of_origin(entry)
+            && tolerant::same(&version.version, &installed.version)
+            && version.id == installed.id
+    };
+    catalogue.entries.iter().find(is_installed)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::catalogue::AddonCatalogue;
+
+    fn catalogue() -> Catalogue {
+        let source = json!({"inline": {"manifest": "{}"}});
+        let versions = json!([
+            {"version": "1.0.0", "source": source}, {"version": "2.0.0", "id": "a", "source": source},
+        ]);
+        let object: AddonCatalogue = serde_json::from_value(json!({
+            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
+            "metadata": {"name": "team", "namespace": "kubectl-addons"},
+            "spec": {"addons": [{"name": "web", "versions": versions}]},
+        }))
+        .unwrap();
+        Catalogue::of_objects(&[object])
+    }
+
+    #[test]
+    fn what_is_installed_is_found_and_not_what_would_be_chosen() {
+        let catalogue = catalogue();
+        for (addon, origin, installed, expected) in [
+            ("web", "team", None, None),
+            ("web", "team", Some(("1.0.0", "")), Some("1.0.0")),
+            ("web", "team", Some(("v1.0", "")), Some("1.0.0")),
+            ("web", "team", Some(("2.0.0", "a")), Some("2.0.0")),
+            ("web", "team", Some(("2.0.0", "b")), None),
+            ("web", "team", Some(("3.0.0", "")), None),
+            ("web", "other", Some(("1.0.0", "")), None),
+            ("shop", "team", Some(("1.0.0", "")), None),
+        ] {
+            let status =
+                installed.map(|(version, id)| json!({"installed": {"version": version, "id": id}}));
+            let record: AddonInstallation = serde_json::from_value(json!({
+                "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+                "metadata": {"name": "web", "namespace": "shop"},
+                "spec": {"addonRef": {"name": addon, "catalogue": origin}}, "status": status,
+            }))
+            .unwrap();
+            let found = entry(&record, &catalogue).map(|entry| entry.version.version.as_str());
+            assert_eq!(found, expected, "{addon} {origin} {installed:?}");
+        }
+    }
+}
