@@ -173,13 +173,18 @@ impl Records {
         self.local.contains(at) || !self.is_remote && !pin::is_elsewhere(record)
     }
 
+    /// The installations whose objects are in the cluster of the command.
+    pub(crate) fn here(&self) -> impl Iterator<Item = &AddonInstallation> {
+        self.all.iter().filter(|record| self.is_here(record))
+    }
+
     /// What the other installations of the cluster use; all of `except` are planned by the same command and are not others.
     pub(crate) fn claims(&self, except: &[InstallationName]) -> Claims {
         let mut claims = Claims {
             is_partial: self.is_partial,
             ..Claims::default()
         };
-        for record in self.all.iter().filter(|record| self.is_here(record)) {
+        for record in self.here() {
             let name = name_of(record);
             claims.add_owner(&name);
             if !except.contains(&name) {

@@ -50,7 +50,7 @@ pub(crate) fn order(
             requires: &resolved.entry.version.requires,
         })
         .collect();
-    let records = Named::of(&records.all);
+    let records = Named::of(records.here());
     let order = requires::order(&wanted, &records.present(), available)?;
     for unready in order.unready {
         ctx.find(Finding::Requirement(unready));
@@ -76,7 +76,7 @@ pub(crate) fn teardown(
         let name = name_of(record);
         going.iter().any(|gone| name_of(gone) == name)
     };
-    let staying = records.all.iter().filter(|record| !goes(record));
+    let staying = records.here().filter(|record| !goes(record));
     refuse_dependents(&going, staying.collect())?;
     let mut rest = going;
     let mut ordered = Vec::with_capacity(rest.len());
