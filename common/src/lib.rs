@@ -16,6 +16,7 @@
 //! | [`plan`] | desired objects, order, conflicts, prune, what definitions break: the plan |
 //! | [`readiness`] | whether an object is ready, in kstatus' terms |
 //! | [`admission`] | defaults and verdicts |
+//! | [`core_set`] | which core add-ons a cluster has to have, and what becomes of its core records |
 //! | [`target`] | which cluster a namespace stands for, and what a kubeconfig for it may hold |
 //! | [`doctor`] | what is wrong with a cluster, from facts |
 //! | [`set`] | the installations of a cluster in a file |
@@ -29,6 +30,7 @@
 pub mod admission;
 pub mod api;
 pub mod catalogue;
+pub mod core_set;
 pub mod directory;
 pub mod doctor;
 pub mod manifest;

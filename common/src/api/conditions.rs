@@ -1,5 +1,5 @@
 //! Conditions as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted; and NeedsConfirmation, Contested and
-//! ManagedElsewhere. Of catalogues: Duplicate.
+//! ManagedElsewhere; of core installations CoreSetUnknown and DeletionBlocked. Of catalogues: Duplicate.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
@@ -21,6 +21,12 @@ pub const CONTESTED: &str = "Contested";
 pub const MANAGED_ELSEWHERE: &str = "ManagedElsewhere";
 /// Live objects differ from what was applied.
 pub const DRIFTED: &str = "Drifted";
+/// Of a core installation: the core set of its cluster is not known, so nothing of it changes.
+pub const CORE_SET_UNKNOWN: &str = "CoreSetUnknown";
+/// Of a core installation that is being deleted and still listed: it is held, and repaired as before.
+pub const DELETION_BLOCKED: &str = "DeletionBlocked";
+/// The reason of [`NEEDS_CONFIRMATION`] where the loop releases nothing by itself: the release concerns several clusters.
+pub const CORE_RELEASE: &str = "CoreRelease";
 
 /// Of a catalogue: an older one holds some of its entries, or one of class Core their names.
 pub const DUPLICATE: &str = "Duplicate";

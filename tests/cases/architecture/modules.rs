@@ -27,6 +27,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("set", &["api", "manifest", "plan"]),
     ("doctor", &["api"]),
     ("target", &["api", "values"]),
+    ("core_set", &["api", "manifest"]),
 ];
 
 /// Every Rust file below `folder`.

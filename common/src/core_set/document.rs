@@ -1,0 +1,164 @@
+//! What the ConfigMaps `core-addon-rules` and `custom-core-addons` say, read strictly: an unknown field is an error.
+
+use std::collections::BTreeSet;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Unknown, expression};
+use crate::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, installation_name};
+use crate::manifest::yaml::{YamlOptions, documents};
+
+/// Key of the rules in their ConfigMap.
+pub const KEY_RULES: &str = "rules.yaml";
+/// Key of the list in its ConfigMap.
+pub const KEY_ADDONS: &str = "addons.yaml";
+
+/// Most rules, and most add-ons of one list.
+const MOST: usize = 500;
+
+/// Rules and list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CoreDocument {
+    /// The rules.
+    pub rules: Vec<CoreRule>,
+    /// The list of the cluster's administrators.
+    pub custom: Vec<CoreAddon>,
+}
+
+/// Add-ons of all clusters in which a condition holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoreRule {
+    /// Its name.
+    pub name: String,
+    /// The condition.
+    pub when: String,
+    /// The add-ons.
+    pub addons: Vec<CoreAddon>,
+}
+
+/// One core add-on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoreAddon {
+    /// The add-on.
+    pub name: String,
+    /// Its version; `None` = the newest that fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Its catalogue; `None` = any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catalogue: Option<String>,
+    /// Its values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<Map<String, Value>>,
+}
+
+impl CoreDocument {
+    /// Reads the texts of the two keys; `None` = the ConfigMap or its key is missing. Every condition is checked against
+    /// [`super::Profile::sample`].
+    ///
+    /// # Errors
+    /// [`Unknown::Missing`]; [`Unknown::Malformed`]; [`Unknown::Condition`] for a condition that the sample has no answer to.
+    pub fn read(rules: Option<&str>, addons: Option<&str>) -> Result<Self, Unknown> {
+        let custom = Text {
+            config_map: CUSTOM_CORE_ADDONS,
+            key: KEY_ADDONS,
+        };
+        let custom_addons: Vec<CoreAddon> = custom.list(addons)?;
+        custom.check(&custom_addons, "")?;
+        let ruled = Text {
+            config_map: CORE_ADDON_RULES,
+            key: KEY_RULES,
+        };
+        let rules: Vec<CoreRule> = ruled.list(rules)?;
+        let mut names = BTreeSet::new();
+        for (index, rule) in rules.iter().enumerate() {
+            if rule.name.is_empty() || !names.insert(&rule.name) {
+                let problem = format!("{:?} is not a name of one rule alone", rule.name);
+                return Err(ruled.malformed(format!("[{index}].name"), problem));
+            }
+            ruled.check(&rule.addons, &format!("[{index}].addons"))?;
+            expression::check(&rule.when).map_err(|problem| Unknown::Condition {
+                rule: rule.name.clone(),
+                problem,
+            })?;
+        }
+        Ok(Self {
+            rules,
+            custom: custom_addons,
+        })
+    }
+}
+
+/// The text of a key.
+struct Text {
+    config_map: &'static str,
+    key: &'static str,
+}
+
+impl Text {
+    fn malformed(&self, path: String, problem: String) -> Unknown {
+        Unknown::Malformed {
+            config_map: self.config_map,
+            key: self.key,
+            path,
+            problem,
+        }
+    }
+
+    /// The elements of one YAML list.
+    fn list<T: DeserializeOwned>(&self, text: Option<&str>) -> Result<Vec<T>, Unknown> {
+        let mut lists = Vec::new();
+        for document in documents(text.unwrap_or_default().as_bytes(), &YamlOptions::default()) {
+            let document = document.map_err(|error| {
+                self.malformed(format!(", line {}", error.line), error.problem.to_string())
+            })?;
+            if !document.value.is_null() {
+                lists.push(document);
+            }
+        }
+        let elements = match lists.as_slice() {
+            [] => {
+                return Err(Unknown::Missing {
+                    config_map: self.config_map,
+                    key: self.key,
+                });
+            }
+            [one] => one.value.as_array().cloned(),
+            [_, ..] => None,
+        };
+        let Some(elements) = elements else {
+            return Err(self.malformed(String::new(), "it is not one list".to_owned()));
+        };
+        if elements.len() > MOST {
+            let problem = format!("{} elements; {MOST} are allowed", elements.len());
+            return Err(self.malformed(String::new(), problem));
+        }
+        let elements = elements.into_iter().enumerate();
+        elements
+            .map(|(index, element)| {
+                serde_json::from_value(element)
+                    .map_err(|error| self.malformed(format!("[{index}]"), error.to_string()))
+            })
+            .collect()
+    }
+
+    /// Each add-on has a name, and is in its list once.
+    fn check(&self, addons: &[CoreAddon], path: &str) -> Result<(), Unknown> {
+        let mut names = BTreeSet::new();
+        for (index, addon) in addons.iter().enumerate() {
+            let problem = if addon.name.is_empty() {
+                "it is empty".to_owned()
+            } else if !names.insert(installation_name(&addon.name)) {
+                format!("{} is listed twice", addon.name)
+            } else {
+                continue;
+            };
+            return Err(self.malformed(format!("{path}[{index}].name"), problem));
+        }
+        Ok(())
+    }
+}

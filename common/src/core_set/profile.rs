@@ -1,0 +1,81 @@
+//! The facts of a cluster that the conditions of core rules read.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// The variables of conditions, with what they hold: the schema that the page about core add-ons shows.
+pub const VARIABLES: [(&str, &str); 6] = [
+    ("namespace", "the namespace that stands for the cluster"),
+    ("labels", "the labels of that namespace"),
+    ("version", "the version of Kubernetes without v: 1.36.3"),
+    (
+        "provider",
+        "the cloud provider as KKP spells it: aws, gcp, hetzner",
+    ),
+    ("cni", "the network plugin: canal, cilium, calico, flannel"),
+    ("cniVersion", "the version of the network plugin"),
+];
+
+/// The facts of a cluster. One that is `None` is not known: its variable does not exist, and a condition that needs it has no answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// `namespace`.
+    pub namespace: String,
+    /// `labels`.
+    pub labels: BTreeMap<String, String>,
+    /// `version`.
+    pub version: Option<String>,
+    /// `provider`.
+    pub provider: Option<String>,
+    /// `cni`.
+    pub cni: Option<String>,
+    /// `cniVersion`.
+    pub cni_version: Option<String>,
+}
+
+impl Profile {
+    /// From the data of templates: the facts of the cluster with what its administrators add to them.
+    #[must_use]
+    pub fn of(namespace: &str, labels: BTreeMap<String, String>, data: &Value) -> Self {
+        let known = |pointer: &str| {
+            let text = data.pointer(pointer)?.as_str()?;
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        Self {
+            namespace: namespace.to_owned(),
+            labels,
+            version: known("/Cluster/Version"),
+            provider: known("/Cluster/CloudProviderName"),
+            cni: known("/Cluster/CNIPlugin/Type"),
+            cni_version: known("/Cluster/CNIPlugin/Version"),
+        }
+    }
+
+    /// One of which every fact is known: what conditions are checked against.
+    #[must_use]
+    pub fn sample() -> Self {
+        let some = |text: &str| Some(text.to_owned());
+        Self {
+            namespace: "sample".to_owned(),
+            labels: BTreeMap::new(),
+            version: some("1.36.3"),
+            provider: some("aws"),
+            cni: some("cilium"),
+            cni_version: some("1.19.4"),
+        }
+    }
+
+    /// The known facts that are text, by the names of their variables.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let known = [
+            ("namespace", Some(&self.namespace)),
+            ("version", self.version.as_ref()),
+            ("provider", self.provider.as_ref()),
+            ("cni", self.cni.as_ref()),
+            ("cniVersion", self.cni_version.as_ref()),
+        ];
+        let known = known.into_iter();
+        known.filter_map(|(name, text)| Some((name, text?.as_str())))
+    }
+}

@@ -1,0 +1,226 @@
+use serde_json::json;
+
+use super::change::{CoreChange, changes, guard, released, restored};
+use super::*;
+use crate::api::installation::{AddonInstallation, AddonInstallationSpec};
+use crate::api::names::FINALIZER_CORE_GUARD;
+
+const RULES: &str = r#"
+- {name: cilium, when: cni == "cilium", addons: [{name: cilium}]}
+- {name: canal, when: cni == "canal", addons: [{name: canal}, {name: flannel-cleanup}]}
+- {name: all, when: "true", addons: [{name: dns, version: 1.2.0}]}
+"#;
+
+fn with_cni(cni: &str) -> Profile {
+    Profile {
+        cni: Some(cni.to_owned()),
+        ..Profile::sample()
+    }
+}
+
+fn names(set: &CoreSet) -> Vec<&str> {
+    set.addons.keys().map(String::as_str).collect()
+}
+
+fn record(name: &str, core: bool) -> AddonInstallation {
+    let spec = AddonInstallationSpec {
+        core_addon: core,
+        ..AddonInstallationSpec::default()
+    };
+    let mut record = AddonInstallation::new(name, spec);
+    if core {
+        guard(&mut record);
+    }
+    record
+}
+
+#[test]
+fn a_fact_flips_exactly_the_rules_that_read_it() {
+    let document = CoreDocument::read(Some(RULES), Some("[{name: extra}]")).unwrap();
+    for (cni, expected) in [
+        ("cilium", &["cilium", "dns", "extra"][..]),
+        ("canal", &["canal", "dns", "extra", "flannel-cleanup"]),
+        ("calico", &["dns", "extra"]),
+    ] {
+        let set = CoreSet::of(&decide(&document, &with_cni(cni))).unwrap();
+        assert_eq!(names(&set), expected, "{cni}");
+        assert_eq!(set.addons["dns"].1, [Source::Rule("all".to_owned())]);
+        assert_eq!(set.addons["extra"].1, [Source::Custom]);
+    }
+}
+
+#[test]
+fn what_is_not_known_is_never_none() {
+    let document = CoreDocument::read(Some(RULES), Some("[]")).unwrap();
+    let profile = Profile {
+        cni: None,
+        ..Profile::sample()
+    };
+    let unknown = CoreSet::of(&decide(&document, &profile)).unwrap_err();
+    assert_eq!(
+        unknown.to_string(),
+        "ConfigMap core-addon-rules: data[rules.yaml]: rule cilium: when: cni of this cluster is not known; ConfigMap \
+         addon-template-data states what cannot be read"
+    );
+    for (rules, addons, expected) in [
+        (
+            None,
+            Some("[]"),
+            "ConfigMap core-addon-rules: data[rules.yaml]: it is missing or empty",
+        ),
+        (
+            Some("[]"),
+            None,
+            "ConfigMap custom-core-addons: data[addons.yaml]: it is missing",
+        ),
+        (
+            Some("[]"),
+            Some("# nothing\n"),
+            "ConfigMap custom-core-addons: data[addons.yaml]: it is missing",
+        ),
+        (
+            Some("[]"),
+            Some("name: a"),
+            "data[addons.yaml]: it is not one list",
+        ),
+        (
+            Some("[]"),
+            Some("[{name: a}]\n---\n[]"),
+            "data[addons.yaml]: it is not one list",
+        ),
+        (
+            Some("[]"),
+            Some("[{nam: a}]"),
+            "data[addons.yaml][0]: unknown field `nam`",
+        ),
+        (
+            Some("[]"),
+            Some("[{name: a, version: 1.10}]"),
+            "data[addons.yaml][0]: invalid type",
+        ),
+        (
+            Some("[]"),
+            Some("[{name: a}, {name: a}]"),
+            "data[addons.yaml][1].name: a is listed twice",
+        ),
+        (
+            Some("[]"),
+            Some("[{name: 'a"),
+            "data[addons.yaml], line 1: ",
+        ),
+        (
+            Some("[{name: r, when: 'true', addons: [{name: ''}]}]"),
+            Some("[]"),
+            "[0].addons[0].name: it is empty",
+        ),
+        (
+            Some("[{name: '', when: 'true', addons: []}]"),
+            Some("[]"),
+            "data[rules.yaml][0].name: \"\" is not",
+        ),
+    ] {
+        let unknown = CoreDocument::read(rules, addons).unwrap_err().to_string();
+        assert!(unknown.contains(expected), "{unknown}");
+    }
+    let none = CoreDocument::read(Some("[]"), Some("[]")).unwrap();
+    assert_eq!(
+        CoreSet::of(&decide(&none, &profile)),
+        Ok(CoreSet::default())
+    );
+}
+
+#[test]
+fn conditions_have_an_answer_or_say_why_not() {
+    let mut profile = with_cni("cilium");
+    profile.labels.insert("stage".to_owned(), "prod".to_owned());
+    for (when, holds) in [
+        ("true", true),
+        ("provider == 'aws' && namespace == 'sample'", true),
+        ("labels['stage'] == 'prod'", true),
+        ("'zone' in labels && labels['zone'] == 'a'", false),
+        ("labels.exists(label, label.startsWith('st'))", true),
+        ("!semver(version).isLessThan(semver('1.36.0'))", true),
+        ("cni in ['canal', 'calico']", false),
+    ] {
+        assert_eq!(expression::evaluate(when, &profile), Ok(holds), "{when}");
+        assert_eq!(expression::check(when), Ok(()), "{when}");
+    }
+    let deep = "(".repeat(17);
+    let costly = "[1].all(a, [1].all(b, [1].all(c, a == b && b == c)))";
+    let long = "'a' == 'a' || ".repeat(80);
+    for (when, expected) in [
+        ("cni ==", "it is not a CEL expression: "),
+        ("", "it is not a CEL expression: "),
+        (
+            "region == 'eu'",
+            "region is not a fact of clusters; these are: namespace, labels",
+        ),
+        ("cni == 'canal' && region == 'eu'", "region is not a fact"),
+        ("cni", "it is neither true nor false"),
+        ("nonsense(cni)", "nonsense"),
+        (&deep, "more than 16 brackets"),
+        (costly, "more than 2 comprehensions"),
+        (&long, "1120 bytes; 1000 are allowed"),
+    ] {
+        let error = expression::check(when).unwrap_err().to_string();
+        assert!(error.contains(expected), "{when}: {error}");
+    }
+}
+
+#[test]
+fn two_that_want_different_things_of_an_addon_are_an_error() {
+    let rules = "[{name: r, when: 'true', addons: [{name: dns, version: 1.0.0}]}]";
+    let same = CoreDocument::read(Some(rules), Some("[{name: dns, version: 1.0.0}]")).unwrap();
+    let set = CoreSet::of(&decide(&same, &Profile::sample())).unwrap();
+    assert_eq!(set.addons["dns"].1.len(), 2);
+    let other = CoreDocument::read(Some(rules), Some("[{name: dns}]")).unwrap();
+    let unknown = CoreSet::of(&decide(&other, &Profile::sample())).unwrap_err();
+    assert_eq!(
+        unknown.to_string(),
+        "core add-on dns: rule r and ConfigMap custom-core-addons differ in version, catalogue or values"
+    );
+}
+
+#[test]
+fn records_follow_the_set() {
+    let document = CoreDocument::read(Some(RULES), Some("[]")).unwrap();
+    let set = CoreSet::of(&decide(&document, &with_cni("cilium"))).unwrap();
+    let (dns, canal) = (record("dns", true), record("canal", true));
+    let (taken, other) = (record("cilium", false), record("shop", false));
+    let mut by_hand = record("by-hand", true);
+    by_hand.metadata.finalizers = None;
+    let found = changes(&set, &[&dns, &canal, &taken, &other, &by_hand]);
+    let [
+        CoreChange::Taken { record: not_ours },
+        CoreChange::Keep { record: kept, .. },
+        CoreChange::Release { record: dropped },
+    ] = found.as_slice()
+    else {
+        panic!("{found:?}");
+    };
+    let names = [not_ours, kept, dropped].map(|record| record.metadata.name.as_deref());
+    assert_eq!(names, [Some("cilium"), Some("dns"), Some("canal")]);
+    assert_eq!(changes(&set, &[]).len(), 2, "both are created");
+}
+
+#[test]
+fn what_was_edited_is_restored() {
+    let wanted = record("dns", true);
+    let mut stored = wanted.clone();
+    stored.spec.target_namespace = Some("kube-system".to_owned());
+    assert_eq!(restored(&stored, &wanted), None);
+    let mut edited = stored.clone();
+    edited.metadata.finalizers = None;
+    edited.spec.values = Some(json!({"replicas": 0}));
+    edited = released(&edited).unwrap();
+    assert_eq!(released(&edited), None);
+    let again = restored(&edited, &wanted).unwrap();
+    assert_eq!(again.spec, stored.spec);
+    assert_eq!(
+        again.metadata.finalizers,
+        Some(vec![FINALIZER_CORE_GUARD.to_owned()])
+    );
+    assert!(!change::is_released(&again) && change::is_guarded(&again));
+    edited.spec.suspend = true;
+    assert_eq!(restored(&edited, &wanted), None, "a person suspended it");
+}
