@@ -1,6 +1,7 @@
 //! The command line: clap types only. What a command does stands in `commands/`.
 
 pub mod channel;
+pub mod core;
 pub mod operation;
 pub mod plan;
 pub mod reading;
@@ -93,6 +94,9 @@ pub enum Command {
     /// Apply kops indexes, and list what kops has recorded
     #[command(subcommand)]
     Channel(channel::Channel),
+    /// List and explain the core add-ons of clusters, and release them
+    #[command(subcommand)]
+    Core(core::Core),
     /// Make a directory of manifests the truth, as the addon-manager does: install, repair, upgrade, prune and uninstall
     Sync(sync::Sync),
     /// Tell what is wrong with the admission, the definitions, the records and the rights, and the command that mends it

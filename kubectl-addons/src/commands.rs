@@ -5,6 +5,7 @@ pub mod apply;
 pub mod catalogue;
 pub mod channel;
 pub mod completion;
+pub mod core;
 pub mod diff;
 pub mod doctor;
 pub mod images;
@@ -60,6 +61,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Render(args) => render::run(session, args).await,
         Command::Channel(Channel::Apply(args)) => channel::apply(session, args).await,
         Command::Channel(Channel::List(args)) => channel::list(session, args).await,
+        Command::Core(verb) => core::run(session, verb).await,
         Command::Sync(args) => sync::run(session, args).await,
         Command::Doctor(args) => doctor::run(session, args).await,
         Command::Version(args) => version::run(session, args).await,

@@ -1,5 +1,6 @@
 //! From values to sentences: everything that the plugin says about operations.
 
+pub mod core;
 pub mod doctor;
 pub mod dry_run;
 pub mod finding;

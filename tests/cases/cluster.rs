@@ -5,6 +5,7 @@ mod bypass;
 mod catalogue;
 mod channels;
 mod clusters;
+mod core_addons;
 mod crash;
 mod definitions;
 mod deploy;

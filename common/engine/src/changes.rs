@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::sleep;
 
-use common::api::names::{API_VERSION, LABEL_OWNER};
+use common::api::names::{
+    API_VERSION, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, FINALIZER_CORE_GUARD, LABEL_OWNER,
+};
 
 use super::address::Collection;
 use super::cluster::Cluster;
@@ -43,6 +45,8 @@ pub struct Changed {
     pub is_gone: bool,
     /// Whether it is being deleted.
     pub is_going: bool,
+    /// Whether the guard of core installations is on it.
+    pub is_guarded: bool,
 }
 
 /// Reports changes of installations, and never ends.
@@ -65,6 +69,23 @@ pub async fn catalogues(cluster: &Cluster, namespace: &str, see: impl FnMut(Chan
 pub async fn secrets(cluster: &Cluster, namespace: Option<&str>, see: impl FnMut(Change)) {
     let collection = Collection::known("v1", "Secret", "secrets", namespace);
     follow(cluster, &collection, see).await;
+}
+
+/// Reports that the rules or the list of core add-ons changed, and never ends.
+pub async fn core_lists(cluster: &Cluster, namespace: &str, see: impl Fn(Change)) {
+    let collection = Collection::known("v1", "ConfigMap", "configmaps", Some(namespace));
+    let names = [CORE_ADDON_RULES, CUSTOM_CORE_ADDONS];
+    let [rules, addons] = names.map(|name| {
+        let mut see = &see;
+        let collection = &collection;
+        async move {
+            loop {
+                let _ = once(cluster, collection, Selector::Name(name), &mut see).await;
+                sleep(PAUSE).await;
+            }
+        }
+    });
+    futures::join!(rules, addons);
 }
 
 /// Reports changes of all objects of a kind that carry an owner label, and never ends.
@@ -121,6 +142,10 @@ fn read(object: &Value, is_gone: bool) -> Changed {
         owner: text(&metadata["labels"][LABEL_OWNER]),
         is_gone,
         is_going: metadata["deletionTimestamp"].is_string(),
+        is_guarded: metadata["finalizers"].as_array().is_some_and(|all| {
+            all.iter()
+                .any(|one| one.as_str() == Some(FINALIZER_CORE_GUARD))
+        }),
     }
 }
 

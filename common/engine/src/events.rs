@@ -35,8 +35,43 @@ pub async fn publish(
     happened: &Happened,
     reporter: &str,
 ) -> Result<(), EngineError> {
-    let namespace = record.namespace().unwrap_or_default();
-    let name = format!("{}.{}", record.name_any(), random::hex());
+    let regarding = Regarding {
+        api_version: names::API_VERSION,
+        kind: "AddonInstallation",
+        namespace: &record.namespace().unwrap_or_default(),
+        name: &record.name_any(),
+        uid: record.metadata.uid.as_deref(),
+    };
+    publish_about(cluster, &regarding, happened, reporter).await
+}
+
+/// What an Event is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Regarding<'a> {
+    /// `GROUP/VERSION`.
+    pub api_version: &'a str,
+    /// Kind.
+    pub kind: &'a str,
+    /// Namespace.
+    pub namespace: &'a str,
+    /// Name.
+    pub name: &'a str,
+    /// uid; `None` where the object may not exist.
+    pub uid: Option<&'a str>,
+}
+
+/// Writes an Event about any object of a namespace.
+///
+/// # Errors
+/// As [`publish`].
+pub async fn publish_about(
+    cluster: &Cluster,
+    regarding: &Regarding<'_>,
+    happened: &Happened,
+    reporter: &str,
+) -> Result<(), EngineError> {
+    let namespace = regarding.namespace;
+    let name = format!("{}.{}", regarding.name, random::hex());
     let mut note = happened.note.clone();
     while note.len() > LONGEST {
         note.pop();
@@ -53,14 +88,14 @@ pub async fn publish(
         "reason": happened.reason,
         "note": note,
         "regarding": {
-            "apiVersion": names::API_VERSION,
-            "kind": "AddonInstallation",
+            "apiVersion": regarding.api_version,
+            "kind": regarding.kind,
             "namespace": namespace,
-            "name": record.name_any(),
-            "uid": record.uid(),
+            "name": regarding.name,
+            "uid": regarding.uid,
         },
     });
-    let collection = Collection::known("events.k8s.io/v1", "Event", "events", Some(&namespace));
+    let collection = Collection::known("events.k8s.io/v1", "Event", "events", Some(namespace));
     let call = Call::create(&collection, &name, METADATA).body(event.to_string().into_bytes());
     cluster
         .home()

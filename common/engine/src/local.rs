@@ -29,6 +29,16 @@ pub async fn namespaces(cluster: &Cluster) -> Result<BTreeSet<String>, EngineErr
     Ok(found.into_iter().flatten().map(|one| one.name).collect())
 }
 
+/// Those whose label says which Secret leads to another cluster: one LIST.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn of_other_clusters(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
+    let selectors = [("labelSelector", LABEL_KUBECONFIG_SECRET)];
+    let found = read_selected(cluster, &namespace_collection(), &selectors).await?;
+    Ok(found.into_iter().flatten().map(|one| one.name).collect())
+}
+
 /// Creates a namespace for records where it does not exist. Who may only read an existing one can do without the right to create.
 ///
 /// # Errors

@@ -7,7 +7,8 @@ use kube::ResourceExt as _;
 use serde_json::json;
 
 use common::api::installation::{AddonInstallation, format};
-use common::api::names::{self, FINALIZER_UNINSTALL, InstallationName};
+use common::api::names::{self, FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName};
+use common::core_set::change::is_released;
 
 use super::address::Collection;
 use super::cluster::Cluster;
@@ -138,7 +139,8 @@ pub async fn hold(
     cluster: &Cluster,
     record: &AddonInstallation,
 ) -> Result<AddonInstallation, EngineError> {
-    if without_finalizer(record).is_some() {
+    let mut finalizers = record.finalizers().iter();
+    if finalizers.any(|finalizer| finalizer == FINALIZER_UNINSTALL) {
         return Ok(record.clone());
     }
     let mut held = record.clone();
@@ -157,9 +159,13 @@ pub async fn let_go(cluster: &Cluster, record: &AddonInstallation) -> Result<boo
     }
 }
 
-/// The record without our finalizer (semantics 15); `None` where it has none.
+/// The record without our finalizer (semantics 15), and without the guard of a core installation that was released; `None` where it
+/// has neither.
 pub(super) fn without_finalizer(record: &AddonInstallation) -> Option<AddonInstallation> {
-    let is_ours = |finalizer: &String| finalizer == FINALIZER_UNINSTALL;
+    let is_released = is_released(record);
+    let is_ours = |finalizer: &String| {
+        finalizer == FINALIZER_UNINSTALL || is_released && finalizer == FINALIZER_CORE_GUARD
+    };
     record.finalizers().iter().any(is_ours).then(|| {
         let mut released = record.clone();
         released.finalizers_mut().retain(|one| !is_ours(one));

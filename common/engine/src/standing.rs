@@ -158,9 +158,15 @@ fn judged(
             raise(conditions::CONTESTED, "FieldTakenBack", message);
         }
         Standing::AsRecorded => {
+            // Whether its release waits for a person does not depend on its objects.
+            let waiting = conditions::raised(all, conditions::NEEDS_CONFIRMATION);
+            let is_waiting = waiting.is_some_and(|one| one.reason == conditions::CORE_RELEASE);
+            if !is_waiting {
+                let r#type = conditions::NEEDS_CONFIRMATION;
+                status::lower(all, r#type, AS_RECORDED, generation, now);
+            }
             for r#type in [
                 conditions::STALLED,
-                conditions::NEEDS_CONFIRMATION,
                 conditions::CONTESTED,
                 conditions::MANAGED_ELSEWHERE,
             ] {

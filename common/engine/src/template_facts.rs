@@ -121,6 +121,19 @@ pub async fn overlays(cluster: &Cluster, namespace: &str) -> Result<Overlays, Ov
     })
 }
 
+/// The content of the ConfigMap alone: what people state of a cluster that anyone who may list its core add-ons may see.
+///
+/// # Errors
+/// As [`overlays`].
+pub async fn stated(cluster: &Cluster, namespace: &str) -> Result<Overlays, OverlayError> {
+    let config_maps = Collection::known("v1", "ConfigMap", "configmaps", Some(namespace));
+    let found = overlay(cluster.home(), &config_maps, |text| Some(text.into())).await?;
+    Ok(Overlays {
+        config_map: found.map(|(document, _)| document),
+        secret: None,
+    })
+}
+
 /// The content of one object, and its revision; `None` where it does not exist or has none of the keys.
 async fn overlay(
     cluster: &Cluster,

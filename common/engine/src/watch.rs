@@ -30,6 +30,8 @@ pub(super) enum Selector<'a> {
     All,
     /// Those that carry this label, whatever its value.
     Label(&'a str),
+    /// The one of this name.
+    Name(&'a str),
 }
 
 /// An observation of a collection.
@@ -76,6 +78,10 @@ pub(super) async fn changes(
     let select = |call: Call| match selector {
         Selector::All => call,
         Selector::Label(label) => call.query("labelSelector", &query_value(label)),
+        Selector::Name(name) => call.query(
+            "fieldSelector",
+            &format!("metadata.name%3D{}", query_value(name)),
+        ),
     };
     // One object, for the resourceVersion of the list.
     let list = select(Call::list(collection, METADATA_LIST)).query("limit", "1");

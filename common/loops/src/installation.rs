@@ -16,6 +16,7 @@ use addons_operation::{
 };
 use common::api::installation::{AddonInstallation, DeletionPolicy};
 use common::api::names::{FINALIZER_UNINSTALL, InstallationName};
+use common::core_set::change::{is_guarded, is_released};
 
 use crate::{compatibility, reason};
 
@@ -28,6 +29,8 @@ pub struct Words {
     pub elsewhere: fn(&AddonInstallation, &OperationError) -> String,
     /// The result of an operation, as one line of text.
     pub report: fn(&Plan, &Report) -> String,
+    /// How a person releases a core installation, as one line of text.
+    pub release: fn(&InstallationName) -> String,
 }
 
 /// How installations are reconciled.
@@ -275,8 +278,13 @@ fn deletion(record: &AddonInstallation) -> Deletion {
     if metadata.deletion_timestamp.is_none() {
         return Deletion::No;
     }
+    // A listed core add-on is held, and repaired as before (semantics 14).
+    let is_guarded = is_guarded(record);
+    if is_guarded && !is_released(record) {
+        return Deletion::No;
+    }
     let mut finalizers = metadata.finalizers.iter().flatten();
-    if !finalizers.any(|finalizer| finalizer == FINALIZER_UNINSTALL) {
+    if !is_guarded && !finalizers.any(|finalizer| finalizer == FINALIZER_UNINSTALL) {
         return Deletion::OfOthers;
     }
     Deletion::Ours(Removal {

@@ -7,6 +7,7 @@
 //! | [`reconciler`] | watches, and reconciles what changed, as long as this process leads |
 //! | [`election`] | which of several processes leads; for every loop |
 //! | [`retire`] | frees the records at the end |
+//! | [`core_set`] | makes core records what the rules and the list of core add-ons say |
 //! | `duplicates` | marks catalogues that have to give way to others |
 //! | [`fights`] | fields that another manager sets back each time; for every loop |
 //! | `here`, `there` | one installation of this cluster, or those of another, and what became of them (`done`) |
@@ -19,6 +20,7 @@
 //! the caller gives the words for errors ([`installation::Words`]) and receives an [`Outcome`] for each installation.
 
 mod compatibility;
+pub mod core_set;
 mod done;
 mod duplicates;
 pub mod election;

@@ -10,6 +10,7 @@ use futures::StreamExt as _;
 use futures::stream;
 use tokio::sync::Semaphore;
 
+use crate::core_set::{self, Followed};
 use crate::done::Done;
 use crate::installation::{How, Outcome, reconcile};
 use crate::{duplicates, there};
@@ -20,8 +21,8 @@ pub const WORKERS: usize = 4;
 pub const CLUSTERS: usize = 32;
 
 /// Reconciles the named installations, or all of this cluster and of the others that namespaces stand for, and gives the outcome of
-/// each to `see`. What lacks another add-on is
-/// tried again once others of the pass were installed.
+/// each to `see`. Before all of them, the core records are made what the core sets ask for, and `see_core` is given that. What lacks
+/// another add-on is tried again once others of the pass were installed.
 ///
 /// # Errors
 /// The records cannot be read; a name that no installation has.
@@ -30,10 +31,17 @@ pub async fn pass(
     names: &[String],
     how: &How,
     interruption: &Interruption,
+    see_core: &mut (dyn FnMut(Followed) + Send),
     see: &mut (dyn FnMut(&InstallationName, Outcome) + Send),
 ) -> Result<(), OperationError> {
     if names.is_empty() {
         duplicates::mark(ctx).await?;
+        match core_set::follow(ctx, how).await {
+            Ok(followed) => see_core(followed),
+            // Whoever may not read them has no core sets to follow.
+            Err(error) if error.is_forbidden() => {}
+            Err(error) => return Err(error),
+        }
         if ctx.settings().namespace.is_none() {
             elsewhere(ctx, how, interruption, see).await?;
         }

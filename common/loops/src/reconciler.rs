@@ -103,12 +103,7 @@ impl Reconciler<'_> {
         interruption: &Interruption,
         tell: &(dyn Fn(Told<'_>) + Send + Sync),
     ) {
-        let mut turn = Turn::new(
-            self.ctx.fresh(),
-            apart,
-            self.interval,
-            self.how.account.clone(),
-        );
+        let mut turn = Turn::new(self.ctx.fresh(), apart, self.interval, &self.how);
         loop {
             let leads = leading.borrow().is_some() && !interruption.is_asked();
             if leads {

@@ -6,6 +6,7 @@ use addons_engine::changes::Changed;
 use addons_operation::name_of;
 use common::api::installation::{AddonInstallation, InventoryObject, Reconcile};
 use common::api::names::owner_hash;
+use common::core_set::change::is_guarded;
 use common::plan::inventory::Inventory;
 
 /// What is remembered of one installation.
@@ -16,6 +17,10 @@ pub(crate) struct Tracked {
     generation: Option<i64>,
     resource_version: String,
     is_going: bool,
+    /// Whether it is a core add-on.
+    is_core: bool,
+    /// Whether the guard of core add-ons is on it.
+    is_guarded: bool,
     /// The objects as they are recorded, by uid; none where edits are not repaired.
     objects: BTreeMap<String, InventoryObject>,
     /// Their kinds: group and kind.
@@ -47,6 +52,8 @@ impl Tracked {
             generation: record.metadata.generation,
             resource_version: record.metadata.resource_version.clone().unwrap_or_default(),
             is_going: record.metadata.deletion_timestamp.is_some(),
+            is_core: record.spec.core_addon,
+            is_guarded: is_guarded(record),
             objects: inventory
                 .values()
                 .map(|item| (item.object.uid.clone(), item.object.clone()))
@@ -77,10 +84,19 @@ impl Tracked {
         }
     }
 
+    /// Whether a change of the record concerns the core set: its spec, its deletion, its guard.
+    pub(crate) fn is_core_news(&self, changed: &Changed) -> bool {
+        let is_taken = self.is_guarded && !changed.is_guarded;
+        let is_news = changed.is_gone || is_taken || self.news(changed) == News::Spec;
+        (self.is_core || changed.is_guarded) && is_news
+    }
+
     /// Notes a change of the record that is not looked at before it has been reconciled.
     pub(crate) fn note(&mut self, changed: &Changed) {
         self.generation = changed.generation;
         self.is_going = changed.is_going;
+        self.is_core |= changed.is_guarded;
+        self.is_guarded = changed.is_guarded;
         self.resource_version.clone_from(&changed.resource_version);
     }
 
@@ -187,6 +203,34 @@ mod tests {
         let groups = &mut after.status.as_mut().unwrap().inventory;
         groups[0].objects[0].generation = Some(4);
         assert!(!tracked.after(&after).1, "we did");
+    }
+
+    #[test]
+    fn a_core_record_is_looked_at_when_its_spec_or_its_guard_changes() {
+        let mut core = record(Reconcile::Ensure);
+        core.spec.core_addon = true;
+        let mut tracked = Tracked::of(&core);
+        let mut is_news = |generation, is_guarded, is_gone| {
+            let changed = Changed {
+                is_guarded,
+                ..changed("u", Some(generation), "71", is_gone)
+            };
+            let is_news = tracked.is_core_news(&changed);
+            tracked.note(&changed);
+            is_news
+        };
+        for (generation, is_guarded, is_gone, expected) in [
+            (2, true, false, false),
+            (2, false, false, true),
+            (2, true, false, false),
+            (3, true, false, true),
+            (3, true, true, true),
+        ] {
+            let found = is_news(generation, is_guarded, is_gone);
+            assert_eq!(found, expected, "{generation} {is_guarded} {is_gone}");
+        }
+        let other = Tracked::of(&record(Reconcile::Ensure));
+        assert!(!other.is_core_news(&changed("u", Some(3), "71", true)));
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub mod channel;
 pub mod chart;
 pub mod choose;
 pub mod context;
+pub mod core_set;
 mod declared;
 pub mod definitions;
 mod dependencies;

@@ -105,17 +105,7 @@ pub(crate) async fn judge(
     facts: &Facts,
 ) -> Result<(), OperationError> {
     let questions = questions(resolved);
-    let json = |error: serde_json::Error| OperationError::Defaults(error.into());
-    let mut object = serde_json::to_value(&resolved.wanted).map_err(json)?;
-    let patch = mutate::defaults(&object, Some(&resolved.name.namespace), facts).patch;
-    if !patch.0.is_empty() {
-        json_patch::patch(&mut object, &patch)
-            .map_err(|error| OperationError::Defaults(error.into()))?;
-        resolved.wanted = serde_json::from_value(object).map_err(json)?;
-    }
-    if resolved.wanted.spec.target_namespace.is_none() {
-        resolved.wanted.spec.target_namespace = Some(resolved.target_namespace().to_owned());
-    }
+    fill_in(resolved, facts)?;
     let requester = requester(ctx, &resolved.wanted).await?;
     let existing = resolved.existing.as_ref();
     let mut verdict = validate::installation(&resolved.wanted, existing, &requester, facts);
@@ -137,6 +127,25 @@ pub(crate) async fn judge(
             ..refused
         })
     })
+}
+
+/// Fills in what is missing, as the webhook would.
+///
+/// # Errors
+/// [`OperationError::Defaults`].
+pub(crate) fn fill_in(resolved: &mut Resolved, facts: &Facts) -> Result<(), OperationError> {
+    let json = |error: serde_json::Error| OperationError::Defaults(error.into());
+    let mut object = serde_json::to_value(&resolved.wanted).map_err(json)?;
+    let patch = mutate::defaults(&object, Some(&resolved.name.namespace), facts).patch;
+    if !patch.0.is_empty() {
+        json_patch::patch(&mut object, &patch)
+            .map_err(|error| OperationError::Defaults(error.into()))?;
+        resolved.wanted = serde_json::from_value(object).map_err(json)?;
+    }
+    if resolved.wanted.spec.target_namespace.is_none() {
+        resolved.wanted.spec.target_namespace = Some(resolved.target_namespace().to_owned());
+    }
+    Ok(())
 }
 
 /// Fields that require a value and have none in any layer. With `valuesFrom` a Secret may have it: none then (semantics 10).

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use addons_loops::core_set::{Followed, Step};
 use addons_loops::election::Candidate;
 use addons_loops::{How, Metrics, Outcome, Reconciler, Told, pass, retire};
 use addons_operation::{OperationError, Run};
@@ -11,7 +12,7 @@ use common::api::names::InstallationName;
 use crate::cli::operation::Reconcile;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::words::{hint, reconcile as words};
+use crate::words::{core, hint, reconcile as words};
 use crate::{change, output, partial, serve};
 
 /// The Lease of the process that leads, in the system namespace.
@@ -43,12 +44,35 @@ pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
         return watch(session, args, how).await;
     }
     let mut worst = Exit::Done;
+    let mut of_core = Exit::Done;
+    let mut see_core = |followed| of_core = report_core(followed);
     let mut see = |name: &InstallationName, outcome| worst = worst.max(report(name, outcome));
     change::interruptible(async |interruption| {
-        pass(session.ctx(), &args.names, &how, interruption, &mut see).await
+        let (names, see_core) = (&args.names, &mut see_core);
+        pass(session.ctx(), names, &how, interruption, see_core, &mut see).await
     })
     .await?;
-    Ok(worst)
+    Ok(worst.max(of_core))
+}
+
+/// Prints what became of the core sets.
+fn report_core(followed: Followed) -> Exit {
+    let mut worst = Exit::Done;
+    for (namespace, unknown) in followed.unknown {
+        let error = anyhow::anyhow!("{unknown}").context(namespace);
+        worst = worst.max(output::failure(&error));
+    }
+    for (namespace, error) in followed.failed {
+        worst = worst.max(partial::failure(&namespace, error));
+    }
+    for (name, step) in followed.steps {
+        if let Some(line) = core::step(&name, &step) {
+            output::note(&line);
+        } else if let Step::Failed(error) = step {
+            worst = worst.max(partial::failure(&name.to_string(), error));
+        }
+    }
+    worst
 }
 
 async fn retire(session: &Session) -> Result<Exit> {

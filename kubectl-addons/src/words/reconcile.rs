@@ -7,7 +7,7 @@ use addons_operation::{OperationError, Plan, name_of};
 use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 
-use super::{hint, plan};
+use super::{core, hint, plan};
 use crate::output;
 
 /// For conditions and Events.
@@ -15,6 +15,7 @@ pub const WORDS: Words = Words {
     error: condition,
     elsewhere,
     report: event,
+    release: core::release_waits,
 };
 
 /// An error and the way out, as one line for a condition: its readers have no terminal that shows the lines below it, and did not

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use super::is_busy;
 use super::remotes::Remotes;
+use crate::core_set;
 use crate::done::Done;
 use crate::duplicates;
 use crate::fights::Fights;
@@ -45,6 +46,8 @@ pub(super) struct Turn {
     /// Takes what the catalogues are judged from, beside everything else: what they read is shared with the installations that are
     /// being reconciled, and whoever waited for it here would wait for those, which go on only after this.
     judged: watch::Sender<Arc<Context>>,
+    /// The same for the core set.
+    core: watch::Sender<Arc<Context>>,
     read: Instant,
     interval: Duration,
     pub(super) queue: Queue,
@@ -75,20 +78,17 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) fn new(
-        ctx: Context,
-        apart: Context,
-        interval: Duration,
-        account: Option<String>,
-    ) -> Self {
+    pub(super) fn new(ctx: Context, apart: Context, interval: Duration, how: &How) -> Self {
         let (outbox, inbox) = unbounded_channel();
         let (ended, done) = unbounded_channel();
         let ctx = Arc::new(ctx);
         let (judged, contexts) = watch::channel(Arc::clone(&ctx));
+        let (core, cores) = watch::channel(Arc::clone(&ctx));
         let turn = Self {
             ctx,
             apart,
             judged,
+            core,
             read: Instant::now(),
             interval,
             queue: Queue::new(interval),
@@ -99,7 +99,7 @@ impl Turn {
             elsewhere: BTreeSet::new(),
             watched: BTreeSet::new(),
             watcher: Arc::default(),
-            account,
+            account: how.account.clone(),
             watches: FuturesUnordered::new(),
             outbox,
             inbox,
@@ -111,6 +111,15 @@ impl Turn {
             spread: RandomState::new(),
         };
         turn.watches.push(Box::pin(duplicates::keep(contexts)));
+        let core = core_set::keep(cores, how.clone());
+        turn.watches.push(Box::pin(core));
+        let (ctx, outbox) = turn.ends();
+        turn.watches.push(Box::pin(async move {
+            if let Ok(home) = ctx.home().await {
+                let system = &ctx.settings().system_namespace;
+                changes::core_lists(home, system, |_| send(&outbox, Signal::Core)).await;
+            }
+        }));
         let (ctx, outbox) = turn.ends();
         turn.watches.push(Box::pin(async move {
             if let Ok(home) = ctx.home().await {
@@ -160,6 +169,7 @@ impl Turn {
         }
         self.stale = Some(now + AGAIN);
         self.judged.send_replace(Arc::clone(&self.ctx));
+        self.follow_core();
         let records = Records::read(&self.apart).await?;
         self.stale = Some(now + self.interval);
         self.elsewhere.clear();

@@ -1,5 +1,6 @@
 //! What watches see, and what is looked at because of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use addons_engine::changes::{Change, Changed};
@@ -20,6 +21,8 @@ pub(super) type Kind = (String, String);
 pub(in crate::reconciler) enum Signal {
     Records(Change),
     Catalogues,
+    /// The rules or the list of core add-ons.
+    Core,
     Objects(Kind, Change),
     Secrets(Change),
 }
@@ -34,6 +37,7 @@ impl Turn {
                 self.is_missed = true;
             }
             Signal::Records(Change::One(changed)) => self.record(&changed, now),
+            Signal::Core => self.follow_core(),
             Signal::Catalogues => {
                 self.read_again(now);
                 // With the records the catalogues are judged.
@@ -72,6 +76,13 @@ impl Turn {
             namespace: changed.namespace.clone(),
             name: changed.name.clone(),
         };
+        let is_core_news = match self.tracked.get(&name) {
+            Some(tracked) => tracked.is_core_news(changed),
+            None => changed.is_guarded && changed.is_going,
+        };
+        if is_core_news {
+            self.follow_core();
+        }
         if changed.is_gone {
             self.elsewhere.remove(&name);
             self.tracked.remove(&name);
@@ -96,6 +107,11 @@ impl Turn {
         tracked.note(changed);
         // Whoever writes records reads sources: what is remembered of them may be older.
         self.read_again(now);
+    }
+
+    /// Looks at the core set again.
+    pub(super) fn follow_core(&self) {
+        self.core.send_replace(Arc::new(self.ctx.fresh()));
     }
 
     /// An object with an owner label was written, by whomever.

@@ -1,0 +1,182 @@
+//! What follows the core set: the records of core installations, and what is said of them (semantics 14). Only their spec and
+//! metadata are written here; their objects are installed as those of every other record.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+use common::api::conditions;
+use common::api::installation::AddonInstallation;
+use common::api::names::{self, ANNOTATION_CLUSTER_DELETING, MARKED};
+use common::core_set::change::{freed, guard, released};
+use serde_json::json;
+
+use super::address::Collection;
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::meta::Partial;
+use super::request::{Call, JSON, MERGE_PATCH, METADATA};
+use super::snapshot::namespace_collection;
+use super::{lock, record, status};
+
+/// A namespace, as far as the core set depends on it.
+#[derive(Clone, Debug, Default)]
+pub struct Home {
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Whether its cluster is being deleted.
+    pub is_marked: bool,
+    /// Whether it is being deleted itself.
+    pub is_going: bool,
+}
+
+/// Reads the namespace that stands for a cluster; `None` where it does not exist.
+///
+/// # Errors
+/// Those of the request.
+pub async fn home(cluster: &Cluster, namespace: &str) -> Result<Option<Home>, EngineError> {
+    let call = Call::get(&namespace_collection(), namespace, METADATA).own();
+    match cluster.home().send::<Partial>(call).await {
+        Ok(answer) => {
+            let metadata = answer.object.metadata;
+            let mark = metadata.annotations.get(ANNOTATION_CLUSTER_DELETING);
+            Ok(Some(Home {
+                is_marked: mark.is_some_and(|mark| mark == MARKED),
+                is_going: metadata.deletion_timestamp.is_some(),
+                labels: metadata.labels,
+            }))
+        }
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Marks a namespace: its cluster is being deleted, and nothing in it is guarded any more.
+///
+/// # Errors
+/// Those of the request.
+pub async fn mark(cluster: &Cluster, namespace: &str) -> Result<(), EngineError> {
+    let marked = json!({"metadata": {"annotations": {ANNOTATION_CLUSTER_DELETING: MARKED}}});
+    let call = Call::patch(&namespace_collection(), namespace, MERGE_PATCH, METADATA)
+        .own()
+        .query("fieldManager", names::CLIENT)
+        .body(marked.to_string().into_bytes());
+    cluster.home().send::<Partial>(call).await.map(drop)
+}
+
+/// The text of a key of a ConfigMap; `None` where the ConfigMap or the key is missing.
+///
+/// # Errors
+/// Those of the request.
+pub async fn text(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+    key: &str,
+) -> Result<Option<String>, EngineError> {
+    #[derive(Deserialize)]
+    struct ConfigMap {
+        #[serde(default)]
+        data: Option<BTreeMap<String, String>>,
+    }
+    let collection = Collection::known("v1", "ConfigMap", "configmaps", Some(namespace));
+    let call = Call::get(&collection, name, JSON).own();
+    match cluster.home().send::<ConfigMap>(call).await {
+        Ok(answer) => Ok(answer.object.data.and_then(|mut data| data.remove(key))),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Creates the record of a core installation with its guard. Returns whether there was none.
+///
+/// # Errors
+/// Those of the request.
+pub async fn create(cluster: &Cluster, wanted: &AddonInstallation) -> Result<bool, EngineError> {
+    let mut guarded = wanted.clone();
+    guard(&mut guarded);
+    Ok(record::create(cluster, &guarded).await?.is_some())
+}
+
+/// Writes spec and metadata of a record at its resourceVersion.
+///
+/// # Errors
+/// Those of the request; a conflict where the record was written meanwhile.
+pub async fn restore(cluster: &Cluster, wanted: &AddonInstallation) -> Result<(), EngineError> {
+    record::replace(cluster, wanted).await.map(drop)
+}
+
+/// Marks a record as released, and begins its deletion where `deletes`: the guard holds it until its objects are deleted.
+///
+/// # Errors
+/// Those of the requests; a conflict where the record was written meanwhile.
+pub async fn release(
+    cluster: &Cluster,
+    dropped: &AddonInstallation,
+    deletes: bool,
+) -> Result<(), EngineError> {
+    let marked = match released(dropped) {
+        Some(released) => record::replace(cluster, &released).await?,
+        None => dropped.clone(),
+    };
+    if deletes && marked.metadata.deletion_timestamp.is_none() {
+        record::delete(cluster, &marked, false).await?;
+    }
+    Ok(())
+}
+
+/// Takes everything from a record that holds it: its objects stay. Returns whether there was something.
+///
+/// # Errors
+/// Those of the request; a conflict where the record was written meanwhile.
+pub async fn free(cluster: &Cluster, held: &AddonInstallation) -> Result<bool, EngineError> {
+    match freed(held) {
+        Some(free) => match record::replace(cluster, &free).await {
+            Err(error) if error.is_not_found() => Ok(true),
+            other => other.map(|_| true),
+        },
+        None => Ok(false),
+    }
+}
+
+/// Raises a condition of a record, with a reason and a message, or lowers it. Returns whether that is new; nothing is written while an
+/// operation is under way.
+///
+/// # Errors
+/// Those of the request.
+pub async fn flag(
+    cluster: &Cluster,
+    known: &AddonInstallation,
+    r#type: &str,
+    raised: Option<(&str, &str)>,
+) -> Result<bool, EngineError> {
+    let now = cluster.home().now();
+    let stored = known.status.as_ref();
+    if lock::availability(stored, now, false) != lock::Availability::Free {
+        return Ok(false);
+    }
+    let mut flagged = known.clone();
+    let generation = flagged.metadata.generation;
+    let all = &mut flagged.status.get_or_insert_default().conditions;
+    match raised {
+        Some((reason, message)) => {
+            let mut raised = status::condition(r#type, "True", reason, message.to_owned(), now);
+            raised.observed_generation = generation;
+            conditions::set(all, raised);
+        }
+        None => status::lower(all, r#type, "Known", generation, now),
+    }
+    let conditions = known.status.as_ref().map(|status| &status.conditions);
+    let is_same = match conditions {
+        Some(before) => flagged.status.as_ref().map(|status| &status.conditions) == Some(before),
+        None => raised.is_none(),
+    };
+    if is_same {
+        return Ok(false);
+    }
+    match record::put_status(cluster, &mut flagged).await {
+        Ok(()) => Ok(true),
+        // Whoever was faster is followed by another look at it.
+        Err(error) if error.is_conflict() || error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
+}

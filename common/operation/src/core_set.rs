@@ -1,0 +1,158 @@
+//! The core set of a cluster, from its ConfigMaps and facts (semantics 14), and the records that it asks for.
+
+pub mod look;
+pub mod release;
+
+use std::time::Duration;
+
+use addons_engine::{core_set, template_facts};
+use common::api::installation::{AddonInstallation, Reconcile};
+use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName};
+use common::catalogue::select::Request;
+use common::core_set::document::{KEY_ADDONS, KEY_RULES};
+use common::core_set::expression::STACK;
+use common::core_set::{CoreAddon, CoreDocument, CoreSet, Decision, Profile, Unknown, decide};
+use common::render::facts::document;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::choose::choose;
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::resolve::Resolver;
+use crate::resolved::Resolved;
+use crate::verdict;
+
+/// How long the conditions of all rules may take.
+const BOUND: Duration = Duration::from_secs(5);
+
+/// The core set of one cluster.
+#[derive(Clone, Debug)]
+pub struct ClusterCore {
+    /// What each rule and the list say; none where a ConfigMap cannot be used.
+    pub decisions: Vec<Decision>,
+    /// The set.
+    pub set: Result<CoreSet, Unknown>,
+}
+
+/// What the two ConfigMaps hold; `None` where a ConfigMap or its key is missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// Of the rules.
+    pub rules: Option<String>,
+    /// Of the list.
+    pub addons: Option<String>,
+}
+
+impl Texts {
+    /// Reads them from the system namespace, with our own rights: two requests at the same time.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
+    pub async fn read(ctx: &Context) -> Result<Self, OperationError> {
+        let home = ctx.home().await?;
+        let system = &ctx.settings().system_namespace;
+        let (rules, addons) = futures::try_join!(
+            core_set::text(home, system, CORE_ADDON_RULES, KEY_RULES),
+            core_set::text(home, system, CUSTOM_CORE_ADDONS, KEY_ADDONS),
+        )?;
+        Ok(Self { rules, addons })
+    }
+
+    /// Whether neither exists.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.rules.is_none() && self.addons.is_none()
+    }
+}
+
+impl ClusterCore {
+    /// The core set of the cluster of the command. `facts`: what the facts of the cluster are read with.
+    ///
+    /// # Errors
+    /// A fact cannot be read: the server does not answer, or ConfigMap `addon-template-data` cannot be used.
+    pub async fn read(facts: &Context, texts: Texts) -> Result<Self, OperationError> {
+        let settings = facts.settings();
+        let system = &settings.system_namespace;
+        let namespace = settings.namespace.as_ref().unwrap_or(system);
+        let profile = profile(facts, namespace).await?;
+        Ok(match decisions(texts, profile).await {
+            Ok(decisions) => Self {
+                set: CoreSet::of(&decisions),
+                decisions,
+            },
+            Err(unknown) => Self {
+                decisions: Vec::new(),
+                set: Err(unknown),
+            },
+        })
+    }
+}
+
+/// The facts that conditions read.
+async fn profile(ctx: &Context, namespace: &str) -> Result<Profile, OperationError> {
+    let home = ctx.home().await?;
+    let labels = core_set::home(home, namespace).await?;
+    let facts = ctx.template_facts().await?;
+    let overlays = template_facts::stated(home, namespace).await?;
+    let data = document(facts, &overlays, &json!({}));
+    let labels = labels.unwrap_or_default().labels;
+    Ok(Profile::of(namespace, labels, &data))
+}
+
+/// Evaluates on a stack and within a time that conditions may need. A thread that takes longer ends by itself: what a condition costs
+/// is bounded.
+async fn decisions(texts: Texts, profile: Profile) -> Result<Vec<Decision>, Unknown> {
+    let (send, decided) = oneshot::channel();
+    let evaluate = move || {
+        let document = CoreDocument::read(texts.rules.as_deref(), texts.addons.as_deref());
+        let _ = send.send(document.map(|document| decide(&document, &profile)));
+    };
+    let thread = std::thread::Builder::new().stack_size(STACK);
+    if thread.spawn(evaluate).is_err() {
+        return Err(Unknown::NotEvaluated);
+    }
+    match timeout(BOUND, decided).await {
+        Ok(Ok(decided)) => decided,
+        Ok(Err(_)) => Err(Unknown::NotEvaluated),
+        Err(_) => Err(Unknown::TimedOut {
+            seconds: BOUND.as_secs(),
+        }),
+    }
+}
+
+impl Resolver<'_> {
+    /// The record that a listed add-on asks for, as a new one would be.
+    ///
+    /// # Errors
+    /// No catalogue has the add-on in this version, or nothing of it fits the cluster.
+    pub async fn core_record(
+        &self,
+        name: &InstallationName,
+        addon: &CoreAddon,
+    ) -> Result<AddonInstallation, OperationError> {
+        let catalogue = self.ctx.catalogue(&self.offer).await?;
+        let request = Request {
+            addon: &addon.name,
+            version: addon.version.as_deref(),
+            id: None,
+            catalogue: addon.catalogue.as_deref(),
+        };
+        let rules = self.ctx.settings().rules;
+        let (entry, selection) = choose(&catalogue, &request, &self.facts.cluster, rules)?;
+        let mut resolved = Resolved::new(name.clone(), None, entry, selection.rules);
+        if addon.version.is_some() {
+            resolved.pin();
+        }
+        let spec = &mut resolved.wanted.spec;
+        spec.core_addon = true;
+        spec.reconcile = Reconcile::Ensure;
+        spec.values = addon.values.clone().map(Value::Object);
+        verdict::fill_in(&mut resolved, &self.facts)?;
+        Ok(resolved.wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! What a person releases: core installations, or everything of a cluster that is being deleted (semantics 14).
+
+use addons_engine::{core_set, record};
+use common::admission::marks::Marks;
+use common::admission::rules::installation::guards;
+use common::admission::rules::namespace;
+use common::admission::verdict::{Problem, Verdict};
+use common::admission::{Facts, Settings};
+use common::api::installation::AddonInstallation;
+use common::api::names::{ANNOTATION_CLUSTER_DELETING, InstallationName, MARKED};
+use common::core_set::change::released;
+
+use super::look::home_of;
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::records::name_of;
+use crate::verdict::conclude;
+
+/// Marks a core installation as released: it may be uninstalled then. Returns whether it was not released before.
+///
+/// # Errors
+/// The verdict is a denial; what the server refuses.
+pub async fn release(ctx: &Context, core: &AddonInstallation) -> Result<bool, OperationError> {
+    let Some(marked) = released(core) else {
+        return Ok(false);
+    };
+    let requester = ctx.requester().await?;
+    let (new, old) = (Marks::of(&marked), Marks::of(core));
+    let problem = guards::release_mark(&new, Some(&old), requester, &facts(ctx));
+    judge(ctx, &format!("releasing {}", name_of(core)), problem).await?;
+    core_set::release(ctx.home().await?, core, false).await?;
+    Ok(true)
+}
+
+/// Marks the namespace of the command, whose cluster is being deleted, and takes everything from its records that holds them: the
+/// deletion of the namespace waits for nothing then. The cluster itself is not asked. Returns the records that something held.
+///
+/// # Errors
+/// The verdict is a denial; what the server refuses.
+pub async fn release_cluster(ctx: &Context) -> Result<Vec<InstallationName>, OperationError> {
+    let home = ctx.home().await?;
+    let at = home_of(ctx);
+    let found = core_set::home(home, at).await?;
+    if !found.is_some_and(|found| found.is_marked) {
+        let mut marked = Marks::default();
+        marked.metadata.name = Some(at.to_owned());
+        let mark = (ANNOTATION_CLUSTER_DELETING.to_owned(), MARKED.to_owned());
+        marked.metadata.annotations = Some([mark].into());
+        let problem = namespace::deleting_mark(&marked, None, ctx.requester().await?, &facts(ctx));
+        judge(ctx, &format!("marking namespace {at}"), problem).await?;
+        core_set::mark(home, at).await?;
+    }
+    let mut freed = Vec::new();
+    for record in record::list(home, Some(at)).await? {
+        if core_set::free(home, &record).await? {
+            freed.push(name_of(&record));
+        }
+    }
+    Ok(freed)
+}
+
+fn facts(ctx: &Context) -> Facts {
+    Facts {
+        settings: Settings {
+            system_namespace: ctx.settings().system_namespace.clone(),
+            ..Settings::default()
+        },
+        ..Facts::default()
+    }
+}
+
+async fn judge(ctx: &Context, what: &str, problem: Option<Problem>) -> Result<(), OperationError> {
+    let mut verdict = Verdict {
+        problems: problem.into_iter().collect(),
+        ..Verdict::default()
+    };
+    verdict.lift(ctx.requester().await?);
+    Ok(conclude(ctx, what, &verdict)?)
+}

@@ -1,0 +1,47 @@
+//! Verbs on core add-ons. Field docs are the help texts.
+#![expect(missing_docs, reason = "a flattened group has no help text of its own")]
+
+use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
+
+use super::Output;
+use crate::completion;
+
+/// Verbs on core add-ons.
+#[derive(Subcommand, Debug)]
+pub enum Core {
+    /// List the core add-ons of each cluster, what lists them, and whether they are installed
+    List(List),
+    /// Show what each rule and the list of core add-ons say of one add-on
+    Explain(Explain),
+    /// Let core add-ons be uninstalled, or everything of a cluster that is being deleted; only members of the core group may
+    Release(Release),
+}
+
+/// Flags of `core list`.
+#[derive(Args, Debug)]
+pub struct List {
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `core explain`.
+#[derive(Args, Debug)]
+pub struct Explain {
+    /// The add-on
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `core release`.
+#[derive(Args, Debug)]
+pub struct Release {
+    /// Installations to release; nothing is uninstalled
+    #[arg(value_name = "NAME", required_unless_present = "cluster_deleting", add = ArgValueCandidates::new(completion::installations))]
+    pub names: Vec<String>,
+    /// The cluster of the namespace is being deleted: mark the namespace, and let go of every record in it; the cluster is not asked
+    #[arg(long, conflicts_with = "names")]
+    pub cluster_deleting: bool,
+}

@@ -1,0 +1,97 @@
+//! `core explain NAME`: each decision about one add-on, and the rule that made it.
+
+use addons_operation::core_set::ClusterCore;
+use addons_operation::core_set::look::State;
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::cli::Format;
+use crate::cli::core::Explain;
+use crate::exit::Exit;
+use crate::output::table::Table;
+use crate::output::{self, Items};
+use crate::partial;
+use crate::session::Session;
+use crate::usage::Usage;
+use crate::words::core as words;
+
+/// What one rule, or the list, says of the add-on in one cluster.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    namespace: String,
+    listed_by: String,
+    version: String,
+    /// The condition; empty for the list.
+    when: String,
+    /// Whether it holds; absent where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    holds: Option<bool>,
+    /// Why that is not known; empty where it is.
+    problem: String,
+}
+
+/// Shows them. A cluster that does not answer, or whose core set is not known, is named, and the exit code is 1 then.
+///
+/// # Errors
+/// Neither a rule nor the list names the add-on; the ConfigMaps or the namespaces cannot be read.
+pub async fn run(session: &Session, args: &Explain) -> Result<Exit> {
+    let mut rows = Vec::new();
+    let mut worst = Exit::Done;
+    for (namespace, look) in super::clusters(session).await? {
+        let core = match look.map(|look| look.state) {
+            Ok(State::Found(core)) => core,
+            Ok(State::Unused | State::Deleting) => continue,
+            Err(error) => {
+                worst = worst.max(partial::failure(&namespace, error));
+                continue;
+            }
+        };
+        if let ClusterCore {
+            set: Err(unknown), ..
+        } = &core
+        {
+            let error = anyhow::anyhow!("{unknown}").context(namespace.clone());
+            worst = worst.max(output::failure(&error));
+        }
+        let decisions = core.decisions.into_iter();
+        let about = decisions.filter(|decision| decision.addon.name == args.name);
+        rows.extend(about.map(|decision| {
+            Row {
+                namespace: namespace.clone(),
+                listed_by: decision.source.to_string(),
+                version: decision.addon.version.unwrap_or_default(),
+                when: decision.when.unwrap_or_default(),
+                holds: decision.holds.as_ref().ok().copied(),
+                problem: decision
+                    .holds
+                    .err()
+                    .map(|error| error.to_string())
+                    .unwrap_or_default(),
+            }
+        }));
+    }
+    if rows.is_empty() && worst == Exit::Done {
+        let text = format!("no rule and no list of core add-ons names {}", args.name);
+        return Err(Usage(text).into());
+    }
+    match args.output.format {
+        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
+        Format::Table | Format::Wide | Format::Name => output::data(&table(&rows)),
+    }
+    Ok(worst)
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut table = Table::new(&["NAMESPACE", "LISTED BY", "VERSION", "WHEN", "ANSWER"]);
+    for row in rows {
+        table.row(vec![
+            row.namespace.clone(),
+            row.listed_by.clone(),
+            row.version.clone(),
+            row.when.clone(),
+            words::answer(row.holds, &row.problem),
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,39 @@
+//! `core release`: what the guards let go.
+
+use addons_operation::core_set::look::home_of;
+use addons_operation::core_set::release::{release, release_cluster};
+use addons_operation::{Records, name_of};
+use anyhow::Result;
+use common::core_set::change::is_guarded;
+
+use crate::cli::core::Release;
+use crate::exit::Exit;
+use crate::output;
+use crate::session::Session;
+use crate::usage::Usage;
+use crate::words::core as words;
+
+/// Releases installations, or everything of a cluster that is being deleted.
+///
+/// # Errors
+/// No such installation; it is not a core add-on; the verdict is a denial; what the server refuses.
+pub async fn run(session: &Session, args: &Release) -> Result<Exit> {
+    let ctx = session.ctx();
+    if args.cluster_deleting {
+        let freed = release_cluster(ctx).await?;
+        output::note(&words::cluster_released(home_of(ctx), &freed));
+        return Ok(Exit::Done);
+    }
+    let known = Records::read(ctx).await?;
+    let records = known.named(&args.names, session.global().namespace.as_deref())?;
+    if let Some(other) = records.iter().find(|record| !record.spec.core_addon) {
+        let name = name_of(other);
+        return Err(Usage(format!("{name}: spec.coreAddon: it is not a core add-on")).into());
+    }
+    for record in records {
+        let is_new = release(ctx, record).await?;
+        let line = words::released(&name_of(record), is_new, is_guarded(record));
+        output::note(&line);
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,98 @@
+//! What is said about core add-ons.
+
+use addons_loops::core_set::Step;
+use common::api::names::InstallationName;
+use serde::Serialize;
+
+use super::hint;
+
+/// What was decided about a core add-on of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Decided {
+    /// It belongs to the core set.
+    Listed,
+    /// It does, and another installation has its name.
+    Taken,
+    /// It does not any more.
+    Dropped,
+    /// It was released.
+    Released,
+    /// A person installed it with `install --core`.
+    ByHand,
+    /// The cluster is being deleted.
+    ClusterDeleting,
+    /// The core set is not known.
+    Unknown,
+}
+
+/// A decision in a column.
+pub fn decided(decided: Decided) -> &'static str {
+    match decided {
+        Decided::Listed => "listed",
+        Decided::Taken => "listed; its name is taken",
+        Decided::Dropped => "not listed any more",
+        Decided::Released => "released",
+        Decided::ByHand => "installed with --core",
+        Decided::ClusterDeleting => "its cluster is being deleted",
+        Decided::Unknown => "unknown",
+    }
+}
+
+/// The answer of a condition in a column.
+pub fn answer(holds: Option<bool>, problem: &str) -> String {
+    match holds {
+        Some(holds) => holds.to_string(),
+        None => format!("unknown: {problem}"),
+    }
+}
+
+/// What a pass did with a core installation; nothing where that failed, which is an error.
+pub fn step(name: &InstallationName, step: &Step) -> Option<String> {
+    let did = match step {
+        Step::Created => "is a core add-on of this cluster: record created".to_owned(),
+        Step::Restored => "record restored as it is listed".to_owned(),
+        Step::Released => "is not a core add-on any more: released, and uninstalled".to_owned(),
+        Step::Freed => "its cluster is being deleted: nothing holds its record any more".to_owned(),
+        Step::Taken => {
+            "is listed as a core add-on, and the installation of this name is not one".to_owned()
+        }
+        Step::Waits => format!("needs confirmation: {}", release_waits(name)),
+        Step::Failed(_) => return None,
+    };
+    Some(format!("{name}  {did}"))
+}
+
+/// Why the loop does not release a core installation, and the command that does.
+pub fn release_waits(name: &InstallationName) -> String {
+    format!(
+        "it is not listed as a core add-on any more, as others of other clusters; accept: {}",
+        hint::command("core release", name)
+    )
+}
+
+/// What `core release NAME` did.
+pub fn released(name: &InstallationName, is_new: bool, is_guarded: bool) -> String {
+    let next = if is_guarded {
+        "a reconciler uninstalls it, or takes the mark back while it is listed".to_owned()
+    } else {
+        format!("uninstall it with: {}", hint::command("uninstall", name))
+    };
+    let did = if is_new {
+        "released"
+    } else {
+        "was released before"
+    };
+    format!("{name}  {did}; {next}")
+}
+
+/// What `core release --cluster-deleting` did.
+pub fn cluster_released(namespace: &str, freed: &[InstallationName]) -> String {
+    let records = match freed.len() {
+        0 => "nothing held its records".to_owned(),
+        1 => "1 record is held no longer".to_owned(),
+        count => format!("{count} records are held no longer"),
+    };
+    format!(
+        "namespace {namespace} is marked: its cluster is being deleted; {records}; nothing was uninstalled"
+    )
+}

@@ -1,0 +1,388 @@
+//! The core set: which add-ons are core follows from rules and a list; they are created, restored, held, released and let go
+//! (semantics 14).
+
+use addons_tests::control_plane::{ControlPlane, Options, definitions};
+use addons_tests::running::Running;
+use addons_tests::stage::{Stage, config_map};
+use addons_tests::until::until;
+use addons_tests::webhook::Webhook;
+use anyhow::{Context as _, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use common::api::names::{
+    ANNOTATION_RELEASED, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, FINALIZER_CORE_GUARD,
+};
+use serde_json::{Value, json};
+
+/// A member of the core group, as the loop is one.
+const CORE: [&str; 3] = [
+    "--as=loop",
+    "--as-group=kubectl-addons:core",
+    "--as-group=system:masters",
+];
+
+const RULES: &str = r#"
+- {name: cilium, when: cni == "cilium", addons: [{name: cilium}]}
+- {name: canal, when: cni == "canal", addons: [{name: canal}]}
+- {name: everywhere, when: "true", addons: [{name: dns, version: 1.0.0}]}
+"#;
+
+/// A user of a cluster of one's own, whose catalogue has five add-ons with a ConfigMap each.
+async fn stage() -> Result<Stage> {
+    let cluster = Box::leak(Box::new(definitions::cluster().await?));
+    let stage = Stage::on(cluster, "core-set").await?;
+    let version = |name: &str, version: &str| {
+        json!({"version": version, "defaultNamespace": stage.namespace,
+            "source": {"inline": {"manifest": config_map(name, version)}}})
+    };
+    let addon = |name: &str| json!({"name": name, "versions": [version(name, "1.0.0"), version(name, "2.0.0")]});
+    let addons = ["cilium", "canal", "dns", "extra", "shop"].map(addon);
+    let catalogue = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue", "metadata": {"name": "core"},
+        "spec": {"addons": addons},
+    });
+    stage.apply(&catalogue.to_string()).await?;
+    Ok(stage)
+}
+
+async fn write(stage: &Stage, name: &str, key: &str, text: &str) -> Result<()> {
+    let object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {key: text},
+    });
+    stage.apply(&object.to_string()).await
+}
+
+async fn rules(stage: &Stage, text: &str) -> Result<()> {
+    write(stage, CORE_ADDON_RULES, "rules.yaml", text).await
+}
+
+async fn list(stage: &Stage, text: &str) -> Result<()> {
+    write(stage, CUSTOM_CORE_ADDONS, "addons.yaml", text).await
+}
+
+/// States which network plugin the cluster has.
+async fn cni(stage: &Stage, name: &str) -> Result<()> {
+    let data = format!("Cluster: {{CNIPlugin: {{Type: {name}}}}}");
+    write(stage, "addon-template-data", "data.yaml", &data).await
+}
+
+/// Runs a verb as a member of the core group.
+async fn core(stage: &Stage, line: &str, code: i32) -> Result<addons_tests::plugin::Output> {
+    let words = line.split_whitespace().chain(CORE);
+    let ran = stage.plugin.run(&words.collect::<Vec<_>>()).await?;
+    ran.ended(code)
+}
+
+/// The core installations, each with the version that its object is of.
+async fn installed(stage: &Stage) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for name in ["cilium", "canal", "dns", "extra", "shop"] {
+        let record = stage.get("addoninstallation", name).await?;
+        let object = stage.get("configmap", name).await?;
+        match (record, object) {
+            (Some(record), Some(object)) => {
+                ensure!(is_guarded(&record), "{record}");
+                found.push(format!(
+                    "{name} {}",
+                    object["data"]["key"].as_str().unwrap_or_default()
+                ));
+            }
+            (None, None) => {}
+            other => anyhow::bail!("{name}: record and object do not go together: {other:?}"),
+        }
+    }
+    Ok(found)
+}
+
+fn is_guarded(record: &Value) -> bool {
+    let finalizers = record["metadata"]["finalizers"].as_array();
+    let mut finalizers = finalizers.into_iter().flatten();
+    record["spec"]["coreAddon"] == true && finalizers.any(|one| one == FINALIZER_CORE_GUARD)
+}
+
+/// Picking by cluster, create, update and delete, a malformed list, a blocked deletion, a dropped one, a cluster that is deleted.
+#[tokio::test]
+async fn core_addons_follow_rules_and_list_until_their_cluster_is_deleted() -> Result<()> {
+    let stage = stage().await?;
+    let system = format!("--system-namespace={}", stage.namespace);
+    let webhook = Webhook::start(stage.cluster, &[&system]).await?;
+    rules_pick_by_facts(&stage).await?;
+    what_is_not_known_changes_nothing(&stage).await?;
+    several_clusters_are_released_by_a_person(&stage).await?;
+    the_loop_follows_lists_and_restores(&stage).await?;
+    what_is_listed_is_held(&stage).await?;
+    webhook.stop(stage.cluster).await?;
+    a_marked_cluster_is_let_go(&stage).await
+}
+
+async fn rules_pick_by_facts(stage: &Stage) -> Result<()> {
+    rules(stage, RULES).await?;
+    list(stage, "[]").await?;
+    // The fact is not known yet: that is not "no network plugin".
+    let said = core(stage, "reconcile", 1).await?;
+    ensure!(
+        said.stderr.contains("cni of this cluster is not known"),
+        "{}",
+        said.stderr
+    );
+    ensure!(installed(stage).await?.is_empty());
+    cni(stage, "cilium").await?;
+    core(stage, "reconcile", 0).await?;
+    ensure!(installed(stage).await? == ["cilium 2.0.0", "dns 1.0.0"]);
+    let uid = stage.must("configmap", "dns").await?["metadata"]["uid"].clone();
+    cni(stage, "canal").await?;
+    core(stage, "reconcile", 0).await?;
+    let now = installed(stage).await?;
+    ensure!(now == ["canal 2.0.0", "dns 1.0.0"], "{now:?}");
+    let after = stage.must("configmap", "dns").await?["metadata"]["uid"].clone();
+    ensure!(uid == after, "dns was not left alone");
+    let said = core(stage, "core explain cilium", 0).await?.stdout;
+    ensure!(
+        said.contains("rule cilium") && said.contains("false"),
+        "{said}"
+    );
+    let said = core(stage, "core list -o json", 0).await?.stdout;
+    let said: Value = serde_json::from_str(&said)?;
+    ensure!(
+        said["items"][1]["name"] == "dns"
+            && said["items"][1]["decision"] == "Listed"
+            && said["items"][1]["listedBy"] == json!(["rule everywhere"]),
+        "{said}"
+    );
+    // Upgraded with the list, and nothing is written where nothing changes.
+    rules(stage, &RULES.replace("1.0.0", "2.0.0")).await?;
+    core(stage, "reconcile", 0).await?;
+    ensure!(installed(stage).await? == ["canal 2.0.0", "dns 2.0.0"]);
+    let mark = stage.cluster.audit().mark()?;
+    core(stage, "reconcile", 0).await?;
+    let writes = stage.cluster.audit().since(mark)?.by("loop").writes("");
+    ensure!(writes == 0, "{writes} writes of an idle pass");
+    Ok(())
+}
+
+async fn what_is_not_known_changes_nothing(stage: &Stage) -> Result<()> {
+    for (text, problem) in [
+        (
+            "[{name: extra, version: 1.10}]",
+            "data[addons.yaml][0]: invalid type",
+        ),
+        ("", "data[addons.yaml]: it is missing or empty"),
+    ] {
+        list(stage, text).await?;
+        let said = core(stage, "reconcile", 1).await?;
+        ensure!(said.stderr.contains(problem), "{}", said.stderr);
+        ensure!(installed(stage).await? == ["canal 2.0.0", "dns 2.0.0"]);
+        let unknown = stage.condition("dns", "CoreSetUnknown").await?;
+        let message = unknown["message"].as_str().context("no message")?;
+        ensure!(message.contains(problem), "{message}");
+    }
+    list(stage, "[]").await?;
+    core(stage, "reconcile", 0).await?;
+    let record = stage.record("dns").await?["status"]["conditions"].to_string();
+    ensure!(
+        !record.contains(r#""status":"True","type":"CoreSetUnknown""#),
+        "{record}"
+    );
+    Ok(())
+}
+
+/// A namespace that stands for another cluster gets records of its own, from the facts of that cluster.
+async fn several_clusters_are_released_by_a_person(stage: &Stage) -> Result<()> {
+    let other = ControlPlane::start(Options::default()).await?;
+    let team = format!("{}-team", stage.namespace);
+    let kubeconfig = STANDARD.encode(std::fs::read(other.kubeconfig())?);
+    let data = "Cluster: {CNIPlugin: {Type: cilium}}";
+    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "Namespace",
+         "metadata": {"name": team, "labels": {"kubectl-addons.dev/kubeconfig-secret": "other"}}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "other", "namespace": team},
+         "data": {"kubeconfig": kubeconfig}},
+        {"apiVersion": "v1", "kind": "ConfigMap",
+         "metadata": {"name": "addon-template-data", "namespace": team}, "data": {"data.yaml": data}},
+    ]});
+    let args = ["apply", "-f", "-"];
+    let applied = stage
+        .plugin
+        .kubectl_with_input(&args, &objects.to_string())
+        .await?;
+    applied.done()?;
+    core(stage, "reconcile", 0).await?;
+    let there = async || {
+        let args = ["get", "addoninstallations", "-n", &team, "-o", "json"];
+        let said = stage.plugin.kubectl(&args).await?.done()?;
+        let found: Value = serde_json::from_str(&said.stdout)?;
+        let found = found["items"].as_array().cloned().unwrap_or_default();
+        ensure!(found.iter().all(is_guarded), "{found:?}");
+        let names = found
+            .iter()
+            .map(|record| record["metadata"]["name"].clone());
+        Ok::<_, anyhow::Error>(names.collect::<Vec<_>>())
+    };
+    ensure!(there().await? == ["cilium", "dns"]);
+    let rules_of_cni = RULES.lines().take(3).collect::<Vec<_>>().join("\n");
+    rules(stage, &rules_of_cni).await?;
+    for released in ["", "core release dns"] {
+        if !released.is_empty() {
+            core(stage, &format!("{released} -n {team}"), 0).await?;
+        }
+        let said = core(stage, "reconcile", 0).await?.stderr;
+        let ours = format!("{}/dns  needs confirmation", stage.namespace);
+        ensure!(said.contains(&ours), "{said}");
+        ensure!(
+            said.contains(&format!("{team}/dns  needs confirmation")) == released.is_empty(),
+            "{said}"
+        );
+        stage.condition("dns", "NeedsConfirmation").await?;
+    }
+    let said = core(
+        stage,
+        &format!("core release --cluster-deleting -n {team}"),
+        0,
+    )
+    .await?;
+    ensure!(
+        said.stderr.contains(" records are held no longer"),
+        "{}",
+        said.stderr
+    );
+    rules(stage, &RULES.replace("1.0.0", "2.0.0")).await?;
+    core(stage, "reconcile", 0).await?;
+    ensure!(installed(stage).await? == ["canal 2.0.0", "dns 2.0.0"]);
+    Ok(())
+}
+
+/// The loop looks at once: nothing here waits for its interval.
+async fn the_loop_follows_lists_and_restores(stage: &Stage) -> Result<()> {
+    let process = Running::reconcile(stage, &[&CORE[..], &["--interval=1h"]].concat())?;
+    process.says("leads").await?;
+    list(stage, "[{name: extra, version: 1.0.0}]").await?;
+    is(stage, &["canal 2.0.0", "dns 2.0.0", "extra 1.0.0"]).await?;
+    // As a member of the core group may do by hand.
+    let take = json!({"metadata": {"finalizers": null}}).to_string();
+    let args = [
+        "patch",
+        "addoninstallation",
+        "dns",
+        "--type=merge",
+        "-p",
+        &take,
+    ];
+    stage.kubectl(&[&args[..], &CORE[..]].concat()).await?;
+    until("the guard is back", async || {
+        let record = stage.record("dns").await?;
+        Ok(is_guarded(&record)
+            .then_some(())
+            .ok_or_else(|| record.to_string()))
+    })
+    .await?;
+    let edit = json!({"spec": {"addonRef": {"version": "1.0.0"}}}).to_string();
+    let args = [
+        "patch",
+        "addoninstallation",
+        "dns",
+        "--type=merge",
+        "-p",
+        &edit,
+    ];
+    stage.kubectl(&[&args[..], &CORE[..]].concat()).await?;
+    until("the version is back", async || {
+        let record = stage.record("dns").await?;
+        let is_back = record["spec"]["addonRef"]["version"] == "2.0.0";
+        Ok(is_back
+            .then_some(())
+            .ok_or_else(|| record["spec"].to_string()))
+    })
+    .await?;
+    list(stage, "[{name: extra, version: 2.0.0}]").await?;
+    is(stage, &["canal 2.0.0", "dns 2.0.0", "extra 2.0.0"]).await?;
+    list(stage, "[{name: extra, version: [}]").await?;
+    until("an Event says what is wrong", async || {
+        let events = stage
+            .kubectl(&["get", "events", "-o", "json"])
+            .await?
+            .stdout;
+        let says = events.contains("CoreSetUnknown") && events.contains("line 1");
+        Ok(says.then_some(()).ok_or(events))
+    })
+    .await?;
+    list(stage, "[]").await?;
+    is(stage, &["canal 2.0.0", "dns 2.0.0"]).await
+}
+
+async fn is(stage: &Stage, expected: &[&str]) -> Result<()> {
+    until("the core set", async || {
+        let now = installed(stage).await;
+        let now = now.unwrap_or_else(|error| vec![format!("{error:#}")]);
+        Ok((now == expected)
+            .then_some(())
+            .ok_or_else(|| now.join(", ")))
+    })
+    .await
+}
+
+async fn what_is_listed_is_held(stage: &Stage) -> Result<()> {
+    let delete = [
+        "delete",
+        "addoninstallation",
+        "dns",
+        "--wait=false",
+        "-n",
+        &stage.namespace,
+    ];
+    let said = stage.plugin.kubectl(&delete).await?;
+    ensure!(
+        said.code == 1 && said.stderr.contains("dns is a core add-on of this cluster"),
+        "{}",
+        said.stderr
+    );
+    let said = stage.run("core release dns").await?.ended(6)?;
+    ensure!(
+        said.stderr
+            .contains("only group kubectl-addons:core releases"),
+        "{}",
+        said.stderr
+    );
+    // It dropped out, and the deletion is allowed: the guard holds the record until its objects are deleted.
+    rules(stage, "[]").await?;
+    core(stage, "core release dns", 0).await?;
+    stage.plugin.kubectl(&delete).await?.done()?;
+    let record = stage.record("dns").await?;
+    ensure!(
+        is_guarded(&record) && record["metadata"]["annotations"][ANNOTATION_RELEASED] == "true",
+        "{record}"
+    );
+    core(stage, "reconcile", 0).await?;
+    ensure!(installed(stage).await?.is_empty());
+    Ok(())
+}
+
+/// Neither the webhook nor a loop runs any more.
+async fn a_marked_cluster_is_let_go(stage: &Stage) -> Result<()> {
+    rules(stage, RULES).await?;
+    core(stage, "reconcile", 0).await?;
+    ensure!(installed(stage).await? == ["canal 2.0.0", "dns 1.0.0"]);
+    let namespace = &stage.namespace;
+    let delete = ["delete", "namespace", namespace, "--wait=false"];
+    stage.plugin.kubectl(&delete).await?.done()?;
+    until("everything but what is held is gone", async || {
+        let gone = !stage.has("configmap", CORE_ADDON_RULES).await?;
+        let record = stage.record("dns").await?;
+        let is_held = gone && record["metadata"]["deletionTimestamp"].is_string();
+        Ok(is_held.then_some(()).ok_or_else(|| record.to_string()))
+    })
+    .await?;
+    stage
+        .run("core release --cluster-deleting")
+        .await?
+        .ended(6)?;
+    let said = core(stage, "core release --cluster-deleting", 0).await?;
+    ensure!(
+        said.stderr.contains("2 records are held no longer"),
+        "{}",
+        said.stderr
+    );
+    let gone = ["wait", "--for=delete", "--timeout=30s"];
+    let namespace = format!("namespace/{namespace}");
+    let args = [&gone[..], &[&namespace]].concat();
+    stage.plugin.kubectl(&args).await?.done().map(drop)
+}
