@@ -18,6 +18,7 @@
 //! | [`admission`] | defaults and verdicts |
 //! | [`core_set`] | which core add-ons a cluster has to have, and what becomes of its core records |
 //! | [`target`] | which cluster a namespace stands for, and what a kubeconfig for it may hold |
+//! | [`fleet`] | in which waves the clusters of a fleet are changed |
 //! | [`doctor`] | what is wrong with a cluster, from facts |
 //! | [`set`] | the installations of a cluster in a file |
 //! | [`nearest`] | the name that a misspelt one probably means |
@@ -33,6 +34,7 @@ pub mod catalogue;
 pub mod core_set;
 pub mod directory;
 pub mod doctor;
+pub mod fleet;
 pub mod manifest;
 pub mod nearest;
 pub mod plan;
