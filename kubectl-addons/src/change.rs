@@ -14,7 +14,7 @@ use common::plan::Verb;
 use crate::cli::operation::{Change, DryRun, Run};
 use crate::exit::Exit;
 use crate::interrupt::{Writing, stop_asked};
-use crate::output;
+use crate::output::{self, of_cluster};
 use crate::session::Session;
 use crate::words::dry_run as told;
 use crate::words::plan as words;
@@ -32,6 +32,9 @@ pub enum Declined {
     /// Anything but y.
     #[error("nothing was changed")]
     No,
+    /// One cluster of several: what was agreed to was another plan.
+    #[error("the plan is another one than the one that was agreed to")]
+    Overtaken,
 }
 
 /// Announces what is due, asks and executes it; `--dry-run` only announces.
@@ -41,6 +44,10 @@ pub enum Declined {
 pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit> {
     up_to_date(&plan);
     if plan.is_empty() {
+        // The next wave waits for what is up to date as well.
+        if let Some(turn) = session.turn().filter(|_| change.dry_run == DryRun::None) {
+            turn.take(&plan).await?;
+        }
         return Ok(Exit::Done);
     }
     if change.dry_run != DryRun::None {
@@ -81,8 +88,10 @@ pub async fn execute_announced(
 ) -> Result<Exit> {
     let plan = accept_migrations(plan, run.yes)?;
     let plan = accept_recreations(plan, run.yes)?;
-    if !run.yes {
-        confirm(question(&plan))?;
+    match session.turn() {
+        Some(turn) => turn.take(&plan).await?,
+        None if run.yes => {}
+        None => confirm(question(&plan))?,
     }
     carry_out(session, plan, run, define).await
 }
@@ -133,7 +142,7 @@ pub async fn carry_out_until(
 pub async fn interruptible<T>(work: impl AsyncFnOnce(&Interruption) -> T) -> T {
     let interruption = Interruption::default();
     let writing = Writing::begin();
-    let listening = tokio::spawn(listen(interruption.clone()));
+    let listening = of_cluster::spawn(listen(interruption.clone()));
     let done = work(&interruption).await;
     listening.abort();
     drop(writing);

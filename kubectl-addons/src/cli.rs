@@ -2,6 +2,7 @@
 
 pub mod channel;
 pub mod core;
+pub mod fleet;
 pub mod operation;
 pub mod plan;
 pub mod reading;
@@ -121,6 +122,21 @@ impl Command {
             _ => None,
         }
     }
+
+    /// `--clusters`, where the command has it.
+    pub fn clusters(&self) -> Option<&str> {
+        let clusters = match self {
+            Self::Install(args) => &args.clusters,
+            Self::Upgrade(args) => &args.clusters,
+            Self::Uninstall(args) => &args.clusters,
+            Self::List(args) => &args.clusters,
+            Self::Status(args) => &args.clusters,
+            Self::Diff(args) => &args.clusters,
+            Self::Plan(args) => &args.clusters,
+            _ => return None,
+        };
+        clusters.clusters.as_deref()
+    }
 }
 
 /// Flags that every command takes, as kubectl names them.
@@ -130,8 +146,8 @@ pub struct Global {
     /// Path to the kubeconfig file
     #[arg(long, global = true, value_name = "FILE")]
     pub kubeconfig: Option<String>,
-    /// Context of the kubeconfig
-    #[arg(long, global = true, add = ArgValueCandidates::new(completion::contexts))]
+    /// Context of the kubeconfig; several, separated by commas, for commands that work on many clusters
+    #[arg(long, global = true, value_name = "NAME[,NAME...]", add = ArgValueCandidates::new(completion::contexts))]
     pub context: Option<String>,
     /// Cluster of the kubeconfig
     #[arg(long, global = true)]

@@ -8,7 +8,7 @@ use addons_operation::{Event, Plan, Work};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::task::AbortHandle;
 
-use crate::output;
+use crate::output::{self, of_cluster};
 use crate::progress::Progress;
 use crate::words;
 
@@ -82,7 +82,7 @@ impl Display {
             state.waits(work, live);
             return;
         }
-        let patience = tokio::spawn(patience(self.clone(), work.clone(), live));
+        let patience = of_cluster::spawn(patience(self.clone(), work.clone(), live));
         state.under_way.push(UnderWay {
             work: work.clone(),
             patience: Some(patience.abort_handle()),

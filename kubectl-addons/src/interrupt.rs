@@ -2,15 +2,15 @@
 //! the program ends here, without what it wrote into temporary folders: keys, known hosts, kubeconfigs.
 
 use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use addons_sources::scratch;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Exit;
 
-/// Whether an operation writes, which ends by itself.
-static WRITES: AtomicBool = AtomicBool::new(false);
+/// How many operations write, which end by themselves.
+static WRITING: AtomicUsize = AtomicUsize::new(0);
 /// Signals until the program ends although an operation has not: the first ends the operation, the second helm too.
 const PATIENCE: usize = 3;
 
@@ -31,7 +31,7 @@ async fn end_on_signal() {
     let mut seen = 0;
     loop {
         stop_asked().await;
-        let writes = WRITES.load(Ordering::SeqCst);
+        let writes = WRITING.load(Ordering::SeqCst) > 0;
         seen = if writes { seen + 1 } else { PATIENCE };
         if seen >= PATIENCE {
             exit(Exit::Interrupted);
@@ -60,14 +60,14 @@ pub struct Writing(());
 impl Writing {
     /// From now on signals are the operation's.
     pub fn begin() -> Self {
-        WRITES.store(true, Ordering::SeqCst);
+        WRITING.fetch_add(1, Ordering::SeqCst);
         Self(())
     }
 }
 
 impl Drop for Writing {
     fn drop(&mut self) {
-        WRITES.store(false, Ordering::SeqCst);
+        WRITING.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

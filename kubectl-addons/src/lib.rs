@@ -1,8 +1,8 @@
 //! The plugin `kubectl addons`: the edge of the library `addons-operation`, with a file a verb in [`commands`].
 //!
 //! [`cli`] says what can be typed, [`choices`] turns it into what operations take, [`session`] holds flags and context,
-//! [`change`] announces a plan, asks, executes and reports, [`prompt`] asks for values, [`display`] shows events, [`words`] makes
-//! sentences of values, [`output`] prints, [`exit`] knows the exit codes. Decisions are made in the crate `common`.
+//! [`change`] announces a plan, asks, executes and reports, [`fleet`] runs a command on many clusters, [`prompt`] asks for values,
+//! [`display`] shows events, [`words`] makes sentences of values, [`output`] prints, [`exit`] knows the exit codes. Decisions are made in the crate `common`.
 
 pub mod again;
 pub mod change;
@@ -12,6 +12,7 @@ pub mod commands;
 pub mod completion;
 pub mod display;
 pub mod exit;
+pub mod fleet;
 pub mod interrupt;
 pub mod output;
 pub mod partial;
@@ -28,7 +29,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use addons_sources::scratch;
+use anyhow::Result;
+use cli::Cli;
 use exit::Exit;
+use fleet::Fleet;
 use session::Session;
 
 /// For threads that clean up behind what was cut off.
@@ -60,14 +64,25 @@ pub fn main() -> ExitCode {
             return output::failure(&anyhow::Error::from(error).context("cannot start")).into();
         }
     };
-    let session = Session::within(cli.global, cli.command.timeout());
-    let exit: Exit = match runtime.block_on(commands::run(&session, &cli.command)) {
+    let exit: Exit = match runtime.block_on(run(&cli)) {
         Ok(exit) => exit,
         Err(error) => output::failure(&error),
     };
-    drop(session);
     // A credential helper or a name server that does not answer is not waited for any longer.
     runtime.shutdown_timeout(SHUTDOWN);
     scratch::remove_all();
     exit.into()
+}
+
+/// Runs the command on its cluster, or on each of several.
+async fn run(cli: &Cli) -> Result<Exit> {
+    let timeout = cli.command.timeout();
+    match Fleet::of(cli).await? {
+        Some(fleet) => fleet::run(&fleet, &cli.command).await,
+        None => {
+            fleet::check_one(&cli.command)?;
+            let session = Session::within(cli.global.clone(), timeout);
+            commands::run(&session, &cli.command).await
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! JSON and YAML of several things is one object `{"items": [...]}`; fields of items are added, never renamed or removed.
 
 pub mod age;
+pub mod of_cluster;
 pub mod table;
 
 use std::io::{ErrorKind, IsTerminal as _, Write};
@@ -72,8 +73,9 @@ pub fn value<T: Serialize>(value: &T, format: Format) -> anyhow::Result<()> {
 
 /// Prints a note for people on stderr.
 pub fn note(text: &str) {
+    let text = of_cluster::labelled(&plain(text));
     // A closed stderr does not stop the program.
-    let _ = writeln!(anstream::stderr().lock(), "{}", plain(text));
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
 /// Text of others (a catalogue, a manifest, a server) without what a terminal would obey: control characters but line breaks and
@@ -106,9 +108,11 @@ pub fn ask(text: &str) {
         .and_then(|()| stderr.flush());
 }
 
-/// Whether a user can be asked: stdin and stderr are terminals.
+/// Whether a user can be asked: stdin and stderr are terminals, and this is not the work on one cluster of several.
 pub fn can_ask() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    !of_cluster::is_one_of_several()
+        && std::io::stdin().is_terminal()
+        && std::io::stderr().is_terminal()
 }
 
 /// Prints a warning on stderr.
@@ -173,9 +177,11 @@ pub fn trace_requests(verbosity: u8) {
         .try_init();
 }
 
-/// Whether stderr is a terminal that can move its cursor.
+/// Whether stderr is a terminal that can move its cursor, and this work has it for itself.
 pub fn live() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+    !of_cluster::is_one_of_several()
+        && std::io::stderr().is_terminal()
+        && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
 }
 
 #[cfg(test)]

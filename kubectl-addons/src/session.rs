@@ -14,6 +14,7 @@ use futures::FutureExt as _;
 
 use crate::cli::{Global, Rules};
 use crate::display::Display;
+use crate::fleet::turn::Turn;
 use crate::settings;
 
 /// One run of the program.
@@ -22,6 +23,8 @@ pub struct Session {
     ctx: Context,
     /// Shows what happens.
     pub display: Display,
+    /// When this cluster of several may be changed.
+    turn: Option<Turn>,
 }
 
 impl Session {
@@ -41,6 +44,7 @@ impl Session {
             global,
             ctx,
             display,
+            turn: None,
         }
     }
 
@@ -49,6 +53,20 @@ impl Session {
         let mut global = Global::clone(&self.global);
         global.namespace = Some(namespace.to_owned());
         Self::new(global)
+    }
+
+    /// The same as one cluster of several.
+    #[must_use]
+    pub fn taking(self, turn: Turn) -> Self {
+        Self {
+            turn: Some(turn),
+            ..self
+        }
+    }
+
+    /// Its turn, where this is one cluster of several that are changed.
+    pub fn turn(&self) -> Option<&Turn> {
+        self.turn.as_ref()
     }
 
     /// The flags that every command takes.

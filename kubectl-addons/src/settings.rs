@@ -25,7 +25,7 @@ pub async fn config(global: &Global) -> Result<Config> {
     };
     let mut config = match kubeconfig(global)? {
         Some(kubeconfig) => {
-            known_context(global, &kubeconfig)?;
+            known_contexts(&kubeconfig, global.context.as_slice())?;
             Config::from_custom_kubeconfig(kubeconfig, &options)
                 .await
                 .context("cannot use the kubeconfig")?
@@ -54,18 +54,24 @@ fn absolute(server: &http::Uri) -> Result<()> {
     bail!("the address of the server is {server}; it has to be a URL: https://{host}")
 }
 
-fn known_context(global: &Global, kubeconfig: &Kubeconfig) -> Result<()> {
-    let Some(wanted) = &global.context else {
-        return Ok(());
-    };
+/// Checks that the kubeconfig has all of these contexts; nothing is connected.
+///
+/// # Errors
+/// An unreadable kubeconfig; the first context that it does not have.
+pub fn check_contexts(global: &Global, wanted: &[String]) -> Result<()> {
+    known_contexts(&kubeconfig(global)?.unwrap_or_default(), wanted)
+}
+
+fn known_contexts(kubeconfig: &Kubeconfig, wanted: &[String]) -> Result<()> {
     let names: Vec<&str> = kubeconfig
         .contexts
         .iter()
         .map(|context| context.name.as_str())
         .collect();
-    if names.contains(&wanted.as_str()) {
+    let mut wanted = wanted.iter();
+    let Some(wanted) = wanted.find(|wanted| !names.contains(&wanted.as_str())) else {
         return Ok(());
-    }
+    };
     bail!(
         "--context {wanted}: the kubeconfig has no such context; it has: {}",
         names.join(", ")

@@ -4,6 +4,7 @@ pub mod core;
 pub mod doctor;
 pub mod dry_run;
 pub mod finding;
+pub mod fleet;
 pub mod hint;
 pub mod plan;
 pub mod reconcile;

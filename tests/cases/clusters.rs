@@ -3,6 +3,7 @@
 
 mod fleet;
 mod looped;
+mod sites;
 
 use std::time::Duration;
 

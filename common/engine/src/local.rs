@@ -23,8 +23,15 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 /// # Errors
 /// Those of the requests.
 pub async fn namespaces(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
-    let selector = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
-    let selectors = [("labelSelector", selector.as_str())];
+    selected(cluster, &format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}")).await
+}
+
+/// Those with labels that a selector matches: one LIST.
+///
+/// # Errors
+/// Those of the request; what the server says of a malformed selector.
+pub async fn selected(cluster: &Cluster, selector: &str) -> Result<BTreeSet<String>, EngineError> {
+    let selectors = [("labelSelector", selector)];
     let found = read_selected(cluster, &namespace_collection(), &selectors).await?;
     Ok(found.into_iter().flatten().map(|one| one.name).collect())
 }

@@ -35,6 +35,7 @@ pub mod error;
 pub mod event;
 pub mod execute;
 pub mod fetch;
+pub mod fleet;
 mod former;
 pub mod gitops;
 pub mod health;

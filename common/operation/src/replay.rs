@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use addons_engine::EngineError;
+use addons_engine::{EngineError, record};
 use addons_sources::Reach;
 use common::api::installation::Installed;
+use common::api::names::InstallationName;
 use common::catalogue::select::Rules;
 use common::catalogue::{Catalogue, Entry, Origin};
 use common::plan::InstallationPlan;
@@ -113,6 +114,42 @@ pub async fn same_cluster(ctx: &Context, file: &PlanFile) -> Result<(), Operatio
         return Ok(());
     };
     Err(refusal(file, vec![Difference::new("this cluster", what)]))
+}
+
+/// Whether what a plan file says was done already, and what it installed is recorded as it says.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn is_done(ctx: &Context, file: &PlanFile) -> Result<bool, OperationError> {
+    match same_cluster(ctx, file).await {
+        Err(OperationError::Moved(_)) => return Ok(false),
+        other => other?,
+    }
+    for then in &file.installations {
+        let InstallationName { namespace, name } = &then.installation;
+        let record = record::get(ctx.home().await?, namespace, name).await?;
+        let is_as_planned = record.is_some_and(|record| {
+            let status = record.status.as_ref();
+            let is_idle = status.is_some_and(|status| status.operation.is_none());
+            let installed = record.installed().map(without_author);
+            is_idle
+                && record.spec == then.wanted.spec
+                && installed == then.to.as_ref().map(without_author)
+        });
+        if !is_as_planned {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What is installed, but for when and by which client.
+fn without_author(installed: &Installed) -> Installed {
+    Installed {
+        at: None,
+        by: String::new(),
+        ..installed.clone()
+    }
 }
 
 /// Where everything comes from one kind of place, the other is not asked.

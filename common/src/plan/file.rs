@@ -7,6 +7,7 @@
 //!
 //! Two plans of an unmoved cluster are the same bytes: the file holds no time and no random number.
 
+mod fleet;
 mod moved;
 mod read;
 
@@ -17,8 +18,9 @@ use super::choices::Choices;
 use super::graph::Graph;
 use super::{InstallationPlan, RecordNamespace};
 
+pub use fleet::{ClusterPlan, FleetPlan, KIND_FLEET, Place};
 pub use moved::{Difference, Moved, moved, moved_record};
-pub use read::{FileError, LARGEST, read, write};
+pub use read::{FileError, LARGEST, Plans, read, write};
 
 /// `kind` of a plan file.
 pub const KIND: &str = "AddonPlan";

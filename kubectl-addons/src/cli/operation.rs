@@ -11,6 +11,7 @@ use clap_complete::engine::ArgValueCandidates;
 use common::plan::prune::KeptKind;
 use common::plan::prune::limit::PruneLimit;
 
+use super::fleet::{Clusters, Waves};
 use super::{Format, Output};
 use crate::completion;
 
@@ -30,6 +31,10 @@ pub struct Install {
     pub differences: Differences,
     #[command(flatten)]
     pub change: Change,
+    #[command(flatten)]
+    pub clusters: Clusters,
+    #[command(flatten)]
+    pub waves: Waves,
 }
 
 /// What is said about a new installation.
@@ -67,6 +72,10 @@ pub struct Upgrade {
     pub differences: Differences,
     #[command(flatten)]
     pub change: Change,
+    #[command(flatten)]
+    pub clusters: Clusters,
+    #[command(flatten)]
+    pub waves: Waves,
 }
 
 /// Flags of `reconcile`.
@@ -148,6 +157,8 @@ pub struct Diff {
     pub values: Values,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub clusters: Clusters,
 }
 
 /// Flags of `uninstall`.
@@ -169,6 +180,10 @@ pub struct Uninstall {
     pub dry_run: bool,
     #[command(flatten)]
     pub run: Run,
+    #[command(flatten)]
+    pub clusters: Clusters,
+    #[command(flatten)]
+    pub waves: Waves,
 }
 
 /// What is changed beside newer versions.

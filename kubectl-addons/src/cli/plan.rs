@@ -7,6 +7,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
 use super::Format;
+use super::fleet::{Clusters, Waves};
 use super::operation::{Accept, Delete, Differences, Due, New, Run, Source, Values};
 use crate::completion;
 
@@ -33,6 +34,8 @@ pub struct Plan {
     pub source: Source,
     #[command(flatten)]
     pub values: Values,
+    #[command(flatten)]
+    pub clusters: Clusters,
 }
 
 /// Flags of `apply`.
@@ -57,6 +60,8 @@ pub struct Apply {
     pub no_init: bool,
     #[command(flatten)]
     pub run: Run,
+    #[command(flatten)]
+    pub waves: Waves,
 }
 
 /// `plan -o`.

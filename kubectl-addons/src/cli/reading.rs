@@ -6,6 +6,7 @@ use clap_complete::engine::ArgValueCandidates;
 use common::api::names::InstallationName;
 
 use super::Output;
+use super::fleet::Clusters;
 use super::operation::{Run, Source};
 use crate::completion;
 
@@ -200,6 +201,8 @@ pub struct List {
     pub available: Available,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub clusters: Clusters,
 }
 
 /// What could be installed, in the place of what is.
@@ -234,6 +237,8 @@ pub struct Status {
     pub name: String,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub clusters: Clusters,
 }
 
 /// Flags of `values`.

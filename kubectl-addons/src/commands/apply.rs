@@ -4,17 +4,21 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use addons_operation::replay::replay;
+use addons_operation::replay::{is_done, replay};
 use anyhow::{Context as _, Result};
-use common::plan::file::{self, PlanFile};
+use common::plan::file::{self, Place, PlanFile, Plans};
 
 use crate::cli::plan::Apply;
 use crate::commands::set;
 use crate::exit::Exit;
+use crate::fleet::rollout::{self, Rollout};
+use crate::fleet::{Fleet, again};
 use crate::session::Session;
+use crate::usage::Usage;
+use crate::words::fleet as words;
 use crate::{change, output};
 
-/// Runs a plan file, or applies a set.
+/// Runs a plan file, of one cluster or of several, or applies a set.
 ///
 /// # Errors
 /// It cannot be read as one; something moved since it was made; those of install and upgrade.
@@ -23,18 +27,62 @@ pub async fn run(session: &Session, args: &Apply) -> Result<Exit> {
         return set::run(session, args, path).await;
     }
     let path = args.file.as_deref().context("no plan file is named")?;
-    let file = read(path)?;
+    let fleet = match read(path)? {
+        Plans::One(_) if args.waves.rollout().is_some() => {
+            return Err(Usage(words::NO_WAVES.to_owned()).into());
+        }
+        Plans::One(file) => return one(session, &file, args).await,
+        Plans::Fleet(fleet) => fleet,
+    };
+    let (places, plans): (Vec<Place>, Vec<PlanFile>) = fleet
+        .clusters
+        .into_iter()
+        .map(|it| (it.at, it.plan))
+        .unzip();
+    let fleet = Fleet::of_places(session.global(), places)?;
+    let rollout = Rollout {
+        waves: args.waves.rollout().unwrap_or_default(),
+        yes: args.run.yes,
+        timeout: args.run.timeout,
+        // What is done is skipped.
+        again: &|_| again::command(std::env::args_os(), &[]),
+    };
+    let work = async |at: usize, session: &Session| match plans.get(at) {
+        Some(file) => one_of_several(session, file, args).await,
+        None => Ok(Exit::Done),
+    };
+    rollout::run(&fleet, &rollout, work).await
+}
+
+async fn one(session: &Session, file: &PlanFile, args: &Apply) -> Result<Exit> {
     if file.installations.is_empty() {
-        addons_operation::replay::same_cluster(session.ctx(), &file).await?;
+        addons_operation::replay::same_cluster(session.ctx(), file).await?;
         output::note("the plan holds nothing to do");
+        if let Some(turn) = session.turn() {
+            turn.pass(Vec::new()).await?;
+        }
         return Ok(Exit::Done);
     }
-    let plan = replay(session.ctx(), &file, Some(args.run.timeout)).await?;
+    let plan = replay(session.ctx(), file, Some(args.run.timeout)).await?;
     plan.check_breakages()?;
     change::execute(session, plan, &args.run, !args.no_init).await
 }
 
-fn read(path: &Path) -> Result<PlanFile> {
+/// The same for one cluster of several: what an earlier run has done is not a move.
+async fn one_of_several(session: &Session, file: &PlanFile, args: &Apply) -> Result<Exit> {
+    if let Some(turn) = session.turn()
+        && !file.installations.is_empty()
+        && is_done(session.ctx(), file).await?
+    {
+        output::note("the plan is done already");
+        let names = file.installations.iter().map(|it| it.installation.clone());
+        turn.pass(names.collect()).await?;
+        return Ok(Exit::Done);
+    }
+    one(session, file, args).await
+}
+
+fn read(path: &Path) -> Result<Plans> {
     let name = || format!("plan file {}", path.display());
     let mut bytes = Vec::new();
     // One byte more than allowed shows that there are too many.

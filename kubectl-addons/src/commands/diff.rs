@@ -17,16 +17,20 @@ use serde::Serialize;
 use crate::cli::Format;
 use crate::cli::operation::Diff;
 use crate::exit::Exit;
+use crate::fleet::Fleet;
 use crate::output;
 use crate::session::Session;
 use crate::{choices, partial};
 use addons_operation::plan::compare as ask_server;
-use addons_operation::{Choices, Intent, NewInstallation, Resolver, Target};
+use addons_operation::{Choices, Intent, NewInstallation, Plan, Resolver, Target};
 
 /// What an upgrade would change in one installation, as JSON and YAML show it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Compared<'a> {
+    /// Where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<&'a str>,
     installation: &'a InstallationName,
     addon: &'a str,
     verb: Verb,
@@ -60,18 +64,53 @@ struct Object<'a> {
     diff: &'a ObjectDiff,
 }
 
+/// What an upgrade would change on a cluster.
+struct Found {
+    plan: Plan,
+    /// What the server says of each installation.
+    changes: Vec<Vec<ObjectDiff>>,
+    now: Timestamp,
+    /// The code of what could not be compared.
+    left_out: Exit,
+}
+
 /// Shows what an upgrade would change, field by field; with an add-on that is not installed, what an installation would.
 ///
 /// # Errors
 /// The comparison could not be made: exit codes are 2 and above.
 pub async fn run(session: &Session, args: &Diff) -> Result<Exit> {
-    match compare(session, args).await {
-        Ok(exit) => Ok(exit),
-        Err(error) => Ok(output::failure(&error).max(Exit::Usage)),
-    }
+    let compared = async {
+        let found = compare(session, args).await?;
+        show(&[(None, &found)], args.output.format)?;
+        Ok(found.exit())
+    };
+    Ok(match compared.await {
+        Ok(exit) => exit,
+        Err(error) => output::failure(&error).max(Exit::Usage),
+    })
 }
 
-async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
+/// The same on every cluster of a fleet, one after the other; a cluster that cannot be compared fails alone.
+///
+/// # Errors
+/// A value that cannot be printed.
+pub async fn of_fleet(fleet: &Fleet, args: &Diff) -> Result<Exit> {
+    let (found, failed) = fleet
+        .each(async |session| compare(session, args).await)
+        .await;
+    let named = found
+        .iter()
+        .map(|(cluster, found)| (Some(cluster.as_str()), found));
+    let named: Vec<_> = named.collect();
+    if let Err(error) = show(&named, args.output.format) {
+        return Ok(output::failure(&error).max(Exit::Usage));
+    }
+    let failed = (failed != Exit::Done).then(|| failed.max(Exit::Usage));
+    let exits = found.iter().map(|(_, found)| found.exit()).chain(failed);
+    Ok(exits.max().unwrap_or(Exit::Done))
+}
+
+async fn compare(session: &Session, args: &Diff) -> Result<Found> {
     let edits = choices::edits(&args.values)?;
     let named = args.addons.iter().map(|typed| NewInstallation {
         addon: Target::parse(typed),
@@ -92,41 +131,70 @@ async fn compare(session: &Session, args: &Diff) -> Result<Exit> {
     };
     let is_named = !args.addons.is_empty();
     let (plan, failed) = partial::plan(&resolver, resolution, &choices, is_named).await?;
-    let cluster = session.cluster().await?;
-    let mut found = Vec::new();
+    let mut changes = Vec::new();
     for planned in &plan.installations {
-        found.push((&planned.plan, ask_server(session.ctx(), planned).await?));
+        changes.push(ask_server(session.ctx(), planned).await?);
     }
-    let items: Vec<Compared<'_>> = found
+    Ok(Found {
+        plan,
+        changes,
+        now: session.cluster().await?.now(),
+        left_out: partial::report(failed),
+    })
+}
+
+/// Prints what was found, each cluster of several under its name.
+fn show(found: &[(Option<&str>, &Found)], format: Format) -> Result<()> {
+    let items: Vec<(Compared<'_>, Timestamp)> = found
         .iter()
-        .map(|(plan, changes)| Compared::of(plan, changes))
+        .flat_map(|(cluster, found)| {
+            let items = found.items(*cluster).into_iter();
+            items.map(|item| (item, found.now))
+        })
         .collect();
-    match args.output.format {
-        Format::Table => {
-            for item in &items {
-                output::data(&text::render(item, items.len() > 1, false, cluster.now()));
-            }
-        }
-        Format::Wide => {
-            for item in &items {
-                output::data(&text::render(item, items.len() > 1, true, cluster.now()));
+    match format {
+        Format::Table | Format::Wide => {
+            let mut last = None;
+            for (item, now) in &items {
+                if item.cluster != last {
+                    output::data(&format!("{}:\n", item.cluster.unwrap_or_default()));
+                    last = item.cluster;
+                }
+                let is_wide = format == Format::Wide;
+                output::data(&text::render(item, items.len() > 1, is_wide, *now));
             }
         }
         Format::Name => {
-            let differing = items.iter().filter(|item| item.summary.differs());
+            let items = items.iter().map(|(item, _)| item);
+            let differing = items.filter(|item| item.summary.differs());
             let names = differing.map(|item| item.installation.name.as_str());
             output::names("addoninstallation", names);
         }
-        format @ (Format::Json | Format::Yaml) => {
+        Format::Json | Format::Yaml => {
+            let items: Vec<Compared<'_>> = items.into_iter().map(|(item, _)| item).collect();
             output::value(&output::Items { items: &items }, format)?;
         }
     }
-    let left_out = partial::report(failed);
-    if left_out != Exit::Done {
-        return Ok(left_out.max(Exit::Usage));
+    Ok(())
+}
+
+impl Found {
+    fn items<'a>(&'a self, cluster: Option<&'a str>) -> Vec<Compared<'a>> {
+        let all = self.plan.installations.iter().zip(&self.changes);
+        let all = all.map(|(planned, changes)| Compared {
+            cluster,
+            ..Compared::of(&planned.plan, changes)
+        });
+        all.collect()
     }
-    let differs = items.iter().any(|item| item.summary.differs());
-    Ok(if differs { Exit::Failed } else { Exit::Done })
+
+    fn exit(&self) -> Exit {
+        if self.left_out != Exit::Done {
+            return self.left_out.max(Exit::Usage);
+        }
+        let differs = self.items(None).iter().any(|item| item.summary.differs());
+        if differs { Exit::Failed } else { Exit::Done }
+    }
 }
 
 /// What a plan changes, for people.
@@ -146,6 +214,7 @@ impl<'a> Compared<'a> {
             diff,
         };
         Self {
+            cluster: None,
             installation: &plan.installation,
             addon: &plan.addon,
             verb: plan.verb,

@@ -14,6 +14,7 @@ use crate::cli::Format;
 use crate::cli::reading::List;
 use crate::commands::search;
 use crate::exit::Exit;
+use crate::fleet::Fleet;
 use crate::output::{self, Items, age::age, table::Table};
 use crate::session::Session;
 use crate::usage::Usage;
@@ -29,6 +30,9 @@ const SHOWN: usize = 60;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
+    /// Where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<String>,
     namespace: String,
     name: String,
     addon: String,
@@ -52,6 +56,12 @@ struct Row {
     age: String,
 }
 
+/// The installations of a cluster that a command shows, and whether there are others.
+struct Listed {
+    rows: Vec<Row>,
+    has_others: bool,
+}
+
 /// Lists the installations of this cluster.
 ///
 /// # Errors
@@ -68,6 +78,41 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
     if args.all_namespaces && session.global().namespace.is_some() {
         return Err(Usage("--all-namespaces does not go with --namespace".to_owned()).into());
     }
+    show(&listed(session, args).await?, args)?;
+    Ok(Exit::Done)
+}
+
+/// Lists the installations of every cluster of a fleet in one table; a cluster that cannot be read fails alone.
+///
+/// # Errors
+/// Flags that exclude each other.
+pub async fn of_fleet(fleet: &Fleet, args: &List) -> Result<Exit> {
+    if args.all_namespaces {
+        return Err(Usage("--all-namespaces does not go with several clusters".to_owned()).into());
+    }
+    if args.available.is_asked() {
+        let one = "what could be installed is listed for one cluster: use --for-cluster NAMESPACE";
+        return Err(Usage(one.to_owned()).into());
+    }
+    let (found, exit) = fleet
+        .each(async |session| listed(session, args).await)
+        .await;
+    let mut merged = Listed {
+        rows: Vec::new(),
+        has_others: false,
+    };
+    for (cluster, listed) in found {
+        merged.has_others |= listed.has_others;
+        merged.rows.extend(listed.rows.into_iter().map(|row| Row {
+            cluster: Some(cluster.clone()),
+            ..row
+        }));
+    }
+    show(&merged, args)?;
+    Ok(exit)
+}
+
+async fn listed(session: &Session, args: &List) -> Result<Listed> {
     let known = Records::read(session.ctx()).await?;
     match transfer::find(session.ctx(), &known).await {
         // It is only a hint.
@@ -80,15 +125,19 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
     let is_partial = known.is_partial;
     let mut records = known.into_within(namespace);
     records.retain(|record| !args.core || record.spec.core_addon);
-    let rows = rows(session, &records, is_partial).await?;
-    let rows: Vec<Row> = rows
-        .into_iter()
-        .filter(|row| !args.outdated || row.newer.is_some())
-        .collect();
+    let mut rows = rows(session, &records, is_partial).await?;
+    rows.retain(|row| !args.outdated || row.newer.is_some());
+    Ok(Listed {
+        has_others: rows.len() < records.len(),
+        rows,
+    })
+}
+
+fn show(Listed { rows, has_others }: &Listed, args: &List) -> Result<()> {
     match args.output.format {
-        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
+        Format::Json | Format::Yaml => output::value(&Items { items: rows }, args.output.format)?,
         Format::Name => {
-            for row in &rows {
+            for row in rows {
                 output::data(&format!(
                     "addoninstallation.kubectl-addons.dev/{}\n",
                     row.name
@@ -96,7 +145,7 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
             }
         }
         Format::Table | Format::Wide if rows.is_empty() => {
-            if args.outdated && !records.is_empty() {
+            if *has_others {
                 output::note("everything is up to date");
             } else {
                 let look = hint::below(&hint::look("kubectl addons search"));
@@ -104,10 +153,10 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
             }
         }
         format @ (Format::Table | Format::Wide) => {
-            output::data(&table(&rows, format == Format::Wide))
+            output::data(&table(rows, format == Format::Wide))
         }
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
 async fn rows(
@@ -146,6 +195,7 @@ async fn rows(
         let status = status(record, &troubles, catalogues);
         let (phase, message) = status.split_once(": ").unwrap_or((&status, ""));
         rows.push(Row {
+            cluster: None,
             phase: phase.to_owned(),
             message: message.to_owned(),
             status,
@@ -214,7 +264,7 @@ fn status(
 }
 
 /// A status in one line of a table; `status` shows it whole.
-fn brief(status: &str) -> String {
+pub(super) fn brief(status: &str) -> String {
     let line = status.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= SHOWN {
         return line;
@@ -232,7 +282,11 @@ fn entry_label(entry: &Entry) -> String {
 }
 
 fn table(rows: &[Row], wide: bool) -> String {
+    let of_fleet = rows.iter().any(|row| row.cluster.is_some());
     let mut header = vec!["NAME", "TARGET", "VERSION", "STATUS", "NEWER", "AGE"];
+    if of_fleet {
+        header.insert(0, "CLUSTER");
+    }
     if wide {
         header.extend(["NAMESPACE", "ADDON", "ID", "ORIGIN"]);
     }
@@ -256,6 +310,9 @@ fn table(rows: &[Row], wide: bool) -> String {
             row.newer.clone().unwrap_or_else(|| "–".to_owned()),
             row.age.clone(),
         ];
+        if of_fleet {
+            cells.insert(0, row.cluster.clone().unwrap_or_default());
+        }
         if wide {
             cells.extend([
                 row.namespace.clone(),

@@ -8,8 +8,11 @@ use serde::Serialize;
 
 use crate::cli::Format;
 use crate::cli::reading::Status;
+use crate::commands::list::brief;
 use crate::exit::Exit;
-use crate::output;
+use crate::fleet::Fleet;
+use crate::output::table::Table;
+use crate::output::{self, Items};
 use crate::session::Session;
 use crate::words::plan::label;
 use addons_helm;
@@ -22,14 +25,25 @@ use addons_operation::release;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct View<'a> {
+    /// Where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<&'a str>,
     name: &'a str,
     namespace: &'a str,
     target_namespace: &'a str,
-    status: String,
+    status: &'a str,
     installed: Option<&'a common::api::installation::Installed>,
     objects: &'a [ObjectHealth],
     /// How helm says that its release is.
     #[serde(skip_serializing_if = "Option::is_none")]
+    helm: Option<&'a str>,
+}
+
+/// One installation as it is now.
+struct Looked {
+    record: AddonInstallation,
+    word: String,
+    objects: Vec<ObjectHealth>,
     helm: Option<String>,
 }
 
@@ -38,6 +52,65 @@ struct View<'a> {
 /// # Errors
 /// There is none of that name; the server cannot be reached, or refuses.
 pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
+    let looked = look(session, args).await?;
+    match args.output.format {
+        format @ (Format::Json | Format::Yaml) => output::value(&View::of(None, &looked), format)?,
+        Format::Name => output::data(&keys(&looked)),
+        Format::Table | Format::Wide => output::data(&tree(&looked)),
+    }
+    Ok(Exit::Done)
+}
+
+/// Shows the installation of this name on every cluster of a fleet: a line each, and with `-o wide` its objects.
+///
+/// # Errors
+/// A value that cannot be printed. A cluster that cannot be read fails alone.
+pub async fn of_fleet(fleet: &Fleet, args: &Status) -> Result<Exit> {
+    let (found, exit) = fleet.each(async |session| look(session, args).await).await;
+    match args.output.format {
+        format @ (Format::Json | Format::Yaml) => {
+            let items = found.iter();
+            let items: Vec<View<'_>> = items
+                .map(|(cluster, looked)| View::of(Some(cluster), looked))
+                .collect();
+            output::value(&Items { items: &items }, format)?;
+        }
+        Format::Name => found
+            .iter()
+            .for_each(|(_, looked)| output::data(&keys(looked))),
+        Format::Wide => {
+            for (cluster, looked) in &found {
+                output::data(&format!("{cluster}: {}", tree(looked)));
+            }
+        }
+        Format::Table => {
+            let mut table = Table::new(&["CLUSTER", "VERSION", "READY", "STATUS"]);
+            for (
+                cluster,
+                Looked {
+                    record,
+                    word,
+                    objects,
+                    ..
+                },
+            ) in &found
+            {
+                let version = record.installed().map(|it| it.version.clone());
+                let ready = objects.iter().filter(|object| object.is_current()).count();
+                table.row(vec![
+                    cluster.clone(),
+                    version.unwrap_or_default(),
+                    format!("{ready}/{}", objects.len()),
+                    brief(word),
+                ]);
+            }
+            output::data(&table.render());
+        }
+    }
+    Ok(exit)
+}
+
+async fn look(session: &Session, args: &Status) -> Result<Looked> {
     let known = Records::read(session.ctx()).await?;
     let record = known.find(&args.name, session.global().namespace.as_deref())?;
     let Health { objects, older } = health::objects(session.cluster().await?, record).await?;
@@ -54,34 +127,34 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
         Some(named) => Some(helm(release::status(session.ctx(), named).await?, named)),
         None => None,
     };
-    match args.output.format {
-        format @ (Format::Json | Format::Yaml) => {
-            let view = View {
-                name: record.metadata.name.as_deref().unwrap_or_default(),
-                namespace: record.metadata.namespace.as_deref().unwrap_or_default(),
-                target_namespace: record.spec.target_namespace.as_deref().unwrap_or_default(),
-                status: word,
-                installed: record.installed(),
-                objects: &objects,
-                helm,
-            };
-            output::value(&view, format)?;
-        }
-        Format::Name => {
-            let lines: String = objects
-                .iter()
-                .map(|object| format!("{}\n", object.key))
-                .collect();
-            output::data(&lines);
-        }
-        Format::Table | Format::Wide => {
-            output::data(&tree(record, &word, &objects));
-            if let Some(helm) = helm {
-                output::data(&format!("└─ {helm}\n"));
-            }
+    Ok(Looked {
+        record: record.clone(),
+        word,
+        objects,
+        helm,
+    })
+}
+
+impl<'a> View<'a> {
+    fn of(cluster: Option<&'a str>, looked: &'a Looked) -> Self {
+        let (metadata, spec) = (&looked.record.metadata, &looked.record.spec);
+        Self {
+            cluster,
+            name: metadata.name.as_deref().unwrap_or_default(),
+            namespace: metadata.namespace.as_deref().unwrap_or_default(),
+            target_namespace: spec.target_namespace.as_deref().unwrap_or_default(),
+            status: &looked.word,
+            installed: looked.record.installed(),
+            objects: &looked.objects,
+            helm: looked.helm.as_deref(),
         }
     }
-    Ok(Exit::Done)
+}
+
+/// Keys of the objects, one a line.
+fn keys(looked: &Looked) -> String {
+    let keys = looked.objects.iter();
+    keys.map(|object| format!("{}\n", object.key)).collect()
 }
 
 /// `Release web/web   Deployed, revision 2: Upgrade complete`. What helm says of a failure may repeat values: the record of the
@@ -106,7 +179,8 @@ fn helm(status: Option<helm_release::Status>, named: &HelmRelease) -> String {
     }
 }
 
-fn tree(record: &AddonInstallation, word: &str, objects: &[ObjectHealth]) -> String {
+fn tree(looked: &Looked) -> String {
+    let (record, word, objects) = (&looked.record, &looked.word, &looked.objects);
     let name = record.metadata.name.as_deref().unwrap_or_default();
     let target = record.spec.target_namespace.as_deref().unwrap_or_default();
     let version = record
@@ -173,6 +247,9 @@ fn tree(record: &AddonInstallation, word: &str, objects: &[ObjectHealth]) -> Str
         let version = version.filter(|version| !version.is_empty());
         let at = version.map_or_else(String::new, |version| format!("@{version}"));
         let _ = writeln!(text, "restore: kubectl addons upgrade {name}{at} --repair");
+    }
+    if let Some(helm) = &looked.helm {
+        let _ = writeln!(text, "└─ {helm}");
     }
     text
 }

@@ -1,146 +1,240 @@
-//! A cluster of records on which only one loop works, and namespaces in it that stand for another cluster.
+//! One command on many clusters: namespaces with a label that stand for them, or several contexts.
+
+use super::*;
 
 use std::path::Path;
 
-use addons_tests::control_plane::ControlPlane;
-use addons_tests::objects;
-use addons_tests::plugin::Output;
-use addons_tests::stage::{Own, Stage, config_map};
-use addons_tests::until::until;
-use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
-
-use super::{other, secret};
-
-/// The cluster of the records.
-static HOME: Own = Own::const_new();
-
-/// Records of add-on `web`, each in a namespace of its own, with objects in a namespace of the same name there.
-pub(super) struct Fleet {
-    pub(super) stage: Stage,
-    pub(super) other: &'static ControlPlane,
+/// Namespaces that stand for clusters, with a label that selects them.
+struct Fleet {
+    pair: Pair,
 }
 
 impl Fleet {
-    pub(super) async fn new(what: &str) -> Result<Self> {
-        let (stage, other) = (Stage::of_module(&HOME, what).await?, other().await?);
-        Ok(Self { stage, other })
+    /// `a` stands for the other cluster, `b` for this one.
+    async fn new(what: &str) -> Result<Self> {
+        let fleet = Self {
+            pair: Pair::new(what).await?,
+        };
+        let kubeconfig = fleet.pair.kubeconfig()?;
+        fleet.member("a", Some(&kubeconfig)).await?;
+        fleet.member("b", None).await?;
+        Ok(fleet)
     }
 
-    /// The version that the catalogue offers from now on.
-    pub(super) async fn offer(&self, version: &str, value: &str) -> Result<()> {
-        let manifest = config_map("web", value);
-        let version = json!({
-            "version": version, "constraints": {"k8sVersion": "<1.99.0"},
-            "source": {"inline": {"manifest": manifest}},
-        });
-        let file = self.stage.catalogue("web", &version)?;
-        let add = format!("catalogue add {}", file.display());
-        self.stage.run(&add).await?.done().map(drop)
-    }
-
-    /// The name of a namespace, here and there.
-    pub(super) fn namespace(&self, site: &str) -> String {
-        format!("{}-{site}", self.stage.namespace)
-    }
-
-    /// Makes a namespace stand for the cluster of a kubeconfig.
-    pub(super) async fn stand(&self, site: &str, kubeconfig: &Path) -> Result<()> {
-        let name = self.namespace(site);
-        let kubeconfig = std::fs::read_to_string(kubeconfig)?;
-        let items = [
+    /// Adds a namespace that stands for the cluster of a kubeconfig, or for this one.
+    async fn member(&self, name: &str, kubeconfig: Option<&str>) -> Result<()> {
+        let (key, value) = match kubeconfig {
+            Some(_) => ("kubectl-addons.dev/kubeconfig-secret", "other"),
+            None => ("kubectl-addons.dev/cluster", "local"),
+        };
+        let name = self.name(name);
+        let labels = json!({"fleet": self.pair.stage.namespace, key: value});
+        let mut items = vec![json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels},
+        })];
+        items.extend(kubeconfig.map(|kubeconfig| {
             json!({
-                "apiVersion": "v1", "kind": "Namespace",
-                "metadata": {"name": name, "labels": {"kubectl-addons.dev/kubeconfig-secret": "other"}},
-            }),
-            secret(&name, "other", "Opaque", "value", &kubeconfig),
-        ];
-        self.apply(&items).await
-    }
-
-    /// Writes the record of a namespace, as a person does.
-    pub(super) async fn record(&self, site: &str) -> Result<()> {
-        let name = self.namespace(site);
-        let record = json!({
-            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
-            "metadata": {"name": "web", "namespace": name},
-            "spec": {
-                "addonRef": {"name": "web", "catalogue": "web"}, "targetNamespace": name, "reconcile": "Ensure",
-            },
-        });
-        self.apply(&[record]).await
-    }
-
-    async fn apply(&self, items: &[Value]) -> Result<()> {
+                "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "other", "namespace": name},
+                "data": {"value": STANDARD.encode(kubeconfig)},
+            })
+        }));
         let list = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
-        let args = ["apply", "-f", "-"];
-        let applied = self.stage.plugin.kubectl_with_input(&args, &list).await?;
-        applied.done().map(drop)
+        let plugin = &self.pair.stage.plugin;
+        let applied = plugin.kubectl_with_input(&["apply", "-f", "-"], &list);
+        applied.await?.done().map(drop)
     }
 
-    /// `kubectl ARGS -n` with the namespace here.
-    pub(super) async fn kubectl(&self, site: &str, args: &[&str]) -> Result<Output> {
-        let name = self.namespace(site);
-        let args = [args, &["-n", &name]].concat();
-        self.stage.plugin.kubectl(&args).await?.done()
+    /// A kubeconfig whose server does not answer.
+    fn unreachable(&self) -> Result<String> {
+        let mut kubeconfig: Value = serde_json::from_str(&self.pair.kubeconfig()?)?;
+        kubeconfig["clusters"][0]["cluster"]["server"] = json!("https://127.0.0.1:1");
+        Ok(kubeconfig.to_string())
     }
 
-    /// The record of a namespace as it is stored.
-    pub(super) async fn stored(&self, site: &str) -> Result<Option<Value>> {
-        let path = objects::path("addoninstallation", &self.namespace(site), "web");
-        objects::read(&self.stage.cluster.client().await?, &path.context("known")?).await
+    fn name(&self, member: &str) -> String {
+        format!("{}-{member}", self.pair.stage.namespace)
     }
 
-    /// What the ConfigMap of a namespace holds there.
-    pub(super) async fn there(&self, site: &str) -> Result<Option<String>> {
-        let path = objects::path("configmap", &self.namespace(site), "web").context("known")?;
-        let found = objects::read(&self.other.client().await?, &path).await?;
-        Ok(found.and_then(|found| Some(found["data"]["key"].as_str()?.to_owned())))
+    async fn run(&self, line: &str) -> Result<Output> {
+        let label = &self.pair.stage.namespace;
+        let line = format!("{line} --clusters fleet={label}");
+        self.pair.stage.run(&line).await
     }
 
-    /// Edits that ConfigMap, as another manager.
-    pub(super) async fn edit(&self, site: &str, value: &str) -> Result<()> {
-        let path = objects::path("configmap", &self.namespace(site), "web").context("known")?;
-        let edit = http::Request::patch(&path)
-            .header("content-type", "application/merge-patch+json")
-            .body(json!({"data": {"key": value}}).to_string().into_bytes())?;
-        let client = self.other.client().await?;
-        client.request::<Value>(edit).await?;
+    /// Whether the result of each cluster, as the last table of a command has it, is this one.
+    fn ended(&self, said: &Output, expected: &[(&str, &str)]) -> Result<()> {
+        for (member, expected) in expected {
+            let name = self.name(member);
+            let mut lines = said.stderr.lines();
+            let row = lines.rfind(|line| line.split_whitespace().next() == Some(&name));
+            let row = row.unwrap_or_default();
+            ensure!(
+                row.ends_with(expected),
+                "{member}: {row:?}\n{}",
+                said.stderr
+            );
+        }
         Ok(())
     }
+}
 
-    /// Waits until the ConfigMap holds this and the record says that it is ready.
-    pub(super) async fn is(&self, site: &str, value: &str) -> Result<()> {
-        until(&format!("{site} has {value}"), async || {
-            let (found, record) = (self.there(site).await?, self.stored(site).await?);
-            let status = record.map(|record| record["status"].clone());
-            let is_ready = status.as_ref().is_some_and(|it| it["phase"] == "Ready");
-            let is = is_ready && found.as_deref() == Some(value);
-            Ok(is
-                .then_some(())
-                .ok_or_else(|| format!("{found:?} {status:?}")))
-        })
-        .await
-    }
+/// Installed on three clusters, of which one does not answer: that one fails alone, by its name.
+#[tokio::test]
+async fn a_cluster_that_does_not_answer_fails_alone() -> Result<()> {
+    let fleet = Fleet::new("fleet").await?;
+    let pair = &fleet.pair;
+    pair.offer("1.0.0", &config_map("web", "1")).await?;
+    fleet.member("c", Some(&fleet.unreachable()?)).await?;
+    // One question is about all of them.
+    let said = fleet.run("install web").await?.ended(1)?;
+    let asked = said.stderr.matches("no terminal to ask on").count();
+    ensure!(asked == 1, "{}", said.stderr);
+    ensure!(pair.there("configmap", "web").await?.is_none());
+    let said = fleet.run("install web -y").await?.ended(1)?;
+    fleet.ended(&said, &[("a", "done"), ("b", "done"), ("c", "failed")])?;
+    let dead = fleet.name("c");
+    let failure = format!("[{dead}] error: ");
+    ensure!(said.stderr.contains(&failure), "{}", said.stderr);
+    let again = format!("--clusters kubernetes.io/metadata.name={dead}");
+    ensure!(said.stderr.contains(&again), "{}", said.stderr);
+    ensure!(pair.there("configmap", "web").await?.is_some());
+    ensure!(pair.here("configmap", "web").await?.is_some());
 
-    /// Waits until a record has a condition with this reason, and returns its status.
-    pub(super) async fn reason(&self, site: &str, reason: &str) -> Result<Value> {
-        until(&format!("{site} says {reason}"), async || {
-            let record = self.stored(site).await?.unwrap_or_default();
-            let conditions = record["status"]["conditions"].as_array();
-            let mut all = conditions.into_iter().flatten();
-            let found = all.find(|one| one["reason"] == reason && one["status"] == "True");
-            Ok(found.cloned().ok_or_else(|| record["status"].to_string()))
-        })
-        .await
+    let said = fleet.run("list -o json").await?.done()?;
+    let listed: Value = serde_json::from_str(&said.stdout)?;
+    for (at, member) in ["a", "b"].into_iter().enumerate() {
+        let item = &listed["items"][at];
+        ensure!(item["cluster"] == fleet.name(member), "{listed}");
+        ensure!(item["status"] == "Ready", "{listed}");
     }
+    let table = fleet.run("list").await?.done()?;
+    ensure!(table.stdout.starts_with("CLUSTER "), "{}", table.stdout);
 
-    /// Waits until the record is gone.
-    pub(super) async fn gone(&self, site: &str) -> Result<()> {
-        until(&format!("the record of {site} is gone"), async || {
-            let record = self.stored(site).await?;
-            Ok(record.map_or(Ok(()), |record| Err(record.to_string())))
-        })
-        .await
+    let said = fleet.run("upgrade web -y").await?.ended(1)?;
+    fleet.ended(
+        &said,
+        &[("a", "unchanged"), ("b", "unchanged"), ("c", "failed")],
+    )?;
+    let said = fleet.run("uninstall web -y").await?.ended(1)?;
+    fleet.ended(&said, &[("a", "done"), ("b", "done"), ("c", "failed")])?;
+    ensure!(pair.there("configmap", "web").await?.is_none());
+    ensure!(pair.here("configmap", "web").await?.is_none());
+    Ok(())
+}
+
+/// A canary that does not get ready stops the second wave, and the command that is printed goes on.
+#[tokio::test]
+async fn a_canary_that_is_not_ready_stops_the_others() -> Result<()> {
+    let fleet = Fleet::new("canary").await?;
+    let pair = &fleet.pair;
+    let broken = config_map("web", "1") + &deployment("web", 1, Some("nowhere"));
+    pair.offer("1.0.0", &broken).await?;
+    let said = fleet
+        .run("install web -y --canary 1 --soak 1s --timeout 8s")
+        .await?
+        .ended(3)?;
+    fleet.ended(&said, &[("a", "timed out"), ("b", "not begun")])?;
+    ensure!(pair.there("configmap", "web").await?.is_some());
+    ensure!(pair.here("configmap", "web").await?.is_none());
+    let stopped = format!("stopped; not begun: {}", fleet.name("b"));
+    ensure!(said.stderr.contains(&stopped), "{}", said.stderr);
+    let mut lines = said.stderr.lines();
+    let again = lines.find_map(|line| line.trim().strip_prefix("continue: kubectl addons install"));
+    let again = again.context("no command that goes on")?;
+
+    let whole = config_map("web", "1") + &deployment("web", 1, None);
+    pair.offer("1.0.1", &whole).await?;
+    let again = format!("kubectl addons install{again}");
+    let plugin = &pair.stage.plugin;
+    let said = plugin
+        .program(Path::new("/bin/sh"), &["-c", &again])
+        .await?;
+    let said = said.done()?;
+    fleet.ended(&said, &[("a", "done"), ("b", "done")])?;
+    ensure!(said.stderr.contains("stay ready for 1s"), "{}", said.stderr);
+    ensure!(pair.here("deployment", "web").await?.is_some());
+    Ok(())
+}
+
+/// A plan file of two clusters: one moved and is refused by its name, the other is changed; run again, what is done is skipped.
+#[tokio::test]
+async fn a_plan_file_is_refused_only_where_a_cluster_moved() -> Result<()> {
+    let fleet = Fleet::new("fleetplan").await?;
+    let (pair, moved) = (&fleet.pair, fleet.name("b"));
+    let stage = &pair.stage;
+    pair.offer("1.0.0", &config_map("web", "1")).await?;
+    let file = stage.plugin.home().join("plan.json");
+    let file = file.display();
+    fleet.run(&format!("plan web -o {file}")).await?.done()?;
+    let text = std::fs::read_to_string(file.to_string())?;
+    for hidden in ["LS0t", "BEGIN", "key-data", "https://"] {
+        ensure!(!text.contains(hidden), "{hidden} is in the plan file");
     }
+    let other = format!("install web -y --conflicts fail -n {moved}");
+    stage.run(&other).await?.done()?;
+    let apply = format!("apply {file} -y");
+    let said = stage.run(&apply).await?.ended(4)?;
+    fleet.ended(&said, &[("a", "done"), ("b", "conflict")])?;
+    let refused = format!("[{moved}] error: ");
+    ensure!(said.stderr.contains(&refused), "{}", said.stderr);
+    ensure!(pair.there("configmap", "web").await?.is_some());
+    let again = stage.run(&apply).await?.ended(4)?;
+    fleet.ended(&again, &[("a", "unchanged"), ("b", "conflict")])?;
+    let skipped = format!("[{}] the plan is done already", fleet.name("a"));
+    ensure!(again.stderr.contains(&skipped), "{}", again.stderr);
+
+    let status = fleet.run("status web").await?.done()?;
+    let ready = status.stdout.lines().filter(|line| line.ends_with("Ready"));
+    ensure!(ready.count() == 2, "{}", status.stdout);
+    pair.offer("1.1.0", &config_map("web", "2")).await?;
+    let diff = fleet.run("diff web -o json").await?.ended(1)?;
+    let diff: Value = serde_json::from_str(&diff.stdout)?;
+    ensure!(diff["items"][0]["cluster"] == fleet.name("a"), "{diff}");
+    ensure!(diff["items"][1]["cluster"] == moved, "{diff}");
+    Ok(())
+}
+
+/// Contexts of a kubeconfig: a mistyped one stops the command, one that does not answer fails alone.
+#[tokio::test]
+async fn contexts_are_clusters_as_well() -> Result<()> {
+    let stage = Stage::new("contexts").await?;
+    let user = std::fs::read_to_string(stage.plugin.kubeconfig())?;
+    let mut kubeconfig: Value = serde_json::from_str(&user)?;
+    let mut dead = kubeconfig["clusters"][0].clone();
+    dead["name"] = json!("dead");
+    dead["cluster"]["server"] = json!("https://127.0.0.1:1");
+    let mut context = kubeconfig["contexts"][0].clone();
+    context["name"] = json!("live");
+    let mut other = context.clone();
+    other["name"] = json!("dead");
+    other["context"]["cluster"] = json!("dead");
+    for (list, entries) in [("clusters", vec![dead]), ("contexts", vec![context, other])] {
+        let list = kubeconfig[list].as_array_mut().context("no list")?;
+        list.extend(entries);
+    }
+    let file = stage.write("contexts.json", &kubeconfig.to_string())?;
+    let index = stage.index("index.yaml", &[("web", "1.0.0", &config_map("web", "1"))])?;
+    let file = file.display();
+    let said = stage
+        .run(&format!(
+            "install web --channel {index} -y --context live,daed --kubeconfig {file}"
+        ))
+        .await?
+        .ended(1)?;
+    ensure!(
+        said.stderr.contains("has no such context"),
+        "{}",
+        said.stderr
+    );
+    ensure!(!stage.has("configmap", "web").await?);
+    let said = stage
+        .run(&format!(
+            "install web --channel {index} -y --context live,dead --kubeconfig {file}"
+        ))
+        .await?
+        .ended(1)?;
+    ensure!(said.stderr.contains("[dead] error: "), "{}", said.stderr);
+    ensure!(said.stderr.contains(" --context dead "), "{}", said.stderr);
+    ensure!(stage.has("configmap", "web").await?);
+    Ok(())
 }

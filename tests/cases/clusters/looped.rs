@@ -8,7 +8,7 @@ use addons_tests::until::until;
 use anyhow::{Result, ensure};
 use serde_json::json;
 
-use super::fleet::Fleet;
+use super::sites::Fleet;
 
 /// What a person begins, and the loop finishes.
 const DELETE: [&str; 4] = ["delete", "addoninstallation", "web", "--wait=false"];

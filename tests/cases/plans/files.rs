@@ -108,7 +108,9 @@ fn secrets_stay_out(text: &str) -> Result<()> {
         !text.contains(PASSWORD) && !text.contains(encoded.trim_end_matches('=')),
         "the password is in the file"
     );
-    let plan = file::read(text.as_bytes())?;
+    let file::Plans::One(plan) = file::read(text.as_bytes())? else {
+        anyhow::bail!("it is not the plan of one cluster");
+    };
     for step in plan.installations.iter().flat_map(|planned| &planned.steps) {
         // The digest of a Secret could be guessed (semantics 13).
         let is_secret = step.target.key.kind == "Secret";
@@ -126,7 +128,9 @@ async fn a_file_that_is_no_plan_is_one_error() -> Result<()> {
     let line = format!("plan small -n {namespace} --channel {index} -o plan.json");
     stage.run(&line).await?.done()?;
     let text = fs::read_to_string(stage.plugin.home().join("plan.json"))?;
-    let mut other = file::read(text.as_bytes())?;
+    let file::Plans::One(mut other) = file::read(text.as_bytes())? else {
+        anyhow::bail!("it is not the plan of one cluster");
+    };
     other.cluster.uid = "00000000-0000-0000-0000-000000000000".to_owned();
     let other = file::write(&other)?.0.to_string();
     for (name, content, code, said) in [

@@ -1,8 +1,9 @@
 //! Bytes ↔ plan file: bounded, with its own digest.
 
+use serde::Serialize;
 use serde_json::Value;
 
-use super::{KIND, PlanFile, VERSION};
+use super::{FleetPlan, KIND, KIND_FLEET, PlanFile, VERSION};
 use crate::manifest::digest::sha256_canonical;
 
 /// Bytes that a plan file may have.
@@ -33,8 +34,10 @@ pub enum FileError {
         found: String,
     },
     /// A plan of another version of this tool.
-    #[error("it is an {KIND} of version {found}, and this program reads {VERSION}")]
+    #[error("it is an {kind} of version {found}, and this program reads {VERSION}")]
     OtherVersion {
+        /// Its kind.
+        kind: String,
         /// Its apiVersion.
         found: String,
     },
@@ -53,11 +56,21 @@ pub enum FileError {
     Malformed(#[source] serde_json::Error),
 }
 
+/// What a plan file holds.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Plans {
+    /// A plan for one cluster.
+    One(Box<PlanFile>),
+    /// One for each of several.
+    Fleet(FleetPlan),
+}
+
 /// Reads a plan file and verifies its digest.
 ///
 /// # Errors
 /// [`FileError`].
-pub fn read(bytes: &[u8]) -> Result<PlanFile, FileError> {
+pub fn read(bytes: &[u8]) -> Result<Plans, FileError> {
     if bytes.len() > LARGEST {
         return Err(FileError::TooLarge);
     }
@@ -68,7 +81,7 @@ pub fn read(bytes: &[u8]) -> Result<PlanFile, FileError> {
     let text = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
     let group = VERSION.split('/').next();
-    if kind != KIND || api_version.split('/').next() != group {
+    if ![KIND, KIND_FLEET].contains(&kind.as_str()) || api_version.split('/').next() != group {
         let found = format!("{api_version} {kind}");
         let found = match found.trim() {
             "" => "something without apiVersion and kind".to_owned(),
@@ -77,7 +90,10 @@ pub fn read(bytes: &[u8]) -> Result<PlanFile, FileError> {
         return Err(FileError::NotAPlan { found });
     }
     if api_version != VERSION {
-        return Err(FileError::OtherVersion { found: api_version });
+        return Err(FileError::OtherVersion {
+            kind,
+            found: api_version,
+        });
     }
     let digest = value
         .as_object_mut()
@@ -90,14 +106,19 @@ pub fn read(bytes: &[u8]) -> Result<PlanFile, FileError> {
             actual,
         });
     }
-    serde_json::from_value(value).map_err(FileError::Malformed)
+    let plans = if kind == KIND_FLEET {
+        serde_json::from_value(value).map(Plans::Fleet)
+    } else {
+        serde_json::from_value(value).map(|plan| Plans::One(Box::new(plan)))
+    };
+    plans.map_err(FileError::Malformed)
 }
 
-/// The JSON of a plan file with its digest, and that digest.
+/// The JSON of a [`PlanFile`] or [`FleetPlan`] with its digest, and that digest.
 ///
 /// # Errors
 /// [`FileError::TooLarge`]; a value that is not valid JSON.
-pub fn write(file: &PlanFile) -> Result<(Value, String), FileError> {
+pub fn write(file: &impl Serialize) -> Result<(Value, String), FileError> {
     let mut value = serde_json::to_value(file).map_err(FileError::Malformed)?;
     let digest = digest_of(&value);
     if let Some(fields) = value.as_object_mut() {

@@ -153,6 +153,24 @@ fn a_file_is_read_as_it_was_written() {
     assert_eq!(json!(read(&bytes).unwrap()), json!(file()));
 }
 
+#[test]
+fn a_file_of_a_fleet_is_read_as_it_was_written() {
+    let places = [Place::Context("a".into()), Place::Namespace("b".into())];
+    let clusters = places
+        .into_iter()
+        .map(|at| ClusterPlan { at, plan: file() });
+    let fleet = FleetPlan::new(clusters.collect());
+    let (value, _) = write(&fleet).unwrap();
+    assert_eq!(value["clusters"][0]["at"], json!({"context": "a"}));
+    let bytes = value.to_string().into_bytes();
+    assert_eq!(json!(read(&bytes).unwrap()), json!(fleet));
+    let changed = value
+        .to_string()
+        .replace("\"context\":\"a\"", "\"context\":\"c\"");
+    let error = read(changed.as_bytes()).unwrap_err().to_string();
+    assert!(error.starts_with("its digest is sha256:"), "{error}");
+}
+
 /// (bytes, the beginning of the error).
 #[test]
 fn bad_files_are_one_clear_error() {

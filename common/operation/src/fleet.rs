@@ -1,0 +1,75 @@
+//! The clusters of a fleet: which namespaces stand for them, and whether what is installed there is ready.
+
+use addons_engine::remote::{self, RemoteError};
+use addons_engine::{local, record};
+use common::api::names::InstallationName;
+use common::target::Standing;
+use futures::{StreamExt as _, stream};
+
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::health;
+
+/// Namespaces that are looked at at the same time.
+const AT_ONCE: usize = 16;
+
+/// What the labels of a selector match. Both lists are sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selected {
+    /// Namespaces that stand for a cluster, and those of which it cannot be told: their commands say why.
+    pub clusters: Vec<String>,
+    /// Namespaces that stand for none.
+    pub others: Vec<String>,
+}
+
+/// The namespaces with labels that a selector matches: one LIST, and what tells for each of them which cluster it stands for.
+///
+/// # Errors
+/// The server cannot be reached, or refuses.
+pub async fn select(ctx: &Context, selector: &str) -> Result<Selected, OperationError> {
+    let home = ctx.home().await?;
+    let system = &ctx.settings().system_namespace;
+    let found = local::selected(home, selector).await?;
+    let standings = stream::iter(found).map(async |namespace| {
+        let standing = remote::standing(home, &namespace).await;
+        (namespace, standing)
+    });
+    let standings: Vec<_> = standings.buffered(AT_ONCE).collect().await;
+    let mut selected = Selected::default();
+    for (namespace, standing) in standings {
+        let is_cluster = match standing {
+            Ok(Standing::Nowhere) => namespace == *system,
+            Ok(Standing::Here | Standing::There(_)) | Err(RemoteError::Standing(_)) => true,
+            Err(error) => return Err(error.into()),
+        };
+        let list = if is_cluster {
+            &mut selected.clusters
+        } else {
+            &mut selected.others
+        };
+        list.push(namespace);
+    }
+    Ok(selected)
+}
+
+/// The first of these installations that is not ready now, and how it is: `web Degraded: Deployment web 1/2 ready`.
+///
+/// # Errors
+/// A server cannot be reached, or refuses.
+pub async fn not_ready(
+    ctx: &Context,
+    installations: &[InstallationName],
+) -> Result<Option<String>, OperationError> {
+    for InstallationName { namespace, name } in installations {
+        let Some(record) = record::get(ctx.home().await?, namespace, name).await? else {
+            return Ok(Some(format!("{name} is not installed any more")));
+        };
+        let mut health = health::objects(ctx.cluster().await?, &record).await?;
+        health.objects.retain(|object| !object.is_current());
+        let word = health::word(&record, &health.objects, health.older.as_ref());
+        if word != "Ready" {
+            return Ok(Some(format!("{name} {word}")));
+        }
+    }
+    Ok(None)
+}

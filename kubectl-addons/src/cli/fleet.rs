@@ -1,0 +1,40 @@
+//! Flags of the commands that work on many clusters.
+
+use std::time::Duration;
+
+use clap::Args;
+use common::fleet::{MaxUnavailable, Rollout};
+
+/// Which clusters, beside several contexts in `--context`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Clusters {
+    /// Work on every cluster that a namespace with matching labels stands for
+    #[arg(long, value_name = "SELECTOR")]
+    pub clusters: Option<String>,
+}
+
+/// In which waves many clusters are changed.
+#[derive(Args, Clone, Debug)]
+pub struct Waves {
+    /// Several clusters: change so many first, and the others once these stayed ready for --soak
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub canary: usize,
+    /// Several clusters: change so many at a time, each time waiting until they are ready; default: all of them
+    #[arg(long, value_name = "N|P%")]
+    pub max_unavailable: Option<MaxUnavailable>,
+    /// How long the clusters of --canary have to stay ready
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = super::bound, requires = "canary")]
+    pub soak: Duration,
+}
+
+impl Waves {
+    /// The same for the core; `None` where neither flag is set.
+    pub fn rollout(&self) -> Option<Rollout> {
+        let is_set = self.canary > 0 || self.max_unavailable.is_some();
+        is_set.then_some(Rollout {
+            canaries: self.canary,
+            max_unavailable: self.max_unavailable,
+            soak: self.soak,
+        })
+    }
+}

@@ -1,0 +1,340 @@
+//! Changes the clusters of a fleet: all are planned, one question is about all of them, and then they are changed wave by wave. A wave
+//! begins once the clusters of the one before are ready; what fails ends it with that wave.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use addons_operation::Interruption;
+use addons_operation::fleet::not_ready;
+use anyhow::Result;
+use common::api::names::InstallationName;
+use common::fleet;
+use common::plan::file::Place;
+use futures::StreamExt as _;
+use futures::future::join_all;
+use futures::stream::FuturesUnordered;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::{Semaphore, oneshot};
+
+use super::turn::{Planned, Turn};
+use super::{AT_ONCE, Fleet};
+use crate::change::{confirm, interruptible};
+use crate::exit::Exit;
+use crate::output::{self, of_cluster};
+use crate::session::Session;
+use crate::words::fleet as words;
+
+/// How often clusters are looked at that have to stay ready.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// How the clusters are changed.
+pub struct Rollout<'a> {
+    /// In which waves.
+    pub waves: fleet::Rollout,
+    /// Whether the user is not asked.
+    pub yes: bool,
+    /// How long one cluster may take.
+    pub timeout: Duration,
+    /// The command that goes on with some of them.
+    pub again: &'a dyn Fn(&[&Place]) -> String,
+}
+
+/// How far a cluster is.
+#[derive(Debug)]
+pub enum State {
+    /// It is being planned.
+    Planning,
+    /// It waits for its wave.
+    Planned(Planned),
+    /// Its wave has begun.
+    Begun(Planned),
+    /// Its command only showed what it would do.
+    Shown,
+    /// Its command ended. `was_due`: whether anything was to be done.
+    Ended {
+        /// How.
+        exit: Exit,
+        /// Whether anything was to be done.
+        was_due: bool,
+    },
+    /// Its command was done, and it was not ready when the next wave was to begin.
+    NotReady,
+}
+
+/// Why the waves ended before the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// A cluster failed, or was not ready.
+    Failed,
+    /// The user pressed Ctrl-C.
+    Interrupted,
+}
+
+/// The clusters, and their running commands.
+struct Work<'a, F> {
+    fleet: &'a Fleet,
+    sessions: &'a [Session],
+    states: Vec<State>,
+    begin: Vec<Option<oneshot::Sender<()>>>,
+    planned: UnboundedReceiver<Planned>,
+    running: FuturesUnordered<F>,
+}
+
+/// Runs a command that changes something on every cluster; `work` gets the place of the cluster in the fleet. The highest exit code
+/// counts.
+///
+/// # Errors
+/// Nothing was written: the user declined.
+pub async fn run(
+    fleet: &Fleet,
+    rollout: &Rollout<'_>,
+    work: impl AsyncFn(usize, &Session) -> Result<Exit>,
+) -> Result<Exit> {
+    let (sender, planned) = unbounded_channel();
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
+    let (mut sessions, mut begin) = (Vec::new(), Vec::new());
+    for (at, member) in fleet.members.iter().enumerate() {
+        let (turn, begins) = Turn::new(at, rollout.yes, sender.clone(), Arc::clone(&permits));
+        let session = fleet.session(member, Some(rollout.timeout));
+        sessions.push(session.taking(turn));
+        begin.push(Some(begins));
+    }
+    let running = fleet.members.iter().zip(&sessions).enumerate();
+    let running = running.map(|(at, (member, session))| {
+        let work = &work;
+        async move {
+            let command = async {
+                if let Some(turn) = session.turn() {
+                    turn.work().await;
+                }
+                let done = work(at, session).await;
+                done.unwrap_or_else(|error| output::failure(&error))
+            };
+            let exit = of_cluster::run(member.name(), command).await;
+            if let Some(turn) = session.turn() {
+                turn.rest();
+            }
+            (at, exit)
+        }
+    });
+    let mut work = Work {
+        fleet,
+        sessions: &sessions,
+        states: fleet.members.iter().map(|_| State::Planning).collect(),
+        begin,
+        planned,
+        running: running.collect(),
+    };
+    work.plan().await;
+    let waves = work.agree(rollout)?;
+    let stop = interruptible(async |interruption| work.change(&waves, interruption).await).await;
+    Ok(work.report(stop, rollout))
+}
+
+impl<F: Future<Output = (usize, Exit)>> Work<'_, F> {
+    /// Runs every command until its plan waits, or it ended.
+    async fn plan(&mut self) {
+        let is_planning = |state: &State| matches!(state, State::Planning);
+        while self.states.iter().any(is_planning) {
+            tokio::select! {
+                Some(planned) = self.planned.recv() => {
+                    let at = planned.cluster;
+                    self.set(at, State::Planned(planned));
+                }
+                Some((at, exit)) = self.running.next() => self.ended(at, exit),
+            }
+        }
+    }
+
+    /// The waves, as places in the fleet, each with its gate; asks whether they may begin.
+    fn agree(&self, rollout: &Rollout<'_>) -> Result<Vec<(Vec<usize>, Option<Duration>)>> {
+        let planned = self
+            .states
+            .iter()
+            .enumerate()
+            .filter_map(|(at, state)| match state {
+                State::Planned(planned) => Some((at, planned.is_due)),
+                _ => None,
+            });
+        let planned: Vec<(usize, bool)> = planned.collect();
+        let places: Vec<usize> = planned.iter().map(|(at, _)| *at).collect();
+        let due = planned.iter().filter(|(_, is_due)| *is_due).count();
+        if due == 0 {
+            let all = (!places.is_empty()).then_some((places, None));
+            return Ok(all.into_iter().collect());
+        }
+        let waves = rollout.waves.waves(places.len()).into_iter();
+        let waves: Vec<_> = waves
+            .map(|wave| {
+                let clusters = places.get(wave.clusters).unwrap_or_default();
+                (clusters.to_vec(), wave.gate)
+            })
+            .collect();
+        let sizes: Vec<usize> = waves.iter().map(|(clusters, _)| clusters.len()).collect();
+        output::note(&words::announce(due, self.states.len(), &sizes));
+        if !rollout.yes {
+            confirm(&words::question(due))?;
+        }
+        Ok(waves)
+    }
+
+    /// Changes wave after wave; returns why it ended before the last one.
+    async fn change(
+        &mut self,
+        waves: &[(Vec<usize>, Option<Duration>)],
+        interruption: &Interruption,
+    ) -> Option<Stop> {
+        for (number, (clusters, gate)) in waves.iter().enumerate() {
+            if waves.len() > 1 {
+                let names = clusters.iter().map(|at| self.name(*at)).collect::<Vec<_>>();
+                output::note(&words::wave(number + 1, waves.len(), &names));
+            }
+            for at in clusters {
+                self.begin(*at);
+            }
+            let mut looked_at = Vec::new();
+            let mut is_done = true;
+            for _ in clusters {
+                let Some((at, exit)) = self.running.next().await else {
+                    break;
+                };
+                if let Some(State::Begun(planned)) = self.states.get(at) {
+                    looked_at.push((at, planned.installations.clone()));
+                }
+                is_done &= exit == Exit::Done;
+                self.ended(at, exit);
+            }
+            if interruption.is_asked() {
+                return Some(Stop::Interrupted);
+            }
+            if !is_done {
+                return Some(Stop::Failed);
+            }
+            looked_at.retain(|(_, installations)| !installations.is_empty());
+            if let Some(soak) = gate.filter(|_| !looked_at.is_empty()) {
+                let is_ready = tokio::select! {
+                    is_ready = self.stays_ready(&looked_at, soak) => is_ready,
+                    () = interruption.asked() => return Some(Stop::Interrupted),
+                };
+                if !is_ready {
+                    return Some(Stop::Failed);
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether clusters stay ready for so long.
+    async fn stays_ready(
+        &mut self,
+        clusters: &[(usize, Vec<InstallationName>)],
+        soak: Duration,
+    ) -> bool {
+        if !soak.is_zero() {
+            output::note(&words::soak(soak));
+        }
+        let begun = Instant::now();
+        loop {
+            let sessions = self.sessions;
+            let looks = clusters.iter().filter_map(|(at, installations)| {
+                let session = sessions.get(*at)?;
+                Some(async move { (*at, not_ready(session.ctx(), installations).await) })
+            });
+            let mut is_ready = true;
+            for (at, found) in join_all(looks).await {
+                let why = match found {
+                    Ok(None) => continue,
+                    Ok(Some(why)) => why,
+                    Err(error) => output::chain(&error),
+                };
+                output::note(&words::not_ready(self.name(at), &why));
+                self.set(at, State::NotReady);
+                is_ready = false;
+            }
+            let left = soak.saturating_sub(begun.elapsed());
+            if !is_ready || left.is_zero() {
+                return is_ready;
+            }
+            tokio::time::sleep(left.min(LOOK)).await;
+        }
+    }
+
+    /// Shows how every cluster ended, and the command that goes on; returns the exit code.
+    fn report(&self, stop: Option<Stop>, rollout: &Rollout<'_>) -> Exit {
+        let members = || self.fleet.members.iter().zip(&self.states);
+        let rows = members().map(|(member, state)| (member.name(), state));
+        output::note(words::table(rows.collect()).trim_end());
+        let is_left =
+            |state: &State| state.exit() != Exit::Done || matches!(state, State::Planned(_));
+        let left = members().filter(|(_, state)| is_left(state));
+        let left: Vec<&Place> = left.map(|(member, _)| member).collect();
+        let is_begun = members().any(|(_, state)| {
+            matches!(
+                state,
+                State::Ended {
+                    exit: Exit::Done,
+                    ..
+                }
+            )
+        });
+        if !left.is_empty() && (stop.is_some() || is_begun) {
+            let not_begun = members().filter(|(_, state)| matches!(state, State::Planned(_)));
+            let not_begun: Vec<&str> = not_begun.map(|(member, _)| member.name()).collect();
+            output::note(&words::left(&not_begun, &(rollout.again)(&left)));
+        }
+        let interrupted = stop.filter(|stop| *stop == Stop::Interrupted);
+        let interrupted = interrupted.map(|_| Exit::Interrupted);
+        let exits = self.states.iter().map(State::exit).chain(interrupted);
+        exits.max().unwrap_or(Exit::Done)
+    }
+
+    fn name(&self, at: usize) -> &str {
+        self.fleet.members.get(at).map_or("", Place::name)
+    }
+
+    fn begin(&mut self, at: usize) {
+        let begin = self.begin.get_mut(at).and_then(Option::take);
+        if let Some(begin) = begin {
+            // A command that ended meanwhile is seen to have.
+            let _ = begin.send(());
+        }
+        if let Some(state) = self.states.get_mut(at)
+            && let State::Planned(_) = state
+            && let State::Planned(planned) = std::mem::replace(state, State::Planning)
+        {
+            *state = State::Begun(planned);
+        }
+    }
+
+    fn ended(&mut self, at: usize, exit: Exit) {
+        let state = match self.states.get(at) {
+            Some(State::Planning) if exit == Exit::Done => State::Shown,
+            Some(State::Planned(planned) | State::Begun(planned)) => State::Ended {
+                exit,
+                was_due: planned.is_due,
+            },
+            _ => State::Ended {
+                exit,
+                was_due: true,
+            },
+        };
+        self.set(at, state);
+    }
+
+    fn set(&mut self, at: usize, state: State) {
+        if let Some(known) = self.states.get_mut(at) {
+            *known = state;
+        }
+    }
+}
+
+impl State {
+    /// The exit code that it stands for.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Ended { exit, .. } => *exit,
+            Self::NotReady => Exit::TimedOut,
+            Self::Planning | Self::Shown | Self::Planned(_) | Self::Begun(_) => Exit::Done,
+        }
+    }
+}

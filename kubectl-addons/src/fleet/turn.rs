@@ -1,0 +1,124 @@
+//! One cluster of several that are changed: it is planned, and then waits until all are agreed to and its wave begins.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use addons_operation::Plan;
+use common::api::names::InstallationName;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::change::Declined;
+
+/// When a cluster may be changed.
+#[derive(Debug)]
+pub struct Turn {
+    /// Place of the cluster in the fleet.
+    cluster: usize,
+    yes: bool,
+    planned: UnboundedSender<Planned>,
+    begins: Mutex<Option<oneshot::Receiver<()>>>,
+    permits: Arc<Semaphore>,
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
+}
+
+/// A cluster that was planned and waits.
+#[derive(Debug)]
+pub struct Planned {
+    /// Place of the cluster in the fleet.
+    pub cluster: usize,
+    /// Whether anything is due.
+    pub is_due: bool,
+    /// What the command installs, upgrades, or finds up to date: the next wave waits until it is ready.
+    pub installations: Vec<InstallationName>,
+}
+
+impl Turn {
+    /// The turn of a cluster, and what begins it. `permits`: how many clusters are worked on at the same time.
+    pub fn new(
+        cluster: usize,
+        yes: bool,
+        planned: UnboundedSender<Planned>,
+        permits: Arc<Semaphore>,
+    ) -> (Self, oneshot::Sender<()>) {
+        let (begin, begins) = oneshot::channel();
+        let turn = Self {
+            cluster,
+            yes,
+            planned,
+            begins: Mutex::new(Some(begins)),
+            permits,
+            permit: Mutex::default(),
+        };
+        (turn, begin)
+    }
+
+    /// Waits until few enough clusters are worked on.
+    pub async fn work(&self) {
+        // It is never closed.
+        let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
+        *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = permit;
+    }
+
+    /// Lets another cluster be worked on.
+    pub fn rest(&self) {
+        self.permit
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+    }
+
+    /// Waits until the plan is agreed to and the wave of this cluster begins.
+    ///
+    /// # Errors
+    /// It does not begin; or this is a second plan, and the user wants to be asked.
+    pub async fn take(&self, plan: &Plan) -> Result<(), Declined> {
+        self.wait(!plan.is_empty(), stay(plan)).await
+    }
+
+    /// The same where nothing is due: the next wave waits until these installations are ready.
+    ///
+    /// # Errors
+    /// The wave does not begin.
+    pub async fn pass(&self, installations: Vec<InstallationName>) -> Result<(), Declined> {
+        self.wait(false, installations).await
+    }
+
+    async fn wait(
+        &self,
+        is_due: bool,
+        installations: Vec<InstallationName>,
+    ) -> Result<(), Declined> {
+        let begins = self
+            .begins
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(begins) = begins else {
+            return if self.yes {
+                Ok(())
+            } else {
+                Err(Declined::Overtaken)
+            };
+        };
+        self.rest();
+        // Whoever began the turns may have ended already: then no turn begins.
+        let _ = self.planned.send(Planned {
+            cluster: self.cluster,
+            is_due,
+            installations,
+        });
+        begins.await.map_err(|_| Declined::No)?;
+        self.work().await;
+        Ok(())
+    }
+}
+
+/// The installations of a plan that are there after it.
+fn stay(plan: &Plan) -> Vec<InstallationName> {
+    let planned = plan.installations.iter().map(|planned| &planned.plan);
+    let changed = planned
+        .filter(|plan| !plan.verb.ends())
+        .map(|plan| &plan.installation);
+    let unchanged = plan.up_to_date.iter().map(|resolved| &resolved.name);
+    changed.chain(unchanged).cloned().collect()
+}

@@ -1,0 +1,154 @@
+//! What is said of commands on many clusters.
+
+use std::time::Duration;
+
+use crate::exit::Exit;
+use crate::fleet::rollout::State;
+use crate::output::table::Table;
+use crate::words::hint;
+
+/// A command that is about one cluster was given several.
+pub const ONE_CLUSTER: &str = "this command works on one cluster: several go with install, upgrade, uninstall, list, status, diff and plan";
+/// Waves of a single cluster.
+pub const NO_WAVES: &str = "--canary and --max-unavailable go with several clusters: add --clusters SELECTOR or --context NAME,NAME";
+/// A plan of several contexts with another context.
+pub const CONTEXTS_OF_PLAN: &str =
+    "the plan names the contexts of its clusters: --context does not go with it";
+/// Names that a note lists.
+const LISTED: usize = 5;
+
+/// Namespaces that match a selector and stand for no cluster; `None` where there are none.
+pub fn left_out(others: &[String]) -> Option<String> {
+    let (first, more) = others.split_at(others.len().min(LISTED));
+    let more = match more.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let stand = if others.len() == 1 { "does" } else { "do" };
+    (!others.is_empty()).then(|| {
+        let names = first.join(", ");
+        format!("{names}{more}: left out, {stand} not stand for a cluster")
+    })
+}
+
+/// No namespace of a selector stands for a cluster.
+pub fn nothing_selected(selector: &str) -> String {
+    format!("--clusters {selector}: no namespace with such labels stands for a cluster")
+}
+
+/// What will happen: `2 of 3 clusters change, in waves of 1, 1`.
+pub fn announce(due: usize, of: usize, waves: &[usize]) -> String {
+    let change = if due == 1 { "changes" } else { "change" };
+    let sizes: Vec<String> = waves.iter().map(usize::to_string).collect();
+    let waves = match sizes.len() {
+        0 | 1 => String::new(),
+        _ => format!(", in waves of {}", sizes.join(", ")),
+    };
+    format!("{due} of {} {change}{waves}", clusters(of))
+}
+
+/// The question about all of them.
+pub fn question(due: usize) -> String {
+    format!("Continue on {}? [y/N] ", clusters(due))
+}
+
+/// A wave begins.
+pub fn wave(number: usize, of: usize, names: &[&str]) -> String {
+    format!("wave {number} of {of}: {}", names.join(", "))
+}
+
+/// The gate behind a wave.
+pub fn soak(soak: Duration) -> String {
+    let seconds = soak.as_secs();
+    let soak = match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds}s"),
+        (minutes, 0) => format!("{minutes}m"),
+        (minutes, seconds) => format!("{minutes}m{seconds}s"),
+    };
+    format!("the next wave begins if these clusters stay ready for {soak}")
+}
+
+/// A cluster that closed the gate.
+pub fn not_ready(cluster: &str, why: &str) -> String {
+    format!("[{cluster}] not ready: {why}")
+}
+
+/// How every cluster ended, sorted by name.
+pub fn table(mut clusters: Vec<(&str, &State)>) -> String {
+    clusters.sort_by_key(|(name, _)| *name);
+    let mut table = Table::new(&["CLUSTER", "RESULT"]);
+    for (name, state) in clusters {
+        table.row(vec![name.to_owned(), result(state).to_owned()]);
+    }
+    table.render()
+}
+
+fn result(state: &State) -> &'static str {
+    match state {
+        State::Planned(_) | State::Planning => "not begun",
+        State::Shown => "shown",
+        State::NotReady => "not ready",
+        State::Begun(_) => "interrupted",
+        State::Ended { exit, was_due } => match exit {
+            Exit::Done if *was_due => "done",
+            Exit::Done => "unchanged",
+            Exit::Failed | Exit::Usage => "failed",
+            Exit::TimedOut => "timed out",
+            Exit::Conflict => "conflict",
+            Exit::DoesNotFit => "does not fit",
+            Exit::Denied => "denied",
+            Exit::Interrupted => "interrupted",
+        },
+    }
+}
+
+/// What is left, and the command that goes on with it.
+pub fn left(not_begun: &[&str], again: &str) -> String {
+    let lines = [format!("continue: {again}")];
+    let what = if not_begun.is_empty() {
+        "not all clusters are done".to_owned()
+    } else {
+        format!("stopped; not begun: {}", not_begun.join(", "))
+    };
+    format!("{what}{}", hint::below(&lines))
+}
+
+fn clusters(number: usize) -> String {
+    match number {
+        1 => "1 cluster".to_owned(),
+        number => format!("{number} clusters"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_will_happen_in_one_line() {
+        assert_eq!(announce(1, 1, &[1]), "1 of 1 cluster changes");
+        assert_eq!(
+            announce(2, 3, &[1, 2]),
+            "2 of 3 clusters change, in waves of 1, 2"
+        );
+        assert_eq!(question(2), "Continue on 2 clusters? [y/N] ");
+        assert_eq!(
+            soak(Duration::from_secs(90)),
+            "the next wave begins if these clusters stay ready for 1m30s"
+        );
+    }
+
+    #[test]
+    fn what_is_left_out_is_named() {
+        let names = |all: &[&str]| -> Vec<String> { all.iter().map(|&it| it.into()).collect() };
+        assert_eq!(left_out(&[]), None);
+        assert_eq!(
+            left_out(&names(&["a"])).unwrap(),
+            "a: left out, does not stand for a cluster"
+        );
+        assert_eq!(
+            left_out(&names(&["a", "b", "c", "d", "e", "f"])).unwrap(),
+            "a, b, c, d, e and 1 more: left out, do not stand for a cluster"
+        );
+    }
+}
