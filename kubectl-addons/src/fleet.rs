@@ -14,6 +14,8 @@ use anyhow::Result;
 use common::plan::file::Place;
 use futures::{StreamExt as _, stream};
 
+use crate::cli::fleet::Waves;
+use crate::cli::operation::Run;
 use crate::cli::{Cli, Command, Global};
 use crate::commands::{self, diff, list, plan, status};
 use crate::exit::Exit;
@@ -137,7 +139,7 @@ pub async fn run(fleet: &Fleet, command: &Command) -> Result<Exit> {
         _ => return Err(Usage(words::ONE_CLUSTER.to_owned()).into()),
     };
     let rollout = Rollout {
-        waves: waves.rollout().unwrap_or_default(),
+        waves: rollout_of(waves, how)?,
         yes: how.yes,
         timeout: how.timeout,
         again: &|rest| again::command(std::env::args_os(), rest),
@@ -146,6 +148,17 @@ pub async fn run(fleet: &Fleet, command: &Command) -> Result<Exit> {
         commands::run(session, command).await
     })
     .await
+}
+
+/// In which waves the clusters are changed.
+///
+/// # Errors
+/// The next wave waits until clusters are ready, and the command is not to wait.
+pub fn rollout_of(waves: &Waves, run: &Run) -> Result<common::fleet::Rollout, Usage> {
+    match waves.rollout() {
+        Some(_) if !run.wait => Err(Usage(words::NO_WAIT.to_owned())),
+        rollout => Ok(rollout.unwrap_or_default()),
+    }
 }
 
 /// Refuses waves of a single cluster.
@@ -231,6 +244,21 @@ mod tests {
         ] {
             assert_eq!(named(typed).unwrap_err().to_string(), expected);
         }
+    }
+
+    #[test]
+    fn waves_wait() {
+        let typed = |flags: &str| {
+            let line = format!("x upgrade --clusters tier=prod {flags}");
+            let words = line.split_whitespace().map(Into::into).collect();
+            let Command::Upgrade(args) = crate::cli::parse(words).unwrap().command else {
+                panic!("{line}");
+            };
+            rollout_of(&args.waves, &args.change.run)
+        };
+        assert_eq!(typed("--wait=false").unwrap().waves(5).len(), 1);
+        assert_eq!(typed("--max-unavailable 2").unwrap().waves(5).len(), 3);
+        assert!(typed("--canary 1 --wait=false").is_err());
     }
 
     #[test]

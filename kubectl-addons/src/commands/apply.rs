@@ -12,7 +12,7 @@ use crate::cli::plan::Apply;
 use crate::commands::set;
 use crate::exit::Exit;
 use crate::fleet::rollout::{self, Rollout};
-use crate::fleet::{Fleet, again};
+use crate::fleet::{Fleet, again, rollout_of};
 use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::fleet as words;
@@ -41,7 +41,7 @@ pub async fn run(session: &Session, args: &Apply) -> Result<Exit> {
         .unzip();
     let fleet = Fleet::of_places(session.global(), places)?;
     let rollout = Rollout {
-        waves: args.waves.rollout().unwrap_or_default(),
+        waves: rollout_of(&args.waves, &args.run)?,
         yes: args.run.yes,
         timeout: args.run.timeout,
         // What is done is skipped.

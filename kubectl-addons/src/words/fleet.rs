@@ -11,6 +11,8 @@ use crate::words::hint;
 pub const ONE_CLUSTER: &str = "this command works on one cluster: several go with install, upgrade, uninstall, list, status, diff and plan";
 /// Waves of a single cluster.
 pub const NO_WAVES: &str = "--canary and --max-unavailable go with several clusters: add --clusters SELECTOR or --context NAME,NAME";
+/// Waves that nothing holds back.
+pub const NO_WAIT: &str = "--canary and --max-unavailable wait until clusters are ready: --wait=false does not go with them";
 /// A plan of several contexts with another context.
 pub const CONTEXTS_OF_PLAN: &str =
     "the plan names the contexts of its clusters: --context does not go with it";

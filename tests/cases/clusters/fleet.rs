@@ -4,6 +4,8 @@ use super::*;
 
 use std::path::Path;
 
+use addons_tests::until::until;
+
 /// Namespaces that stand for clusters, with a label that selects them.
 struct Fleet {
     pair: Pair,
@@ -153,6 +155,37 @@ async fn a_canary_that_is_not_ready_stops_the_others() -> Result<()> {
     fleet.ended(&said, &[("a", "done"), ("b", "done")])?;
     ensure!(said.stderr.contains("stay ready for 1s"), "{}", said.stderr);
     ensure!(pair.here("deployment", "web").await?.is_some());
+    Ok(())
+}
+
+/// A canary that was ready and breaks while it soaks stops the second wave.
+#[tokio::test]
+async fn a_canary_that_breaks_while_it_soaks_stops_the_others() -> Result<()> {
+    let fleet = Fleet::new("soaking").await?;
+    let pair = &fleet.pair;
+    pair.offer("1.0.0", &config_map("web", "1")).await?;
+    let canary = fleet.name("a");
+    let breaking = async {
+        until("the canary is ready", async || {
+            let cluster = pair.stage.cluster;
+            let record = read(cluster, "addoninstallation", &canary, "web").await?;
+            let status = record.unwrap_or_default()["status"].take();
+            let is_ready = status["phase"] == "Ready";
+            Ok(is_ready.then_some(()).ok_or_else(|| status.to_string()))
+        })
+        .await?;
+        let path = objects::path("configmap", &pair.target(), "web").context("known")?;
+        let delete = http::Request::delete(&path).body(Vec::new())?;
+        pair.other.client().await?.request::<Value>(delete).await?;
+        Ok(())
+    };
+    let install = fleet.run("install web -y --canary 1 --soak 5m");
+    let (said, ()) = tokio::try_join!(install, breaking)?;
+    let said = said.ended(3)?;
+    fleet.ended(&said, &[("a", "not ready"), ("b", "not begun")])?;
+    let why = format!("[{canary}] not ready: web Degraded: ConfigMap web");
+    ensure!(said.stderr.contains(&why), "{}", said.stderr);
+    ensure!(pair.here("configmap", "web").await?.is_none());
     Ok(())
 }
 
