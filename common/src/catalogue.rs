@@ -1,10 +1,12 @@
 //! Catalogues: kops indexes, merged catalogues, and which entry fits.
 
+pub mod beside;
 pub mod channel;
 pub mod due;
 pub mod installed;
 pub mod replaces;
 pub mod select;
+pub mod size;
 
 use std::fmt;
 use std::sync::Arc;

@@ -10,6 +10,7 @@ mod crash;
 mod definitions;
 mod deploy;
 mod directories;
+mod distribution;
 mod doctor;
 mod engine;
 mod facts;

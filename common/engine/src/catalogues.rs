@@ -1,10 +1,13 @@
 //! The catalogues of a cluster: read, written, removed.
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 use serde::de::IgnoredAny;
 
-use common::api::catalogue::{AddonCatalogue, AddonCatalogueStatus};
+use common::api::catalogue::{
+    AddonCatalogue, AddonCatalogueSpec, AddonCatalogueStatus, SyncedRevision,
+};
 use common::api::{conditions, names};
 
 use super::address::Collection;
@@ -13,6 +16,9 @@ use super::error::EngineError;
 use super::listing;
 use super::request::{Call, JSON};
 use super::status;
+
+/// How often a status is written again where someone else was faster.
+const ATTEMPTS: u32 = 5;
 
 /// What was done with a catalogue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -71,11 +77,7 @@ pub async fn put(cluster: &Cluster, wanted: &AddonCatalogue) -> Result<Written, 
             )
         }
     };
-    let body = serde_json::to_vec(&object).map_err(|error| EngineError::Api {
-        what: collection.object(name),
-        message: error.to_string(),
-        code: 0,
-    })?;
+    let body = body(&object, &collection, name)?;
     let call = call.query("fieldManager", names::CLIENT).body(body);
     cluster.home().send::<IgnoredAny>(call).await?;
     Ok(written)
@@ -110,25 +112,132 @@ pub async fn mark(
     let Some(status) = marked(known, lost, cluster.home().now()) else {
         return Ok(false);
     };
+    match write_status(cluster, known, status).await {
+        Ok(()) => Ok(true),
+        Err(error) if error.is_conflict() || error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Replaces the spec of a catalogue as it was read before, and returns it as it is stored then.
+///
+/// # Errors
+/// Those of the request; a conflict where someone else was faster.
+pub async fn replace(
+    cluster: &Cluster,
+    known: &AddonCatalogue,
+    spec: AddonCatalogueSpec,
+) -> Result<AddonCatalogue, EngineError> {
+    let mut object = known.clone();
+    object.spec = spec;
+    let (collection, name) = place(known);
+    let body = body(&object, &collection, name)?;
+    let call = Call::replace(&collection, name, JSON)
+        .query("fieldManager", names::CLIENT)
+        .body(body);
+    Ok(cluster.home().send::<AddonCatalogue>(call).await?.object)
+}
+
+/// Says in the status of a catalogue that its add-ons are those of a revision of `spec.from`, or why they are not. Returns whether
+/// something was written: nothing is where the status says so already.
+///
+/// # Errors
+/// Those of the requests.
+pub async fn record_sync(
+    cluster: &Cluster,
+    known: &AddonCatalogue,
+    read: &Result<String, NotSynced>,
+) -> Result<bool, EngineError> {
+    let mut known = known.clone();
+    for attempt in 1.. {
+        let Some(status) = synced(&known, read, cluster.home().now()) else {
+            return Ok(false);
+        };
+        match write_status(cluster, &known, status).await {
+            Ok(()) => break,
+            Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
+                let (collection, name) = place(&known);
+                let call = Call::get(&collection, name, JSON);
+                known = cluster.home().send::<AddonCatalogue>(call).await?.object;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+/// Why the add-ons of a catalogue are not those that `spec.from` holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotSynced {
+    /// One CamelCase word.
+    pub reason: &'static str,
+    /// A sentence for people.
+    pub message: String,
+}
+
+/// The status that says it; `None` where nothing would change.
+fn synced(
+    known: &AddonCatalogue,
+    read: &Result<String, NotSynced>,
+    now: Timestamp,
+) -> Option<AddonCatalogueStatus> {
+    let before = known.status.clone().unwrap_or_default();
+    let generation = known.metadata.generation;
+    let mut after = before.clone();
+    let (status, reason, message) = match read {
+        Ok(_) => ("True", "UpToDate", String::new()),
+        Err(why) => ("False", why.reason, why.message.clone()),
+    };
+    let mut condition = status::condition(conditions::SYNCED, status, reason, message, now);
+    condition.observed_generation = generation;
+    conditions::set(&mut after.conditions, condition);
+    if let Ok(revision) = read {
+        let known = after.synced.take().filter(|it| it.revision == *revision);
+        after.synced = Some(known.unwrap_or_else(|| SyncedRevision {
+            revision: revision.clone(),
+            at: Time(now),
+        }));
+    }
+    if before == after {
+        return None;
+    }
+    after.observed_generation = generation;
+    Some(after)
+}
+
+async fn write_status(
+    cluster: &Cluster,
+    known: &AddonCatalogue,
+    status: AddonCatalogueStatus,
+) -> Result<(), EngineError> {
     let mut object = known.clone();
     object.status = Some(status);
-    let namespace = known.metadata.namespace.as_deref().unwrap_or_default();
-    let name = known.metadata.name.as_deref().unwrap_or_default();
-    let collection = collection(namespace);
-    let body = serde_json::to_vec(&object).map_err(|error| EngineError::Api {
-        what: collection.object(name),
-        message: error.to_string(),
-        code: 0,
-    })?;
+    let (collection, name) = place(known);
+    let body = body(&object, &collection, name)?;
     let call = Call::replace(&collection, name, JSON)
         .subresource("status")
         .query("fieldManager", names::CLIENT)
         .body(body);
-    match cluster.home().send::<IgnoredAny>(call).await {
-        Ok(_) => Ok(true),
-        Err(error) if error.is_conflict() || error.is_not_found() => Ok(false),
-        Err(error) => Err(error),
-    }
+    cluster.home().send::<IgnoredAny>(call).await.map(drop)
+}
+
+/// Where a catalogue is.
+fn place(known: &AddonCatalogue) -> (Collection, &str) {
+    let namespace = known.metadata.namespace.as_deref().unwrap_or_default();
+    let name = known.metadata.name.as_deref().unwrap_or_default();
+    (collection(namespace), name)
+}
+
+fn body(
+    object: &AddonCatalogue,
+    collection: &Collection,
+    name: &str,
+) -> Result<Vec<u8>, EngineError> {
+    serde_json::to_vec(object).map_err(|error| EngineError::Api {
+        what: collection.object(name),
+        message: error.to_string(),
+        code: 0,
+    })
 }
 
 /// The status that says it; `None` where nothing would change.

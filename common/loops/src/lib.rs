@@ -9,6 +9,7 @@
 //! | [`retire`] | frees the records at the end |
 //! | [`core_set`] | makes core records what the rules and the list of core add-ons say |
 //! | `duplicates` | marks catalogues that have to give way to others |
+//! | `synced` | brings catalogues up to date from where they came |
 //! | [`fights`] | fields that another manager sets back each time; for every loop |
 //! | `here`, `there` | one installation of this cluster, or those of another, and what became of them (`done`) |
 //! | `queue`, `tracked` | when which installation is due; what is remembered of it |
@@ -33,6 +34,7 @@ mod queue;
 mod reason;
 pub mod reconciler;
 pub mod retire;
+mod synced;
 mod there;
 mod tracked;
 

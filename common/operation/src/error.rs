@@ -45,6 +45,7 @@ use crate::channel::IndexesError;
 use crate::choose::{ChooseError, meant};
 use crate::context::BoxError;
 use crate::directory::NotSynced;
+use crate::distribution::DistributionError;
 use crate::elapsed::seconds;
 use crate::gitops::InGit;
 use crate::interruption::Interrupted;
@@ -241,6 +242,9 @@ pub enum OperationError {
     /// An index or a catalogue file.
     #[error(transparent)]
     Index(#[from] CatalogueError),
+    /// A catalogue cannot be brought up to date or to other clusters.
+    #[error(transparent)]
+    Distribution(#[from] DistributionError),
     /// Nothing is taken over.
     #[error(transparent)]
     Adopt(#[from] AdoptError),

@@ -28,6 +28,7 @@ mod declared;
 pub mod definitions;
 mod dependencies;
 pub mod directory;
+pub mod distribution;
 pub mod doctor;
 pub mod elapsed;
 pub mod elsewhere;

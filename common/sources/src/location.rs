@@ -105,7 +105,23 @@ async fn of_location(
 ) -> Result<Vec<Located>, CatalogueError> {
     let location = url::absolute(location)?;
     let fetched = url::fetch(&location, access).await?;
-    let mut documents = documents(&fetched.bytes, &YamlOptions::default()).peekable();
+    parse(&fetched.bytes, location, takes_manifests)
+}
+
+/// What a file holds that was read at `location`, as [`read`] does.
+///
+/// # Errors
+/// See [`read`].
+pub fn of_bytes(bytes: &[u8], location: &str) -> Result<Vec<Located>, CatalogueError> {
+    parse(bytes, location.to_owned(), false)
+}
+
+fn parse(
+    bytes: &[u8],
+    location: String,
+    takes_manifests: bool,
+) -> Result<Vec<Located>, CatalogueError> {
+    let mut documents = documents(bytes, &YamlOptions::default()).peekable();
     while documents.next_if(is_empty_document).is_some() {}
     if !matches!(documents.peek(), Some(Ok(first)) if is_catalogue(&first.value)) {
         let other = match documents.peek() {
@@ -117,7 +133,7 @@ async fn of_location(
         if let Some((line, document)) = other.filter(|_| !takes_manifests) {
             return Err(other_kind(format!("{location}:{line}"), document));
         }
-        let channel = channel::parse(&fetched.bytes, &location)?;
+        let channel = channel::parse(bytes, &location)?;
         let object = AddonCatalogue::new(&channel.name, channel.spec);
         let index = located(object, channel.warnings, location);
         return Ok(vec![Located {

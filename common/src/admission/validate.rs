@@ -70,6 +70,7 @@ pub fn catalogue(
         .problems
         .extend(rules::catalogue::unreadable_constraints(new));
     for rule in [
+        source::unreadable_from,
         source::unreadable_sources,
         template::mismatched_method,
         template::manifest_without_values,

@@ -2,11 +2,13 @@
 //!
 //! A kops index is read into the same shape (`catalogue::channel`), so that everything behind it knows one model.
 
+mod from;
 mod source;
 mod template;
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,7 @@ use serde_json::Value;
 
 use super::conditions::Condition;
 
+pub use from::CatalogueFrom;
 pub use source::{
     Auth, DockerSource, GitRef, GitSource, HelmSource, InlineSource, NotOneKind, SecretRef, Source,
     SourceKind, UrlSource,
@@ -54,6 +57,9 @@ pub struct AddonCatalogueSpec {
     /// Custom (default), or Core: changed only by the configured group, hidden unless asked for.
     #[serde(default)]
     pub class: CatalogueClass,
+    /// Where `addons` is brought up to date from by `catalogue sync`; set by `catalogue add` where a server has the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<CatalogueFrom>,
     /// Resolves relative manifests; set by `catalogue add` to where the catalogue came from.
     #[serde(default, rename = "baseURL", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048))]
@@ -259,6 +265,19 @@ pub struct AddonCatalogueStatus {
     #[serde(default)]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
+    /// What `spec.from` held when `spec.addons` was last read from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synced: Option<SyncedRevision>,
+}
+
+/// A state of what `spec.from` names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SyncedRevision {
+    /// The commit, the digest of the image, or the sha256 of the file.
+    pub revision: String,
+    /// When it was first read.
+    pub at: Time,
 }
 
 /// Any JSON object, kept as it is.

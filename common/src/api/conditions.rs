@@ -1,5 +1,5 @@
 //! Conditions as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted; and NeedsConfirmation, Contested and
-//! ManagedElsewhere; of core installations CoreSetUnknown and DeletionBlocked. Of catalogues: Duplicate.
+//! ManagedElsewhere; of core installations CoreSetUnknown and DeletionBlocked. Of catalogues: Duplicate and Synced.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
@@ -30,6 +30,9 @@ pub const CORE_RELEASE: &str = "CoreRelease";
 
 /// Of a catalogue: an older one holds some of its entries, or one of class Core their names.
 pub const DUPLICATE: &str = "Duplicate";
+
+/// Of a catalogue: its add-ons are those that `spec.from` holds.
+pub const SYNCED: &str = "Synced";
 
 /// The reason of a failed operation whose objects were all applied, and one of which will not get ready by itself.
 pub const ROLLOUT_FAILED: &str = "RolloutFailed";

@@ -60,6 +60,8 @@ pub enum Catalogue {
     Show(CatalogueShow),
     /// Remove catalogues from the cluster; installations stay
     Remove(CatalogueRemove),
+    /// Bring catalogues up to date from where they came
+    Sync(CatalogueSync),
     /// Show all entries of all catalogues
     View(CatalogueView),
     /// Check catalogues and indexes without a cluster
@@ -106,6 +108,16 @@ pub struct CatalogueRemove {
     /// Names of the catalogues
     #[arg(required = true, value_name = "NAME", add = ArgValueCandidates::new(completion::catalogues))]
     pub names: Vec<String>,
+}
+
+/// Flags of `catalogue sync`.
+#[derive(Args, Debug)]
+pub struct CatalogueSync {
+    /// Names of the catalogues; default: all that say in spec.from where they come from
+    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completion::catalogues))]
+    pub names: Vec<String>,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Flags of `catalogue view`.

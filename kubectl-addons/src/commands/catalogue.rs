@@ -5,6 +5,7 @@ mod contained;
 mod list;
 mod remove;
 mod show;
+mod sync;
 mod validate;
 
 use std::sync::Arc;
@@ -33,6 +34,7 @@ pub async fn run(session: &Session, verb: &Catalogue) -> Result<Exit> {
         Catalogue::List(args) => list::run(session, args).await,
         Catalogue::Show(args) => show::run(session, args).await,
         Catalogue::Remove(args) => remove::run(session, args).await,
+        Catalogue::Sync(args) => sync::run(session, args).await,
         Catalogue::View(args) => show::view(session, args).await,
         Catalogue::Validate(args) => validate::run(session, args).await,
     }

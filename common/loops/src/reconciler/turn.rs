@@ -29,6 +29,7 @@ use crate::fights::Fights;
 use crate::installation::{How, Outcome};
 use crate::pass::WORKERS;
 use crate::queue::{Ended, Queue, Why};
+use crate::synced;
 use crate::tracked::Tracked;
 use crate::{here, there};
 use signals::{Kind, Signal};
@@ -110,7 +111,9 @@ impl Turn {
             is_missed: false,
             spread: RandomState::new(),
         };
+        let known = contexts.clone();
         turn.watches.push(Box::pin(duplicates::keep(contexts)));
+        turn.watches.push(Box::pin(synced::keep(known, interval)));
         let core = core_set::keep(cores, how.clone());
         turn.watches.push(Box::pin(core));
         let (ctx, outbox) = turn.ends();

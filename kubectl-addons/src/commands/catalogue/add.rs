@@ -4,7 +4,7 @@ use addons_engine::catalogues::{self, Written};
 use addons_engine::{EngineError, local};
 use anyhow::{Result, bail};
 use common::admission::validate;
-use common::api::catalogue::AddonCatalogue;
+use common::api::catalogue::{AddonCatalogue, CatalogueFrom};
 use common::api::names;
 
 use super::contained::contain;
@@ -45,7 +45,26 @@ pub async fn run(session: &Session, args: &CatalogueAdd) -> Result<Exit> {
         let written = write(session, object).await?;
         output::note(&done(object, written));
     }
-    Ok(Exit::Done)
+    fill(session, &objects).await
+}
+
+/// Reads the add-ons of those that only say where they come from.
+async fn fill(session: &Session, added: &[AddonCatalogue]) -> Result<Exit> {
+    let mut worst = Exit::Done;
+    let mut empty = added
+        .iter()
+        .filter(|object| object.spec.from.is_some() && object.spec.addons.is_empty())
+        .peekable();
+    if empty.peek().is_none() {
+        return Ok(worst);
+    }
+    let stored = session.ctx().fresh();
+    let stored = stored.catalogues().await?;
+    for object in empty {
+        let object = super::named(stored, super::name(object))?;
+        worst = worst.max(super::sync::one(session, object).await.1);
+    }
+    Ok(worst)
 }
 
 async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalogue>> {
@@ -113,6 +132,10 @@ fn resolve(session: &Session, args: &CatalogueAdd, located: Located) -> Result<A
             "{location}: catalogue {name} is meant for namespace {namespace}; source catalogues live in {} (--system-namespace)",
             session.global().system_namespace
         );
+    }
+    // A file on this machine is nothing that another client could read again.
+    if object.spec.from.is_none() && !location.starts_with("file:") {
+        object.spec.from = Some(CatalogueFrom::of_url(&location));
     }
     object.metadata.name = Some(name);
     object.metadata.namespace = Some(session.global().system_namespace.clone());

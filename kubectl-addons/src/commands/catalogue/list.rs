@@ -1,7 +1,9 @@
 //! `catalogue list`
 
+use addons_sources::title;
 use anyhow::Result;
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
+use common::api::conditions::SYNCED;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -11,6 +13,9 @@ use crate::exit::Exit;
 use crate::output::{self, Items, age::age, table::Table};
 use crate::session::Session;
 use crate::words::hint;
+
+/// Letters of a revision in the table.
+const SHORT: usize = 12;
 
 /// One catalogue.
 #[derive(Debug, Serialize)]
@@ -22,6 +27,15 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(rename = "baseURL")]
     base_url: Option<String>,
+    /// Where its add-ons are brought up to date from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    /// What that held when they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<String>,
+    /// Why they are not up to date.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
     addons: usize,
     versions: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,11 +63,19 @@ pub async fn run(session: &Session, args: &CatalogueList) -> Result<Exit> {
 }
 
 fn row(object: &AddonCatalogue) -> Row {
+    let from = object.spec.from.as_ref();
+    let status = object.status.as_ref();
+    let synced = status.and_then(|status| status.synced.as_ref());
+    let mut conditions = status.iter().flat_map(|status| &status.conditions);
+    let problem = conditions.find(|it| it.r#type == SYNCED && it.status == "False");
     Row {
         name: super::name(object).to_owned(),
         namespace: object.metadata.namespace.clone().unwrap_or_default(),
         class: object.spec.class,
         base_url: object.spec.base_url.clone(),
+        from: from.map(|from| title(&from.source())),
+        revision: synced.map(|synced| synced.revision.clone()),
+        problem: problem.map(|condition| condition.message.clone()),
         addons: object.spec.addons.len(),
         versions: object
             .spec
@@ -71,7 +93,9 @@ fn row(object: &AddonCatalogue) -> Row {
 
 fn table(rows: &[Row]) -> Table {
     let now = Timestamp::now();
-    let mut table = Table::new(&["NAME", "CLASS", "ADD-ONS", "VERSIONS", "AGE", "BASE"]);
+    let mut table = Table::new(&[
+        "NAME", "CLASS", "ADD-ONS", "VERSIONS", "AGE", "SYNCED", "BASE",
+    ]);
     for row in rows {
         table.row(vec![
             row.name.clone(),
@@ -81,8 +105,19 @@ fn table(rows: &[Row]) -> Table {
             row.created_at
                 .map(|created| age(created, now))
                 .unwrap_or_default(),
+            synced(row),
             row.base_url.clone().unwrap_or_default(),
         ]);
     }
     table
+}
+
+/// The beginning of the revision, as git shortens it.
+fn synced(row: &Row) -> String {
+    if row.problem.is_some() {
+        return "failed".to_owned();
+    }
+    let revision = row.revision.as_deref().unwrap_or_default();
+    let hex = revision.strip_prefix("sha256:").unwrap_or(revision);
+    hex.chars().take(SHORT).collect()
 }

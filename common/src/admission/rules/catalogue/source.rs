@@ -22,6 +22,25 @@ pub fn unreadable_sources(catalogue: &AddonCatalogue) -> Vec<Problem> {
     problems
 }
 
+/// The same of where the catalogue itself comes from: no other client can read a file of this machine (semantics 16).
+#[must_use]
+pub fn unreadable_from(catalogue: &AddonCatalogue) -> Vec<Problem> {
+    let Some(from) = &catalogue.spec.from else {
+        return Vec::new();
+    };
+    let mut wrong = wrong(&from.source());
+    if let Some(url) = &from.url {
+        let scheme = url.manifest.split_once("://").map(|(scheme, _)| scheme);
+        if scheme.is_none_or(|scheme| scheme.eq_ignore_ascii_case("file")) {
+            let why = "a catalogue in a cluster comes from a server: write an absolute URL";
+            wrong.push(("url.manifest", why.to_owned()));
+        }
+    }
+    let problems = wrong.into_iter();
+    let problem = |(field, why)| Problem::invalid("source", format!("spec.from.{field}"), why);
+    problems.map(problem).collect()
+}
+
 /// The wrong fields, and what is wrong with them.
 fn wrong(source: &Source) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
@@ -162,6 +181,31 @@ mod tests {
 
     use super::*;
     use crate::admission::fixtures::catalogue;
+
+    #[test]
+    fn a_catalogue_comes_from_a_server() {
+        let said = |from: serde_json::Value| {
+            let mut catalogue = catalogue("a", json!([]));
+            catalogue.spec.from = serde_json::from_value(from).unwrap();
+            let problems = unreadable_from(&catalogue);
+            let mut said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            said.pop().unwrap_or_default()
+        };
+        let url = "spec.from.url.manifest: a catalogue in a cluster comes from a server: write an absolute URL";
+        for (from, expected) in [
+            (json!({"git": {"remote": "https://h/r"}}), ""),
+            (json!({"docker": {"image": "h/i:1"}}), ""),
+            (json!({"url": {"manifest": "https://h/a.yaml"}}), ""),
+            (json!({"url": {"manifest": "a.yaml"}}), url),
+            (json!({"url": {"manifest": "file:///a.yaml"}}), url),
+            (
+                json!({"git": {"remote": "https://h/r", "path": "../a"}}),
+                "spec.from.git.path: a path stays inside of its source: write it without ..",
+            ),
+        ] {
+            assert_eq!(said(from.clone()), expected, "{from}");
+        }
+    }
 
     #[test]
     fn what_no_source_can_read() {
