@@ -48,8 +48,11 @@ struct Pair {
 
 impl Pair {
     async fn new(what: &str) -> Result<Self> {
+        Self::of(Stage::new(what).await?).await
+    }
+
+    async fn of(stage: Stage) -> Result<Self> {
         let other = other().await?;
-        let stage = Stage::new(what).await?;
         let team = format!("{}-team", stage.namespace);
         stage.run("init").await?.done()?;
         Ok(Self { stage, other, team })

@@ -6,6 +6,9 @@ use std::path::Path;
 
 use addons_tests::until::until;
 
+/// A cluster without a loop, which would work on the records as well, and without users who name no namespace.
+static HOME: Own = Own::const_new();
+
 /// Namespaces that stand for clusters, with a label that selects them.
 struct Fleet {
     pair: Pair,
@@ -15,7 +18,7 @@ impl Fleet {
     /// `a` stands for the other cluster, `b` for this one.
     async fn new(what: &str) -> Result<Self> {
         let fleet = Self {
-            pair: Pair::new(what).await?,
+            pair: Pair::of(Stage::of_module(&HOME, what).await?).await?,
         };
         let kubeconfig = fleet.pair.kubeconfig()?;
         fleet.member("a", Some(&kubeconfig)).await?;
