@@ -157,6 +157,13 @@ mod tests {
             resource: "configmaps".to_owned(),
             message: String::new(),
         };
+        let no_secret = RemoteError::NoSecret {
+            namespace: "shop".to_owned(),
+            secret: "admin".to_owned(),
+        };
+        let unauthorized = EngineError::Unauthorized {
+            server: "https://shop.example.test".to_owned(),
+        };
         for (error, expected) in [
             (pruned().into(), Reason::Asks("PruneLimit")),
             (within(pruned().into()), Reason::Asks("PruneLimit")),
@@ -164,6 +171,8 @@ mod tests {
             (older.into(), Reason::Asks("RecordOlderThanCluster")),
             (orphaned, Reason::Stalls("EntryGone")),
             (within(forbidden.into()), Reason::Stalls("Forbidden")),
+            (no_secret.into(), Reason::Stalls("KubeconfigMissing")),
+            (unauthorized.into(), Reason::Stalls("CredentialsRefused")),
             (
                 OperationError::NoKubernetesVersion,
                 Reason::Stalls("PlanFailed"),

@@ -1,6 +1,6 @@
 //! What is under way in other clusters. Each has workers of its own, and those that do not answer leave room for the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ const CHECKED: Duration = Duration::from_secs(600);
 #[derive(Default)]
 pub(super) struct Remotes {
     clusters: BTreeMap<String, Remote>,
+    has_begun: bool,
     /// When the live objects of installations were read last.
     checked: BTreeMap<InstallationName, Instant>,
     /// What is under way; each ends with its namespace.
@@ -56,9 +57,19 @@ impl Remotes {
         self.running.len() < CLUSTERS && (!is_lost || lost.count() < LOST)
     }
 
-    /// Whether nothing was ever begun.
-    pub(super) fn is_new(&self) -> bool {
-        self.clusters.is_empty()
+    /// Whether nothing was ever begun before.
+    pub(super) fn is_first(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_begun, true)
+    }
+
+    /// Forgets what is not recorded any more; returns the namespaces whose clusters are not needed then.
+    pub(super) fn forget_others(&mut self, recorded: &BTreeSet<InstallationName>) -> Vec<String> {
+        self.checked.retain(|name, _| recorded.contains(name));
+        let namespaces: BTreeSet<&String> = recorded.iter().map(|name| &name.namespace).collect();
+        let clusters = self.clusters.extract_if(.., |namespace, remote| {
+            remote.running == 0 && !namespaces.contains(namespace)
+        });
+        clusters.map(|(namespace, _)| namespace).collect()
     }
 
     /// Something begins in a cluster; its workers.
@@ -144,5 +155,25 @@ mod tests {
         remotes.recheck(&a);
         assert!(remotes.check(&both, now + Duration::from_secs(60)));
         assert!(remotes.check(&both, now + Duration::from_secs(700)));
+    }
+
+    #[test]
+    fn clusters_without_records_are_forgotten() {
+        let mut remotes = Remotes::default();
+        assert!(remotes.is_first() && !remotes.is_first());
+        for namespace in ["shop", "gone", "busy"] {
+            remotes.begin(namespace);
+        }
+        for namespace in ["shop", "gone"] {
+            remotes.end(namespace);
+        }
+        let recorded = InstallationName {
+            namespace: "shop".to_owned(),
+            name: "a".to_owned(),
+        };
+        let recorded = BTreeSet::from([recorded]);
+        assert_eq!(remotes.forget_others(&recorded), ["gone"]);
+        remotes.end("busy");
+        assert_eq!(remotes.forget_others(&recorded), ["busy"]);
     }
 }

@@ -183,6 +183,9 @@ impl Turn {
         let is_missed = std::mem::take(&mut self.is_missed);
         let names: BTreeSet<_> = records.all.iter().map(name_of).collect();
         self.tracked.retain(|name, _| names.contains(name));
+        for namespace in self.remotes.forget_others(&names) {
+            self.ctx.forget_cluster(&namespace, None);
+        }
         let selected = self.ctx.settings().namespace.clone();
         for record in &records.all {
             let name = name_of(record);
@@ -264,7 +267,7 @@ impl Turn {
     /// Begins an installation of another cluster, with those that are due there at about the same time.
     fn begin_there(&mut self, name: InstallationName, mut how: How, interruption: Interruption) {
         let now = Instant::now();
-        if self.remotes.is_new() {
+        if self.remotes.is_first() {
             self.watch_secrets();
         }
         let namespace = name.namespace.clone();
