@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use addons_engine::events::{self, Happened, Regarding};
 use addons_engine::standing::{Standing, stand};
-use addons_engine::{Cluster, core_set, record};
+use addons_engine::{Cluster, EngineError, core_set, record};
 use addons_operation::core_set::look::{Look, State, contexts, home_of, look};
 use addons_operation::core_set::{ClusterCore, Texts};
 use addons_operation::{Context, OperationError, Resolver, name_of};
@@ -112,8 +112,12 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
     let mut followed = Followed::default();
     // Nearly every cluster has no core sets: then one look at the records is all.
     if texts.is_missing() {
-        let records = record::list(ctx.home().await?, ctx.settings().namespace.as_deref()).await?;
-        if !records.iter().any(is_guarded) {
+        let namespace = ctx.settings().namespace.as_deref();
+        let is_used = match record::list(ctx.home().await?, namespace).await {
+            Err(EngineError::NotInitialised) => false,
+            records => records?.iter().any(is_guarded),
+        };
+        if !is_used {
             return Ok(followed);
         }
     }
