@@ -113,6 +113,16 @@ impl Requester {
                 .any(|group| settings.core_groups.contains(group))
     }
 
+    /// Whether they may write copies of catalogues: the loop, and who brings catalogues to clusters (semantics 1).
+    #[must_use]
+    pub fn is_distributor(&self, settings: &Settings) -> bool {
+        settings.core_users.contains(&self.user)
+            || self
+                .groups
+                .iter()
+                .any(|group| group == names::DISTRIBUTOR_GROUP)
+    }
+
     /// Whether they may do what the guards deny (semantics 14).
     #[must_use]
     pub fn may_break_glass(&self) -> bool {

@@ -4,10 +4,12 @@ pub mod beside;
 pub mod channel;
 pub mod due;
 pub mod installed;
+pub mod merged;
 pub mod replaces;
 pub mod select;
 pub mod size;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use self::replaces::Recorded;
 use crate::api::catalogue::{
     AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, Support,
 };
+use crate::api::names::LABEL_DERIVED_FROM;
 use crate::manifest::digest::{self, HashError};
 
 /// Where entries come from.
@@ -98,6 +101,11 @@ impl Entry {
         hash.filter(|hash| digest::check(hash).is_ok())
     }
 
+    /// What tells it from other entries: the add-on, the version and the id.
+    fn key(&self) -> (&str, &str, &str) {
+        (&self.addon, &self.version.version, &self.version.id)
+    }
+
     /// The fields that the rules of replacement compare.
     #[must_use]
     pub fn recorded(&self) -> Recorded<'_> {
@@ -120,6 +128,19 @@ pub struct Catalogue {
 #[must_use]
 pub fn offers(catalogue: &ObjectMeta) -> bool {
     catalogue.deletion_timestamp.is_none()
+}
+
+/// The mark of a catalogue that was merged from others: the cluster that they are in (semantics 1).
+#[must_use]
+pub fn derived_from(catalogue: &ObjectMeta) -> Option<&str> {
+    let labels = catalogue.labels.as_ref()?;
+    labels.get(LABEL_DERIVED_FROM).map(String::as_str)
+}
+
+/// Whether a catalogue was merged from others (semantics 1).
+#[must_use]
+pub fn is_copy(catalogue: &ObjectMeta) -> bool {
+    derived_from(catalogue).is_some()
 }
 
 impl Catalogue {
@@ -145,7 +166,10 @@ impl Catalogue {
                     version: version.clone(),
                     origin: Arc::clone(origin),
                     base_url: base_url.clone(),
-                    registry: registry.clone(),
+                    registry: match &version.merged_from {
+                        Some(merged) => merged.registry.clone(),
+                        None => registry.clone(),
+                    },
                     place: format!("spec.addons[{i}].versions[{j}]"),
                 })
         });
@@ -154,11 +178,24 @@ impl Catalogue {
         }
     }
 
-    /// The merged entries of catalogue objects; one that is being deleted offers nothing (semantics 1).
+    /// The merged entries of catalogue objects; one that is being deleted offers nothing, and a copy only what no other one does
+    /// (semantics 1).
     #[must_use]
     pub fn of_objects(objects: &[AddonCatalogue]) -> Self {
-        let entries = objects.iter().filter(|object| offers(&object.metadata));
-        let entries = entries.flat_map(|object| {
+        let offering = objects.iter().filter(|object| offers(&object.metadata));
+        let (copies, sources): (Vec<_>, Vec<_>) =
+            offering.partition(|object| is_copy(&object.metadata));
+        let mut merged = Self::of_each(&sources);
+        let copied = Self::of_each(&copies).entries;
+        let known: HashSet<_> = merged.entries.iter().map(Entry::key).collect();
+        let more = copied.iter().filter(|entry| !known.contains(&entry.key()));
+        let more: Vec<Entry> = more.cloned().collect();
+        merged.entries.extend(more);
+        merged
+    }
+
+    fn of_each(objects: &[&AddonCatalogue]) -> Self {
+        let entries = objects.iter().flat_map(|object| {
             let origin = Origin::Catalogue {
                 namespace: object.metadata.namespace.clone().unwrap_or_default(),
                 name: object.metadata.name.clone().unwrap_or_default(),

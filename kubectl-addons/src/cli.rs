@@ -59,7 +59,7 @@ pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
 pub enum Command {
     /// Install the definitions of this tool into the cluster, or update them; move installations of older versions
     Init(reading::Init),
-    /// Add, list, show, remove, synchronise, view and validate catalogues
+    /// Add, list, show, remove, synchronise, push, view and validate catalogues
     #[command(subcommand, alias = "catalog")]
     Catalogue(reading::Catalogue),
     /// List the add-ons that can be installed, and whether they fit

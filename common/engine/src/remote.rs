@@ -121,7 +121,8 @@ fn known<T>(answer: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
     }
 }
 
-/// The cluster that a Secret of the home cluster leads to. Nothing is sent to it yet.
+/// The cluster that a Secret of the home cluster leads to, with the records of its installations in the home cluster. Nothing is sent
+/// to it yet.
 ///
 /// # Errors
 /// [`RemoteError`].
@@ -135,6 +136,20 @@ pub async fn connect(
     let cluster = cluster.map_err(|_| RemoteError::unusable(namespace, location))?;
     let renewal = Renewal::new(Arc::clone(home), namespace, location, revision);
     Ok(cluster.recorded_in(Arc::clone(home), Arc::new(renewal)))
+}
+
+/// The same as a cluster of its own: what is read and written of our kinds is there.
+///
+/// # Errors
+/// [`RemoteError`].
+pub async fn alone(
+    home: &Cluster,
+    namespace: &str,
+    location: &Location,
+) -> Result<Cluster, RemoteError> {
+    let Checked { config, .. } = read(home, namespace, location).await?;
+    let cluster = Cluster::new(config, home.options().clone()).await;
+    cluster.map_err(|_| RemoteError::unusable(namespace, location))
 }
 
 /// Reads the Secret, and checks what it holds.

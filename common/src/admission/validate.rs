@@ -22,7 +22,7 @@ use super::{Facts, Requester};
 use crate::api::catalogue::AddonCatalogue;
 use crate::api::installation::AddonInstallation;
 use crate::api::names::GROUP;
-use crate::catalogue::Entry;
+use crate::catalogue::{Entry, is_copy};
 
 /// The verdict on a request. Kinds and subresources that are not ours to judge are allowed: a configuration that
 /// sends too much must not stop a cluster.
@@ -80,7 +80,7 @@ pub fn catalogue(
     }
     verdict.problems.extend(rules::catalogue::support_core(new));
     // Copies are merged from sources that were judged (semantics 1).
-    if !rules::catalogue::is_copy(&new.metadata) {
+    if !is_copy(&new.metadata) {
         verdict.problems.extend(duplicates::inside(new));
     }
     if rules::catalogue::is_source(&new.metadata, &facts.settings) {

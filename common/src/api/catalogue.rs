@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::conditions::Condition;
 
-pub use from::CatalogueFrom;
+pub use from::{CatalogueFrom, MergedFrom};
 pub use source::{
     Auth, DockerSource, GitRef, GitSource, HelmSource, InlineSource, NotOneKind, SecretRef, Source,
     SourceKind, UrlSource,
@@ -168,6 +168,9 @@ pub struct AddonVersion {
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()]))]
     pub requires: Vec<Requirement>,
+    /// The catalogue that it is from; set in merged catalogues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged_from: Option<MergedFrom>,
     /// kops: labels of the objects that make up the add-on (kept, not used).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<BTreeMap<String, String>>,

@@ -19,7 +19,7 @@ pub const SYSTEM_NAMESPACE: &str = "kubectl-addons";
 pub const LABEL_OWNER: &str = "kubectl-addons.dev/owner";
 /// On every installed object: `NAMESPACE/NAME` of the owning installation (semantics 5).
 pub const ANNOTATION_INSTALLATION: &str = "kubectl-addons.dev/installation";
-/// On a catalogue that the loop derived from source catalogues (semantics 1).
+/// On a catalogue that was merged from source catalogues: the uid of their cluster's kube-system (semantics 1).
 pub const LABEL_DERIVED_FROM: &str = "kubectl-addons.dev/derived-from";
 /// `local` on a namespace: its installations are of this cluster (semantics 6).
 pub const LABEL_CLUSTER: &str = "kubectl-addons.dev/cluster";
@@ -108,6 +108,8 @@ pub const CORE_ADDON_RULES: &str = "core-addon-rules";
 pub const CORE_GROUP: &str = "kubectl-addons:core";
 /// Members may do what the guards deny (semantics 14); never `system:masters`.
 pub const BREAK_GLASS_GROUP: &str = "kubectl-addons:break-glass";
+/// The group that may write [`LABEL_DERIVED_FROM`], and the catalogues that carry it (semantics 1).
+pub const DISTRIBUTOR_GROUP: &str = "kubectl-addons:distributor";
 /// The user agent of the plugin, and the prefix of every field manager.
 pub const CLIENT: &str = "kubectl-addons";
 

@@ -62,6 +62,8 @@ pub enum Catalogue {
     Remove(CatalogueRemove),
     /// Bring catalogues up to date from where they came
     Sync(CatalogueSync),
+    /// Bring the catalogues, merged, to other clusters
+    Push(CataloguePush),
     /// Show all entries of all catalogues
     View(CatalogueView),
     /// Check catalogues and indexes without a cluster
@@ -116,6 +118,20 @@ pub struct CatalogueSync {
     /// Names of the catalogues; default: all that say in spec.from where they come from
     #[arg(value_name = "NAME", add = ArgValueCandidates::new(completion::catalogues))]
     pub names: Vec<String>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `catalogue push`.
+#[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("targets").required(true).multiple(true))]
+pub struct CataloguePush {
+    /// Contexts of the kubeconfig whose clusters get the catalogues
+    #[arg(long, value_name = "CONTEXT", value_delimiter = ',', group = "targets", add = ArgValueCandidates::new(completion::contexts))]
+    pub to_context: Vec<String>,
+    /// Labels of the namespaces that stand for the clusters, as of kubectl -l
+    #[arg(long, value_name = "SELECTOR", group = "targets")]
+    pub clusters: Option<String>,
     #[command(flatten)]
     pub output: Output,
 }

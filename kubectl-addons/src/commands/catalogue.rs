@@ -3,6 +3,7 @@
 mod add;
 mod contained;
 mod list;
+mod push;
 mod remove;
 mod show;
 mod sync;
@@ -34,6 +35,7 @@ pub async fn run(session: &Session, verb: &Catalogue) -> Result<Exit> {
         Catalogue::List(args) => list::run(session, args).await,
         Catalogue::Show(args) => show::run(session, args).await,
         Catalogue::Remove(args) => remove::run(session, args).await,
+        Catalogue::Push(args) => push::run(session, args).await,
         Catalogue::Sync(args) => sync::run(session, args).await,
         Catalogue::View(args) => show::view(session, args).await,
         Catalogue::Validate(args) => validate::run(session, args).await,

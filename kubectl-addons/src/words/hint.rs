@@ -110,6 +110,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::Dependency(DependencyError::Source { source, .. }) => {
             source::of_source(source)
         }
+        OperationError::Distribution(error) => source::of_distribution(error),
         OperationError::Index(error) => source::of_catalogue(error),
         OperationError::Url(error) => source::of_url(error),
         OperationError::Credentials(error) => source::of_credentials(error),

@@ -32,6 +32,8 @@ pub enum Who {
     Core,
     /// Of the group that may break the glass.
     Glass,
+    /// Of the group that brings catalogues to clusters.
+    Distributor,
 }
 
 /// Which layer answers.

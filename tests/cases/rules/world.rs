@@ -8,7 +8,7 @@ use addons_tests::plugin::Plugin;
 use addons_tests::raw::{self, Answer};
 use addons_tests::webhook::Webhook;
 use anyhow::{Context as _, Result};
-use common::api::names::{BREAK_GLASS_GROUP, CORE_GROUP};
+use common::api::names::{BREAK_GLASS_GROUP, CORE_GROUP, DISTRIBUTOR_GROUP};
 use kube::Client;
 
 use super::row::{Attempt, Who};
@@ -44,6 +44,11 @@ impl World {
             (Who::Admin, "admin", &["system:masters"][..]),
             (Who::Core, "core", &["system:masters", CORE_GROUP]),
             (Who::Glass, "glass", &["system:masters", BREAK_GLASS_GROUP]),
+            (
+                Who::Distributor,
+                "distributor",
+                &["system:masters", DISTRIBUTOR_GROUP],
+            ),
         ] {
             let user = cluster.user(name, groups)?;
             clients.insert(who, client(&user.kubeconfig).await?);

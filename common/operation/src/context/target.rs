@@ -35,7 +35,7 @@ impl Context {
         Ok(self.shared_home().await?)
     }
 
-    async fn shared_home(&self) -> Result<&Arc<Cluster>, OperationError> {
+    pub(crate) async fn shared_home(&self) -> Result<&Arc<Cluster>, OperationError> {
         let connect = || async {
             match &self.connect {
                 Some(connect) => {

@@ -13,8 +13,8 @@ use crate::admission::listed::CatalogueFacts;
 use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Requester, Settings};
 use crate::api::catalogue::{AddonCatalogue, AddonVersion, CatalogueClass, Source, Support};
-use crate::api::names::LABEL_DERIVED_FROM;
-use crate::catalogue::check_hash;
+use crate::api::names::{DISTRIBUTOR_GROUP, LABEL_DERIVED_FROM};
+use crate::catalogue::{check_hash, derived_from, is_copy};
 use addons_versions::{constraint, range, tolerant};
 
 /// Whether a catalogue is a source: in the system namespace and not derived from others (semantics 1).
@@ -22,18 +22,6 @@ use addons_versions::{constraint, range, tolerant};
 pub fn is_source(catalogue: &ObjectMeta, settings: &Settings) -> bool {
     catalogue.namespace.as_deref() == Some(settings.system_namespace.as_str())
         && !is_copy(catalogue)
-}
-
-/// Whether the loop derived a catalogue from sources (semantics 1).
-#[must_use]
-pub fn is_copy(catalogue: &ObjectMeta) -> bool {
-    derived_from(catalogue).is_some()
-}
-
-/// The mark of a copy by the loop.
-fn derived_from(catalogue: &ObjectMeta) -> Option<&str> {
-    let labels = catalogue.labels.as_ref()?;
-    labels.get(LABEL_DERIVED_FROM).map(String::as_str)
 }
 
 /// Every version of a catalogue with its place.
@@ -47,7 +35,8 @@ fn versions(catalogue: &AddonCatalogue) -> impl Iterator<Item = (String, &str, &
     })
 }
 
-/// Only the core group and the loop write catalogues of class Core, and change the class in either direction.
+/// Only the core group and the loop write catalogues of class Core, and change the class in either direction; copies of them are
+/// written by whoever may write their mark, too.
 #[must_use]
 pub fn class_core(
     new: Option<&AddonCatalogue>,
@@ -59,7 +48,10 @@ pub fn class_core(
         .into_iter()
         .flatten()
         .any(|catalogue| catalogue.spec.class == CatalogueClass::Core);
-    if !core || requester.is_core(&facts.settings) {
+    let mut both = [new, old].into_iter().flatten();
+    let is_copied = both.all(|catalogue| is_copy(&catalogue.metadata));
+    let may_copy = is_copied && requester.is_distributor(&facts.settings);
+    if !core || may_copy || requester.is_core(&facts.settings) {
         return None;
     }
     let groups = facts.settings.core_groups.join(", ");
@@ -70,7 +62,7 @@ pub fn class_core(
     ))
 }
 
-/// Only the loop marks copies: the mark takes a catalogue out of the duplicate rule (semantics 1).
+/// Only the loop and the distributor group mark copies: the mark takes a catalogue out of the duplicate rule (semantics 1).
 #[must_use]
 pub fn derived_mark(
     new: &AddonCatalogue,
@@ -79,13 +71,15 @@ pub fn derived_mark(
     facts: &Facts,
 ) -> Option<Problem> {
     let unchanged = derived_from(&new.metadata) == old.and_then(|old| derived_from(&old.metadata));
-    if unchanged || requester.is_core(&facts.settings) {
+    if unchanged || requester.is_distributor(&facts.settings) {
         return None;
     }
     Some(Problem::forbidden(
         "derived-mark",
         format!("metadata.labels[{LABEL_DERIVED_FROM}]"),
-        "only the reconciler marks derived catalogues; leave the label as it is",
+        format!(
+            "only the reconciler and group {DISTRIBUTOR_GROUP} mark derived catalogues; leave the label as it is"
+        ),
     ))
 }
 

@@ -7,7 +7,7 @@ use crate::admission::fixtures::{
     addon, catalogue as catalogue_named, core, core_catalogue, core_installation, facts,
     installation_json, requester, rules_of, source,
 };
-use crate::api::names::{BREAK_GLASS_GROUP, CORE_GROUP, FINALIZER_CORE_GUARD};
+use crate::api::names::{BREAK_GLASS_GROUP, CORE_GROUP, DISTRIBUTOR_GROUP, FINALIZER_CORE_GUARD};
 
 /// The verdict on a review of our group.
 fn judged(
@@ -341,7 +341,7 @@ fn copies_are_outside_the_duplicate_rule() {
     let verdict = judged(
         "AddonCatalogue",
         "CREATE",
-        &[CORE_GROUP],
+        &[DISTRIBUTOR_GROUP],
         &copy,
         &json!(null),
         &facts,

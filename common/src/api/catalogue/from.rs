@@ -21,6 +21,16 @@ pub struct CatalogueFrom {
     pub url: Option<UrlSource>,
 }
 
+/// Where a version of a merged catalogue is from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MergedFrom {
+    /// Name of the catalogue.
+    pub catalogue: String,
+    /// The private registry of that catalogue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry: Option<String>,
+}
+
 impl CatalogueFrom {
     /// A file by URL, without credentials.
     #[must_use]

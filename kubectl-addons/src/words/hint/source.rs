@@ -1,6 +1,7 @@
 //! The way out where a source cannot be read, or helm cannot be run.
 
 use addons_helm::BinaryError;
+use addons_operation::distribution::DistributionError;
 use addons_sources::SourceError;
 use addons_sources::chart::ChartError;
 use addons_sources::credentials::CredentialsError;
@@ -89,6 +90,22 @@ pub(super) fn of_binary(error: &BinaryError) -> Vec<String> {
 
 fn online() -> Vec<String> {
     fix("run this once without --offline")
+}
+
+/// For catalogues that cannot be brought up to date or to other clusters.
+pub fn of_distribution(error: &DistributionError) -> Vec<String> {
+    match error {
+        DistributionError::TooLarge { .. } => fix(
+            "name manifests on a server with source.url, source.git or source.docker instead of source.inline",
+        ),
+        DistributionError::HeldTwice { .. } => look("kubectl addons catalogue view --core"),
+        DistributionError::NoSources => fix("kubectl addons catalogue add FILE"),
+        DistributionError::NoTargets { .. } => look("kubectl get namespaces --show-labels"),
+        DistributionError::NoFrom { name } => fix(&format!(
+            "kubectl addons catalogue add https://HOST/FILE --name {name}"
+        )),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -192,7 +192,7 @@ fn class_core_is_written_by_the_core_group_only() {
 }
 
 #[test]
-fn only_the_reconciler_writes_the_mark_of_copies() {
+fn only_distributors_write_the_mark_of_copies() {
     let facts = facts(vec![]);
     let plain = catalogue("c", json!([]));
     let marked = |from: &str| {
@@ -210,7 +210,31 @@ fn only_the_reconciler_writes_the_mark_of_copies() {
         (&marked("a"), Some(&marked("a")), false),
     ] {
         assert_eq!(derived_mark(new, old, &jane, &facts).is_some(), denied);
-        assert_eq!(derived_mark(new, old, &core(), &facts), None);
+        assert_eq!(derived_mark(new, old, &core(), &facts).is_some(), denied);
+        let distributor = requester(&[DISTRIBUTOR_GROUP]);
+        assert_eq!(derived_mark(new, old, &distributor, &facts), None);
+    }
+}
+
+#[test]
+fn a_distributor_writes_copies_of_class_core_and_no_others() {
+    let facts = facts(vec![]);
+    let mut source = catalogue("c", json!([]));
+    source.spec.class = CatalogueClass::Core;
+    let mut copy = source.clone();
+    copy.metadata.labels = Some([(LABEL_DERIVED_FROM.to_owned(), "a".to_owned())].into());
+    let distributor = requester(&[DISTRIBUTOR_GROUP]);
+    for (new, old, denied) in [
+        (Some(&copy), None, false),
+        (Some(&copy), Some(&copy), false),
+        (None, Some(&copy), false),
+        (Some(&copy), Some(&source), true),
+        (Some(&source), Some(&copy), true),
+        (Some(&source), None, true),
+    ] {
+        let problem = class_core(new, old, &distributor, &facts);
+        assert_eq!(problem.is_some(), denied);
+        assert!(new.is_none() || class_core(new, old, &requester(&[]), &facts).is_some());
     }
 }
 

@@ -1,0 +1,128 @@
+//! The catalogues of this cluster, merged into one for each class, are brought to other clusters.
+//!
+//! A copy carries the mark of copies, whose value is the uid of this cluster: another cluster's copies and catalogues that are no
+//! copies are left alone. Copies are never merged themselves, so this cluster may be among the targets.
+
+use addons_engine::catalogues::{self, Written};
+use addons_engine::{Cluster, EngineError, identity, local};
+use common::admission::rules::catalogue::{is_source, lost_to_others};
+use common::admission::{Facts, Settings};
+use common::api::catalogue::{AddonCatalogue, CatalogueClass};
+use common::api::names::LABEL_DERIVED_FROM;
+use common::catalogue::{merged, offers, size};
+use std::sync::Arc;
+
+use super::DistributionError;
+use crate::context::Context;
+use crate::error::{OperationError, within};
+
+/// The namespace that every cluster has, whose uid tells clusters apart.
+const KUBE_SYSTEM: &str = "kube-system";
+
+/// What was done with one copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pushed {
+    /// Its name.
+    pub name: String,
+    /// What was done.
+    pub written: Written,
+}
+
+/// The merged catalogues of this cluster, one for each class, as they are stored in every target.
+///
+/// # Errors
+/// Catalogues that hold the same; more than fits into an object; no catalogue at all; those of the requests.
+pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError> {
+    let namespace = ctx.settings().system_namespace.clone();
+    let all = ctx.catalogues().await?;
+    let settings = Settings {
+        system_namespace: namespace.clone(),
+        ..Settings::default()
+    };
+    let sources: Vec<&AddonCatalogue> = all
+        .iter()
+        .filter(|it| is_source(&it.metadata, &settings) && offers(&it.metadata))
+        .collect();
+    if sources.is_empty() {
+        return Err(DistributionError::NoSources.into());
+    }
+    let facts = Facts {
+        catalogues: all.iter().map(|it| Arc::new(it.clone().into())).collect(),
+        settings,
+        ..Facts::default()
+    };
+    let lost = sources.iter().flat_map(|source| {
+        let name = source.metadata.name.clone().unwrap_or_default();
+        let lost = lost_to_others(source, &facts).into_iter();
+        lost.map(move |problem| format!("catalogue {name}: {problem}"))
+    });
+    let lost: Vec<String> = lost.collect();
+    if !lost.is_empty() {
+        return Err(DistributionError::HeldTwice { lost }.into());
+    }
+    let uid = identity::namespace_uid(ctx.home().await?, KUBE_SYSTEM).await?;
+    let mut copies = Vec::new();
+    for class in [CatalogueClass::Custom, CatalogueClass::Core] {
+        let name = merged::name(class);
+        let spec = merged::merge(&sources, class).map_err(DistributionError::from)?;
+        size::check(&spec).map_err(|error| DistributionError::TooLarge {
+            name: name.to_owned(),
+            error,
+        })?;
+        let mut copy = AddonCatalogue::new(name, spec);
+        copy.metadata.namespace = Some(namespace.clone());
+        copy.metadata.labels = Some([(LABEL_DERIVED_FROM.to_owned(), uid.clone())].into());
+        copies.push(copy);
+    }
+    Ok(copies)
+}
+
+/// Brings copies to a cluster. One that is there already is not written again; one without add-ons only replaces another.
+///
+/// # Errors
+/// The cluster has no definitions of ours; a catalogue of the name that is not a copy from here; those of the requests.
+pub async fn push(
+    cluster: &Cluster,
+    copies: &[AddonCatalogue],
+) -> Result<Vec<Pushed>, OperationError> {
+    let mut pushed = Vec::new();
+    for copy in copies {
+        let name = copy.metadata.name.clone().unwrap_or_default();
+        let place = || format!("catalogue {name}");
+        let written = within(put(cluster, copy).await, place)?;
+        if let Some(written) = written {
+            pushed.push(Pushed { name, written });
+        }
+    }
+    Ok(pushed)
+}
+
+async fn put(cluster: &Cluster, copy: &AddonCatalogue) -> Result<Option<Written>, OperationError> {
+    let namespace = copy.metadata.namespace.as_deref().unwrap_or_default();
+    let there = catalogues::list(cluster, namespace).await?;
+    let live = there
+        .iter()
+        .find(|it| it.metadata.name == copy.metadata.name);
+    match live {
+        None if copy.spec.addons.is_empty() => return Ok(None),
+        Some(live) if mark(live) != mark(copy) => {
+            return Err(DistributionError::NotOurs {
+                holder: mark(live).cloned(),
+            }
+            .into());
+        }
+        _ => {}
+    }
+    match catalogues::put(cluster, copy).await {
+        Err(EngineError::Api { code: 404, .. }) => {
+            local::ensure(cluster, namespace).await?;
+            Ok(Some(catalogues::put(cluster, copy).await?))
+        }
+        other => Ok(Some(other?)),
+    }
+}
+
+/// The cluster that a copy is from.
+fn mark(catalogue: &AddonCatalogue) -> Option<&String> {
+    catalogue.metadata.labels.as_ref()?.get(LABEL_DERIVED_FROM)
+}

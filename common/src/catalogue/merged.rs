@@ -1,0 +1,124 @@
+//! Catalogues of one class as one, for other clusters (semantics 1).
+
+use std::collections::BTreeMap;
+
+use super::channel::{LocationError, resolve_manifest};
+use crate::api::catalogue::{
+    Addon, AddonCatalogue, AddonCatalogueSpec, CatalogueClass, MergedFrom,
+};
+
+/// The name of the merged catalogue of a class.
+#[must_use]
+pub fn name(class: CatalogueClass) -> &'static str {
+    match class {
+        CatalogueClass::Custom => "merged-custom",
+        CatalogueClass::Core => "merged-core",
+    }
+}
+
+/// The catalogues of a class as one: by the names of the add-ons, each with its versions in the order of the names of their
+/// catalogues. Every version says which catalogue it is from, and its relative manifest becomes a whole location: bases differ. The
+/// same catalogues make the same bytes, in whatever order they are given.
+///
+/// # Errors
+/// A relative manifest that cannot be resolved.
+pub fn merge(
+    sources: &[&AddonCatalogue],
+    class: CatalogueClass,
+) -> Result<AddonCatalogueSpec, LocationError> {
+    let name = |source: &AddonCatalogue| source.metadata.name.clone().unwrap_or_default();
+    let mut sources: Vec<&AddonCatalogue> = sources.to_vec();
+    sources.retain(|source| source.spec.class == class);
+    sources.sort_by_key(|source| name(source));
+    let mut addons: BTreeMap<&str, Addon> = BTreeMap::new();
+    for source in sources {
+        let base = source.spec.base_url.as_deref();
+        for addon in &source.spec.addons {
+            let merged = addons.entry(&addon.name).or_insert_with(|| Addon {
+                name: addon.name.clone(),
+                ..Addon::default()
+            });
+            if merged.description.is_none() {
+                merged.description.clone_from(&addon.description);
+            }
+            merged.support = merged.support.or(addon.support);
+            for version in &addon.versions {
+                let mut version = version.clone();
+                if let (Some(url), Some(base)) = (&mut version.source.url, base) {
+                    url.manifest = resolve_manifest(base, &url.manifest)?;
+                }
+                version.merged_from = Some(MergedFrom {
+                    catalogue: name(source),
+                    registry: source.spec.registry.clone(),
+                });
+                merged.versions.push(version);
+            }
+        }
+    }
+    Ok(AddonCatalogueSpec {
+        class,
+        addons: addons.into_values().collect(),
+        ..AddonCatalogueSpec::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn source(name: &str, spec: serde_json::Value) -> AddonCatalogue {
+        AddonCatalogue::new(name, serde_json::from_value(spec).unwrap())
+    }
+
+    #[test]
+    fn each_version_says_where_it_is_from_and_the_order_of_the_sources_does_not_matter() {
+        let version = |version, manifest| json!({"version": version, "source": {"url": {"manifest": manifest}}});
+        let b = source(
+            "b",
+            json!({"baseURL": "https://b/all.yaml", "registry": "mirror", "addons": [
+                {"name": "web", "description": "of b", "versions": [version("2", "web/2.yaml")]},
+                {"name": "api", "versions": [version("1", "https://c/api.yaml")]},
+            ]}),
+        );
+        let a = source(
+            "a",
+            json!({"addons": [{"name": "web", "description": "of a", "versions": [version("1", "https://a/web.yaml")]}]}),
+        );
+        let core = source(
+            "core",
+            json!({"class": "Core", "addons": [{"name": "dns", "versions": []}]}),
+        );
+        let merged = merge(&[&b, &core, &a], CatalogueClass::Custom).unwrap();
+        assert_eq!(
+            merge(&[&a, &b, &core], CatalogueClass::Custom).unwrap(),
+            merged
+        );
+        let found: Vec<_> = merged
+            .addons
+            .iter()
+            .flat_map(|addon| {
+                addon.versions.iter().map(|version| {
+                    let from = version.merged_from.as_ref().unwrap();
+                    let url = &version.source.url.as_ref().unwrap().manifest;
+                    format!(
+                        "{} {} {url} {} {:?}",
+                        addon.name, version.version, from.catalogue, from.registry
+                    )
+                })
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "api 1 https://c/api.yaml b Some(\"mirror\")",
+                "web 1 https://a/web.yaml a None",
+                "web 2 https://b/web/2.yaml b Some(\"mirror\")",
+            ]
+        );
+        assert_eq!(merged.addons[1].description.as_deref(), Some("of a"));
+        let core = merge(&[&b, &core, &a], CatalogueClass::Core).unwrap();
+        assert_eq!((core.class, core.addons.len()), (CatalogueClass::Core, 1));
+    }
+}
