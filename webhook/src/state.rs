@@ -17,10 +17,10 @@ use crate::live::Live;
 use crate::refusal::Refusal;
 use crate::telemetry::Metrics;
 
-/// The bytes of all bodies: a quarter of the memory that deploy/base allows.
-const BODIES: usize = 64 << 20;
+/// The bytes of all bodies: an eighth of the memory that deploy/base allows. What is read from them takes ten times as much.
+const BODIES: usize = 32 << 20;
 /// Large reviews that are judged at one time.
-const LARGE_AT_ONCE: usize = 4;
+const LARGE_AT_ONCE: usize = 2;
 
 /// The state that all workers share.
 #[derive(Debug)]
