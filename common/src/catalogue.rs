@@ -143,6 +143,12 @@ pub fn is_copy(catalogue: &ObjectMeta) -> bool {
     derived_from(catalogue).is_some()
 }
 
+/// Every version of catalogue objects.
+pub fn versions(objects: &[AddonCatalogue]) -> impl Iterator<Item = &AddonVersion> {
+    let addons = objects.iter().flat_map(|object| &object.spec.addons);
+    addons.flat_map(|addon| &addon.versions)
+}
+
 impl Catalogue {
     /// The entries of one specification.
     #[must_use]

@@ -6,7 +6,7 @@ use common::admission::Facts;
 use common::api::installation::AddonInstallation;
 use common::api::names::{self, InstallationName};
 use common::catalogue::select::Request;
-use common::catalogue::{Catalogue, Entry, Origin};
+use common::catalogue::{self, Catalogue, Entry, Origin};
 use common::values;
 use futures::future::try_join;
 use serde_json::{Value, json};
@@ -106,9 +106,7 @@ impl<'a> Resolver<'a> {
             true => ctx.catalogues().await?,
             false => &[],
         };
-        let addons = known.iter().flat_map(|object| &object.spec.addons);
-        let versions = addons.flat_map(|addon| &addon.versions);
-        let cluster = ctx.fit_for(versions).await?;
+        let cluster = ctx.fit_for(catalogue::versions(known)).await?;
         let facts = verdict::facts(ctx, &records, cluster, has_catalogues).await?;
         Ok(Self {
             ctx,
