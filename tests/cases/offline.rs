@@ -5,6 +5,7 @@ mod cli;
 mod goldens;
 mod pages;
 mod properties;
+mod proposal;
 mod rendering;
 mod sizes;
 mod values;
