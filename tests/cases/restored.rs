@@ -1,9 +1,12 @@
 //! Records that come from a backup while the cluster has moved on (semantics 13): no verb follows them, and `adopt` records again what
 //! is there.
 
-use addons_tests::stage::{OF_SERVER, Stage, config_map, deployment, recorded};
+use addons_tests::stage::{OF_SERVER, Own, Stage, config_map, deployment, recorded};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
+
+/// A reconciler without a name works on all that namespaces stand for: records of other tests are none of its business.
+static CLUSTER: Own = Own::const_new();
 
 /// Long before anything that a test writes.
 const YESTERDAY: &str = "2020-01-02T03:04:05Z";
@@ -35,7 +38,7 @@ impl Shop {
     }
 
     async fn new(what: &str) -> Result<Self> {
-        let stage = Stage::new(what).await?;
+        let stage = Stage::of_module(&CLUSTER, what).await?;
         let index = stage.index("index.yaml", &[("shop", "1.0.0", &manifest("1"))])?;
         let install = format!("install shop --channel {index} --yes");
         stage.run(&install).await?.done()?;

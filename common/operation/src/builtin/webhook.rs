@@ -109,6 +109,16 @@ pub async fn values(
     })
 }
 
+/// Whether requests fail without the webhook, by its record; so it is where there is none, and others installed it.
+#[must_use]
+pub fn is_required(resolver: &Resolver<'_>) -> bool {
+    let record = resolver.records.get(&name());
+    record.is_none_or(|record| {
+        let values = record.spec.values.as_ref();
+        values.is_some_and(|values| values[FAILURE_POLICY] == "Fail")
+    })
+}
+
 /// Whether this Deployment of the webhook gets its certificate from files, which others write.
 pub(crate) fn has_own_certificate(deployment: &Value) -> bool {
     let mut flags = container(deployment)["args"]

@@ -17,6 +17,10 @@ use crate::session::Session;
 use crate::usage::Usage;
 use crate::{again, output};
 
+/// The end of the way.
+const REQUIRED: &str =
+    "the webhook denies what it must, and is required from now on (failurePolicy Fail)";
+
 /// Installs or upgrades what the flags name. The webhook judges nothing before it was seen to deny: until then its configuration lets
 /// pass what it does not answer, also where it was installed and has stopped to answer.
 ///
@@ -63,7 +67,8 @@ async fn install(session: &Session, args: &Init) -> Result<Exit> {
         change::confirm("Continue? [y/N] ")?;
     }
     if let Some(plan) = server {
-        let exit = serve(session, args, plan, &answer).await?;
+        let was_required = webhook::is_required(&resolver);
+        let exit = serve(session, args, plan, &answer, was_required).await?;
         if exit != Exit::Done {
             return Ok(exit);
         }
@@ -75,12 +80,24 @@ async fn install(session: &Session, args: &Init) -> Result<Exit> {
 }
 
 /// Installs the webhook, and lets requests fail without it once it denies what it must.
-async fn serve(session: &Session, args: &Init, plan: Plan, answer: &Answer) -> Result<Exit> {
+async fn serve(
+    session: &Session,
+    args: &Init,
+    plan: Plan,
+    answer: &Answer,
+    was_required: bool,
+) -> Result<Exit> {
     if matches!(answer, Answer::Unanswered(_)) {
         webhook::let_pass(session.ctx()).await?;
     }
     let exit = execute(session, plan, args).await?;
-    if exit != Exit::Done || *answer == Answer::Denied {
+    if exit != Exit::Done {
+        return Ok(exit);
+    }
+    if *answer == Answer::Denied {
+        if !was_required {
+            output::note(REQUIRED);
+        }
         return Ok(exit);
     }
     let command = "kubectl addons init --webhook --yes";
@@ -101,9 +118,7 @@ async fn serve(session: &Session, args: &Init, plan: Plan, answer: &Answer) -> R
     let plan = server_plan(&resolver, args, &Answer::Denied, false).await?;
     let exit = execute(session, plan, args).await?;
     if exit == Exit::Done {
-        output::note(
-            "the webhook denies what it must, and is required from now on (failurePolicy Fail)",
-        );
+        output::note(REQUIRED);
     }
     Ok(exit)
 }
