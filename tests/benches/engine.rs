@@ -31,17 +31,7 @@ const RUNS: usize = 3;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    // `cargo test --all-targets` runs benchmarks too, without this flag: nothing is timed there.
-    if !std::env::args().any(|arg| arg == "--bench") {
-        return ExitCode::SUCCESS;
-    }
-    match run().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = std::io::stderr().write_all(format!("error: {error:#}\n").as_bytes());
-            ExitCode::FAILURE
-        }
-    }
+    addons_tests::bench::run(run()).await
 }
 
 async fn run() -> Result<()> {

@@ -23,17 +23,7 @@ const WINDOW: u64 = 300;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    // `cargo test --all-targets` runs benchmarks too, without this flag: nothing is timed there.
-    if !std::env::args().any(|arg| arg == "--bench") {
-        return ExitCode::SUCCESS;
-    }
-    match run().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            say(&format!("error: {error:#}"));
-            ExitCode::FAILURE
-        }
-    }
+    addons_tests::bench::run(run()).await
 }
 
 async fn run() -> Result<()> {

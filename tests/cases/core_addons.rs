@@ -256,6 +256,21 @@ async fn several_clusters_are_released_by_a_person(stage: &Stage) -> Result<()> 
     Ok(())
 }
 
+/// Changes a record as a member of the core group.
+async fn patch(stage: &Stage, name: &str, patch: &Value) -> Result<()> {
+    let patch = patch.to_string();
+    let args = [
+        "patch",
+        "addoninstallation",
+        name,
+        "--type=merge",
+        "-p",
+        &patch,
+    ];
+    let patched = stage.kubectl(&[&args[..], &CORE[..]].concat()).await?;
+    patched.done().map(drop)
+}
+
 /// The loop looks at once: nothing here waits for its interval.
 async fn the_loop_follows_lists_and_restores(stage: &Stage) -> Result<()> {
     let process = Running::reconcile(stage, &[&CORE[..], &["--interval=1h"]].concat())?;
@@ -263,16 +278,8 @@ async fn the_loop_follows_lists_and_restores(stage: &Stage) -> Result<()> {
     list(stage, "[{name: extra, version: 1.0.0}]").await?;
     is(stage, &["canal 2.0.0", "dns 2.0.0", "extra 1.0.0"]).await?;
     // As a member of the core group may do by hand.
-    let take = json!({"metadata": {"finalizers": null}}).to_string();
-    let args = [
-        "patch",
-        "addoninstallation",
-        "dns",
-        "--type=merge",
-        "-p",
-        &take,
-    ];
-    stage.kubectl(&[&args[..], &CORE[..]].concat()).await?;
+    let take = json!({"metadata": {"finalizers": null}});
+    patch(stage, "dns", &take).await?;
     until("the guard is back", async || {
         let record = stage.record("dns").await?;
         Ok(is_guarded(&record)
@@ -280,16 +287,8 @@ async fn the_loop_follows_lists_and_restores(stage: &Stage) -> Result<()> {
             .ok_or_else(|| record.to_string()))
     })
     .await?;
-    let edit = json!({"spec": {"addonRef": {"version": "1.0.0"}}}).to_string();
-    let args = [
-        "patch",
-        "addoninstallation",
-        "dns",
-        "--type=merge",
-        "-p",
-        &edit,
-    ];
-    stage.kubectl(&[&args[..], &CORE[..]].concat()).await?;
+    let edit = json!({"spec": {"addonRef": {"version": "1.0.0"}}});
+    patch(stage, "dns", &edit).await?;
     until("the version is back", async || {
         let record = stage.record("dns").await?;
         let is_back = record["spec"]["addonRef"]["version"] == "2.0.0";

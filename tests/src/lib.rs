@@ -1,6 +1,7 @@
 //! What the tests, the demo and the benchmarks share.
 
 pub mod backend;
+pub mod bench;
 pub mod binaries;
 #[cfg(feature = "cases")]
 pub mod chaos;
