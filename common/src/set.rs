@@ -9,18 +9,16 @@ use crate::api::names::API_VERSION;
 use crate::manifest::lost::lost;
 use crate::manifest::yaml::{Document, YamlError, YamlOptions, documents};
 use crate::plan::schema::mistakes::mistakes;
+use crate::render::facts::is_network_plugin;
 
 /// Installations of one set.
 pub const MOST: usize = 1_000;
-
-/// Network plugins, as the data of templates names them.
-const NETWORK_PLUGINS: [&str; 4] = ["calico", "canal", "cilium", "flannel"];
 
 /// Whether nodes become ready only with an installation: a core add-on, or a network plugin.
 #[must_use]
 pub fn comes_before_nodes(installation: &AddonInstallation) -> bool {
     let spec = &installation.spec;
-    spec.core_addon || NETWORK_PLUGINS.contains(&spec.addon_ref.name.as_str())
+    spec.core_addon || is_network_plugin(&spec.addon_ref.name)
 }
 
 /// Why a file is not a set.

@@ -28,8 +28,6 @@ use rollout::Rollout;
 
 /// Clusters that are worked on at the same time.
 const AT_ONCE: usize = 8;
-/// The API server sets it on every namespace.
-const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// The clusters of a command.
 #[derive(Debug)]

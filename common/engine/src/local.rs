@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::names::{
-    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET, MARKED,
+    ANNOTATION_CLUSTER_DELETING, CLUSTER_LOCAL, LABEL_CLUSTER, LABEL_KUBECONFIG_SECRET,
+    LABEL_NAMESPACE_NAME, MARKED,
 };
 use serde_json::json;
 
@@ -14,9 +15,6 @@ use super::meta::{Metadata, Partial};
 use super::namespace::post;
 use super::request::{Call, METADATA};
 use super::snapshot::{namespace_collection, read_all, read_one, read_selected};
-
-/// The API server sets it on every namespace.
-const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// All of them: one LIST.
 ///
@@ -73,7 +71,7 @@ pub async fn labels(
     match cluster.send::<Partial>(call).await {
         Ok(answer) => Ok(answer.object.metadata.labels),
         Err(error) if error.is_not_found() => {
-            let name = (NAME_LABEL.to_owned(), namespace.to_owned());
+            let name = (LABEL_NAMESPACE_NAME.to_owned(), namespace.to_owned());
             Ok(BTreeMap::from([name]))
         }
         Err(error) => Err(error),

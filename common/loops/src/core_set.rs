@@ -10,7 +10,7 @@ use std::time::Duration;
 use addons_engine::events::{self, Happened, Regarding};
 use addons_engine::standing::{Standing, stand};
 use addons_engine::{Cluster, EngineError, core_set, record};
-use addons_operation::core_set::look::{Look, State, contexts, home_of, look};
+use addons_operation::core_set::look::{Look, State, contexts, look};
 use addons_operation::core_set::{ClusterCore, Texts};
 use addons_operation::{Context, OperationError, Resolver, name_of};
 use common::api::conditions;
@@ -131,7 +131,9 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
     while let Some((ctx, looked)) = looking.next().await {
         match looked {
             Ok(look) => looks.push((ctx, look)),
-            Err(error) => followed.failed.push((home_of(ctx).to_owned(), error)),
+            Err(error) => followed
+                .failed
+                .push((ctx.settings().records_namespace().to_owned(), error)),
         }
     }
     let releasing = looks.iter().filter(|(_, look)| look.releases()).count();
@@ -145,7 +147,9 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
                 followed.steps.extend(acted.steps);
                 followed.unknown.extend(acted.unknown);
             }
-            Err(error) => followed.failed.push((home_of(ctx).to_owned(), error)),
+            Err(error) => followed
+                .failed
+                .push((ctx.settings().records_namespace().to_owned(), error)),
         }
     }
     Ok(followed)
@@ -177,7 +181,7 @@ async fn act(
             for record in look.records.iter().filter(|record| is_guarded(record)) {
                 core_set::flag(home, record, conditions::CORE_SET_UNKNOWN, raised).await?;
             }
-            let namespace = home_of(ctx).to_owned();
+            let namespace = ctx.settings().records_namespace().to_owned();
             followed.unknown.push((namespace, unknown.clone()));
             return Ok(followed);
         }
@@ -191,7 +195,7 @@ async fn act(
     for change in changes {
         let name = match &change {
             CoreChange::Create { name, .. } => InstallationName {
-                namespace: home_of(ctx).to_owned(),
+                namespace: ctx.settings().records_namespace().to_owned(),
                 name: (*name).to_owned(),
             },
             CoreChange::Keep { record, .. }

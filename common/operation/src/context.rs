@@ -59,6 +59,14 @@ pub struct Settings {
     pub holder: String,
 }
 
+impl Settings {
+    /// The namespace of the records of a command: the one that was asked for, else the system namespace (semantics 5).
+    #[must_use]
+    pub fn records_namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or(&self.system_namespace)
+    }
+}
+
 /// Where entries are chosen from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Offer {

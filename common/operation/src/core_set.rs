@@ -73,10 +73,7 @@ impl ClusterCore {
     /// # Errors
     /// A fact cannot be read: the server does not answer, or ConfigMap `addon-template-data` cannot be used.
     pub async fn read(facts: &Context, texts: Texts) -> Result<Self, OperationError> {
-        let settings = facts.settings();
-        let system = &settings.system_namespace;
-        let namespace = settings.namespace.as_ref().unwrap_or(system);
-        let profile = profile(facts, namespace).await?;
+        let profile = profile(facts, facts.settings().records_namespace()).await?;
         Ok(match decisions(texts, profile).await {
             Ok(decisions) => Self {
                 set: CoreSet::of(&decisions),

@@ -10,7 +10,7 @@ use crate::error::OperationError;
 use crate::records::name_of;
 
 /// The namespace that every cluster has, and that is never deleted.
-const KUBE_SYSTEM: &str = "kube-system";
+pub(crate) const KUBE_SYSTEM: &str = "kube-system";
 
 impl Context {
     /// The identity of the cluster, for plans that are executed later: kube-system, or the namespace of the command where the
@@ -21,9 +21,7 @@ impl Context {
     pub async fn identity(&self) -> Result<file::ClusterFacts, OperationError> {
         match self.identity_by(KUBE_SYSTEM).await {
             Err(error) if error.is_forbidden() => {
-                let asked = self.settings().namespace.as_ref();
-                let namespace = asked.unwrap_or(&self.settings().system_namespace);
-                self.identity_by(namespace).await
+                self.identity_by(self.settings().records_namespace()).await
             }
             other => other,
         }

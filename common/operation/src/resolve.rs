@@ -333,9 +333,7 @@ impl<'a> Resolver<'a> {
     /// Where new records live (semantics 5): in the system namespace, whatever they come from, or in the local namespace that was
     /// asked for.
     pub(crate) fn namespace(&self) -> &str {
-        let settings = self.ctx.settings();
-        let asked = settings.namespace.as_deref();
-        asked.unwrap_or(&settings.system_namespace)
+        self.ctx.settings().records_namespace()
     }
 
     /// The name of an installation that was given none: that of the add-on. kops tells entries of one name apart by their

@@ -21,6 +21,8 @@ pub const LABEL_OWNER: &str = "kubectl-addons.dev/owner";
 pub const ANNOTATION_INSTALLATION: &str = "kubectl-addons.dev/installation";
 /// On a catalogue that was merged from source catalogues: the uid of their cluster's kube-system (semantics 1).
 pub const LABEL_DERIVED_FROM: &str = "kubectl-addons.dev/derived-from";
+/// Label of every namespace, set by the API server: its name.
+pub const LABEL_NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 /// `local` on a namespace: its installations are of this cluster (semantics 6).
 pub const LABEL_CLUSTER: &str = "kubectl-addons.dev/cluster";
 /// Value of [`LABEL_CLUSTER`] on a namespace whose installations are of this cluster.

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::manifest::digest;
 pub use observed::Observed;
-pub use plugin::NetworkPlugin;
+pub use plugin::{NetworkPlugin, is_network_plugin};
 
 /// The facts from the API of a cluster; an empty field is not known. Values that change by themselves are not included: number,
 /// names and ranges of nodes.

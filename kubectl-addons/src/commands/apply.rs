@@ -1,7 +1,7 @@
 //! `apply FILE`: plans again what a plan file says, compares, and does it where nothing moved since (semantics 17).
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use addons_operation::replay::{is_done, replay};
@@ -84,11 +84,15 @@ async fn one_of_several(session: &Session, file: &PlanFile, args: &Apply) -> Res
 
 fn read(path: &Path) -> Result<Plans> {
     let name = || format!("plan file {}", path.display());
-    let mut bytes = Vec::new();
-    // One byte more than allowed shows that there are too many.
-    let limit = u64::try_from(file::LARGEST).unwrap_or(u64::MAX);
-    File::open(path)
-        .and_then(|file| file.take(limit.saturating_add(1)).read_to_end(&mut bytes))
-        .with_context(name)?;
+    let bytes = bounded(path, file::LARGEST).with_context(name)?;
     file::read(&bytes).with_context(name)
+}
+
+/// The bytes of a file, and one more than allowed at most, which shows that there are too many.
+pub(super) fn bounded(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+    let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+    let mut bytes = Vec::new();
+    let file = File::open(path)?;
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

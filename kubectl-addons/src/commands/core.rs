@@ -6,7 +6,7 @@ mod release;
 
 use addons_operation::OperationError;
 use addons_operation::core_set::Texts;
-use addons_operation::core_set::look::{Look, contexts, home_of, look};
+use addons_operation::core_set::look::{Look, contexts, look};
 use anyhow::Result;
 
 use crate::cli::core::Core;
@@ -31,7 +31,10 @@ async fn clusters(session: &Session) -> Result<Vec<(String, Result<Look, Operati
     let texts = Texts::read(ctx).await?;
     let mut clusters = Vec::new();
     for ctx in contexts(ctx).await? {
-        clusters.push((home_of(&ctx).to_owned(), look(&ctx, &texts, None).await));
+        clusters.push((
+            ctx.settings().records_namespace().to_owned(),
+            look(&ctx, &texts, None).await,
+        ));
     }
     Ok(clusters)
 }

@@ -1,7 +1,5 @@
 //! `apply -f SET`: every installation of a file is installed, or gets the spec that the file has (semantics 17).
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::cli::operation::{Change, DryRun, Run};
 use crate::cli::plan::Apply;
+use crate::commands::apply::bounded;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::{change, output, prompt};
@@ -29,9 +28,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// # Errors
 /// The file is not a set; those of install and upgrade.
 pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
-    let namespace = session.global().namespace.as_deref();
-    let namespace = namespace.unwrap_or(&session.global().system_namespace);
-    let set = read(path, namespace)?;
+    let set = read(path, session.ctx().settings().records_namespace())?;
     let change = |wait| Change {
         dry_run: match args.dry_run {
             true => DryRun::Client,
@@ -97,15 +94,7 @@ async fn is_node_ready(cluster: &Cluster, deadline: Instant) -> Result<bool> {
 
 fn read(path: &Path, namespace: &str) -> Result<Vec<AddonInstallation>> {
     let name = path.display().to_string();
-    let mut bytes = Vec::new();
-    let limit = u64::try_from(LARGEST).unwrap_or(u64::MAX);
-    // One byte more than allowed shows that there are too many.
-    let read = |mut file: File, bytes: &mut Vec<u8>| {
-        (&mut file).take(limit.saturating_add(1)).read_to_end(bytes)
-    };
-    File::open(path)
-        .and_then(|file| read(file, &mut bytes))
-        .with_context(|| format!("set {name}"))?;
+    let bytes = bounded(path, LARGEST).with_context(|| format!("set {name}"))?;
     if bytes.len() > LARGEST {
         bail!("set {name}: more than {LARGEST} bytes; split it");
     }

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use common::plan::file::Place;
 
-use super::NAME_LABEL;
 use crate::words::hint::word;
+use common::api::names::LABEL_NAMESPACE_NAME;
 
 /// The command as it was typed, for these clusters alone; where none are named, as it was typed. A bearer token is left out of it: what is printed may be kept.
 pub fn command(args: impl IntoIterator<Item = OsString>, rest: &[&Place]) -> String {
@@ -41,9 +41,12 @@ fn selection(members: &[&Place]) -> String {
     let names: Vec<&str> = members.iter().map(|member| member.name()).collect();
     let names = names.join(",");
     match members {
-        [Place::Namespace(_)] => format!("--clusters {NAME_LABEL}={names}"),
+        [Place::Namespace(_)] => format!("--clusters {LABEL_NAMESPACE_NAME}={names}"),
         [Place::Namespace(_), ..] => {
-            format!("--clusters {}", word(&format!("{NAME_LABEL} in ({names})")))
+            format!(
+                "--clusters {}",
+                word(&format!("{LABEL_NAMESPACE_NAME} in ({names})"))
+            )
         }
         _ => format!("--context {}", word(&names)),
     }

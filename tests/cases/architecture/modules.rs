@@ -24,7 +24,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
         "admission",
         &["api", "catalogue", "nearest", "render", "values"],
     ),
-    ("set", &["api", "manifest", "plan"]),
+    ("set", &["api", "manifest", "plan", "render"]),
     ("doctor", &["api"]),
     ("target", &["api", "values"]),
     ("core_set", &["api", "manifest"]),

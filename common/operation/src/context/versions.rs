@@ -49,8 +49,7 @@ impl Context {
     /// The version of KKP: an annotation of the namespace that stands for the cluster, `None` where the caller may not read that.
     async fn kkp(&self) -> Result<Option<Version>, OperationError> {
         let read = || async {
-            let asked = self.settings.namespace.as_ref();
-            let namespace = asked.unwrap_or(&self.settings.system_namespace);
+            let namespace = self.settings.records_namespace();
             let annotations = local::annotations(self.home().await?, namespace).await?;
             Ok::<_, OperationError>(kkp::version(namespace, &annotations)?)
         };

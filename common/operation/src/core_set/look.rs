@@ -65,14 +65,6 @@ pub async fn contexts(ctx: &Context) -> Result<Vec<Context>, OperationError> {
     Ok(contexts)
 }
 
-/// The namespace of the core records of a context's cluster.
-#[must_use]
-pub fn home_of(ctx: &Context) -> &str {
-    let settings = ctx.settings();
-    let asked = settings.namespace.as_ref();
-    asked.unwrap_or(&settings.system_namespace)
-}
-
 /// Looks at the cluster of a context. `account`: the ServiceAccount of the system namespace that reads the facts of this cluster.
 ///
 /// # Errors
@@ -83,7 +75,7 @@ pub async fn look(
     account: Option<&str>,
 ) -> Result<Look, OperationError> {
     let home = ctx.home().await?;
-    let namespace = home_of(ctx);
+    let namespace = ctx.settings().records_namespace();
     let is_system = *namespace == ctx.settings().system_namespace;
     let records = record::list(home, Some(namespace)).await?;
     let found = core_set::home(home, namespace).await?.unwrap_or_default();

@@ -10,7 +10,6 @@ use common::api::installation::AddonInstallation;
 use common::api::names::{ANNOTATION_CLUSTER_DELETING, InstallationName, MARKED};
 use common::core_set::change::released;
 
-use super::look::home_of;
 use crate::context::Context;
 use crate::error::OperationError;
 use crate::records::name_of;
@@ -39,7 +38,7 @@ pub async fn release(ctx: &Context, core: &AddonInstallation) -> Result<bool, Op
 /// The verdict is a denial; what the server refuses.
 pub async fn release_cluster(ctx: &Context) -> Result<Vec<InstallationName>, OperationError> {
     let home = ctx.home().await?;
-    let at = home_of(ctx);
+    let at = ctx.settings().records_namespace();
     let found = core_set::home(home, at).await?;
     if !found.is_some_and(|found| found.is_marked) {
         let mut marked = Marks::default();

@@ -9,15 +9,13 @@ use common::admission::rules::catalogue::{is_source, lost_to_others};
 use common::admission::{Facts, Settings};
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::api::names::LABEL_DERIVED_FROM;
-use common::catalogue::{merged, offers, size};
+use common::catalogue::{derived_from, merged, offers, size};
 use std::sync::Arc;
 
 use super::DistributionError;
 use crate::context::Context;
 use crate::error::{OperationError, within};
-
-/// The namespace that every cluster has, whose uid tells clusters apart.
-const KUBE_SYSTEM: &str = "kube-system";
+use crate::identity::KUBE_SYSTEM;
 
 /// What was done with one copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,29 +83,41 @@ pub async fn push(
     cluster: &Cluster,
     copies: &[AddonCatalogue],
 ) -> Result<Vec<Pushed>, OperationError> {
+    let place = |copy: &AddonCatalogue| {
+        let name = copy.metadata.name.as_deref().unwrap_or_default();
+        format!("catalogue {name}")
+    };
+    let Some(first) = copies.first() else {
+        return Ok(Vec::new());
+    };
+    // All of them are of one namespace.
+    let namespace = first.metadata.namespace.as_deref().unwrap_or_default();
+    let there = within(catalogues::list(cluster, namespace).await, || place(first))?;
     let mut pushed = Vec::new();
     for copy in copies {
-        let name = copy.metadata.name.clone().unwrap_or_default();
-        let place = || format!("catalogue {name}");
-        let written = within(put(cluster, copy).await, place)?;
+        let written = within(put(cluster, copy, &there).await, || place(copy))?;
         if let Some(written) = written {
+            let name = copy.metadata.name.clone().unwrap_or_default();
             pushed.push(Pushed { name, written });
         }
     }
     Ok(pushed)
 }
 
-async fn put(cluster: &Cluster, copy: &AddonCatalogue) -> Result<Option<Written>, OperationError> {
+async fn put(
+    cluster: &Cluster,
+    copy: &AddonCatalogue,
+    there: &[AddonCatalogue],
+) -> Result<Option<Written>, OperationError> {
     let namespace = copy.metadata.namespace.as_deref().unwrap_or_default();
-    let there = catalogues::list(cluster, namespace).await?;
     let live = there
         .iter()
         .find(|it| it.metadata.name == copy.metadata.name);
     match live {
         None if copy.spec.addons.is_empty() => return Ok(None),
-        Some(live) if mark(live) != mark(copy) => {
+        Some(live) if derived_from(&live.metadata) != derived_from(&copy.metadata) => {
             return Err(DistributionError::NotOurs {
-                holder: mark(live).cloned(),
+                holder: derived_from(&live.metadata).map(str::to_owned),
             }
             .into());
         }
@@ -120,9 +130,4 @@ async fn put(cluster: &Cluster, copy: &AddonCatalogue) -> Result<Option<Written>
         }
         other => Ok(Some(other?)),
     }
-}
-
-/// The cluster that a copy is from.
-fn mark(catalogue: &AddonCatalogue) -> Option<&String> {
-    catalogue.metadata.labels.as_ref()?.get(LABEL_DERIVED_FROM)
 }

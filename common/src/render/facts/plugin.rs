@@ -47,6 +47,12 @@ const KNOWN: [Known; 4] = [
     },
 ];
 
+/// Whether an add-on has the name of a network plugin.
+#[must_use]
+pub fn is_network_plugin(addon: &str) -> bool {
+    KNOWN.iter().any(|known| known.kind == addon)
+}
+
 /// The plugin among the DaemonSets of a cluster.
 pub(super) fn of(daemon_sets: &[Value]) -> NetworkPlugin {
     let found = KNOWN.iter().find_map(|known| {

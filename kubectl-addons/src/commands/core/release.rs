@@ -1,6 +1,5 @@
 //! `core release`: what the guards let go.
 
-use addons_operation::core_set::look::home_of;
 use addons_operation::core_set::release::{release, release_cluster};
 use addons_operation::{Records, name_of};
 use anyhow::Result;
@@ -21,7 +20,10 @@ pub async fn run(session: &Session, args: &Release) -> Result<Exit> {
     let ctx = session.ctx();
     if args.cluster_deleting {
         let freed = release_cluster(ctx).await?;
-        output::note(&words::cluster_released(home_of(ctx), &freed));
+        output::note(&words::cluster_released(
+            ctx.settings().records_namespace(),
+            &freed,
+        ));
         return Ok(Exit::Done);
     }
     let known = Records::read(ctx).await?;
