@@ -15,7 +15,7 @@ use std::time::Duration;
 use addons_tests::running::Running;
 use addons_tests::stage::{Own, Stage};
 use addons_tests::tally::Tally;
-use addons_tests::until::until;
+use addons_tests::until::within;
 use anyhow::{Context as _, Result};
 use tokio::time::Instant;
 
@@ -23,6 +23,12 @@ use world::World;
 
 /// How long a test goes on where nothing else is asked for.
 const SECONDS: u64 = 45;
+/// How long it may take to converge: a Lease that expires, and then a turn for each revision of the directory that is newer, take most
+/// of a minute by themselves.
+const LONGEST: Duration = Duration::from_secs(150);
+/// So many of the last lines that a process said are shown with a failure, and so much of each.
+const SAID: usize = 8;
+const WIDTH: usize = 600;
 
 /// A loop under test.
 trait Subject {
@@ -42,22 +48,36 @@ trait Subject {
 /// Lets one thing after the other happen. Every event comes before one of them comes again.
 async fn run(name: &'static str, mut subject: impl Subject) -> Result<()> {
     let mut tally = Tally::new(name);
+    let ended = events(&mut tally, &mut subject).await;
+    if let Err(error) = &ended {
+        // Beside the figures: the report of a failed test is far from them, and long.
+        let text = format!("{error:#}");
+        let lines: Vec<&str> = text.lines().collect();
+        let last = lines.len().saturating_sub(SAID).max(1);
+        for line in lines.iter().take(1).chain(lines.iter().skip(last)) {
+            tally.note(line.chars().take(WIDTH).collect::<String>());
+        }
+    }
+    ended
+}
+
+async fn events(tally: &mut Tally, subject: &mut impl Subject) -> Result<()> {
     let end = Instant::now() + duration()?;
     let seed = subject.world().chance.seed;
     tally.note(format!("SEED={seed}"));
-    converge(&mut subject, "the start").await?;
+    converge(subject, "the start").await?;
     let mut longest = (Duration::ZERO, String::new());
     let mut waiting = Vec::new();
     while Instant::now() < end {
         let Some(event) = waiting.pop() else {
-            let all = all_of(&subject);
+            let all = all_of(subject);
             waiting = subject.world().chance.shuffled(all);
             continue;
         };
         let begun = Instant::now();
         let what = format!("{event:?}, the {}. event of SEED={seed}", tally.count() + 1);
         subject.happen(event).await.with_context(|| what.clone())?;
-        converge(&mut subject, &what).await?;
+        converge(subject, &what).await?;
         subject.world().proxy.heal();
         longest = longest.max((begun.elapsed(), what));
         tally.ran();
@@ -74,8 +94,11 @@ fn all_of<S: Subject>(_: &S) -> Vec<S::Event> {
 
 /// Until the cluster is as it is asked for.
 async fn converge(subject: &mut impl Subject, after: &str) -> Result<()> {
-    until(&format!("it converges after {after}"), async || {
-        let state = subject.world().state().await?;
+    let what = format!("it converges after {after}");
+    within(LONGEST, &what, async || {
+        // An API server without enough CPU answers some reads with an error.
+        let state = subject.world().state().await;
+        let state = state.unwrap_or_else(|error| Err(format!("{error:#}")));
         Ok(state.map_err(|why| {
             let said = subject.processes().into_iter().map(Running::said);
             format!("{why}\n{}", said.collect::<Vec<_>>().join("\n"))

@@ -14,9 +14,21 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// Of `ask`; the last reason where the deadline has passed.
 pub async fn until<T>(
     what: &str,
+    ask: impl AsyncFnMut() -> Result<Result<T, String>>,
+) -> Result<T> {
+    within(DEADLINE, what, ask).await
+}
+
+/// As [`until`], for what may take longer by its own rules.
+///
+/// # Errors
+/// As [`until`].
+pub async fn within<T>(
+    longest: Duration,
+    what: &str,
     mut ask: impl AsyncFnMut() -> Result<Result<T, String>>,
 ) -> Result<T> {
-    let deadline = Instant::now() + DEADLINE;
+    let deadline = Instant::now() + longest;
     let mut tick = interval(Duration::from_millis(50));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -24,7 +36,7 @@ pub async fn until<T>(
         match ask().await? {
             Ok(found) => return Ok(found),
             Err(last) if Instant::now() > deadline => {
-                bail!("{what}: not within {} s: {last}", DEADLINE.as_secs());
+                bail!("{what}: not within {} s: {last}", longest.as_secs());
             }
             Err(_) => {}
         }

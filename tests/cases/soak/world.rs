@@ -4,7 +4,8 @@ use addons_tests::chaos::rig::get;
 use addons_tests::chaos::state::nothing_leaks;
 use addons_tests::proxy::Proxy;
 use addons_tests::stage::Stage;
-use anyhow::{Context as _, Result, ensure};
+use addons_tests::until::until;
+use anyhow::{Context as _, Result, bail, ensure};
 use common::api::names::API_VERSION;
 use kube::Client;
 use kube::api::{Patch, PatchParams};
@@ -227,7 +228,11 @@ impl World {
 
     /// That what others own was not changed, deleted or created again.
     pub(super) async fn foreign_is_untouched(&self) -> Result<()> {
-        let now = get(&self.client, &path(&self.foreign)).await?;
+        let read = async || {
+            let now = get(&self.client, &path(&self.foreign)).await;
+            Ok(now.map_err(|error| format!("{error:#}")))
+        };
+        let now = until("foreign", read).await?;
         ensure!(now.as_ref() == Some(&self.foreign), "foreign: {now:?}");
         Ok(())
     }
@@ -242,11 +247,15 @@ impl World {
 
     async fn send(&self, request: hyper::Request<Vec<u8>>) -> Result<()> {
         let what = request.uri().to_string();
-        match self.client.request::<Value>(request).await {
-            // The loop may be about to create it again.
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-            sent => sent.map(drop).context(what),
-        }
+        until(&what, async || {
+            match self.client.request::<Value>(request.clone()).await {
+                // The loop may be about to create it again.
+                Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(Ok(())),
+                Err(kube::Error::Api(status)) if status.code < 500 => bail!("{what}: {status}"),
+                sent => Ok(sent.map(drop).map_err(|error| error.to_string())),
+            }
+        })
+        .await
     }
 }
 
