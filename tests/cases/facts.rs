@@ -80,11 +80,11 @@ async fn the_facts_of_a_real_cluster() -> Result<()> {
 
     let namespace = control_plane.namespace("facts").await?;
     ensure!(
-        template_facts::overlays(&cluster, &namespace).await? == Overlays::default(),
+        template_facts::overlays(&cluster, &namespace, true).await? == Overlays::default(),
         "overlays of nobody"
     );
     overlay(&client, &namespace).await?;
-    let overlays = template_facts::overlays(&cluster, &namespace).await?;
+    let overlays = template_facts::overlays(&cluster, &namespace, true).await?;
     the_document_holds_both(&facts, &overlays)?;
     tally.ran();
 
@@ -122,7 +122,7 @@ async fn the_digest_follows_the_data(
 ) -> Result<()> {
     let again = (
         template_facts::read(cluster).await?,
-        template_facts::overlays(cluster, namespace).await?,
+        template_facts::overlays(cluster, namespace, true).await?,
     );
     ensure!(
         digest(facts, overlays) == digest(&again.0, &again.1),
@@ -137,7 +137,7 @@ async fn the_digest_follows_the_data(
             &Patch::Merge(change),
         )
         .await?;
-    let changed = template_facts::overlays(cluster, namespace).await?;
+    let changed = template_facts::overlays(cluster, namespace, true).await?;
     ensure!(
         digest(facts, overlays) != digest(facts, &changed),
         "the Secret has changed"

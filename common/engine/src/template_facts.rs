@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use common::api::names::TEMPLATE_DATA;
 use common::manifest::Place;
 use common::render::facts::{Facts, Observed, Overlays, SecretOverlay};
+use common::values::secret::{NotValues, check_content, check_label};
 use common::values::{self, ValuesError};
 
 use super::address::Collection;
@@ -40,6 +41,9 @@ pub enum OverlayError {
         /// Where.
         place: Place,
     },
+    /// A Secret that may not become the data of templates.
+    #[error("the data of templates cannot be read")]
+    NotValues(#[source] NotValues),
     /// A key of a Secret that is not base64.
     #[error("{place}: it is not base64")]
     Encoding {
@@ -103,11 +107,15 @@ pub async fn read(cluster: &Cluster) -> Result<Facts, EngineError> {
 }
 
 /// The content of ConfigMap and Secret `addon-template-data` in the namespace of an installation: two requests at the same time.
-/// Their keys are `data.yaml` and `data.json`; where both exist, the latter wins.
+/// Their keys are `data.yaml` and `data.json`; where both exist, the latter wins. `is_of_system`: as for [`check_label`].
 ///
 /// # Errors
 /// [`OverlayError`]. An overlay that may not be read is an error: templates without their credentials would be rendered wrongly.
-pub async fn overlays(cluster: &Cluster, namespace: &str) -> Result<Overlays, OverlayError> {
+pub async fn overlays(
+    cluster: &Cluster,
+    namespace: &str,
+    is_of_system: bool,
+) -> Result<Overlays, OverlayError> {
     let cluster = cluster.home();
     let config_maps = Collection::known("v1", "ConfigMap", "configmaps", Some(namespace));
     let secrets = Collection::known("v1", "Secret", "secrets", Some(namespace));
@@ -115,9 +123,15 @@ pub async fn overlays(cluster: &Cluster, namespace: &str) -> Result<Overlays, Ov
         overlay(cluster, &config_maps, |text| Some(text.into())),
         overlay(cluster, &secrets, |text| STANDARD.decode(text).ok()),
     )?;
+    let secret = secret.map(|(document, metadata)| {
+        check_label(namespace, TEMPLATE_DATA, is_of_system, &metadata.labels)?;
+        check_content(namespace, TEMPLATE_DATA, &document)?;
+        let revision = format!("{}/{}", metadata.uid, metadata.resource_version);
+        Ok(SecretOverlay { document, revision })
+    });
     Ok(Overlays {
         config_map: config_map.map(|(document, _)| document),
-        secret: secret.map(|(document, revision)| SecretOverlay { document, revision }),
+        secret: secret.transpose().map_err(OverlayError::NotValues)?,
     })
 }
 
@@ -134,24 +148,19 @@ pub async fn stated(cluster: &Cluster, namespace: &str) -> Result<Overlays, Over
     })
 }
 
-/// The content of one object, and its revision; `None` where it does not exist or has none of the keys.
+/// The content of one object, and its metadata; `None` where it does not exist or has none of the keys.
 async fn overlay(
     cluster: &Cluster,
     collection: &Collection,
     decode: fn(&str) -> Option<Vec<u8>>,
-) -> Result<Option<(Value, String)>, OverlayError> {
+) -> Result<Option<(Value, Metadata)>, OverlayError> {
     let found = match get::<Data>(cluster, collection, TEMPLATE_DATA).await {
         Err(error) if error.is_not_found() => return Ok(None),
         answer => answer?,
     };
     let object = collection.object(TEMPLATE_DATA);
     let document = found.document(&object, decode)?;
-    let Metadata {
-        uid,
-        resource_version,
-        ..
-    } = found.metadata;
-    Ok(document.map(|document| (document, format!("{uid}/{resource_version}"))))
+    Ok(document.map(|document| (document, found.metadata)))
 }
 
 /// A ConfigMap or Secret.
@@ -273,7 +282,7 @@ mod tests {
     async fn both(config_map: Value, secret: Value) -> Result<Overlays, OverlayError> {
         // Both requests are sent before one is answered: the responses fit either.
         let (cluster, asked) = cluster(vec![ok(config_map), ok(secret)]);
-        let read = overlays(&cluster, "shop").await;
+        let read = overlays(&cluster, "shop", false).await;
         assert_eq!(
             asked.lines(),
             [
@@ -289,7 +298,8 @@ mod tests {
         let config_map = json!({"metadata": {"uid": "c"}, "data": {
             "data.yaml": "DatacenterName: eu\nCluster: {Name: a}\n", "data.json": r#"{"Cluster": {"Name": "b"}}"#,
             "notes": "- no data"}});
-        let secret = json!({"metadata": {"uid": "s", "resourceVersion": "7"},
+        let labels = json!({"kubectl-addons.dev/values": "true"});
+        let secret = json!({"metadata": {"uid": "s", "resourceVersion": "7", "labels": labels},
             "data": {"data.yaml": STANDARD.encode("Credentials: {Hetzner: {Token: s3cret}}\n")}});
         let overlays = both(config_map, secret).await.unwrap();
         assert_eq!(
@@ -305,6 +315,20 @@ mod tests {
         let nothing = json!({"metadata": {}, "data": null});
         let overlays = both(nothing.clone(), nothing).await.unwrap();
         assert_eq!(overlays, Overlays::default());
+    }
+
+    #[tokio::test]
+    async fn a_secret_without_the_label_is_not_for_values() {
+        let secret = json!({"data": {"data.yaml": STANDARD.encode("a: 1")}});
+        let error = both(json!({}), secret).await.unwrap_err();
+        let expected = NotValues::Unlabelled {
+            namespace: "shop".to_owned(),
+            name: TEMPLATE_DATA.to_owned(),
+        };
+        assert!(
+            matches!(&error, OverlayError::NotValues(why) if *why == expected),
+            "{error}"
+        );
     }
 
     #[tokio::test]
@@ -329,7 +353,7 @@ mod tests {
             assert!(!format!("{error:?}").contains("s3cret"));
         }
         let (cluster, _) = cluster(vec![forbidden(), forbidden()]);
-        let error = overlays(&cluster, "shop").await.unwrap_err();
+        let error = overlays(&cluster, "shop", true).await.unwrap_err();
         assert!(
             matches!(error, OverlayError::Engine(EngineError::Forbidden { .. })),
             "{error}"

@@ -328,7 +328,9 @@ impl Context {
         if let Some(overlays) = known.get(namespace) {
             return Ok(overlays.clone());
         }
-        let overlays = template_facts::overlays(self.cluster().await?, namespace).await?;
+        let is_of_system = namespace == self.settings.system_namespace;
+        let cluster = self.cluster().await?;
+        let overlays = template_facts::overlays(cluster, namespace, is_of_system).await?;
         known.insert(namespace.to_owned(), overlays.clone());
         Ok(overlays)
     }

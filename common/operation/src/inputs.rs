@@ -64,8 +64,7 @@ impl Inputs {
         if builtin::is_builtin(&resolved.entry) {
             return Ok(Self::given(resolved, Data::Given(json!({}))));
         }
-        let cluster = ctx.cluster().await?;
-        let values_from = values_from::read(cluster, &resolved.wanted).await?;
+        let values_from = values_from::read(ctx, &resolved.wanted).await?;
         let facts = ctx.template_facts().await?.clone();
         let overlays = ctx.overlays(&resolved.name.namespace).await?;
         let template_data_hash = facts::digest(&facts, &overlays);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use addons_engine::{Cluster, secret};
+use addons_engine::secret;
 use common::admission::rules::installation::secret_values;
 use common::admission::verdict::Verdict;
 use common::api::installation::{AddonInstallation, SecretKeyRef};
@@ -14,6 +14,7 @@ use common::catalogue::Entry;
 use common::manifest::digest::digest;
 use common::manifest::yaml::YamlProblem;
 use common::values::layers::{Layers, Values};
+use common::values::secret::{NotValues, check_content, check_label};
 use common::values::{self, ValuesError};
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::Secret;
@@ -64,6 +65,15 @@ pub enum ValuesFromError {
         /// Which reference.
         index: usize,
     },
+    /// The Secret may not become values.
+    #[error("the values of {installation} cannot be read")]
+    NotValues {
+        /// The installation.
+        installation: InstallationName,
+        /// Why it is not.
+        #[source]
+        why: NotValues,
+    },
     /// The key holds no values.
     #[error("{installation} takes values from a Secret without values: {why}")]
     NoValues {
@@ -77,12 +87,11 @@ pub enum ValuesFromError {
 /// Reads the Secrets that an installation names, each once; they are in the namespace of its record.
 ///
 /// # Errors
-/// [`ValuesFromError`]: one that is missing and not optional, or has no values; refusals of the server.
-pub async fn read(
-    cluster: &Cluster,
-    record: &AddonInstallation,
-) -> Result<ValuesFrom, OperationError> {
+/// [`ValuesFromError`]: one that is missing and not optional, is not for values, or has none; refusals of the server.
+pub async fn read(ctx: &Context, record: &AddonInstallation) -> Result<ValuesFrom, OperationError> {
+    let cluster = ctx.cluster().await?;
     let installation = name_of(record);
+    let is_of_system = installation.namespace == ctx.settings().system_namespace;
     let references: Vec<&SecretKeyRef> = record
         .spec
         .values_from
@@ -105,12 +114,23 @@ pub async fn read(
         try_join_all(requests).await?.into_iter().collect();
     let mut found = ValuesFrom::default();
     for (index, reference) in references.into_iter().enumerate() {
-        let secret = secrets
-            .get(reference.name.as_str())
-            .and_then(Option::as_ref);
+        let name = reference.name.as_str();
+        let secret = secrets.get(name).and_then(Option::as_ref);
+        if let Some(secret) = secret {
+            let labels = secret.metadata.labels.clone().unwrap_or_default();
+            check_label(namespace, name, is_of_system, &labels)
+                .map_err(|why| not_values(&installation, why))?;
+        }
         found.add(&installation, index, reference, secret)?;
     }
     Ok(found)
+}
+
+fn not_values(installation: &InstallationName, why: NotValues) -> ValuesFromError {
+    ValuesFromError::NotValues {
+        installation: installation.clone(),
+        why,
+    }
 }
 
 impl ValuesFrom {
@@ -168,6 +188,7 @@ impl ValuesFrom {
             installation: installation.clone(),
             why: words(&error),
         })?;
+        check_content(namespace, name, &values).map_err(|why| not_values(installation, why))?;
         let values = Values::of_secret(namespace, name, key, values);
         self.values.push(values);
         let metadata = secret.map(|secret| &secret.metadata);

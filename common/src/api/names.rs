@@ -29,6 +29,8 @@ pub const LABEL_CLUSTER: &str = "kubectl-addons.dev/cluster";
 pub const CLUSTER_LOCAL: &str = "local";
 /// Label of a namespace: the Secret in it with the kubeconfig of the cluster that it stands for (semantics 6).
 pub const LABEL_KUBECONFIG_SECRET: &str = "kubectl-addons.dev/kubeconfig-secret";
+/// Label of a Secret, `true`: installations of its namespace may take values and template data from it (semantics 16).
+pub const LABEL_VALUES: &str = "kubectl-addons.dev/values";
 /// On a namespace with core installations: its deletion is denied (semantics 14).
 pub const LABEL_HOLDS_CORE: &str = "kubectl-addons.dev/holds-core";
 /// On an installation: JSON object, pointer into `spec.values` → digest of what was defaulted there (semantics 10).

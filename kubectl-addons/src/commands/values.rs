@@ -84,7 +84,7 @@ async fn read(
             }
         }
     };
-    match values_from::read(session.cluster().await?, record).await {
+    match values_from::read(session.ctx(), record).await {
         Ok(found) => layers.values_from = found.values,
         Err(error) => {
             unread.push(anyhow::Error::from(error).context("the values of Secrets are left out"))

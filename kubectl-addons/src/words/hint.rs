@@ -5,8 +5,10 @@ mod object;
 mod plan;
 mod refused;
 mod source;
+mod values;
 
 use addons_engine::EngineError;
+use addons_engine::template_facts::OverlayError;
 use addons_operation::OperationError;
 use addons_operation::adopt::AdoptError;
 use addons_operation::channel::IndexesError;
@@ -15,7 +17,6 @@ use addons_operation::orphan::Lost;
 use addons_operation::release::ModeError;
 use addons_operation::required_types::NotServed;
 use addons_operation::requirements::Dependents;
-use addons_operation::values_from::ValuesFromError;
 use addons_sources::dependency::DependencyError;
 use common::api::names::{CLUSTER_LOCAL, InstallationName, LABEL_CLUSTER};
 use common::plan::file::FileError;
@@ -124,7 +125,8 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::Requires(error) => plan::of_requires(error),
         OperationError::Values(ValuesError::NoValue { path }) => fix(&set(path)),
         OperationError::Refused(refused) => refused::of(refused),
-        OperationError::ValuesFrom(error) => of_values(error),
+        OperationError::ValuesFrom(error) => values::of_values(error),
+        OperationError::Overlay(OverlayError::NotValues(why)) => values::of_secret(why),
         OperationError::NotServed(error) => of_types(error),
         OperationError::Dependents(error) => of_dependents(error),
         OperationError::LookupUnreadable { error, .. } => of_engine(error),
@@ -277,36 +279,6 @@ fn of_choice(error: &ChooseError) -> Vec<String> {
             look(&format!("kubectl addons show {name}"))
         }
     }
-}
-
-fn of_values(error: &ValuesFromError) -> Vec<String> {
-    let (looks, index) = match error {
-        ValuesFromError::NoSecret {
-            installation,
-            index,
-            ..
-        } => (
-            format!("look:   kubectl get secrets -n {}", installation.namespace),
-            index,
-        ),
-        ValuesFromError::NoKey {
-            installation,
-            name,
-            index,
-            ..
-        } => (
-            format!(
-                "look:   kubectl describe secret {name} -n {}",
-                installation.namespace
-            ),
-            index,
-        ),
-        ValuesFromError::NoValues { .. } => return Vec::new(),
-    };
-    let fix = format!(
-        "fix:    create it, or set spec.valuesFrom[{index}].secretKeyRef.optional of the installation"
-    );
-    vec![looks, fix]
 }
 
 fn of_file(error: &FileError) -> Vec<String> {

@@ -118,6 +118,97 @@ async fn a_tenant_gets_the_rights_of_its_service_account_only() -> Result<()> {
     Ok(())
 }
 
+/// Values come from Secrets that agree, and never from a kubeconfig: for the loop, which could read all of them, and for a command.
+#[tokio::test]
+async fn secrets_of_a_tenant_become_values_only_where_they_agree() -> Result<()> {
+    let stage = super::alone("agreed").await?;
+    stage.run("init").await?.done()?;
+    let team = tenant(&stage).await?;
+    let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: till}\ndata: {url: \"{{ .Variables.url }}{{ .Cluster.Name }}\"}\n";
+    let version = json!({
+        "version": "1.0.0", "template": {"method": "go-template"},
+        "source": {"inline": {"manifest": manifest}},
+    });
+    let file = stage.catalogue("till", &version)?;
+    let add = format!("catalogue add {}", file.display());
+    stage.run(&add).await?.done()?;
+    let mut written = record("till", &team, Some("deployer"));
+    written["spec"]["valuesFrom"] =
+        json!([{"secretKeyRef": {"name": "settings", "key": "values"}}]);
+    let apply = async |object: Value| {
+        let (args, object) = (["apply", "-f", "-"], object.to_string());
+        let applied = stage.plugin.kubectl_with_input(&args, &object);
+        applied.await?.done().map(drop)
+    };
+    apply(written).await?;
+    let secret = async |name: &str, key: &str, text: &str, labels: Value| {
+        let metadata = json!({"name": name, "namespace": team, "labels": labels});
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {key: text}});
+        apply(secret).await
+    };
+    let kubeconfig = json!({
+        "clusters": [{"name": "c", "cluster": {"server": "https://example.test"}}],
+        "users": [{"name": "u", "user": {"token": "s3cret"}}],
+    })
+    .to_string();
+    let (none, agreed) = (json!({}), json!({"kubectl-addons.dev/values": "true"}));
+    let (settings, data) = (("settings", "values"), ("addon-template-data", "data.yaml"));
+    let hint = |name: &str| {
+        format!("kubectl label secret {name} -n {team} kubectl-addons.dev/values=true")
+    };
+    let leads = "holds a kubeconfig, which never becomes values".to_owned();
+    for ((name, key), text, labels, refused) in [
+        (settings, "url: s3cret", &none, Some(hint("settings"))),
+        (settings, &kubeconfig, &agreed, Some(leads.clone())),
+        (settings, "url: till", &agreed, None),
+        (
+            data,
+            "Cluster: {Name: s3cret}",
+            &none,
+            Some(hint("addon-template-data")),
+        ),
+        (data, &kubeconfig, &agreed, Some(leads)),
+        (data, "Cluster: {Name: eu}", &agreed, None),
+    ] {
+        secret(name, key, text, labels.clone()).await?;
+        for line in ["reconcile", "upgrade till --yes"] {
+            let said = stage.run(&format!("{line} -n {team}")).await?;
+            match &refused {
+                Some(words) => ensure!(
+                    said.code != 0 && said.stderr.contains(words),
+                    "{line}: {text}: {}",
+                    said.stderr
+                ),
+                None => drop(said.done()?),
+            }
+        }
+        let live = stage
+            .plugin
+            .kubectl(&[
+                "get",
+                "configmaps,addoninstallations",
+                "-n",
+                &team,
+                "-o",
+                "json",
+            ])
+            .await?;
+        ensure!(!live.stdout.contains("s3cret"), "{text}: {}", live.stdout);
+    }
+    let args = [
+        "get",
+        "configmap",
+        "till",
+        "-n",
+        &team,
+        "-o",
+        "jsonpath={.data.url}",
+    ];
+    let url = stage.plugin.kubectl(&args).await?.done()?.stdout;
+    ensure!(url == "tilleu", "{url}");
+    Ok(())
+}
+
 /// `kubectl delete` is finished by the loop; `--retire` frees the records at its end, and not before.
 #[tokio::test]
 async fn the_loop_finishes_deletions_until_it_is_retired() -> Result<()> {

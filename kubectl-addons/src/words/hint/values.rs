@@ -1,0 +1,45 @@
+//! Where values come from.
+
+use addons_operation::values_from::ValuesFromError;
+use common::api::names::LABEL_VALUES;
+use common::values::secret::NotValues;
+
+pub(super) fn of_values(error: &ValuesFromError) -> Vec<String> {
+    let (looks, index) = match error {
+        ValuesFromError::NoSecret {
+            installation,
+            index,
+            ..
+        } => (
+            format!("look:   kubectl get secrets -n {}", installation.namespace),
+            index,
+        ),
+        ValuesFromError::NoKey {
+            installation,
+            name,
+            index,
+            ..
+        } => (
+            format!(
+                "look:   kubectl describe secret {name} -n {}",
+                installation.namespace
+            ),
+            index,
+        ),
+        ValuesFromError::NotValues { why, .. } => return of_secret(why),
+        ValuesFromError::NoValues { .. } => return Vec::new(),
+    };
+    let fix = format!(
+        "fix:    create it, or set spec.valuesFrom[{index}].secretKeyRef.optional of the installation"
+    );
+    vec![looks, fix]
+}
+
+pub(super) fn of_secret(why: &NotValues) -> Vec<String> {
+    match why {
+        NotValues::Unlabelled { namespace, name } => vec![format!(
+            "fix:    kubectl label secret {name} -n {namespace} {LABEL_VALUES}=true"
+        )],
+        NotValues::Kubeconfig { .. } => Vec::new(),
+    }
+}
