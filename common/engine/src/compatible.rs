@@ -1,27 +1,38 @@
-//! The condition that says whether an installed version fits its cluster.
+//! The conditions that say whether an installed version fits its cluster, and whether its catalogue still lists it.
 
 use jiff::Timestamp;
 
-use common::api::conditions::{self, COMPATIBLE};
+use common::api::conditions::{self, COMPATIBLE, UNLISTED};
 use common::api::installation::{AddonInstallation, AddonInstallationStatus};
 
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::{lock, record, status};
 
-/// Writes that an installed version does not fit its cluster, and why, or that it fits again. Returns the record as it is then; `None`
-/// where nothing is new, and where an operation is under way or another client was faster: the next look is in time.
+/// What is to be said of an installed version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fitness {
+    /// It is listed, and fits its cluster.
+    Fits,
+    /// It is listed and does not fit: why.
+    Misfit(String),
+    /// Its catalogue does not list it any more, as this sentence says; so the versions that it fits are not known.
+    Unlisted(String),
+}
+
+/// Writes what is to be said of an installed version. Returns the record as it is then; `None` where nothing is new, and where an
+/// operation is under way or another client was faster: the next look is in time.
 ///
 /// # Errors
 /// Those of the request.
 pub async fn note(
     cluster: &Cluster,
     known: &AddonInstallation,
-    misfit: Option<&str>,
+    fitness: &Fitness,
 ) -> Result<Option<AddonInstallation>, EngineError> {
     let generation = known.metadata.generation;
     let now = cluster.home().now();
-    let Some(status) = judged(known.status.as_ref(), misfit, generation, now) else {
+    let Some(status) = judged(known.status.as_ref(), fitness, generation, now) else {
         return Ok(None);
     };
     let mut stored = known.clone();
@@ -33,10 +44,10 @@ pub async fn note(
     }
 }
 
-/// The status with the condition; `None` where nothing would change. What always fitted has none.
+/// The status with the conditions; `None` where nothing would change. What always was listed and fitted has none.
 fn judged(
     stored: Option<&AddonInstallationStatus>,
-    misfit: Option<&str>,
+    fitness: &Fitness,
     generation: Option<i64>,
     now: Timestamp,
 ) -> Option<AddonInstallationStatus> {
@@ -44,21 +55,31 @@ fn judged(
     if lock::availability(Some(stored), now, false) != lock::Availability::Free {
         return None;
     }
-    let mut all = stored.conditions.iter();
-    let before = all.find(|condition| condition.r#type == COMPATIBLE);
-    let is_raised = before.is_some_and(|before| before.status == "False");
-    let mut condition = match misfit {
-        Some(why) if before.is_some_and(|before| is_raised && before.message == why) => {
-            return None;
-        }
-        Some(why) => status::condition(COMPATIBLE, "False", "DoesNotFit", why.to_owned(), now),
-        None if is_raised => status::condition(COMPATIBLE, "True", "Fits", String::new(), now),
-        None => return None,
+    let (fits, listed) = (("True", "Fits", ""), ("False", "Listed", ""));
+    let (compatible, unlisted) = match fitness {
+        Fitness::Fits => (fits, listed),
+        Fitness::Misfit(why) => (("False", "DoesNotFit", why.as_str()), listed),
+        Fitness::Unlisted(why) => (
+            ("Unknown", "Unlisted", ""),
+            ("True", "Removed", why.as_str()),
+        ),
     };
-    condition.observed_generation = generation;
     let mut status = stored.clone();
-    conditions::set(&mut status.conditions, condition);
-    Some(status)
+    let mut is_news = false;
+    for (r#type, (value, reason, why)) in [(COMPATIBLE, compatible), (UNLISTED, unlisted)] {
+        let mut all = stored.conditions.iter();
+        let is_known = match all.find(|condition| condition.r#type == r#type) {
+            Some(before) => before.status == value && before.message == why,
+            None => why.is_empty(),
+        };
+        if !is_known {
+            let mut condition = status::condition(r#type, value, reason, why.to_owned(), now);
+            condition.observed_generation = generation;
+            conditions::set(&mut status.conditions, condition);
+            is_news = true;
+        }
+    }
+    is_news.then_some(status)
 }
 
 #[cfg(test)]
@@ -66,25 +87,54 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_misfit_is_written_once_and_taken_back() {
+    fn a_fitness_is_written_once_and_taken_back() {
         let mut status = AddonInstallationStatus::default();
-        let look =
-            |status: &_, misfit| judged(Some(status), misfit, Some(1), Timestamp::UNIX_EPOCH);
-        assert_eq!(look(&status, None), None, "it always fitted");
-        for (misfit, expected) in [
-            (Some("k8sVersion <1.36 does not match 1.36.3"), "False"),
-            (Some("k8sVersion <1.36 does not match 1.37.0"), "False"),
-            (None, "True"),
+        let look = |status: &_, fitness: &Fitness| {
+            judged(Some(status), fitness, Some(1), Timestamp::UNIX_EPOCH)
+        };
+        assert_eq!(look(&status, &Fitness::Fits), None, "it always fitted");
+        let misfit = |why: &str| Fitness::Misfit(why.to_owned());
+        let unlisted = Fitness::Unlisted("catalogue team has no web 1.0.0 any more".to_owned());
+        for (fitness, expected) in [
+            (
+                misfit("<1.36 does not match 1.36.3"),
+                &["Compatible=False"][..],
+            ),
+            (misfit("<1.36 does not match 1.37.0"), &["Compatible=False"]),
+            (unlisted.clone(), &["Compatible=Unknown", "Unlisted=True"]),
+            (Fitness::Fits, &["Compatible=True", "Unlisted=False"]),
+            (unlisted, &["Compatible=Unknown", "Unlisted=True"]),
+            (
+                misfit("<1.36 does not match 1.37.0"),
+                &["Compatible=False", "Unlisted=False"],
+            ),
         ] {
-            status = look(&status, misfit).unwrap();
-            let found = &status.conditions[0];
-            assert_eq!(
-                (found.r#type.as_str(), found.status.as_str()),
-                (COMPATIBLE, expected)
-            );
-            assert_eq!(found.message, misfit.unwrap_or_default());
-            assert_eq!(look(&status, misfit), None, "nothing is new");
+            status = look(&status, &fitness).unwrap();
+            let found = status.conditions.iter();
+            let found: Vec<_> = found
+                .map(|one| format!("{}={}", one.r#type, one.status))
+                .collect();
+            assert_eq!(found, expected, "{fitness:?}");
+            let mut all = status.conditions.iter();
+            let why = match &fitness {
+                Fitness::Fits => "",
+                Fitness::Misfit(why) | Fitness::Unlisted(why) => why,
+            };
+            assert!(all.any(|one| one.message == *why));
+            assert_eq!(look(&status, &fitness), None, "nothing is new");
         }
-        assert_eq!(judged(None, Some("why"), None, Timestamp::UNIX_EPOCH), None);
+        assert_eq!(
+            judged(None, &Fitness::Fits, None, Timestamp::UNIX_EPOCH),
+            None
+        );
+    }
+
+    #[test]
+    fn what_is_not_listed_says_that_alone() {
+        let unlisted = Fitness::Unlisted("why".to_owned());
+        let status = AddonInstallationStatus::default();
+        let status = judged(Some(&status), &unlisted, None, Timestamp::UNIX_EPOCH).unwrap();
+        let types = status.conditions.iter().map(|one| one.r#type.as_str());
+        assert_eq!(types.collect::<Vec<_>>(), [UNLISTED]);
     }
 }

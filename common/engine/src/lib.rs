@@ -9,7 +9,7 @@
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `migrate`, `delete`, `holder`, [`namespace`] | what an operation does |
 //! | [`transfer`] | records of older versions, moved with their objects to the system namespace |
 //! | [`core_set`] | the records of core installations, and the ConfigMaps and namespaces that they follow |
-//! | [`standing`], [`compatible`] | what a reconciler says of an installation that it did not change, and whether what is installed fits the cluster |
+//! | [`standing`], [`compatible`] | what a reconciler says of an installation that it did not change, and whether what is installed is listed and fits the cluster |
 //! | [`lease`], [`changes`], [`events`] | for loops: who leads, when to look, what to tell |
 //! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what else its readiness depends on |

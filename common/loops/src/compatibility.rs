@@ -1,13 +1,14 @@
-//! Whether what is installed still fits its cluster, which may have been upgraded: a condition, and nothing is removed.
+//! Whether what is installed still fits its cluster, which may have been upgraded, and is still listed by its catalogue: conditions, and
+//! nothing is removed.
 
-use addons_engine::compatible;
+use addons_engine::compatible::{self, Fitness};
 use addons_operation::recorded::Compatibility;
 use addons_operation::{Context, OperationError, Resolver};
 use common::api::installation::AddonInstallation;
 
 use crate::installation::Outcome;
 
-/// Records whether what is installed now fits the cluster, where that is new. Returns the record then.
+/// Records whether what is installed now is listed and fits the cluster, where that is new. Returns the record then.
 pub(crate) async fn note(
     ctx: &Context,
     resolver: &Resolver<'_>,
@@ -21,14 +22,16 @@ pub(crate) async fn note(
     let Some(last) = last.filter(|last| last.metadata.deletion_timestamp.is_none()) else {
         return Ok(None);
     };
-    let misfit = match resolver.compatibility(last).await? {
+    let fitness = match resolver.compatibility(last).await? {
         Compatibility::Unknown => return Ok(None),
-        Compatibility::Fits => None,
+        Compatibility::Fits => Fitness::Fits,
+        Compatibility::Orphaned(lost) => Fitness::Unlisted(lost.to_string()),
+        Compatibility::Unlisted(unlisted) => Fitness::Unlisted(unlisted.to_string()),
         Compatibility::Misfit(reason) => {
             let version = last.installed().map(|installed| installed.version.as_str());
             let version = version.unwrap_or_default();
-            Some(format!("{} {version}: {reason}", last.spec.addon_ref.name))
+            Fitness::Misfit(format!("{} {version}: {reason}", last.spec.addon_ref.name))
         }
     };
-    Ok(compatible::note(ctx.home().await?, last, misfit.as_deref()).await?)
+    Ok(compatible::note(ctx.home().await?, last, &fitness).await?)
 }

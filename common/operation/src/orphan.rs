@@ -1,7 +1,8 @@
-//! Installations whose catalogue is gone: they stay as they are, and nothing else waits for them.
+//! Installations whose catalogue, add-on or version is gone: they stay as they are, and nothing else waits for them.
 
 use common::api::catalogue::AddonCatalogue;
 use common::api::installation::AddonInstallation;
+use common::catalogue::{Catalogue, installed};
 
 /// What an installation was installed from and is not there any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +21,21 @@ pub enum Lost {
         /// Name of the add-on.
         addon: String,
     },
+}
+
+/// An installed version that was removed from its catalogue.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} {addon} {version} any more", match catalogue {
+    Some(name) => format!("catalogue {name} has no"),
+    None => "no catalogue has".to_owned(),
+})]
+pub struct Unlisted {
+    /// Name of the catalogue; `None` where the installation names none.
+    pub catalogue: Option<String>,
+    /// Name of the add-on.
+    pub addon: String,
+    /// The version, or its id where it has none.
+    pub version: String,
 }
 
 /// What is lost of the origin of an installation; `None` where nothing is, or where it is not of a catalogue.
@@ -50,12 +66,93 @@ pub fn lost(record: &AddonInstallation, catalogues: &[AddonCatalogue]) -> Option
     })
 }
 
+/// The installed version, where it was removed from its catalogue (semantics 18). `catalogue`: the entries of all catalogues. The index
+/// of an installation does not count: it lists only what is newest.
+#[must_use]
+pub fn unlisted(record: &AddonInstallation, catalogue: &Catalogue) -> Option<Unlisted> {
+    let reference = &record.spec.addon_ref;
+    if reference.index.is_some() || reference.directory.is_some() {
+        return None;
+    }
+    let installed = record.installed()?;
+    if installed::entry(record, catalogue).is_some() {
+        return None;
+    }
+    let version = match installed.version.as_str() {
+        "" => &installed.id,
+        version => version,
+    };
+    Some(Unlisted {
+        catalogue: reference.catalogue.clone(),
+        addon: reference.name.clone(),
+        version: version.to_owned(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use common::api::catalogue::{Addon, AddonCatalogueSpec};
-    use common::api::installation::{AddonInstallationSpec, AddonRef};
+    use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
+    use common::api::installation::{
+        AddonInstallationSpec, AddonInstallationStatus, AddonRef, Installed,
+    };
 
     use super::*;
+
+    #[test]
+    fn a_version_that_its_catalogue_lost_is_unlisted() {
+        let version = AddonVersion {
+            version: "1.0.0".to_owned(),
+            ..AddonVersion::default()
+        };
+        let spec = AddonCatalogueSpec {
+            addons: vec![Addon {
+                name: "web".to_owned(),
+                versions: vec![version],
+                ..Addon::default()
+            }],
+            ..AddonCatalogueSpec::default()
+        };
+        let catalogue = Catalogue::of_objects(&[AddonCatalogue::new("team", spec)]);
+        let of_index = Some("https://example.org/i.yaml");
+        for (name, index, version, expected) in [
+            (Some("team"), None, Some("1.0.0"), None),
+            (Some("team"), None, None, None),
+            (Some("team"), of_index, Some("2.0.0"), None),
+            (
+                Some("team"),
+                None,
+                Some("2.0.0"),
+                Some("catalogue team has no web 2.0.0 any more"),
+            ),
+            (
+                None,
+                None,
+                Some("2.0.0"),
+                Some("no catalogue has web 2.0.0 any more"),
+            ),
+        ] {
+            let addon_ref = AddonRef {
+                name: "web".to_owned(),
+                catalogue: name.map(str::to_owned),
+                index: index.map(str::to_owned),
+                ..AddonRef::default()
+            };
+            let spec = AddonInstallationSpec {
+                addon_ref,
+                ..AddonInstallationSpec::default()
+            };
+            let mut record = AddonInstallation::new("a", spec);
+            record.status = version.map(|version| AddonInstallationStatus {
+                installed: Some(Installed {
+                    version: version.to_owned(),
+                    ..Installed::default()
+                }),
+                ..AddonInstallationStatus::default()
+            });
+            let found = unlisted(&record, &catalogue).map(|unlisted| unlisted.to_string());
+            assert_eq!(found.as_deref(), expected, "{name:?} {index:?} {version:?}");
+        }
+    }
 
     #[test]
     fn an_orphan_has_lost_its_catalogue_or_its_entry() {

@@ -8,6 +8,7 @@ use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::intent::Edits;
 use crate::origin::catalogue_of;
+use crate::orphan::{self, Lost, Unlisted};
 use crate::resolve::{Answers, Resolver};
 use crate::resolved::Resolved;
 
@@ -46,7 +47,7 @@ impl<'a> Resolver<'a> {
         self.complete(resolved, &edits, &answers).await
     }
 
-    /// Whether what is installed fits the cluster. It stays installed whatever the answer is.
+    /// Whether what is installed is listed, and fits the cluster. It stays installed whatever the answer is.
     ///
     /// # Errors
     /// The versions of the cluster cannot be read.
@@ -54,10 +55,18 @@ impl<'a> Resolver<'a> {
         &self,
         record: &AddonInstallation,
     ) -> Result<Compatibility, OperationError> {
-        // Where its origin cannot be read, that is said of the installation anyway.
-        let Ok(catalogue) = catalogue_of(self.ctx, record).await else {
+        if record.installed().is_none() {
             return Ok(Compatibility::Unknown);
+        }
+        let catalogue = match catalogue_of(self.ctx, record).await {
+            Ok(catalogue) => catalogue,
+            Err(OperationError::Orphaned { lost, .. }) => return Ok(Compatibility::Orphaned(lost)),
+            // Where its origin cannot be read, that is said of the installation anyway.
+            Err(_) => return Ok(Compatibility::Unknown),
         };
+        if let Some(unlisted) = orphan::unlisted(record, &catalogue) {
+            return Ok(Compatibility::Unlisted(unlisted));
+        }
         let Some(entry) = installed::entry(record, &catalogue) else {
             return Ok(Compatibility::Unknown);
         };
@@ -69,11 +78,15 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Whether an installed version fits its cluster.
+/// Whether an installed version is listed, and fits its cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compatibility {
-    /// Nothing is installed, or its entry is not listed.
+    /// Nothing is installed, or its origin cannot be read.
     Unknown,
+    /// Its catalogue, or its add-on there, is gone.
+    Orphaned(Lost),
+    /// It was removed from its catalogue.
+    Unlisted(Unlisted),
     /// It fits.
     Fits,
     /// It does not, for this reason.

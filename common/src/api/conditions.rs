@@ -1,4 +1,4 @@
-//! Conditions as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted; and NeedsConfirmation, Contested and
+//! Conditions as kstatus reads them: Ready, Progressing, Stalled, Compatible, Drifted; and Unlisted, NeedsConfirmation, Contested and
 //! ManagedElsewhere; of core installations CoreSetUnknown and DeletionBlocked. Of catalogues: Duplicate and Synced.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -13,6 +13,8 @@ pub const PROGRESSING: &str = "Progressing";
 pub const STALLED: &str = "Stalled";
 /// The installed version fits this cluster.
 pub const COMPATIBLE: &str = "Compatible";
+/// The installed version was removed from its catalogue. It stays installed.
+pub const UNLISTED: &str = "Unlisted";
 /// What is due needs the agreement of a person: a protection refuses it.
 pub const NEEDS_CONFIRMATION: &str = "NeedsConfirmation";
 /// Another manager sets a field again and again that we set, too.

@@ -211,7 +211,7 @@ pub struct AddonInstallationStatus {
     /// One word for `list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// Ready, Progressing, Stalled, Compatible, Drifted, NeedsConfirmation, Contested, ManagedElsewhere.
+    /// Ready, Progressing, Stalled, Compatible, Unlisted, Drifted, NeedsConfirmation, Contested, ManagedElsewhere.
     #[serde(default)]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,

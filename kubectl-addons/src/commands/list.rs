@@ -42,7 +42,8 @@ struct Row {
     core: bool,
     /// Phase and message in one text.
     status: String,
-    /// `Ready`, `Degraded`, `Progressing`, `Failed`, `Pending`, `Uninstalling`, `Orphaned` or `RecordOlderThanCluster`.
+    /// `Ready`, `Degraded`, `Progressing`, `Failed`, `Pending`, `Uninstalling`, `Orphaned`, `Unlisted`, `Incompatible` or
+    /// `RecordOlderThanCluster`.
     phase: String,
     /// Why; empty where there is nothing to say.
     message: String,
@@ -192,7 +193,8 @@ async fn rows(
             .map(|time| time.0);
         let troubles = troubles.get(&health::owner(record));
         let troubles = troubles.cloned().unwrap_or_default();
-        let status = status(record, &troubles, catalogues);
+        let listed = catalogues.map(|objects| (objects, &catalogue));
+        let status = status(record, &troubles, listed);
         let (phase, message) = status.split_once(": ").unwrap_or((&status, ""));
         rows.push(Row {
             cluster: None,
@@ -254,12 +256,22 @@ fn newer(
 fn status(
     record: &AddonInstallation,
     troubles: &Health,
-    catalogues: Option<&[AddonCatalogue]>,
+    listed: Option<(&[AddonCatalogue], &Catalogue)>,
 ) -> String {
     let word = health::word(record, &troubles.objects, troubles.older.as_ref());
-    match catalogues.and_then(|catalogues| orphan::lost(record, catalogues)) {
-        Some(lost) if word == "Ready" => format!("Orphaned: {lost}"),
-        _ => word,
+    let Some((objects, catalogue)) = listed else {
+        return word;
+    };
+    // What a loop has noted of that is judged again: the catalogues may have changed since.
+    if word != "Ready" && !word.starts_with("Unlisted: ") {
+        return word;
+    }
+    if let Some(lost) = orphan::lost(record, objects) {
+        return format!("Orphaned: {lost}");
+    }
+    match orphan::unlisted(record, catalogue) {
+        Some(unlisted) => format!("Unlisted: {unlisted}"),
+        None => "Ready".to_owned(),
     }
 }
 
