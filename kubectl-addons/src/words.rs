@@ -1,6 +1,7 @@
 //! From values to sentences: everything that the plugin says about operations.
 
 pub mod core;
+pub mod distribution;
 pub mod doctor;
 pub mod dry_run;
 pub mod finding;

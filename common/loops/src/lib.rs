@@ -9,12 +9,13 @@
 //! | [`retire`] | frees the records at the end |
 //! | [`core_set`] | makes core records what the rules and the list of core add-ons say |
 //! | `duplicates` | marks catalogues that have to give way to others |
-//! | `synced` | brings catalogues up to date from where they came |
+//! | [`synced`] | brings catalogues up to date from where they came |
+//! | `pushed` | brings the catalogues, merged, to other clusters |
 //! | [`fights`] | fields that another manager sets back each time; for every loop |
 //! | `here`, `there` | one installation of this cluster, or those of another, and what became of them (`done`) |
 //! | `queue`, `tracked` | when which installation is due; what is remembered of it |
 //! | [`metrics`] | what is counted |
-//! | `compatibility` | whether what is installed still fits its cluster |
+//! | `compatibility` | whether what is installed is still listed, and fits its cluster |
 //! | `reason` | whether a failure needs a person, and the word for it in the condition |
 //!
 //! Nothing here decides what is due or writes objects: that is done by the operations of `addons-operation`. Nothing here prints:
@@ -30,11 +31,12 @@ mod here;
 pub mod installation;
 pub mod metrics;
 pub mod pass;
+mod pushed;
 mod queue;
 mod reason;
 pub mod reconciler;
 pub mod retire;
-mod synced;
+pub mod synced;
 mod there;
 mod tracked;
 

@@ -10,6 +10,7 @@ mod turn;
 use std::time::Duration;
 
 use addons_engine::EngineError;
+use addons_operation::distribution::push::Pushed;
 use addons_operation::{Context, Interruption, OperationError};
 use common::api::names::InstallationName;
 use futures::StreamExt as _;
@@ -33,6 +34,8 @@ pub struct Reconciler<'a> {
     pub candidate: Candidate,
     /// How often everything is looked at, and sources are asked, although nothing is known to have changed.
     pub interval: Duration,
+    /// The labels of the namespaces to whose clusters the merged catalogues are brought; `None` = they are not.
+    pub push_to: Option<String>,
     /// What is counted.
     pub metrics: &'a Metrics,
 }
@@ -44,7 +47,9 @@ pub enum Told<'a> {
     Leads(bool),
     /// An installation was reconciled.
     Reconciled(&'a InstallationName, &'a Outcome),
-    /// The records could not be read, or the Lease not be written; it is tried again.
+    /// Catalogues were written in the cluster of this namespace.
+    Pushed(&'a str, &'a [Pushed]),
+    /// The records could not be read, the Lease not be written, or a cluster not be brought its catalogues; it is tried again.
     Failed(&'a OperationError),
 }
 
@@ -104,6 +109,9 @@ impl Reconciler<'_> {
         tell: &(dyn Fn(Told<'_>) + Send + Sync),
     ) {
         let mut turn = Turn::new(self.ctx.fresh(), apart, self.interval, &self.how);
+        if let Some(selector) = &self.push_to {
+            turn.push_to(selector);
+        }
         loop {
             let leads = leading.borrow().is_some() && !interruption.is_asked();
             if leads {
@@ -117,6 +125,10 @@ impl Reconciler<'_> {
                 Some(done) = turn.running.next() => self.end(&mut turn, done, tell).await,
                 Some(done) = turn.done.recv() => self.end(&mut turn, done, tell).await,
                 Some(namespace) = turn.remotes.running.next() => turn.remotes.end(&namespace),
+                Some(news) = turn.pushed.recv(), if leads => match &news {
+                    Ok((target, pushed)) => tell(Told::Pushed(target, pushed)),
+                    Err(error) => tell(Told::Failed(error)),
+                },
                 Some(signal) = turn.inbox.recv(), if leads => turn.take(signal),
                 Some(()) = turn.watches.next(), if leads => {}
                 () = until(due), if leads => {

@@ -3,22 +3,42 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use addons_operation::Context;
 use addons_operation::distribution::sync::sync;
+use addons_operation::{Context, OperationError};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// Brings all up to date, one after the other, at the interval, as the newest context that was sent knows them. What fails is a
-/// condition of its catalogue, and is tried again at the next interval.
+/// What became of the catalogues that say where they come from.
+#[derive(Debug, Default)]
+pub struct Synced {
+    /// Whether the add-ons of one changed.
+    pub is_changed: bool,
+    /// Why others could not be brought up to date.
+    pub failed: Vec<OperationError>,
+}
+
+/// Brings all up to date at the interval, as the newest context that was sent knows them.
 pub async fn keep(contexts: watch::Receiver<Arc<Context>>, interval: Duration) {
     loop {
         let ctx = contexts.borrow().clone();
-        // Where the caller may not read catalogues, no record depends on them.
-        if let Ok(Some(all)) = ctx.readable_catalogues().await {
-            for catalogue in all.iter().filter(|it| it.spec.from.is_some()) {
-                let _ = sync(&ctx, catalogue).await;
-            }
-        }
+        // What failed is a condition of its catalogue.
+        once(&ctx).await;
         sleep(interval).await;
     }
+}
+
+/// Brings all up to date, one after the other. Where the caller may not read or write catalogues, others do that.
+pub async fn once(ctx: &Context) -> Synced {
+    let mut synced = Synced::default();
+    let Ok(Some(all)) = ctx.readable_catalogues().await else {
+        return synced;
+    };
+    for catalogue in all.iter().filter(|it| it.spec.from.is_some()) {
+        match sync(ctx, catalogue).await {
+            Ok(one) => synced.is_changed |= one.is_changed,
+            Err(error) if error.is_forbidden() => {}
+            Err(error) => synced.failed.push(error),
+        }
+    }
+    synced
 }

@@ -1,5 +1,6 @@
 //! Catalogues that are brought up to date from where they came, and brought to other clusters (semantics 1).
 
+pub mod md5;
 pub mod push;
 pub mod sync;
 pub mod targets;

@@ -97,6 +97,9 @@ pub struct Reconcile {
     /// whoever runs this
     #[arg(long, value_name = "NAME")]
     pub service_account: Option<String>,
+    /// Bring the catalogues, merged, to the clusters of the namespaces with these labels, as `catalogue push` does
+    #[arg(long, value_name = "SELECTOR", requires = "watch")]
+    pub push_catalogues: Option<String>,
     /// Before a loop is removed for good: let the deletion of records no longer wait for it
     #[arg(long, conflicts_with_all = ["names", "watch"])]
     pub retire: bool,

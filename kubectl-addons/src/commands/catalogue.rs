@@ -13,12 +13,9 @@ use std::sync::Arc;
 
 use addons_engine::identity;
 use addons_operation::OperationError;
-use addons_sources::location::Located;
 use anyhow::{Result, bail};
 use common::admission::{Facts, Requester};
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
-use common::catalogue::select::Rules;
-use common::manifest::digest::Algorithm;
 use common::nearest::nearest;
 
 use crate::cli::reading::Catalogue;
@@ -77,31 +74,6 @@ fn named<'a>(objects: &'a [AddonCatalogue], wanted: &str) -> Result<&'a AddonCat
         }
         .into()),
     }
-}
-
-/// Takes the md5 hashes out of a kops index, where the channels rules are asked for: they are not verified, and what is due goes
-/// by the content (semantics 11). Returns warnings.
-fn without_md5(session: &Session, located: &mut Located) -> Vec<String> {
-    if !located.is_index || session.rules() != Rules::Channels {
-        return Vec::new();
-    }
-    let addons = located.object.spec.addons.iter_mut();
-    let versions = addons.flat_map(|addon| {
-        let name = &addon.name;
-        let versions = addon.versions.iter_mut();
-        versions.map(move |version| (name, version))
-    });
-    let mut warnings = Vec::new();
-    for (name, version) in versions {
-        let is_md5 = |hash: &mut String| Algorithm::of(hash) == Some(Algorithm::Md5);
-        if let Some(hash) = version.manifest_hash.take_if(is_md5) {
-            warnings.push(format!(
-                "{name} {}: manifestHash {hash} is an md5 and was not verified",
-                version.version
-            ));
-        }
-    }
-    warnings
 }
 
 /// Who asks; the server is asked for that only where the answer decides, for core catalogues.

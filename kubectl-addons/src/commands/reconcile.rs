@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use addons_loops::core_set::{Followed, Step};
 use addons_loops::election::Candidate;
-use addons_loops::{How, Metrics, Outcome, Reconciler, Told, pass, retire};
+use addons_loops::{How, Metrics, Outcome, Reconciler, Told, pass, retire, synced};
 use addons_operation::{OperationError, Run};
 use anyhow::Result;
 use common::api::names::InstallationName;
@@ -12,7 +12,7 @@ use common::api::names::InstallationName;
 use crate::cli::operation::Reconcile;
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::words::{core, hint, reconcile as words};
+use crate::words::{core, distribution, hint, reconcile as words};
 use crate::{change, output, partial, serve};
 
 /// The Lease of the process that leads, in the system namespace.
@@ -44,12 +44,22 @@ pub async fn run(session: &Session, args: &Reconcile) -> Result<Exit> {
         return watch(session, args, how).await;
     }
     let mut worst = Exit::Done;
+    let mut synced = None;
+    if args.names.is_empty() {
+        let now = synced::once(session.ctx()).await;
+        for error in now.failed {
+            worst = worst.max(output::failure(&error.into()));
+        }
+        // What was read of the catalogues before is not what they hold now.
+        synced = now.is_changed.then(|| session.ctx().fresh());
+    }
+    let ctx = synced.as_ref().unwrap_or(session.ctx());
     let mut of_core = Exit::Done;
     let mut see_core = |followed| of_core = report_core(followed);
     let mut see = |name: &InstallationName, outcome| worst = worst.max(report(name, outcome));
     change::interruptible(async |interruption| {
         let (names, see_core) = (&args.names, &mut see_core);
-        pass(session.ctx(), names, &how, interruption, see_core, &mut see).await
+        pass(ctx, names, &how, interruption, see_core, &mut see).await
     })
     .await?;
     Ok(worst.max(of_core))
@@ -104,6 +114,7 @@ async fn watch(session: &Session, args: &Reconcile, how: How) -> Result<Exit> {
             identity: settings.holder.clone(),
         },
         interval: args.interval,
+        push_to: args.push_catalogues.clone(),
         metrics: &metrics,
     };
     change::interruptible(async |interruption| reconciler.run(interruption, &tell).await).await?;
@@ -119,6 +130,9 @@ fn tell(told: Told<'_>) {
                 output::note(&line);
             }
         }
+        Told::Pushed(target, pushed) => pushed
+            .iter()
+            .for_each(|one| output::note(&distribution::pushed(target, one))),
         Told::Failed(error) => failed(error),
     }
 }

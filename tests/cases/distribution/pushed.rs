@@ -2,18 +2,16 @@
 
 use std::path::PathBuf;
 
-use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::control_plane::ControlPlane;
 use addons_tests::objects;
 use addons_tests::plugin::{Output, Plugin};
-use addons_tests::stage::{Own, Stage, config_map};
-use anyhow::{Context as _, Result, anyhow, ensure};
+use addons_tests::stage::{Stage, config_map};
+use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::api::names::{API_VERSION, DISTRIBUTOR_GROUP};
 use serde_json::{Value, json};
 
-/// A cluster that catalogues are brought to.
-static OTHER: Own = Own::const_new();
 const RBAC: &str = include_str!("../../../deploy/components/distributor/rbac.yaml");
 
 /// A cluster with catalogues, and a kubeconfig with contexts of itself, of the other cluster, and of one that does not answer.
@@ -26,12 +24,7 @@ struct Pair {
 
 impl Pair {
     async fn new(what: &str) -> Result<Self> {
-        let start = async || {
-            let started = ControlPlane::start(Options::default()).await;
-            started.map_err(|error| format!("{error:#}"))
-        };
-        let other = OTHER.get_or_init(start).await;
-        let other = other.as_ref().map_err(|error| anyhow!("{error}"))?;
+        let other = super::other().await?;
         let stage = Stage::new(what).await?;
         stage.run("init").await?.done()?;
         let distributor = other.user(what, &[DISTRIBUTOR_GROUP])?.kubeconfig;

@@ -28,6 +28,7 @@ use crate::duplicates;
 use crate::fights::Fights;
 use crate::installation::{How, Outcome};
 use crate::pass::WORKERS;
+use crate::pushed;
 use crate::queue::{Ended, Queue, Why};
 use crate::synced;
 use crate::tracked::Tracked;
@@ -71,6 +72,8 @@ pub(super) struct Turn {
     ended: UnboundedSender<Done>,
     /// What was reconciled in other clusters.
     pub(super) done: UnboundedReceiver<Done>,
+    /// What is to be said of the catalogues there.
+    pub(super) pushed: UnboundedReceiver<pushed::News>,
     /// When the records are read again: at once where changes may have been missed, and at the interval, because a namespace may
     /// have come to stand for a cluster.
     stale: Option<Instant>,
@@ -107,6 +110,7 @@ impl Turn {
             running: FuturesUnordered::new(),
             ended,
             done,
+            pushed: unbounded_channel().1,
             stale: None,
             is_missed: false,
             spread: RandomState::new(),
@@ -137,6 +141,15 @@ impl Turn {
             }
         }));
         turn
+    }
+
+    /// Brings the catalogues, merged, to the clusters of the namespaces with these labels.
+    pub(super) fn push_to(&mut self, selector: &str) {
+        let (outbox, pushed) = unbounded_channel();
+        self.pushed = pushed;
+        let contexts = self.judged.subscribe();
+        let push = pushed::keep(contexts, selector.to_owned(), outbox);
+        self.watches.push(Box::pin(push));
     }
 
     /// For a future that outlives the borrow of the turn.

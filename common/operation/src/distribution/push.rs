@@ -10,12 +10,18 @@ use common::admission::{Facts, Settings};
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::api::names::LABEL_DERIVED_FROM;
 use common::catalogue::{derived_from, merged, offers, size};
+use futures::StreamExt as _;
+use futures::stream;
 use std::sync::Arc;
 
 use super::DistributionError;
+use super::targets::Target;
 use crate::context::Context;
 use crate::error::{OperationError, within};
 use crate::identity::KUBE_SYSTEM;
+
+/// Clusters that are written at the same time.
+const AT_ONCE: usize = 16;
 
 /// What was done with one copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,14 +81,26 @@ pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError>
     Ok(copies)
 }
 
+/// What became of one cluster, by the name of the target.
+pub type Outcome = (String, Result<Vec<Pushed>, OperationError>);
+
+/// Brings copies to several clusters, and says what became of each, in their order. One that fails or is slow stops no other.
+pub async fn push_all(targets: Vec<Target>, copies: &[AddonCatalogue]) -> Vec<Outcome> {
+    let pushing = targets.into_iter().enumerate().map(async |(at, target)| {
+        let pushed = match target.cluster {
+            Ok(cluster) => push(&cluster, copies).await,
+            Err(error) => Err(error),
+        };
+        (at, (target.name, pushed))
+    });
+    let pushing = stream::iter(pushing).buffer_unordered(AT_ONCE);
+    let mut pushed: Vec<(usize, Outcome)> = pushing.collect().await;
+    pushed.sort_by_key(|(at, _)| *at);
+    pushed.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
 /// Brings copies to a cluster. One that is there already is not written again; one without add-ons only replaces another.
-///
-/// # Errors
-/// The cluster has no definitions of ours; a catalogue of the name that is not a copy from here; those of the requests.
-pub async fn push(
-    cluster: &Cluster,
-    copies: &[AddonCatalogue],
-) -> Result<Vec<Pushed>, OperationError> {
+async fn push(cluster: &Cluster, copies: &[AddonCatalogue]) -> Result<Vec<Pushed>, OperationError> {
     let place = |copy: &AddonCatalogue| {
         let name = copy.metadata.name.as_deref().unwrap_or_default();
         format!("catalogue {name}")
@@ -121,6 +139,7 @@ async fn put(
             }
             .into());
         }
+        Some(live) if live.spec == copy.spec => return Ok(Some(Written::Unchanged)),
         _ => {}
     }
     match catalogues::put(cluster, copy).await {

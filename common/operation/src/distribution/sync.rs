@@ -15,7 +15,7 @@ use common::api::conditions;
 use common::catalogue::{beside, size};
 use common::manifest::digest;
 
-use super::DistributionError;
+use super::{DistributionError, md5};
 use crate::context::Context;
 use crate::error::{OperationError, within};
 use crate::event::Finding;
@@ -169,10 +169,7 @@ fn content(
             .into_iter()
             .find(|one| one.object.metadata.name.as_deref() == Some(name)),
     };
-    let Some(Located {
-        object, warnings, ..
-    }) = one
-    else {
+    let Some(mut one) = one else {
         return Err(DistributionError::NotInFile {
             location,
             name: name.to_owned(),
@@ -180,6 +177,12 @@ fn content(
         }
         .into());
     };
+    for warning in md5::take_out(ctx.settings().rules, &mut one) {
+        ctx.find(Finding::Index(warning));
+    }
+    let Located {
+        object, warnings, ..
+    } = one;
     for warning in warnings {
         ctx.find(Finding::Index(warning));
     }

@@ -15,6 +15,7 @@ use crate::session::Session;
 use crate::usage::Usage;
 use addons_operation::Records;
 use addons_operation::definitions;
+use addons_operation::distribution::md5;
 use addons_operation::verdict;
 use addons_sources::location::{self, Located};
 
@@ -81,7 +82,7 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalog
     }
     let mut objects = Vec::new();
     for mut one in found {
-        for warning in &super::without_md5(session, &mut one) {
+        for warning in &md5::take_out(session.rules(), &mut one) {
             output::warn(warning);
         }
         for warning in &one.warnings {

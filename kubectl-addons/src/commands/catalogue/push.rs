@@ -9,8 +9,6 @@ use addons_operation::distribution::push::{self, Pushed};
 use addons_operation::distribution::targets::{self, Target};
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
-use futures::StreamExt as _;
-use futures::stream;
 use serde::Serialize;
 
 use crate::cli::reading::CataloguePush;
@@ -19,9 +17,7 @@ use crate::exit::Exit;
 use crate::output::{self, Items};
 use crate::session::Session;
 use crate::settings;
-
-/// Clusters that are written at the same time.
-const AT_ONCE: usize = 8;
+use crate::words::distribution;
 
 /// One cluster.
 #[derive(Debug, Serialize)]
@@ -55,12 +51,9 @@ pub async fn run(session: &Session, args: &CataloguePush) -> Result<Exit> {
     if let Some(selector) = &args.clusters {
         all.extend(targets::selected(session.ctx(), selector).await?);
     }
-    let pushing = stream::iter(all).map(|target| one(target, &copies));
-    let pushed: Vec<(String, Result<Vec<Pushed>, OperationError>)> =
-        pushing.buffered(AT_ONCE).collect().await;
     let mut worst = Exit::Done;
     let mut rows = Vec::new();
-    for (target, result) in pushed {
+    for (target, result) in push::push_all(all, &copies).await {
         let (row, exit) = reported(target, result, &copies);
         worst = worst.max(exit);
         rows.push(row);
@@ -83,17 +76,6 @@ async fn of_context(global: &Global, context: &str) -> Result<Cluster> {
     Ok(Cluster::new(config, settings::cluster_options(&global)).await?)
 }
 
-async fn one(
-    target: Target,
-    copies: &[AddonCatalogue],
-) -> (String, Result<Vec<Pushed>, OperationError>) {
-    let pushed = match target.cluster {
-        Ok(cluster) => push::push(&cluster, copies).await,
-        Err(error) => Err(error),
-    };
-    (target.name, pushed)
-}
-
 /// Says what became of one cluster.
 fn reported(
     target: String,
@@ -108,15 +90,7 @@ fn reported(
         let mut copies = copies.iter();
         let counts = copies.find(|copy| super::name(copy) == one.name);
         let counts = counts.map(super::counts).unwrap_or_default();
-        let word = match one.written {
-            Written::Created => "created",
-            Written::Replaced => "replaced",
-            Written::Unchanged => "unchanged",
-        };
-        output::note(&format!(
-            "{target}  catalogue {} {word}: {counts}",
-            one.name
-        ));
+        output::note(&format!("{}: {counts}", distribution::pushed(&target, one)));
     }
     let mut exit = Exit::Done;
     let problem = failed.map(|error| {

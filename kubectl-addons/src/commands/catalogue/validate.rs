@@ -8,6 +8,7 @@ use crate::cli::reading::CatalogueValidate;
 use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
+use addons_operation::distribution::md5;
 use addons_sources::location;
 
 /// Reads and judges every location as `catalogue add` and the webhook would, each also against those before it. All problems
@@ -32,7 +33,7 @@ pub async fn run(session: &Session, args: &CatalogueValidate) -> Result<Exit> {
             }
         };
         for mut one in found {
-            let md5 = super::without_md5(session, &mut one);
+            let md5 = md5::take_out(session.rules(), &mut one);
             one.warnings.extend(md5);
             let mut object = one.object;
             object.metadata.namespace = Some(facts.settings.system_namespace.clone());
