@@ -2,6 +2,7 @@
 
 pub mod beside;
 pub mod channel;
+pub mod compatible;
 pub mod due;
 pub mod installed;
 pub mod merged;

@@ -192,11 +192,12 @@ async fn an_entry_fits_the_version_of_kkp_that_the_namespace_names() -> Result<(
     user.run("init").await?.done()?;
     let path = user.plugin.home().join("kkp.yaml");
     let name = unique("managed");
+    let manifest = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "managed"}}"#;
     std::fs::write(
         &path,
         format!(
             "apiVersion: kubectl-addons.dev/v1alpha1\nkind: AddonCatalogue\nmetadata: {{name: {name}}}\nspec:\n  addons:\n  \
-             - name: {name}\n    versions:\n    - {{version: 1.0.0, source: {{inline: {{manifest: \"\"}}}}, \
+             - name: {name}\n    versions:\n    - {{version: 1.0.0, source: {{inline: {{manifest: '{manifest}'}}}}, \
              constraints: {{kkpVersion: \">=2.30\"}}}}\n"
         ),
     )?;
@@ -206,12 +207,8 @@ async fn an_entry_fits_the_version_of_kkp_that_the_namespace_names() -> Result<(
     let install = format!("install {name} --dry-run=server --yes");
     user.run(&install).await?.done()?;
 
-    let annotate = |version: &str| format!("kubectl-addons.dev/kkp-version={version}");
-    for (version, exit, says) in [
-        ("2.28.3", 5, ">=2.30 does not match 2.28.3"),
-        ("newest", 1, "kkp-version=newest of namespace"),
-    ] {
-        let annotation = annotate(version);
+    let annotate = async |version: &str| {
+        let annotation = format!("kubectl-addons.dev/kkp-version={version}");
         let words = [
             "annotate",
             "--overwrite",
@@ -219,13 +216,27 @@ async fn an_entry_fits_the_version_of_kkp_that_the_namespace_names() -> Result<(
             &user.system,
             &annotation,
         ];
-        user.plugin.kubectl(&words).await?.done()?;
+        user.plugin.kubectl(&words).await?.done()
+    };
+    for (version, exit, says) in [
+        ("2.28.3", 5, ">=2.30 does not match 2.28.3"),
+        ("newest", 1, "kkp-version=newest of namespace"),
+    ] {
+        annotate(version).await?;
         let said = user.run(&install).await?.ended(exit)?;
         ensure!(said.stderr.contains(says), "{version}: {}", said.stderr);
     }
     // What was typed wins over the annotation.
     let said = user.run(&format!("show {name} --kkp 2.31")).await?.done()?;
     ensure!(said.stdout.contains("KKP 2.31.0"), "{}", said.stdout);
+
+    // A newer KKP changes nothing of what is installed.
+    annotate("2.30.0").await?;
+    user.run(&format!("install {name} --yes")).await?.done()?;
+    annotate("2.31.0").await?;
+    user.run(&format!("diff {name}")).await?.done()?;
+    let said = user.run(&format!("upgrade {name} --yes")).await?.done()?;
+    ensure!(said.stderr.contains("nothing to do"), "{}", said.stderr);
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Catalogues that are brought up to date from where they came, and brought to other clusters (semantics 1).
 
 mod looped;
+mod mirrored;
 mod pushed;
 mod synced;
 

@@ -9,6 +9,7 @@
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `migrate`, `delete`, `holder`, [`namespace`] | what an operation does |
 //! | [`transfer`] | records of older versions, moved with their objects to the system namespace |
 //! | [`core_set`] | the records of core installations, and the ConfigMaps and namespaces that they follow |
+//! | [`mod@config_map`] | a ConfigMap that a loop derives from catalogues |
 //! | [`standing`], [`compatible`] | what a reconciler says of an installation that it did not change, and whether what is installed is listed and fits the cluster |
 //! | [`lease`], [`changes`], [`events`] | for loops: who leads, when to look, what to tell |
 //! | [`required`] | whether the types that an add-on requires are served |
@@ -30,6 +31,7 @@ pub mod catalogues;
 pub mod changes;
 pub mod cluster;
 pub mod compatible;
+pub mod config_map;
 pub mod core_set;
 pub mod crds;
 mod create;

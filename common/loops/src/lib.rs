@@ -10,7 +10,7 @@
 //! | [`core_set`] | makes core records what the rules and the list of core add-ons say |
 //! | `duplicates` | marks catalogues that have to give way to others |
 //! | [`synced`] | brings catalogues up to date from where they came |
-//! | `pushed` | brings the catalogues, merged, to other clusters |
+//! | [`distributed`] | brings the catalogues, merged, to other clusters, and stores what fits each |
 //! | [`fights`] | fields that another manager sets back each time; for every loop |
 //! | `here`, `there` | one installation of this cluster, or those of another, and what became of them (`done`) |
 //! | `queue`, `tracked` | when which installation is due; what is remembered of it |
@@ -23,6 +23,7 @@
 
 mod compatibility;
 pub mod core_set;
+pub mod distributed;
 mod done;
 mod duplicates;
 pub mod election;
@@ -31,7 +32,6 @@ mod here;
 pub mod installation;
 pub mod metrics;
 pub mod pass;
-mod pushed;
 mod queue;
 mod reason;
 pub mod reconciler;

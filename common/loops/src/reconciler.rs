@@ -17,6 +17,7 @@ use futures::StreamExt as _;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
+use crate::distributed::Distribution;
 use crate::done::Done;
 use crate::election::{self, Candidate, Revision};
 use crate::fights::contested;
@@ -34,8 +35,8 @@ pub struct Reconciler<'a> {
     pub candidate: Candidate,
     /// How often everything is looked at, and sources are asked, although nothing is known to have changed.
     pub interval: Duration,
-    /// The labels of the namespaces to whose clusters the merged catalogues are brought; `None` = they are not.
-    pub push_to: Option<String>,
+    /// What is distributed beside that.
+    pub distribution: Distribution,
     /// What is counted.
     pub metrics: &'a Metrics,
 }
@@ -47,8 +48,8 @@ pub enum Told<'a> {
     Leads(bool),
     /// An installation was reconciled.
     Reconciled(&'a InstallationName, &'a Outcome),
-    /// Catalogues were written in the cluster of this namespace.
-    Pushed(&'a str, &'a [Pushed]),
+    /// Catalogues were written for the cluster of this namespace.
+    Distributed(&'a str, &'a [Pushed]),
     /// The records could not be read, the Lease not be written, or a cluster not be brought its catalogues; it is tried again.
     Failed(&'a OperationError),
 }
@@ -109,9 +110,7 @@ impl Reconciler<'_> {
         tell: &(dyn Fn(Told<'_>) + Send + Sync),
     ) {
         let mut turn = Turn::new(self.ctx.fresh(), apart, self.interval, &self.how);
-        if let Some(selector) = &self.push_to {
-            turn.push_to(selector);
-        }
+        turn.distribute(&self.distribution);
         loop {
             let leads = leading.borrow().is_some() && !interruption.is_asked();
             if leads {
@@ -125,8 +124,8 @@ impl Reconciler<'_> {
                 Some(done) = turn.running.next() => self.end(&mut turn, done, tell).await,
                 Some(done) = turn.done.recv() => self.end(&mut turn, done, tell).await,
                 Some(namespace) = turn.remotes.running.next() => turn.remotes.end(&namespace),
-                Some(news) = turn.pushed.recv(), if leads => match &news {
-                    Ok((target, pushed)) => tell(Told::Pushed(target, pushed)),
+                Some(news) = turn.distributed.recv(), if leads => match &news {
+                    Ok((target, pushed)) => tell(Told::Distributed(target, pushed)),
                     Err(error) => tell(Told::Failed(error)),
                 },
                 Some(signal) = turn.inbox.recv(), if leads => turn.take(signal),

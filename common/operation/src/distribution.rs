@@ -1,5 +1,6 @@
 //! Catalogues that are brought up to date from where they came, and brought to other clusters (semantics 1).
 
+pub mod compatible;
 pub mod md5;
 pub mod push;
 pub mod sync;
@@ -7,6 +8,7 @@ pub mod targets;
 
 use common::catalogue::beside::BesideError;
 use common::catalogue::channel::LocationError;
+use common::catalogue::compatible::TooMany;
 use common::catalogue::size::TooLarge;
 
 /// Why a catalogue is not what it is to be.
@@ -67,6 +69,9 @@ pub enum DistributionError {
     /// A manifest beside the catalogue that leads nowhere.
     #[error(transparent)]
     Beside(#[from] BesideError),
+    /// References that take too much.
+    #[error(transparent)]
+    TooMany(#[from] TooMany),
     /// It does not fit into an object.
     #[error("catalogue {name}")]
     TooLarge {

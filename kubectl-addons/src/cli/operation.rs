@@ -100,6 +100,9 @@ pub struct Reconcile {
     /// Bring the catalogues, merged, to the clusters of the namespaces with these labels, as `catalogue push` does
     #[arg(long, value_name = "SELECTOR", requires = "watch")]
     pub push_catalogues: Option<String>,
+    /// Store in the namespace of each cluster which versions fit it: ConfigMap compatible-addons
+    #[arg(long, requires = "watch")]
+    pub store_compatible: bool,
     /// Before a loop is removed for good: let the deletion of records no longer wait for it
     #[arg(long, conflicts_with_all = ["names", "watch"])]
     pub retire: bool,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use addons_loops::core_set::{Followed, Step};
+use addons_loops::distributed::Distribution;
 use addons_loops::election::Candidate;
 use addons_loops::{How, Metrics, Outcome, Reconciler, Told, pass, retire, synced};
 use addons_operation::{OperationError, Run};
@@ -114,7 +115,10 @@ async fn watch(session: &Session, args: &Reconcile, how: How) -> Result<Exit> {
             identity: settings.holder.clone(),
         },
         interval: args.interval,
-        push_to: args.push_catalogues.clone(),
+        distribution: Distribution {
+            push_to: args.push_catalogues.clone(),
+            store_compatible: args.store_compatible,
+        },
         metrics: &metrics,
     };
     change::interruptible(async |interruption| reconciler.run(interruption, &tell).await).await?;
@@ -130,7 +134,7 @@ fn tell(told: Told<'_>) {
                 output::note(&line);
             }
         }
-        Told::Pushed(target, pushed) => pushed
+        Told::Distributed(target, pushed) => pushed
             .iter()
             .for_each(|one| output::note(&distribution::pushed(target, one))),
         Told::Failed(error) => failed(error),

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use addons_tests::control_plane::ControlPlane;
 use addons_tests::objects;
-use addons_tests::proxy::{Proxy, Seen};
+use addons_tests::proxy::{Action, Fault, Proxy, Seen};
 use addons_tests::running::Running;
 use addons_tests::servers::http::{Answer, Server};
 use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::api::names::API_VERSION;
@@ -51,7 +51,11 @@ impl Hub {
     fn offer(&self, versions: &[&str]) {
         let versions = versions.iter().map(|version| {
             let manifest = config_map("web", version);
-            json!({"version": version, "defaultNamespace": self.stage.namespace, "source": {"inline": {"manifest": manifest}}})
+            json!({
+                "version": version, "defaultNamespace": self.stage.namespace,
+                "constraints": {"k8sVersion": if *version == "1.1.0" { "<1.99.0" } else { "" }},
+                "source": {"inline": {"manifest": manifest}},
+            })
         });
         let versions: Vec<Value> = versions.collect();
         let catalogue = json!({
@@ -133,7 +137,13 @@ async fn the_loop_distributes_and_flags_what_was_removed() -> Result<()> {
     let client = hub.proxy.client("hub", hub.there.admin())?;
     hub.stand("spoke", Some(&read(&client)?)).await?;
     let selector = format!("fleet={}", hub.stage.namespace);
-    let args = ["--interval", "2s", "--push-catalogues", &selector];
+    let args = [
+        "--interval",
+        "2s",
+        "--store-compatible",
+        "--push-catalogues",
+        &selector,
+    ];
     let process = Running::reconcile(&hub.stage, &args)?;
     for (site, words) in [
         ("spoke", "  catalogue merged-custom created"),
@@ -149,6 +159,7 @@ async fn the_loop_distributes_and_flags_what_was_removed() -> Result<()> {
     hub.stand("here", None).await?;
     let here = hub.merged(hub.stage.cluster, &["1.0.0", "1.1.0"]).await?;
     ensure!(here["metadata"]["labels"]["kubectl-addons.dev/derived-from"].is_string());
+    stored(&hub).await?;
     is_idle(&hub).await?;
 
     hub.offer(&["1.1.0"]);
@@ -171,7 +182,7 @@ async fn the_loop_distributes_and_flags_what_was_removed() -> Result<()> {
     })
     .await?;
     let said = process.said();
-    let failure = format!("{}: ", hub.namespace("dead"));
+    let failure = format!("{}: catalogue ", hub.namespace("dead"));
     ensure!(said.matches(&failure).count() == 1, "{said}");
 
     // One pass without the loop does the same for the catalogue, and flags what is gone.
@@ -187,7 +198,37 @@ async fn the_loop_distributes_and_flags_what_was_removed() -> Result<()> {
     hub.stage.condition("web", "Unlisted").await.map(drop)
 }
 
-/// In two passes in which nothing is due the other cluster is asked for its catalogues alone, and nothing is written here.
+/// What fits a cluster is stored in its namespace, and follows its upgrade.
+async fn stored(hub: &Hub) -> Result<()> {
+    let namespace = hub.namespace("spoke");
+    let path = objects::path("configmap", &namespace, "compatible-addons").context("known")?;
+    let client = hub.stage.cluster.client().await?;
+    let lists = async |versions: &[&str]| {
+        until(&format!("{versions:?} fit"), async || {
+            let stored = objects::read(&client, &path).await?.unwrap_or_default();
+            let text = stored["data"]["addons.json"].as_str().unwrap_or("[]");
+            let all: Vec<Value> = serde_json::from_str(text)?;
+            let found: Vec<_> = all
+                .iter()
+                .filter_map(|one| one["version"].as_str())
+                .collect();
+            let is_whole = all
+                .iter()
+                .all(|one| one["name"] == "web" && one["digest"].is_string());
+            Ok((found == versions && is_whole)
+                .then_some(())
+                .ok_or_else(|| stored.to_string()))
+        })
+        .await
+    };
+    lists(&["1.0.0", "1.1.0"]).await?;
+    let version = json!({"major": "1", "minor": "99", "gitVersion": "v1.99.0"});
+    let upgraded = Fault::always(Action::Say(version.to_string()));
+    hub.proxy.fault(upgraded.client("hub").path("/version"));
+    lists(&["1.0.0"]).await
+}
+
+/// In passes in which nothing is due the other cluster is asked for its catalogues and its version alone, and nothing is written here.
 async fn is_idle(hub: &Hub) -> Result<()> {
     // What followed the last change comes to its end first.
     for is_counted in [false, true] {
@@ -197,7 +238,7 @@ async fn is_idle(hub: &Hub) -> Result<()> {
         );
         until("two passes", async || {
             let passes = hub.asked(since).len();
-            Ok((passes >= 2)
+            Ok((passes >= 4)
                 .then_some(())
                 .ok_or_else(|| passes.to_string()))
         })
@@ -206,9 +247,10 @@ async fn is_idle(hub: &Hub) -> Result<()> {
             continue;
         }
         let of_catalogues = |seen: &Seen| {
-            seen.method == "GET"
-                && seen.uri.contains("/addoncatalogues")
-                && !seen.uri.contains("merged")
+            seen.uri == "/version"
+                || seen.method == "GET"
+                    && seen.uri.contains("/addoncatalogues")
+                    && !seen.uri.contains("merged")
         };
         let asked = hub.asked(since);
         ensure!(asked.iter().all(of_catalogues), "{asked:?}");

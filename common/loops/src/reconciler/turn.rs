@@ -1,5 +1,6 @@
 //! What a leader knows and does: which installations there are, what it watches, and what is under way.
 
+mod distribution;
 mod signals;
 
 use std::collections::hash_map::RandomState;
@@ -23,12 +24,12 @@ use tokio::time::Instant;
 use super::is_busy;
 use super::remotes::Remotes;
 use crate::core_set;
+use crate::distributed;
 use crate::done::Done;
 use crate::duplicates;
 use crate::fights::Fights;
 use crate::installation::{How, Outcome};
 use crate::pass::WORKERS;
-use crate::pushed;
 use crate::queue::{Ended, Queue, Why};
 use crate::synced;
 use crate::tracked::Tracked;
@@ -73,7 +74,7 @@ pub(super) struct Turn {
     /// What was reconciled in other clusters.
     pub(super) done: UnboundedReceiver<Done>,
     /// What is to be said of the catalogues there.
-    pub(super) pushed: UnboundedReceiver<pushed::News>,
+    pub(super) distributed: UnboundedReceiver<distributed::News>,
     /// When the records are read again: at once where changes may have been missed, and at the interval, because a namespace may
     /// have come to stand for a cluster.
     stale: Option<Instant>,
@@ -110,7 +111,7 @@ impl Turn {
             running: FuturesUnordered::new(),
             ended,
             done,
-            pushed: unbounded_channel().1,
+            distributed: unbounded_channel().1,
             stale: None,
             is_missed: false,
             spread: RandomState::new(),
@@ -141,15 +142,6 @@ impl Turn {
             }
         }));
         turn
-    }
-
-    /// Brings the catalogues, merged, to the clusters of the namespaces with these labels.
-    pub(super) fn push_to(&mut self, selector: &str) {
-        let (outbox, pushed) = unbounded_channel();
-        self.pushed = pushed;
-        let contexts = self.judged.subscribe();
-        let push = pushed::keep(contexts, selector.to_owned(), outbox);
-        self.watches.push(Box::pin(push));
     }
 
     /// For a future that outlives the borrow of the turn.

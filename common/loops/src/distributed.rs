@@ -1,4 +1,5 @@
-//! The catalogues of this cluster, merged, are brought to the clusters of selected namespaces (semantics 1).
+//! What the loop distributes: the catalogues of this cluster, merged, to the clusters of selected namespaces, and to each namespace
+//! that stands for a cluster what fits it (semantics 1).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,20 +11,29 @@ use addons_operation::{Context, OperationError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 
-/// Something that is to be said of a cluster: what was written there, or why nothing could be.
+/// What is distributed. Nothing is where it was not asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Distribution {
+    /// The labels of the namespaces to whose clusters the merged catalogues are brought.
+    pub push_to: Option<String>,
+    /// Whether what fits a cluster is stored in its namespace.
+    pub store_compatible: bool,
+}
+
+/// Something that is to be said of a cluster: what was written for it, or why nothing could be.
 pub(crate) type News = Result<(String, Vec<Pushed>), OperationError>;
 
-/// Brings them whenever the catalogues may have changed, and at the interval, as the contexts are sent. The namespaces are listed each
+/// Distributes whenever the catalogues may have changed, and at the interval, as the contexts are sent. The namespaces are listed each
 /// time, so what comes to be selected is a target from then on. A failure is told once, and tried again the next time.
 pub(crate) async fn keep(
     mut contexts: watch::Receiver<Arc<Context>>,
-    selector: String,
     outbox: UnboundedSender<News>,
+    distribute: impl AsyncFn(&Context) -> Result<Vec<Outcome>, OperationError>,
 ) {
     let mut failures = BTreeMap::new();
     while contexts.changed().await.is_ok() {
         let ctx = contexts.borrow_and_update().clone();
-        let outcomes = match bring(&ctx, &selector).await {
+        let outcomes = match distribute(&ctx).await {
             Ok(outcomes) => outcomes,
             Err(error) => vec![(String::new(), Err(error))],
         };
@@ -34,7 +44,8 @@ pub(crate) async fn keep(
     }
 }
 
-async fn bring(ctx: &Context, selector: &str) -> Result<Vec<Outcome>, OperationError> {
+/// Brings the merged catalogues to the clusters of the namespaces with these labels.
+pub(crate) async fn push(ctx: &Context, selector: &str) -> Result<Vec<Outcome>, OperationError> {
     let copies = push::merge(ctx).await?;
     let targets = targets::selected(ctx, selector).await?;
     Ok(push::push_all(targets, &copies).await)
@@ -74,21 +85,20 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_once_and_what_is_unchanged_is_not() {
-        let pushed = |written| {
-            let name = "merged-custom".to_owned();
-            Ok(vec![Pushed { name, written }])
-        };
-        let lost = || Err(OperationError::NoCluster);
         let mut failures = BTreeMap::new();
-        for (outcomes, told) in [
-            (vec![("a", pushed(Written::Created)), ("b", lost())], 2),
-            (vec![("a", pushed(Written::Unchanged)), ("b", lost())], 0),
-            (vec![("a", lost()), ("b", pushed(Written::Created))], 2),
-            (vec![("a", lost()), ("b", lost())], 1),
+        let (created, unchanged) = (Some(Written::Created), Some(Written::Unchanged));
+        for (a, b, told) in [
+            (created, None, 2),
+            (unchanged, None, 0),
+            (None, created, 2),
+            (None, None, 1),
         ] {
-            let outcomes = outcomes.into_iter();
-            let outcomes = outcomes.map(|(target, outcome)| (target.to_owned(), outcome));
-            assert_eq!(news(outcomes.collect(), &mut failures).len(), told);
+            let outcomes = [("a", a), ("b", b)].map(|(target, written)| {
+                let name = "merged-custom".to_owned();
+                let pushed = written.map(|written| vec![Pushed { name, written }]);
+                (target.to_owned(), pushed.ok_or(OperationError::NoCluster))
+            });
+            assert_eq!(news(outcomes.into(), &mut failures).len(), told);
         }
         assert_eq!(failures.len(), 2);
     }

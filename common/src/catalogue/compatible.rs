@@ -1,0 +1,120 @@
+//! What of the catalogues fits one cluster, by reference alone (semantics 1).
+
+use serde::Serialize;
+
+use super::Catalogue;
+use super::select::{ClusterFacts, misfit};
+use crate::api::catalogue::CatalogueClass;
+use crate::manifest::digest::sha256_trimmed;
+
+/// The most that is stored for one cluster, in bytes.
+pub const MAX_BYTES: usize = 256 << 10;
+
+/// A version, without what it installs.
+#[derive(Serialize)]
+struct Reference<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    version: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    id: &'a str,
+    /// Of its manifest, where the catalogue tells: its hash, or what it holds itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+}
+
+/// References that take too much.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the {versions} versions that fit take {} KiB, and at most {} KiB are stored for a cluster",
+    bytes >> 10, MAX_BYTES >> 10
+)]
+pub struct TooMany {
+    /// How many versions fit.
+    pub versions: usize,
+    /// What their references take.
+    pub bytes: usize,
+}
+
+/// The versions that fit a cluster as a JSON list, one a line, in the order of the catalogues; not those of class Core, which no user
+/// chooses. The same catalogues and cluster make the same bytes.
+///
+/// # Errors
+/// [`TooMany`].
+pub fn references(catalogue: &Catalogue, cluster: &ClusterFacts) -> Result<String, TooMany> {
+    let fitting = catalogue.entries.iter().filter(|entry| {
+        entry.class == CatalogueClass::Custom
+            && misfit(&entry.version.constraints, cluster).is_none()
+    });
+    let lines: Vec<String> = fitting
+        .map(|entry| {
+            let version = &entry.version;
+            let inline = version.source.inline.as_ref();
+            let reference = Reference {
+                name: &entry.addon,
+                version: &version.version,
+                id: &version.id,
+                digest: match entry.verifiable_hash() {
+                    Some(hash) => Some(hash.to_owned()),
+                    None => inline.map(|inline| sha256_trimmed(inline.manifest.as_bytes())),
+                },
+            };
+            // Texts can always be written as JSON.
+            serde_json::to_string(&reference).unwrap_or_default()
+        })
+        .collect();
+    let text = format!("[{}]\n", lines.join(",\n"));
+    if text.len() > MAX_BYTES {
+        return Err(TooMany {
+            versions: lines.len(),
+            bytes: text.len(),
+        });
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use addons_versions::kubernetes;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::api::catalogue::AddonCatalogue;
+
+    fn of(addon: &str, class: &str, versions: &[Value]) -> AddonCatalogue {
+        let spec = json!({"class": class, "addons": [{"name": addon, "versions": versions}]});
+        AddonCatalogue::new(addon, serde_json::from_value(spec).unwrap())
+    }
+
+    fn version(version: &str, range: &str) -> Value {
+        let source = json!({"inline": {"manifest": "a: 1"}});
+        json!({"version": version, "id": "x", "constraints": {"k8sVersion": range}, "source": source})
+    }
+
+    #[test]
+    fn only_what_fits_is_listed_and_the_list_has_an_end() {
+        let web = [version("1.0.0", "<1.30"), version("2.0.0", ">=1.30")];
+        let catalogues = [
+            of("web", "Custom", &web),
+            of("dns", "Core", &[version("1.0.0", "")]),
+        ];
+        let catalogue = Catalogue::of_objects(&catalogues);
+        for (cluster, expected) in [("1.29.1", "1.0.0"), ("1.30.0-gke.1", "2.0.0")] {
+            let facts = ClusterFacts {
+                kubernetes: Some(kubernetes::parse(cluster).unwrap()),
+                kkp: None,
+            };
+            let text = references(&catalogue, &facts).unwrap();
+            let found: Value = serde_json::from_str(&text).unwrap();
+            let digest = sha256_trimmed(b"a: 1");
+            let only = json!([{"name": "web", "version": expected, "id": "x", "digest": digest}]);
+            assert_eq!(found, only, "{cluster}");
+        }
+        let many: Vec<Value> = (0..3000)
+            .map(|i| version(&format!("1.0.{i}"), ""))
+            .collect();
+        let catalogue = Catalogue::of_objects(&[of("web", "Custom", &many)]);
+        let error = references(&catalogue, &ClusterFacts::default()).unwrap_err();
+        assert_eq!(error.versions, 3000);
+    }
+}
