@@ -105,6 +105,7 @@ fn cargo() -> Result<()> {
 fn walkthrough(folder: &Path, flags: &Flags) -> std::io::Error {
     let mut command = Command::new(folder.join("walkthrough"));
     command.env("ADDONS_TESTS_BINARIES", folder);
+    command.arg("--clusters").arg(flags.clusters.to_string());
     if flags.keep {
         command.arg("--keep");
     }
