@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::try_join_all;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use common::api::names::LABEL_OWNER;
@@ -68,9 +69,10 @@ pub async fn owned(
             return Ok((selection, why.map_or_else(|| Ok(Vec::new()), Err)));
         };
         let collection = Collection::new(gvk.clone(), info, selection.namespace.as_deref());
-        match listing::all::<Value>(cluster, &collection, Some(&selector)).await {
+        match listing::all::<Listed>(cluster, &collection, Some(&selector)).await {
             Ok(objects) => {
-                let objects = objects.into_iter().map(|object| typed(object, &gvk));
+                let objects = objects.into_iter();
+                let objects = objects.map(|Listed(object)| typed(object, &gvk));
                 Ok((selection, Ok(objects.collect())))
             }
             Err(error) if error.is_not_found() => Ok((selection, Ok(Vec::new()))),
@@ -118,19 +120,29 @@ pub(super) async fn read(
     }
 }
 
-/// Items of a list carry neither apiVersion nor kind. Which fields belong to whom is asked of none of them, and is a third of
-/// what they take.
+/// Items of a list carry neither apiVersion nor kind.
 fn typed(mut object: Value, gvk: &Gvk) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".to_owned(), gvk.api_version().into());
         fields.insert("kind".to_owned(), gvk.kind.clone().into());
     }
-    let entries = object.pointer_mut("/metadata/managedFields");
-    let entries = entries.and_then(Value::as_array_mut);
-    for entry in entries.into_iter().flatten() {
-        if let Some(entry) = entry.as_object_mut() {
-            entry.remove("fieldsV1");
-        }
-    }
     object
+}
+
+/// An object of a list. Which fields belong to whom is asked of none of them, and is a third of what they take: it is left out
+/// before the next object is read.
+struct Listed(Value);
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut object = Value::deserialize(deserializer)?;
+        let entries = object.pointer_mut("/metadata/managedFields");
+        let entries = entries.and_then(Value::as_array_mut);
+        for entry in entries.into_iter().flatten() {
+            if let Some(entry) = entry.as_object_mut() {
+                entry.remove("fieldsV1");
+            }
+        }
+        Ok(Self(object))
+    }
 }

@@ -4,6 +4,7 @@
 //! resourceVersion, never a patch, never server-side apply.
 
 use kube::ResourceExt as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
 use common::api::installation::{AddonInstallation, format};
@@ -36,7 +37,7 @@ pub async fn get(
     }
 }
 
-/// All installations of one namespace, or of all.
+/// All installations of one namespace, or of all, without their managedFields: a write that has none leaves them as they are.
 ///
 /// # Errors
 /// Those of the requests.
@@ -44,7 +45,19 @@ pub async fn list(
     cluster: &Cluster,
     namespace: Option<&str>,
 ) -> Result<Vec<AddonInstallation>, EngineError> {
-    listing::all(cluster.home(), &collection(namespace), None).await
+    let listed = listing::all(cluster.home(), &collection(namespace), None).await?;
+    Ok(listed.into_iter().map(|Listed(record)| record).collect())
+}
+
+/// A record of a list: half of it is which fields belong to whom, and no one asks for that.
+struct Listed(AddonInstallation);
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut record = AddonInstallation::deserialize(deserializer)?;
+        record.metadata.managed_fields = None;
+        Ok(Self(record))
+    }
 }
 
 /// Writes a new record (spec and metadata) and returns it as the server completed it; `None` where one exists.
