@@ -9,8 +9,10 @@ mod world;
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
 
-use self::table::{By, Route};
+pub(crate) use self::table::By;
+use self::table::Route;
 use self::world::World;
+pub(crate) use self::world::by;
 
 /// One cluster for all of them: nothing that is tried here is executed, for every request is a dry run.
 #[tokio::test]

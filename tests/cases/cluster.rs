@@ -26,6 +26,7 @@ mod metallb;
 mod ordering;
 mod plans;
 mod policy;
+mod reach;
 mod reconcile;
 mod releases;
 mod restored;

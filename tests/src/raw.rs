@@ -11,6 +11,8 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Send {
+    /// `GET`.
+    Get,
     /// `DELETE`.
     Delete,
     /// `POST` of an object.
@@ -38,6 +40,7 @@ pub struct Answer {
 /// The API server cannot be reached, or answers something else than an object.
 pub async fn attempt(client: &Client, send: Send, path: &str, body: &Value) -> Result<Answer> {
     let (method, content, body) = match send {
+        Send::Get => ("GET", "json", Value::Null),
         Send::Delete => ("DELETE", "json", Value::Null),
         Send::Create => ("POST", "json", body.clone()),
         Send::Merge => ("PATCH", "merge-patch+json", body.clone()),

@@ -46,6 +46,8 @@ pub enum By {
     NoAnswer,
     /// The schema or a CEL rule of it.
     Schema,
+    /// The rights of the user.
+    Rights,
     /// The API server itself, whatever is asked.
     Server,
     /// Nothing: it is allowed.
@@ -62,6 +64,7 @@ impl fmt::Display for By {
             Self::Policy => "policy",
             Self::NoAnswer => "no answer",
             Self::Schema => "schema",
+            Self::Rights => "rights",
             Self::Server => "server",
             Self::Allowed => "allowed",
             Self::Other(message) => message,

@@ -244,12 +244,14 @@ async fn checked(admin: &Plugin, policy: &str) -> Result<()> {
 }
 
 /// Which layer says this.
-fn by(message: &str) -> By {
+pub(crate) fn by(message: &str) -> By {
     let is_of_webhook = message.contains("admission webhook \"")
         && message.contains(".kubectl-addons.dev\" denied the request");
     if is_of_webhook {
         By::Webhook
-    } else if message.contains("is invalid: ") {
+    } else if message.contains(" is forbidden: User ") {
+        By::Rights
+    } else if message.contains("is invalid: ") || message.contains("strict decoding error") {
         By::Schema
     } else if message.contains("ValidatingAdmissionPolicy 'kubectl-addons-") {
         By::Policy
