@@ -133,6 +133,7 @@ impl Command {
             Self::Status(args) => &args.clusters,
             Self::Diff(args) => &args.clusters,
             Self::Plan(args) => &args.clusters,
+            Self::Apply(args) => &args.clusters,
             _ => return None,
         };
         clusters.clusters.as_deref()

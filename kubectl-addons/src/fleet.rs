@@ -130,6 +130,8 @@ pub async fn run(fleet: &Fleet, command: &Command) -> Result<Exit> {
         Command::Install(args) => (&args.waves, &args.change.run),
         Command::Upgrade(args) => (&args.waves, &args.change.run),
         Command::Uninstall(args) => (&args.waves, &args.run),
+        Command::Apply(args) if args.set.is_some() => (&args.waves, &args.run),
+        Command::Apply(_) => return Err(Usage(words::CLUSTERS_OF_PLAN.to_owned()).into()),
         Command::List(args) => return list::of_fleet(fleet, args).await,
         Command::Status(args) => return status::of_fleet(fleet, args).await,
         Command::Diff(args) => return diff::of_fleet(fleet, args).await,
@@ -168,7 +170,8 @@ pub fn check_one(command: &Command) -> Result<(), Usage> {
         Command::Install(args) => &args.waves,
         Command::Upgrade(args) => &args.waves,
         Command::Uninstall(args) => &args.waves,
-        // Others look into their file first.
+        Command::Apply(args) if args.set.is_some() => &args.waves,
+        // A plan file is looked into first.
         _ => return Ok(()),
     };
     match waves.rollout() {

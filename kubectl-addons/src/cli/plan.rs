@@ -61,6 +61,8 @@ pub struct Apply {
     #[command(flatten)]
     pub run: Run,
     #[command(flatten)]
+    pub clusters: Clusters,
+    #[command(flatten)]
     pub waves: Waves,
 }
 

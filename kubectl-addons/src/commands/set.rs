@@ -15,6 +15,7 @@ use crate::cli::plan::Apply;
 use crate::commands::apply::bounded;
 use crate::exit::Exit;
 use crate::session::Session;
+use crate::words::fleet as words;
 use crate::{change, output, prompt};
 
 /// Bytes of a set.
@@ -44,6 +45,11 @@ pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
     let cluster = session.cluster().await?;
     if args.dry_run || nodes::is_one_ready(cluster).await? != Some(false) {
         return apply(session, set, &change(args.run.wait)).await;
+    }
+    // One question and one turn are about all of what a cluster gets.
+    if session.turn().is_some() {
+        output::note(&words::new_cluster(session.global(), path));
+        return Ok(Exit::TimedOut);
     }
     let began = Instant::now();
     let (first, rest): (Vec<_>, Vec<_>) = set.into_iter().partition(set::comes_before_nodes);

@@ -1,18 +1,23 @@
 //! What is said of commands on many clusters.
 
+use std::path::Path;
 use std::time::Duration;
 
+use crate::cli::Global;
 use crate::exit::Exit;
 use crate::fleet::rollout::State;
 use crate::output::table::Table;
 use crate::words::hint;
 
 /// A command that is about one cluster was given several.
-pub const ONE_CLUSTER: &str = "this command works on one cluster: several go with install, upgrade, uninstall, list, status, diff and plan";
+pub const ONE_CLUSTER: &str = "this command works on one cluster: several go with install, upgrade, uninstall, list, status, diff, plan and apply -f";
 /// Waves of a single cluster.
 pub const NO_WAVES: &str = "--canary and --max-unavailable go with several clusters: add --clusters SELECTOR or --context NAME,NAME";
 /// Waves that nothing holds back.
 pub const NO_WAIT: &str = "--canary and --max-unavailable wait until clusters are ready: --wait=false does not go with them";
+/// Clusters for a plan file.
+pub const CLUSTERS_OF_PLAN: &str =
+    "a plan file names its clusters: --clusters and several contexts go with a set, apply -f SET";
 /// A plan of several contexts with another context.
 pub const CONTEXTS_OF_PLAN: &str =
     "the plan names the contexts of its clusters: --context does not go with it";
@@ -36,6 +41,21 @@ pub fn left_out(others: &[String]) -> Option<String> {
 /// No namespace of a selector stands for a cluster.
 pub fn nothing_selected(selector: &str) -> String {
     format!("--clusters {selector}: no namespace with such labels stands for a cluster")
+}
+
+/// One cluster of several has no node that is ready, and is to get a set.
+pub fn new_cluster(global: &Global, set: &Path) -> String {
+    let set = set.display();
+    let why = "no node is ready: core add-ons and network plugins come first, and the rest after a look at the nodes";
+    match (&global.namespace, &global.context) {
+        (None, Some(context)) => {
+            format!("{why}\ncontinue: kubectl addons apply -f {set} --context {context}")
+        }
+        (namespace, _) => {
+            let namespace = namespace.as_deref().unwrap_or_default();
+            format!("{why}\ncontinue: kubectl addons apply -f {set} -n {namespace}")
+        }
+    }
 }
 
 /// What will happen: `2 of 3 clusters change, in waves of 1, 1`.

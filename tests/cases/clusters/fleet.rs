@@ -127,6 +127,37 @@ async fn a_cluster_that_does_not_answer_fails_alone() -> Result<()> {
     Ok(())
 }
 
+/// A set is a template for each cluster that is selected, changed in waves; a second run changes none of them.
+#[tokio::test]
+async fn each_cluster_gets_a_set() -> Result<()> {
+    let fleet = Fleet::new("template").await?;
+    let pair = &fleet.pair;
+    pair.offer("1.0.0", &config_map("web", "1")).await?;
+    let set = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+        "metadata": {"name": "front"}, "spec": {"addonRef": {"name": "web"}},
+    });
+    let path = pair.stage.write("set.yaml", &set.to_string())?;
+    let apply = format!("apply -f {} -y", path.display());
+    fleet.run(&format!("{apply} --dry-run")).await?.done()?;
+    ensure!(pair.there("configmap", "web").await?.is_none());
+    let waves = format!("{apply} --canary 1 --soak 1s");
+    let said = fleet.run(&waves).await?.done()?;
+    fleet.ended(&said, &[("a", "done"), ("b", "done")])?;
+    ensure!(said.stderr.contains("wave 2 of 2"), "{}", said.stderr);
+    ensure!(pair.there("configmap", "web").await?.is_some());
+    ensure!(pair.here("configmap", "web").await?.is_some());
+    let said = fleet.run(&apply).await?.done()?;
+    fleet.ended(&said, &[("a", "unchanged"), ("b", "unchanged")])?;
+    let said = pair.stage.run(&waves).await?.ended(2)?;
+    ensure!(
+        said.stderr.contains("go with several clusters"),
+        "{}",
+        said.stderr
+    );
+    fleet.run("uninstall front -y").await?.done().map(drop)
+}
+
 /// A canary that does not get ready stops the second wave, and the command that is printed goes on.
 #[tokio::test]
 async fn a_canary_that_is_not_ready_stops_the_others() -> Result<()> {
