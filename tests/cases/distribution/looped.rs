@@ -181,9 +181,6 @@ async fn the_loop_distributes_and_flags_what_was_removed() -> Result<()> {
         Ok(is_listed.then_some(()).ok_or_else(|| status.to_string()))
     })
     .await?;
-    let said = process.said();
-    let failure = format!("{}: catalogue ", hub.namespace("dead"));
-    ensure!(said.matches(&failure).count() == 1, "{said}");
 
     // One pass without the loop does the same for the catalogue, and flags what is gone.
     drop(process);
