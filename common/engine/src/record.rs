@@ -37,7 +37,7 @@ pub async fn get(
     }
 }
 
-/// All installations of one namespace, or of all, without their managedFields: a write that has none leaves them as they are.
+/// All installations of one namespace, or of all. Of their managedFields there are those of spec and metadata alone.
 ///
 /// # Errors
 /// Those of the requests.
@@ -49,13 +49,15 @@ pub async fn list(
     Ok(listed.into_iter().map(|Listed(record)| record).collect())
 }
 
-/// A record of a list: half of it is which fields belong to whom, and no one asks for that.
+/// A record of a list. Which fields of a status belong to whom is half of a record, and asked of none; who set the spec is asked.
 struct Listed(AddonInstallation);
 
 impl<'de> Deserialize<'de> for Listed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut record = AddonInstallation::deserialize(deserializer)?;
-        record.metadata.managed_fields = None;
+        if let Some(fields) = &mut record.metadata.managed_fields {
+            fields.retain(|one| one.subresource.as_deref().is_none_or(str::is_empty));
+        }
         Ok(Self(record))
     }
 }
@@ -203,8 +205,11 @@ fn collection(namespace: Option<&str>) -> Collection {
     )
 }
 
+/// Without managedFields: the API server leaves those as they are, and takes over the ones it is given.
 fn body(record: &AddonInstallation) -> Result<Vec<u8>, EngineError> {
-    serde_json::to_vec(record).map_err(|error| EngineError::Api {
+    let mut sent = record.clone();
+    sent.metadata.managed_fields = None;
+    serde_json::to_vec(&sent).map_err(|error| EngineError::Api {
         what: name(record).to_string(),
         message: error.to_string(),
         code: 0,
