@@ -6,6 +6,7 @@
 //! | [`expression`] | the conditions of rules |
 //! | [`profile`] | the facts of a cluster that conditions read |
 //! | [`change`] | what becomes of the records of a cluster |
+//! | [`rollout`] | which clusters a change reaches first |
 //!
 //! What is not known is never "none": where one condition cannot be evaluated, or one of the two is missing or malformed, the whole
 //! set of that cluster is unknown, and nothing of it changes. Only `[]` means none.
@@ -14,6 +15,7 @@ pub mod change;
 pub mod document;
 pub mod expression;
 pub mod profile;
+pub mod rollout;
 
 use std::collections::BTreeMap;
 

@@ -1,14 +1,14 @@
 //! The core set: which add-ons are core follows from rules and a list; they are created, restored, held, released and let go
 //! (semantics 14).
 
-use addons_tests::control_plane::{ControlPlane, Options, definitions};
+mod clusters;
+
+use addons_tests::control_plane::definitions;
 use addons_tests::running::Running;
 use addons_tests::stage::{Stage, config_map};
 use addons_tests::until::until;
 use addons_tests::webhook::Webhook;
 use anyhow::{Context as _, Result, ensure};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use common::api::names::{
     ANNOTATION_RELEASED, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, FINALIZER_CORE_GUARD,
 };
@@ -108,7 +108,7 @@ async fn core_addons_follow_rules_and_list_until_their_cluster_is_deleted() -> R
     let webhook = Webhook::start(stage.cluster, &[&system]).await?;
     rules_pick_by_facts(&stage).await?;
     what_is_not_known_changes_nothing(&stage).await?;
-    several_clusters_are_released_by_a_person(&stage).await?;
+    clusters::several_are_changed_in_waves_and_released_by_a_person(&stage).await?;
     the_loop_follows_lists_and_restores(&stage).await?;
     what_is_listed_is_held(&stage).await?;
     webhook.stop(stage.cluster).await?;
@@ -183,76 +183,6 @@ async fn what_is_not_known_changes_nothing(stage: &Stage) -> Result<()> {
         !record.contains(r#""status":"True","type":"CoreSetUnknown""#),
         "{record}"
     );
-    Ok(())
-}
-
-/// A namespace that stands for another cluster gets records of its own, from the facts of that cluster.
-async fn several_clusters_are_released_by_a_person(stage: &Stage) -> Result<()> {
-    let other = ControlPlane::start(Options::default()).await?;
-    let team = format!("{}-team", stage.namespace);
-    let kubeconfig = STANDARD.encode(std::fs::read(other.kubeconfig())?);
-    let data = "Cluster: {CNIPlugin: {Type: cilium}}";
-    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
-        {"apiVersion": "v1", "kind": "Namespace",
-         "metadata": {"name": team, "labels": {"kubectl-addons.dev/kubeconfig-secret": "other"}}},
-        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "other", "namespace": team},
-         "data": {"kubeconfig": kubeconfig}},
-        {"apiVersion": "v1", "kind": "ConfigMap",
-         "metadata": {"name": "addon-template-data", "namespace": team}, "data": {"data.yaml": data}},
-    ]});
-    let args = ["apply", "-f", "-"];
-    let applied = stage
-        .plugin
-        .kubectl_with_input(&args, &objects.to_string())
-        .await?;
-    applied.done()?;
-    core(stage, "reconcile", 0).await?;
-    let there = async || {
-        let args = ["get", "addoninstallations", "-n", &team, "-o", "json"];
-        let said = stage.plugin.kubectl(&args).await?.done()?;
-        let found: Value = serde_json::from_str(&said.stdout)?;
-        let found = found["items"].as_array().cloned().unwrap_or_default();
-        ensure!(found.iter().all(is_guarded), "{found:?}");
-        let names = found
-            .iter()
-            .map(|record| record["metadata"]["name"].clone());
-        Ok::<_, anyhow::Error>(names.collect::<Vec<_>>())
-    };
-    ensure!(there().await? == ["cilium", "dns"]);
-    let rules_of_cni = RULES.lines().take(3).collect::<Vec<_>>().join("\n");
-    rules(stage, &rules_of_cni).await?;
-    for released in ["", "core release dns"] {
-        if !released.is_empty() {
-            core(stage, &format!("{released} -n {team}"), 0).await?;
-        }
-        let said = core(stage, "reconcile", 0).await?.stderr;
-        let ours = format!("{}/dns  needs confirmation", stage.namespace);
-        ensure!(said.contains(&ours), "{said}");
-        ensure!(
-            said.contains(&format!("{team}/dns  needs confirmation")) == released.is_empty(),
-            "{said}"
-        );
-        stage.condition("dns", "NeedsConfirmation").await?;
-    }
-    // What a person released was uninstalled there, and what is still there is let go with the cluster.
-    let left = there().await?;
-    ensure!(left == ["cilium"], "{left:?}");
-    let said = core(
-        stage,
-        &format!("core release --cluster-deleting -n {team}"),
-        0,
-    )
-    .await?;
-    ensure!(
-        said.stderr.contains("1 record is held no longer"),
-        "{}",
-        said.stderr
-    );
-    let delete = ["delete", "namespace", &team, "--timeout=30s"];
-    stage.plugin.kubectl(&delete).await?.done()?;
-    rules(stage, &RULES.replace("1.0.0", "2.0.0")).await?;
-    core(stage, "reconcile", 0).await?;
-    ensure!(installed(stage).await? == ["canal 2.0.0", "dns 2.0.0"]);
     Ok(())
 }
 

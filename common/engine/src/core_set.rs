@@ -1,8 +1,10 @@
 //! What follows the core set: the records of core installations, and what is said of them (semantics 14). Only their spec and
 //! metadata are written here; their objects are installed as those of every other record.
 
+pub mod progress;
+
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::conditions;
 use common::api::installation::AddonInstallation;
@@ -15,8 +17,14 @@ use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::Partial;
 use super::request::{Call, JSON, MERGE_PATCH, METADATA};
-use super::snapshot::namespace_collection;
+use super::snapshot::{namespace_collection, read_all};
 use super::{lock, record, status};
+
+/// Who keeps clusters, each in its versions, the newest first.
+const CLUSTERS: [&[&str]; 2] = [
+    &["cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1"],
+    &["kubermatic.k8c.io/v1"],
+];
 
 /// A namespace, as far as the core set depends on it.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +58,38 @@ pub async fn home(cluster: &Cluster, namespace: &str) -> Result<Option<Home>, En
     }
 }
 
+/// The namespaces whose cluster is being deleted, as the Cluster API and KKP say it: one LIST of each. Where several clusters share a
+/// namespace, it is one of these when all of them are. What cannot be listed says nothing.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn of_deleted_clusters(cluster: &Cluster) -> Result<BTreeSet<String>, EngineError> {
+    let mut found: BTreeMap<String, bool> = BTreeMap::new();
+    for versions in CLUSTERS {
+        let mut clusters = None;
+        for version in versions {
+            let collection = Collection::known(version, "Cluster", "clusters", None);
+            clusters = match read_all(cluster.home(), &collection).await {
+                Err(error) if error.code().is_some() => None,
+                clusters => clusters?,
+            };
+            if clusters.is_some() {
+                break;
+            }
+        }
+        for one in clusters.unwrap_or_default() {
+            // KKP keeps what belongs to a cluster in a namespace of that name.
+            let namespace = one
+                .namespace
+                .unwrap_or_else(|| format!("cluster-{}", one.name));
+            let is_going = one.deletion_timestamp.is_some();
+            *found.entry(namespace).or_insert(true) &= is_going;
+        }
+    }
+    let going = found.into_iter().filter(|(_, is_going)| *is_going);
+    Ok(going.map(|(namespace, _)| namespace).collect())
+}
+
 /// Marks a namespace: its cluster is being deleted, and nothing in it is guarded any more.
 ///
 /// # Errors
@@ -63,16 +103,15 @@ pub async fn mark(cluster: &Cluster, namespace: &str) -> Result<(), EngineError>
     cluster.home().send::<Partial>(call).await.map(drop)
 }
 
-/// The text of a key of a ConfigMap; `None` where the ConfigMap or the key is missing.
+/// What a ConfigMap holds; nothing where it does not exist.
 ///
 /// # Errors
 /// Those of the request.
-pub async fn text(
+pub async fn data(
     cluster: &Cluster,
     namespace: &str,
     name: &str,
-    key: &str,
-) -> Result<Option<String>, EngineError> {
+) -> Result<BTreeMap<String, String>, EngineError> {
     #[derive(Deserialize)]
     struct ConfigMap {
         #[serde(default)]
@@ -81,8 +120,8 @@ pub async fn text(
     let collection = Collection::known("v1", "ConfigMap", "configmaps", Some(namespace));
     let call = Call::get(&collection, name, JSON).own();
     match cluster.home().send::<ConfigMap>(call).await {
-        Ok(answer) => Ok(answer.object.data.and_then(|mut data| data.remove(key))),
-        Err(error) if error.is_not_found() => Ok(None),
+        Ok(answer) => Ok(answer.object.data.unwrap_or_default()),
+        Err(error) if error.is_not_found() => Ok(BTreeMap::new()),
         Err(error) => Err(error),
     }
 }

@@ -1,34 +1,42 @@
 //! The core set: core installations are created, restored, upgraded and released as the rules and the list say (semantics 14).
 //!
 //! Only records are written here. What they ask for is then done as for every other record. Each cluster is looked at by itself, so
-//! that one that does not answer delays nothing but its own records; only what is released is looked at together.
+//! that one that does not answer delays nothing but its own records; what is released, and in which waves a change reaches them, is
+//! looked at together.
 
-use std::collections::BTreeSet;
+mod act;
+mod due;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use act::act;
+use addons_engine::core_set::progress;
 use addons_engine::events::{self, Happened, Regarding};
-use addons_engine::standing::{Standing, stand};
-use addons_engine::{Cluster, EngineError, core_set, record};
-use addons_operation::core_set::look::{Look, State, contexts, look};
-use addons_operation::core_set::{ClusterCore, Texts};
-use addons_operation::{Context, OperationError, Resolver, name_of};
-use common::api::conditions;
-use common::api::installation::AddonInstallation;
-use common::api::names::{CUSTOM_CORE_ADDONS, InstallationName};
-use common::core_set::change::{CoreChange, is_guarded, is_released, restored};
-use common::core_set::{CoreAddon, Unknown};
+use addons_engine::{EngineError, core_set, record};
+use addons_operation::core_set::Texts;
+use addons_operation::core_set::look::{contexts, look};
+use addons_operation::{Context, OperationError};
+use common::api::names::{
+    CORE_ADDON_ROLLOUT, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName,
+};
+use common::core_set::Unknown;
+use common::core_set::change::is_guarded;
+use common::core_set::rollout::{Gate, Progress, Standing};
+use due::{due, standing};
 use futures::{StreamExt as _, stream};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::installation::How;
-use crate::reason::bounded;
 
 /// Until it is tried again where that failed.
 const AGAIN: Duration = Duration::from_secs(5);
 /// The same where another client wrote the record meanwhile: the loop itself writes statuses at the same time.
 const SOON: Duration = Duration::from_millis(300);
+/// For each cluster, until it is looked at again whether a wave is ready: the more there are, the less often.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What was done with a core installation, or not.
 #[derive(Debug)]
@@ -45,6 +53,8 @@ pub enum Step {
     Taken,
     /// It dropped out, as others of other clusters: a person has to release it.
     Waits,
+    /// What is to be changed waits until it was done in other clusters.
+    Later,
     /// The record cannot be made, or not be written.
     Failed(OperationError),
 }
@@ -61,6 +71,10 @@ pub struct Followed {
     pub unknown: Vec<(String, Unknown)>,
     /// The clusters that could not be looked at, by their namespaces.
     pub failed: Vec<(String, OperationError)>,
+    /// What the next wave of a change waits for.
+    pub gate: Option<Gate>,
+    /// How many clusters were looked at.
+    clusters: usize,
 }
 
 /// Follows whenever something of it may have changed, one time after the other. What is wrong is said by Events, once.
@@ -72,13 +86,17 @@ pub(crate) async fn keep(mut contexts: watch::Receiver<Arc<Context>>, how: How) 
             let again = match follow(&ctx, &how).await {
                 Ok(followed) => {
                     let again = followed.again();
-                    tell(&ctx, followed, &mut said).await;
+                    tell(&ctx, &followed, &mut said).await;
                     again
                 }
                 Err(error) => (!error.is_forbidden()).then_some(AGAIN),
             };
             match again {
-                Some(pause) => sleep(pause).await,
+                // What changes meanwhile is looked at without waiting for the pause to end.
+                Some(pause) => tokio::select! {
+                    () = sleep(pause) => {}
+                    changed = contexts.changed() => if changed.is_err() { return },
+                },
                 None => break,
             }
         }
@@ -86,6 +104,11 @@ pub(crate) async fn keep(mut contexts: watch::Receiver<Arc<Context>>, how: How) 
 }
 
 impl Followed {
+    fn fail(&mut self, ctx: &Context, error: OperationError) {
+        let namespace = ctx.settings().records_namespace().to_owned();
+        self.failed.push((namespace, error));
+    }
+
     /// When it is worth another try.
     fn again(&self) -> Option<Duration> {
         let was_faster = |(_, step): &(InstallationName, Step)| match step {
@@ -95,11 +118,14 @@ impl Followed {
             },
             _ => false,
         };
-        if self.steps.iter().any(was_faster) {
-            Some(SOON)
-        } else {
-            (!self.failed.is_empty()).then_some(AGAIN)
-        }
+        let faster = self.steps.iter().any(was_faster).then_some(SOON);
+        let failed = (!self.failed.is_empty()).then_some(AGAIN);
+        let many = u32::try_from(self.clusters).unwrap_or(u32::MAX);
+        let gate = self.gate.as_ref().map(|gate| match gate {
+            Gate::Soaking { left, .. } => (*left).max(SOON),
+            Gate::NotReady(_) => LOOK.saturating_mul(many),
+        });
+        [faster, failed, gate].into_iter().flatten().min()
     }
 }
 
@@ -121,25 +147,60 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
             return Ok(followed);
         }
     }
+    let deleted = core_set::of_deleted_clusters(ctx.home().await?).await?;
     let contexts = contexts(ctx).await?;
     let account = how.account.as_deref();
     let looking = contexts
         .iter()
-        .map(async |ctx| (ctx, look(ctx, &texts, account).await));
+        .map(async |ctx| (ctx, look(ctx, &texts, &deleted, account).await));
     let mut looking = stream::iter(looking).buffered(WORKERS);
     let mut looks = Vec::new();
     while let Some((ctx, looked)) = looking.next().await {
         match looked {
             Ok(look) => looks.push((ctx, look)),
-            Err(error) => followed
-                .failed
-                .push((ctx.settings().records_namespace().to_owned(), error)),
+            Err(error) => followed.fail(ctx, error),
         }
     }
     let releasing = looks.iter().filter(|(_, look)| look.releases()).count();
-    let acting = looks
+    let preparing = looks
         .iter()
-        .map(async |(ctx, look)| (ctx, act(ctx, look, how, releasing > 1).await));
+        .map(async |(ctx, look)| (*ctx, look, due(ctx, look, releasing > 1).await));
+    let prepared: Vec<_> = stream::iter(preparing).buffered(WORKERS).collect().await;
+    followed.clusters = prepared.len() + followed.failed.len();
+    let mut standings = BTreeMap::new();
+    for (namespace, _) in &followed.failed {
+        standings.insert(namespace.clone(), Standing::Unknown);
+    }
+    for (ctx, look, due) in &prepared {
+        let namespace = ctx.settings().records_namespace().to_owned();
+        let standing = standing(look, due.as_deref().ok());
+        standings.extend(standing.map(|standing| (namespace, standing)));
+    }
+    let progress = match waves(ctx, &texts, &standings).await {
+        Ok((progress, gate)) => {
+            followed.gate = gate;
+            progress
+        }
+        // It is not known what may be begun: nothing is.
+        Err(error) => {
+            let name = InstallationName {
+                namespace: ctx.settings().system_namespace.clone(),
+                name: CORE_ADDON_ROLLOUT.to_owned(),
+            };
+            followed.steps.push((name, Step::Failed(error)));
+            return Ok(followed);
+        }
+    };
+    let acting = prepared.into_iter().map(async |(ctx, look, due)| {
+        let acted = match due {
+            Ok(due) => {
+                let is_held = progress.holds(ctx.settings().records_namespace());
+                act(ctx, look, due, how, is_held).await
+            }
+            Err(error) => Err(error),
+        };
+        (ctx, acted)
+    });
     let mut acting = stream::iter(acting).buffered(WORKERS);
     while let Some((ctx, acted)) = acting.next().await {
         match acted {
@@ -147,194 +208,112 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
                 followed.steps.extend(acted.steps);
                 followed.unknown.extend(acted.unknown);
             }
-            Err(error) => followed
-                .failed
-                .push((ctx.settings().records_namespace().to_owned(), error)),
+            Err(error) => followed.fail(ctx, error),
         }
     }
     Ok(followed)
 }
 
-async fn act(
+/// How far the change of the rules and the list may reach now, and what its next wave waits for. That is stored before anything of it
+/// is done. Where nothing is to be changed, or only one cluster is there, nothing is read.
+async fn waves(
     ctx: &Context,
-    look: &Look,
-    how: &How,
-    waits: bool,
-) -> Result<Followed, OperationError> {
-    let home = ctx.home().await?;
-    let mut followed = Followed::default();
-    match &look.state {
-        State::Unused => return Ok(followed),
-        State::Deleting => {
-            for record in &look.records {
-                if core_set::free(home, record).await? {
-                    followed.steps.push((name_of(record), Step::Freed));
-                }
-            }
-            return Ok(followed);
-        }
-        State::Found(ClusterCore {
-            set: Err(unknown), ..
-        }) => {
-            let message = bounded(unknown.to_string());
-            let raised = Some(("Unknown", message.as_str()));
-            for record in look.records.iter().filter(|record| is_guarded(record)) {
-                core_set::flag(home, record, conditions::CORE_SET_UNKNOWN, raised).await?;
-            }
-            let namespace = ctx.settings().records_namespace().to_owned();
-            followed.unknown.push((namespace, unknown.clone()));
-            return Ok(followed);
-        }
-        State::Found(_) => {}
-    }
-    let changes = look.changes();
-    if changes.is_empty() {
-        return Ok(followed);
-    }
-    let resolver = Resolver::of_records(ctx).await?;
-    for change in changes {
-        let name = match &change {
-            CoreChange::Create { name, .. } => InstallationName {
-                namespace: ctx.settings().records_namespace().to_owned(),
-                name: (*name).to_owned(),
-            },
-            CoreChange::Keep { record, .. }
-            | CoreChange::Taken { record }
-            | CoreChange::Release { record } => name_of(record),
-        };
-        let step = match change {
-            CoreChange::Create { addon, .. } => create(home, &resolver, &name, addon).await,
-            CoreChange::Keep { record, addon } => keep_listed(home, &resolver, record, addon).await,
-            CoreChange::Taken { .. } => Ok(Some(Step::Taken)),
-            CoreChange::Release { record } => {
-                let waits = waits || waits_for_person(record);
-                release(home, record, waits.then_some(how)).await
-            }
-        };
-        let step = step.unwrap_or_else(|error| Some(Step::Failed(error)));
-        followed.steps.extend(step.map(|step| (name, step)));
-    }
-    Ok(followed)
-}
-
-async fn create(
-    home: &Cluster,
-    resolver: &Resolver<'_>,
-    name: &InstallationName,
-    addon: &CoreAddon,
-) -> Result<Option<Step>, OperationError> {
-    let wanted = resolver.core_record(name, addon).await?;
-    let is_new = core_set::create(home, &wanted).await?;
-    Ok(is_new.then_some(Step::Created))
-}
-
-async fn keep_listed(
-    home: &Cluster,
-    resolver: &Resolver<'_>,
-    record: &AddonInstallation,
-    addon: &CoreAddon,
-) -> Result<Option<Step>, OperationError> {
-    let wanted = resolver.core_record(&name_of(record), addon).await?;
-    if let Some(restored) = restored(record, &wanted) {
-        core_set::restore(home, &restored).await?;
-        return Ok(Some(Step::Restored));
-    }
-    let is_going = record.metadata.deletion_timestamp.is_some();
-    let (r#type, raised) = if waits_for_person(record) {
-        (conditions::NEEDS_CONFIRMATION, None)
-    } else if is_going {
-        let message = "it is listed as a core add-on: it is deleted when it is not listed any more";
-        (conditions::DELETION_BLOCKED, Some(("Listed", message)))
-    } else {
-        (conditions::CORE_SET_UNKNOWN, None)
+    texts: &Texts,
+    standings: &BTreeMap<String, Standing>,
+) -> Result<(Progress, Option<Gate>), OperationError> {
+    let is_due = standings.values().any(|one| *one == Standing::Due);
+    let rollout = texts.rollout().ok().filter(|_| is_due);
+    let Some(rollout) = rollout.filter(|_| standings.len() > 1) else {
+        return Ok((Progress::default(), None));
     };
-    core_set::flag(home, record, r#type, raised).await?;
-    Ok(None)
-}
-
-/// Whether its release was refused before, because it concerned several clusters: it does not become the release of one by and by.
-fn waits_for_person(record: &AddonInstallation) -> bool {
-    let status = record.status.as_ref();
-    let raised = status
-        .and_then(|status| conditions::raised(&status.conditions, conditions::NEEDS_CONFIRMATION));
-    raised.is_some_and(|raised| raised.reason == conditions::CORE_RELEASE)
-}
-
-/// `waits`: a person has to release it, and is told how.
-async fn release(
-    home: &Cluster,
-    record: &AddonInstallation,
-    waits: Option<&How>,
-) -> Result<Option<Step>, OperationError> {
-    let is_released = is_released(record);
-    if let Some(how) = waits.filter(|_| !is_released) {
-        let standing = Standing::NeedsConfirmation {
-            reason: conditions::CORE_RELEASE,
-            message: (how.words.release)(&name_of(record)),
-        };
-        stand(home, record, &standing).await?;
-        return Ok(Some(Step::Waits));
+    let home = ctx.home().await?;
+    let system = &ctx.settings().system_namespace;
+    let stored = progress::read(home, system).await?;
+    let of = texts.identity();
+    let (next, gate) = stored.progress.next(&of, standings, &rollout, home.now());
+    if next.is_news(&stored.progress) {
+        progress::write(home, system, &stored, &next).await?;
     }
-    let is_going = record.metadata.deletion_timestamp.is_some();
-    core_set::release(home, record, true).await?;
-    Ok((!is_released || !is_going).then_some(Step::Released))
+    Ok((next, gate))
 }
 
-/// Says by Events what is wrong, where that was not said before.
-async fn tell(ctx: &Context, followed: Followed, said: &mut BTreeSet<(String, String)>) {
+/// What an Event says of a core set.
+struct Note {
+    config_map: &'static str,
+    reason: &'static str,
+    is_warning: bool,
+    text: String,
+}
+
+/// What Events say of all of it.
+fn notes(followed: &Followed) -> Vec<Note> {
+    let unknown = followed.unknown.iter().map(|(at, unknown)| Note {
+        config_map: unknown.config_map(),
+        reason: "CoreSetUnknown",
+        is_warning: true,
+        text: format!("{at}: {unknown}"),
+    });
+    let failed = followed.steps.iter().filter_map(|(name, step)| {
+        let problem = match step {
+            Step::Failed(error) => error.root().to_string(),
+            Step::Taken => {
+                "it is listed as a core add-on, and the installation of this name is not one"
+                    .to_owned()
+            }
+            _ => return None,
+        };
+        Some(Note {
+            config_map: CUSTOM_CORE_ADDONS,
+            reason: "CoreAddonFailed",
+            is_warning: true,
+            text: format!("{name}: {problem}"),
+        })
+    });
+    let gate = followed.gate.iter().map(|gate| {
+        let text = match gate {
+            Gate::NotReady(namespace) => {
+                format!("other clusters wait until all core add-ons of {namespace} are ready")
+            }
+            Gate::Soaking { namespace, .. } => {
+                format!("other clusters wait while the core add-ons of {namespace} stay ready")
+            }
+        };
+        Note {
+            config_map: CORE_ADDON_RULES,
+            reason: "CoreChangeWaits",
+            is_warning: false,
+            text,
+        }
+    });
+    unknown.chain(failed).chain(gate).collect()
+}
+
+/// Says by Events what is wrong and what waits, where that was not said before.
+async fn tell(ctx: &Context, followed: &Followed, said: &mut BTreeSet<String>) {
     let Ok(home) = ctx.home().await else {
         return;
     };
     let system = &ctx.settings().system_namespace;
     let mut new = BTreeSet::new();
-    let unknown = followed.unknown.into_iter();
-    let unknown = unknown.map(|(at, unknown)| {
-        (
-            unknown.config_map(),
-            "CoreSetUnknown",
-            at,
-            unknown.to_string(),
-        )
-    });
-    let failed = followed
-        .steps
-        .into_iter()
-        .filter_map(|(name, step)| match step {
-            Step::Failed(error) => Some((
-                CUSTOM_CORE_ADDONS,
-                "CoreAddonFailed",
-                name.to_string(),
-                error.root().to_string(),
-            )),
-            Step::Taken => Some((
-                CUSTOM_CORE_ADDONS,
-                "CoreAddonFailed",
-                name.to_string(),
-                "it is listed as a core add-on, and the installation of this name is not one"
-                    .to_owned(),
-            )),
-            _ => None,
-        });
-    for (config_map, reason, what, note) in unknown.chain(failed) {
-        let key = (what.clone(), note.clone());
-        if !said.contains(&key) {
+    for note in notes(followed) {
+        if !said.contains(&note.text) {
             let regarding = Regarding {
                 api_version: "v1",
                 kind: "ConfigMap",
                 namespace: system,
-                name: config_map,
+                name: note.config_map,
                 uid: None,
             };
             let happened = Happened {
-                is_warning: true,
-                reason: reason.to_owned(),
-                note: format!("{what}: {note}"),
+                is_warning: note.is_warning,
+                reason: note.reason.to_owned(),
+                note: note.text.clone(),
             };
             // They tell people of what `core list` shows as well.
             let reporter = &ctx.settings().holder;
             let _ = events::publish_about(home, &regarding, &happened, reporter).await;
         }
-        new.insert(key);
+        new.insert(note.text);
     }
     *said = new;
 }

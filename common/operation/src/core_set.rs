@@ -9,9 +9,11 @@ use addons_engine::{core_set, template_facts};
 use common::api::installation::{AddonInstallation, Reconcile};
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName};
 use common::catalogue::select::Request;
-use common::core_set::document::{KEY_ADDONS, KEY_RULES};
+use common::core_set::document::{KEY_ADDONS, KEY_ROLLOUT, KEY_RULES, read_rollout};
 use common::core_set::expression::STACK;
+use common::core_set::rollout::identity;
 use common::core_set::{CoreAddon, CoreDocument, CoreSet, Decision, Profile, Unknown, decide};
+use common::fleet::Rollout;
 use common::render::facts::document;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -41,6 +43,8 @@ pub struct ClusterCore {
 pub struct Texts {
     /// Of the rules.
     pub rules: Option<String>,
+    /// Of the waves in which a change reaches the clusters.
+    pub rollout: Option<String>,
     /// Of the list.
     pub addons: Option<String>,
 }
@@ -53,11 +57,29 @@ impl Texts {
     pub async fn read(ctx: &Context) -> Result<Self, OperationError> {
         let home = ctx.home().await?;
         let system = &ctx.settings().system_namespace;
-        let (rules, addons) = futures::try_join!(
-            core_set::text(home, system, CORE_ADDON_RULES, KEY_RULES),
-            core_set::text(home, system, CUSTOM_CORE_ADDONS, KEY_ADDONS),
+        let (mut rules, mut addons) = futures::try_join!(
+            core_set::data(home, system, CORE_ADDON_RULES),
+            core_set::data(home, system, CUSTOM_CORE_ADDONS),
         )?;
-        Ok(Self { rules, addons })
+        Ok(Self {
+            rules: rules.remove(KEY_RULES),
+            rollout: rules.remove(KEY_ROLLOUT),
+            addons: addons.remove(KEY_ADDONS),
+        })
+    }
+
+    /// What identifies the rules and the list.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        identity(self.rules.as_deref(), self.addons.as_deref())
+    }
+
+    /// In which waves a change reaches the clusters.
+    ///
+    /// # Errors
+    /// [`Unknown::Malformed`].
+    pub fn rollout(&self) -> Result<Rollout, Unknown> {
+        read_rollout(self.rollout.as_deref())
     }
 
     /// Whether neither exists.
@@ -102,6 +124,7 @@ async fn profile(ctx: &Context, namespace: &str) -> Result<Profile, OperationErr
 /// is bounded.
 async fn decisions(texts: Texts, profile: Profile) -> Result<Vec<Decision>, Unknown> {
     let (send, decided) = oneshot::channel();
+    texts.rollout()?;
     let evaluate = move || {
         let document = CoreDocument::read(texts.rules.as_deref(), texts.addons.as_deref());
         let _ = send.send(document.map(|document| decide(&document, &profile)));

@@ -110,6 +110,8 @@ pub const FINALIZER_CORE_GUARD: &str = "kubectl-addons.dev/core-guard";
 pub const CUSTOM_CORE_ADDONS: &str = "custom-core-addons";
 /// ConfigMap in the system namespace with the rules that say which add-ons are core in which cluster (semantics 14).
 pub const CORE_ADDON_RULES: &str = "core-addon-rules";
+/// ConfigMap in the system namespace in which the loop notes how far a change of them has reached (semantics 14).
+pub const CORE_ADDON_ROLLOUT: &str = "core-addon-rollout";
 /// The group that may write core catalogues and core installations unless the webhook is told another one.
 pub const CORE_GROUP: &str = "kubectl-addons:core";
 /// Members may do what the guards deny (semantics 14); never `system:masters`.

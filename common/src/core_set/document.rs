@@ -1,17 +1,22 @@
 //! What the ConfigMaps `core-addon-rules` and `custom-core-addons` say, read strictly: an unknown field is an error.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use jiff::SignedDuration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Unknown, expression};
+use super::{Unknown, expression, rollout};
 use crate::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, installation_name};
+use crate::fleet::Rollout;
 use crate::manifest::yaml::{YamlOptions, documents};
 
 /// Key of the rules in their ConfigMap.
 pub const KEY_RULES: &str = "rules.yaml";
+/// Key of the waves of a change, in the ConfigMap of the rules.
+pub const KEY_ROLLOUT: &str = "rollout";
 /// Key of the list in its ConfigMap.
 pub const KEY_ADDONS: &str = "addons.yaml";
 
@@ -54,6 +59,55 @@ pub struct CoreAddon {
     /// Its values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub values: Option<Map<String, Value>>,
+}
+
+/// In which waves a change reaches the clusters, as it is written.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WrittenRollout {
+    canary: Option<usize>,
+    max_unavailable: Option<Value>,
+    soak: Option<String>,
+}
+
+/// Reads in which waves a change reaches the clusters; what is not stated is as in [`rollout::DEFAULT`].
+///
+/// # Errors
+/// [`Unknown::Malformed`].
+pub fn read_rollout(text: Option<&str>) -> Result<Rollout, Unknown> {
+    let key = Text {
+        config_map: CORE_ADDON_RULES,
+        key: KEY_ROLLOUT,
+    };
+    let Some(written) = key.one(text, "map")? else {
+        return Ok(rollout::DEFAULT);
+    };
+    if !written.is_object() {
+        return Err(key.malformed(String::new(), "it is not one map".to_owned()));
+    }
+    let written: WrittenRollout = serde_json::from_value(written)
+        .map_err(|error| key.malformed(String::new(), error.to_string()))?;
+    let mut read = rollout::DEFAULT;
+    read.canaries = written.canary.unwrap_or(read.canaries);
+    if let Some(most) = written.max_unavailable {
+        let most = most
+            .as_str()
+            .map_or_else(|| most.to_string(), str::to_owned);
+        let most = most.parse();
+        let most = most.map_err(|error: crate::fleet::MaxUnavailableError| {
+            key.malformed(".maxUnavailable".to_owned(), error.to_string())
+        })?;
+        read.max_unavailable = Some(most);
+    }
+    if let Some(soak) = written.soak {
+        let parsed: Option<SignedDuration> = soak.parse().ok();
+        let parsed = parsed.and_then(|soak| Duration::try_from(soak).ok());
+        read.soak = parsed.ok_or_else(|| {
+            let problem = format!("{soak:?} is not a duration; write it as 5m or 30s");
+            key.malformed(".soak".to_owned(), problem)
+        })?;
+    }
+    Ok(read)
 }
 
 impl CoreDocument {
@@ -109,29 +163,36 @@ impl Text {
         }
     }
 
-    /// The elements of one YAML list.
-    fn list<T: DeserializeOwned>(&self, text: Option<&str>) -> Result<Vec<T>, Unknown> {
-        let mut lists = Vec::new();
+    /// The one YAML document; `None` where there is none. `kind`: what it has to be.
+    fn one(&self, text: Option<&str>, kind: &str) -> Result<Option<Value>, Unknown> {
+        let mut found = None;
         for document in documents(text.unwrap_or_default().as_bytes(), &YamlOptions::default()) {
             let document = document.map_err(|error| {
                 self.malformed(format!(", line {}", error.line), error.problem.to_string())
             })?;
-            if !document.value.is_null() {
-                lists.push(document);
+            if document.value.is_null() {
+                continue;
+            }
+            if found.replace(document.value).is_some() {
+                return Err(self.malformed(String::new(), format!("it is not one {kind}")));
             }
         }
-        let elements = match lists.as_slice() {
-            [] => {
+        Ok(found)
+    }
+
+    /// The elements of one YAML list.
+    fn list<T: DeserializeOwned>(&self, text: Option<&str>) -> Result<Vec<T>, Unknown> {
+        let elements = match self.one(text, "list")? {
+            None => {
                 return Err(Unknown::Missing {
                     config_map: self.config_map,
                     key: self.key,
                 });
             }
-            [one] => one.value.as_array().cloned(),
-            [_, ..] => None,
-        };
-        let Some(elements) = elements else {
-            return Err(self.malformed(String::new(), "it is not one list".to_owned()));
+            Some(Value::Array(elements)) => elements,
+            Some(_) => {
+                return Err(self.malformed(String::new(), "it is not one list".to_owned()));
+            }
         };
         if elements.len() > MOST {
             let problem = format!("{} elements; {MOST} are allowed", elements.len());

@@ -224,3 +224,41 @@ fn what_was_edited_is_restored() {
     edited.spec.suspend = true;
     assert_eq!(restored(&edited, &wanted), None, "a person suspended it");
 }
+
+#[test]
+fn the_waves_of_a_change_are_read_strictly() {
+    use super::document::read_rollout;
+    use super::rollout::DEFAULT;
+    use crate::fleet::Rollout;
+    use std::time::Duration;
+
+    assert_eq!(read_rollout(None), Ok(DEFAULT));
+    assert_eq!(read_rollout(Some(" ")), Ok(DEFAULT));
+    let read = read_rollout(Some("{canary: 2, maxUnavailable: 25%, soak: 1m30s}"));
+    let expected = Rollout {
+        canaries: 2,
+        max_unavailable: "25%".parse().ok(),
+        soak: Duration::from_secs(90),
+    };
+    assert_eq!(read, Ok(expected));
+    let read = read_rollout(Some("maxUnavailable: 3")).unwrap();
+    assert_eq!(read.max_unavailable, "3".parse().ok());
+    for (text, problem) in [
+        ("[]", "data[rollout]: it is not one map"),
+        ("canaries: 1", "data[rollout]: unknown field `canaries`"),
+        ("maxUnavailable: 0", "data[rollout].maxUnavailable: it is"),
+        ("soak: 5", "data[rollout]: invalid type"),
+        ("soak: -5m", "data[rollout].soak: \"-5m\" is not a duration"),
+        (
+            "soak: soon",
+            "data[rollout].soak: \"soon\" is not a duration",
+        ),
+        (
+            "canary: 1\n---\ncanary: 2",
+            "data[rollout]: it is not one map",
+        ),
+    ] {
+        let error = read_rollout(Some(text)).unwrap_err().to_string();
+        assert!(error.contains(problem), "{text}: {error}");
+    }
+}

@@ -4,6 +4,9 @@ mod explain;
 mod list;
 mod release;
 
+use std::collections::BTreeSet;
+
+use addons_engine::core_set::{of_deleted_clusters, progress};
 use addons_operation::OperationError;
 use addons_operation::core_set::Texts;
 use addons_operation::core_set::look::{Look, contexts, look};
@@ -25,16 +28,34 @@ pub async fn run(session: &Session, verb: &Core) -> Result<Exit> {
     }
 }
 
-/// Each cluster by the namespace of its core records, or why it cannot be looked at.
-async fn clusters(session: &Session) -> Result<Vec<(String, Result<Look, OperationError>)>> {
+/// The clusters that have a core set.
+struct Clusters {
+    /// Each by the namespace of its core records, or why it cannot be looked at.
+    looks: Vec<(String, Result<Look, OperationError>)>,
+    /// The namespaces of those in which changes wait for other clusters.
+    waiting: BTreeSet<String>,
+}
+
+async fn clusters(session: &Session) -> Result<Clusters> {
     let ctx = session.ctx();
+    let home = ctx.home().await?;
     let texts = Texts::read(ctx).await?;
-    let mut clusters = Vec::new();
+    let deleted = of_deleted_clusters(home).await?;
+    let stored = progress::read(home, &ctx.settings().system_namespace).await?;
+    let mut looks = Vec::new();
     for ctx in contexts(ctx).await? {
-        clusters.push((
+        looks.push((
             ctx.settings().records_namespace().to_owned(),
-            look(&ctx, &texts, None).await,
+            look(&ctx, &texts, &deleted, None).await,
         ));
     }
-    Ok(clusters)
+    let is_current = stored.progress.of == texts.identity();
+    Ok(Clusters {
+        looks,
+        waiting: if is_current {
+            stored.progress.waiting
+        } else {
+            BTreeSet::new()
+        },
+    })
 }

@@ -11,6 +11,8 @@ use super::hint;
 pub enum Decided {
     /// It belongs to the core set.
     Listed,
+    /// It does, and what is to be changed in its cluster waits for other clusters.
+    Waits,
     /// It does, and another installation has its name.
     Taken,
     /// It does not any more.
@@ -29,6 +31,7 @@ pub enum Decided {
 pub fn decided(decided: Decided) -> &'static str {
     match decided {
         Decided::Listed => "listed",
+        Decided::Waits => "listed; changes wait",
         Decided::Taken => "listed; its name is taken",
         Decided::Dropped => "not listed any more",
         Decided::Released => "released",
@@ -57,6 +60,7 @@ pub fn step(name: &InstallationName, step: &Step) -> Option<String> {
             "is listed as a core add-on, and the installation of this name is not one".to_owned()
         }
         Step::Waits => format!("needs confirmation: {}", release_waits(name)),
+        Step::Later => "what is listed now reaches other clusters first: it waits".to_owned(),
         Step::Failed(_) => return None,
     };
     Some(format!("{name}  {did}"))

@@ -27,8 +27,8 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("set", &["api", "manifest", "plan", "render"]),
     ("doctor", &["api"]),
     ("target", &["api", "values"]),
-    ("core_set", &["api", "manifest"]),
     ("fleet", &[]),
+    ("core_set", &["api", "fleet", "manifest"]),
 ];
 
 /// Every Rust file below `folder`.

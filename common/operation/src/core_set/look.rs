@@ -1,5 +1,7 @@
 //! What is read of each cluster that has a core set: this one, and those that labelled namespaces stand for.
 
+use std::collections::BTreeSet;
+
 use addons_engine::{core_set, local, record};
 use common::api::installation::AddonInstallation;
 use common::core_set::change::{CoreChange, changes, is_guarded, is_released};
@@ -23,7 +25,10 @@ pub enum State {
     /// There are neither rules nor a list, and no core installation is from them.
     Unused,
     /// The cluster is being deleted: nothing holds its records any more.
-    Deleting,
+    Deleting {
+        /// Whether its namespace says so already, or is being deleted itself.
+        is_marked: bool,
+    },
     /// It was looked for.
     Found(ClusterCore),
 }
@@ -65,13 +70,14 @@ pub async fn contexts(ctx: &Context) -> Result<Vec<Context>, OperationError> {
     Ok(contexts)
 }
 
-/// Looks at the cluster of a context. `account`: the ServiceAccount of the system namespace that reads the facts of this cluster.
+/// Looks at the cluster of a context. `deleted`: the namespaces whose cluster is being deleted; `account`: the ServiceAccount of the system namespace that reads the facts of this cluster.
 ///
 /// # Errors
 /// The records or a fact cannot be read.
 pub async fn look(
     ctx: &Context,
     texts: &Texts,
+    deleted: &BTreeSet<String>,
     account: Option<&str>,
 ) -> Result<Look, OperationError> {
     let home = ctx.home().await?;
@@ -79,8 +85,11 @@ pub async fn look(
     let is_system = *namespace == ctx.settings().system_namespace;
     let records = record::list(home, Some(namespace)).await?;
     let found = core_set::home(home, namespace).await?.unwrap_or_default();
-    let state = if found.is_marked || found.is_going && !is_system {
-        State::Deleting
+    let is_deleted = deleted.contains(namespace);
+    let state = if found.is_marked || (found.is_going || is_deleted) && !is_system {
+        State::Deleting {
+            is_marked: found.is_marked || found.is_going,
+        }
     } else if texts.is_missing() && !records.iter().any(is_guarded) {
         State::Unused
     } else {

@@ -19,6 +19,7 @@ async fn the_longest_conditions_fit_stack_and_time() {
         let texts = Texts {
             rules: Some(rule.to_string()),
             addons: Some("[]".to_owned()),
+            rollout: None,
         };
         let found = decisions(texts, Profile::sample()).await;
         let is_bounded = !matches!(found, Err(Unknown::NotEvaluated | Unknown::TimedOut { .. }));

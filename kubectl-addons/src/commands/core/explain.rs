@@ -38,10 +38,10 @@ struct Row {
 pub async fn run(session: &Session, args: &Explain) -> Result<Exit> {
     let mut rows = Vec::new();
     let mut worst = Exit::Done;
-    for (namespace, look) in super::clusters(session).await? {
+    for (namespace, look) in super::clusters(session).await?.looks {
         let core = match look.map(|look| look.state) {
             Ok(State::Found(core)) => core,
-            Ok(State::Unused | State::Deleting) => continue,
+            Ok(State::Unused | State::Deleting { .. }) => continue,
             Err(error) => {
                 worst = worst.max(partial::failure(&namespace, error));
                 continue;

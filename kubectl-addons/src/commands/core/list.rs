@@ -41,7 +41,8 @@ struct Row {
 pub async fn run(session: &Session, args: &List) -> Result<Exit> {
     let mut rows = Vec::new();
     let mut worst = Exit::Done;
-    for (namespace, look) in super::clusters(session).await? {
+    let clusters = super::clusters(session).await?;
+    for (namespace, look) in clusters.looks {
         match look {
             Ok(look) => {
                 if let State::Found(ClusterCore {
@@ -51,7 +52,8 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
                     let error = anyhow::anyhow!("{unknown}").context(namespace.clone());
                     worst = worst.max(output::failure(&error));
                 }
-                rows.extend(of_cluster(&namespace, &look));
+                let waits = clusters.waiting.contains(&namespace);
+                rows.extend(of_cluster(&namespace, &look, waits));
             }
             Err(error) => worst = worst.max(partial::failure(&namespace, error)),
         }
@@ -76,8 +78,8 @@ type Known<'a> = (
     Option<&'a (CoreAddon, Vec<Source>)>,
 );
 
-/// Those that are listed, and those that have a record.
-fn of_cluster(namespace: &str, look: &Look) -> Vec<Row> {
+/// Those that are listed, and those that have a record. `waits`: what is to be changed there waits for other clusters.
+fn of_cluster(namespace: &str, look: &Look, waits: bool) -> Vec<Row> {
     let mut all: BTreeMap<&str, Known<'_>> = BTreeMap::new();
     for record in look.records.iter().filter(|record| record.spec.core_addon) {
         let name = record.metadata.name.as_deref().unwrap_or_default();
@@ -96,12 +98,13 @@ fn of_cluster(namespace: &str, look: &Look) -> Vec<Row> {
     let rows = all.into_iter().map(|(name, (record, listed))| {
         let decision = match (record, listed) {
             (None, Some(_)) if is_taken(name) => Decided::Taken,
+            (_, Some(_)) if waits => Decided::Waits,
             (_, Some(_)) => Decided::Listed,
             (Some(record), None) if is_released(record) => Decided::Released,
             (Some(record), None) if !is_guarded(record) => Decided::ByHand,
             _ => match &look.state {
                 State::Found(ClusterCore { set: Ok(_), .. }) => Decided::Dropped,
-                State::Deleting => Decided::ClusterDeleting,
+                State::Deleting { .. } => Decided::ClusterDeleting,
                 State::Found(_) | State::Unused => Decided::Unknown,
             },
         };

@@ -1,0 +1,123 @@
+//! Writes the core records of a cluster.
+
+use addons_engine::standing::{Standing, stand};
+use addons_engine::{Cluster, core_set};
+use addons_operation::core_set::ClusterCore;
+use addons_operation::core_set::look::{Look, State};
+use addons_operation::{Context, OperationError, name_of};
+use common::api::conditions;
+use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
+use common::core_set::change::{is_guarded, is_released};
+
+use super::due::{Due, waits_for_person};
+use super::{Followed, Step};
+use crate::installation::How;
+use crate::reason::bounded;
+
+/// Does what is due in a cluster. `is_held`: what the rules or the list ask for waits there for other clusters.
+pub(super) async fn act(
+    ctx: &Context,
+    look: &Look,
+    due: Vec<(InstallationName, Due<'_>)>,
+    how: &How,
+    is_held: bool,
+) -> Result<Followed, OperationError> {
+    let home = ctx.home().await?;
+    let mut followed = Followed::default();
+    let namespace = ctx.settings().records_namespace();
+    match &look.state {
+        State::Unused => return Ok(followed),
+        State::Deleting { is_marked } => {
+            // With the mark, nothing denies the deletion of the namespace any more.
+            if !is_marked {
+                core_set::mark(home, namespace).await?;
+            }
+            for record in &look.records {
+                if core_set::free(home, record).await? {
+                    followed.steps.push((name_of(record), Step::Freed));
+                }
+            }
+            return Ok(followed);
+        }
+        State::Found(ClusterCore {
+            set: Err(unknown), ..
+        }) => {
+            let message = bounded(unknown.to_string());
+            let raised = Some(("Unknown", message.as_str()));
+            for record in look.records.iter().filter(|record| is_guarded(record)) {
+                core_set::flag(home, record, conditions::CORE_SET_UNKNOWN, raised).await?;
+            }
+            followed
+                .unknown
+                .push((namespace.to_owned(), unknown.clone()));
+            return Ok(followed);
+        }
+        State::Found(_) => {}
+    }
+    for (name, due) in due {
+        let step = if is_held && due.is_change() {
+            Ok(Some(Step::Later))
+        } else {
+            write(home, due, how).await
+        };
+        let step = step.unwrap_or_else(|error| Some(Step::Failed(error)));
+        followed.steps.extend(step.map(|step| (name, step)));
+    }
+    Ok(followed)
+}
+
+async fn write(home: &Cluster, due: Due<'_>, how: &How) -> Result<Option<Step>, OperationError> {
+    Ok(match due {
+        Due::Create(wanted) => {
+            let is_new = core_set::create(home, &wanted).await?;
+            is_new.then_some(Step::Created)
+        }
+        Due::Restore(restored) => {
+            core_set::restore(home, &restored).await?;
+            Some(Step::Restored)
+        }
+        Due::Keep(record) => {
+            keep(home, record).await?;
+            None
+        }
+        Due::Taken => Some(Step::Taken),
+        Due::Release { record, waits } => release(home, record, waits.then_some(how)).await?,
+        Due::Failed(error) => return Err(error),
+    })
+}
+
+/// Says in the record what holds of a listed add-on, and what does not any more.
+async fn keep(home: &Cluster, record: &AddonInstallation) -> Result<(), OperationError> {
+    let is_going = record.metadata.deletion_timestamp.is_some();
+    let (r#type, raised) = if waits_for_person(record) {
+        (conditions::NEEDS_CONFIRMATION, None)
+    } else if is_going {
+        let message = "it is listed as a core add-on: it is deleted when it is not listed any more";
+        (conditions::DELETION_BLOCKED, Some(("Listed", message)))
+    } else {
+        (conditions::CORE_SET_UNKNOWN, None)
+    };
+    core_set::flag(home, record, r#type, raised).await?;
+    Ok(())
+}
+
+/// `waits`: a person has to release it, and is told how.
+async fn release(
+    home: &Cluster,
+    record: &AddonInstallation,
+    waits: Option<&How>,
+) -> Result<Option<Step>, OperationError> {
+    let is_released = is_released(record);
+    if let Some(how) = waits.filter(|_| !is_released) {
+        let standing = Standing::NeedsConfirmation {
+            reason: conditions::CORE_RELEASE,
+            message: (how.words.release)(&name_of(record)),
+        };
+        stand(home, record, &standing).await?;
+        return Ok(Some(Step::Waits));
+    }
+    let is_going = record.metadata.deletion_timestamp.is_some();
+    core_set::release(home, record, true).await?;
+    Ok((!is_released || !is_going).then_some(Step::Released))
+}

@@ -1,0 +1,117 @@
+//! What is to be changed in a cluster, before anything is written there.
+
+use addons_operation::core_set::ClusterCore;
+use addons_operation::core_set::look::{Look, State};
+use addons_operation::{Context, OperationError, Resolver, name_of};
+use common::api::conditions;
+use common::api::installation::AddonInstallation;
+use common::api::names::InstallationName;
+use common::core_set::change::{CoreChange, is_released, restored};
+use common::core_set::rollout::{Standing, ready_since};
+
+/// What becomes of one installation.
+pub(super) enum Due<'a> {
+    /// Its record is created.
+    Create(Box<AddonInstallation>),
+    /// Its record is written as it is listed.
+    Restore(Box<AddonInstallation>),
+    /// It is as it is listed.
+    Keep(&'a AddonInstallation),
+    /// It is listed, and its record is not that of a core add-on.
+    Taken,
+    /// It dropped out.
+    Release {
+        /// The record.
+        record: &'a AddonInstallation,
+        /// Whether a person has to release it.
+        waits: bool,
+    },
+    /// What it has to be cannot be told.
+    Failed(OperationError),
+}
+
+impl Due<'_> {
+    /// Whether something is to be written that the rules or the list ask for.
+    pub(super) fn is_change(&self) -> bool {
+        match self {
+            Self::Create(_) | Self::Restore(_) | Self::Failed(_) => true,
+            Self::Release { record, waits } => !waits && !is_released(record),
+            Self::Keep(_) | Self::Taken => false,
+        }
+    }
+}
+
+/// What becomes of the installations of a cluster; nothing where its core set is not known. `waits`: what is released, is released in
+/// several clusters.
+pub(super) async fn due<'a>(
+    ctx: &Context,
+    look: &'a Look,
+    waits: bool,
+) -> Result<Vec<(InstallationName, Due<'a>)>, OperationError> {
+    let changes = look.changes();
+    if changes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let resolver = Resolver::of_records(ctx).await?;
+    let mut all = Vec::new();
+    for change in changes {
+        let (name, due) = match change {
+            CoreChange::Create { name, addon } => {
+                let name = InstallationName {
+                    namespace: ctx.settings().records_namespace().to_owned(),
+                    name: name.to_owned(),
+                };
+                let due = match resolver.core_record(&name, addon).await {
+                    Ok(wanted) => Due::Create(Box::new(wanted)),
+                    Err(error) => Due::Failed(error),
+                };
+                (name, due)
+            }
+            CoreChange::Keep { record, addon } => {
+                let name = name_of(record);
+                let due = match resolver.core_record(&name, addon).await {
+                    Ok(wanted) => match restored(record, &wanted) {
+                        Some(restored) => Due::Restore(Box::new(restored)),
+                        None => Due::Keep(record),
+                    },
+                    Err(error) => Due::Failed(error),
+                };
+                (name, due)
+            }
+            CoreChange::Taken { record } => (name_of(record), Due::Taken),
+            CoreChange::Release { record } => {
+                let waits = waits || waits_for_person(record);
+                (name_of(record), Due::Release { record, waits })
+            }
+        };
+        all.push((name, due));
+    }
+    Ok(all)
+}
+
+/// Whether its release was refused before, because it concerned several clusters: it does not become the release of one by and by.
+pub(super) fn waits_for_person(record: &AddonInstallation) -> bool {
+    let status = record.status.as_ref();
+    let raised = status
+        .and_then(|status| conditions::raised(&status.conditions, conditions::NEEDS_CONFIRMATION));
+    raised.is_some_and(|raised| raised.reason == conditions::CORE_RELEASE)
+}
+
+/// How a cluster stands to its core set; `None` where it has none. `due`: unless that could not be told.
+pub(super) fn standing(
+    look: &Look,
+    due: Option<&[(InstallationName, Due<'_>)]>,
+) -> Option<Standing> {
+    let set = match &look.state {
+        State::Unused | State::Deleting { .. } => return None,
+        State::Found(ClusterCore { set, .. }) => set,
+    };
+    let (Ok(set), Some(due)) = (set, due) else {
+        return Some(Standing::Unknown);
+    };
+    if due.iter().any(|(_, due)| due.is_change()) {
+        return Some(Standing::Due);
+    }
+    let records: Vec<_> = look.records.iter().collect();
+    Some(Standing::Followed(ready_since(set, &records)))
+}

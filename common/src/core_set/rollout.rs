@@ -1,0 +1,208 @@
+//! In which waves a change of the rules, or of the list, reaches the clusters (semantics 14).
+//!
+//! What is begun is stored before it is done, so that whoever leads next goes on from there. A cluster that came later, and one whose
+//! records were edited, are none of the change: they are not waited for, and do not wait.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::CoreSet;
+use crate::api::conditions::{READY, raised};
+use crate::api::installation::AddonInstallation;
+use crate::fleet::{MaxUnavailable, Rollout};
+use crate::manifest::digest::digest;
+
+/// How a change reaches the clusters where nothing else is stated.
+pub const DEFAULT: Rollout = Rollout {
+    canaries: 1,
+    max_unavailable: Some(MaxUnavailable::Percent(10)),
+    soak: Duration::from_secs(300),
+};
+
+/// How far a change has reached. Clusters are named by their namespaces.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Which rules and which list are rolled out: [`identity`].
+    pub of: String,
+    /// The clusters in which it was begun, and when.
+    #[serde(default)]
+    pub begun: BTreeMap<String, Timestamp>,
+    /// The clusters that wait.
+    #[serde(default)]
+    pub waiting: BTreeSet<String>,
+}
+
+/// How a cluster stands to its core set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It could not be looked at, or its core set is not known.
+    Unknown,
+    /// Something is to be changed.
+    Due,
+    /// Its records are as they are listed; since when all of them are ready, where they are.
+    Followed(Option<Timestamp>),
+}
+
+/// What the next wave waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// The core add-ons of this cluster are not all ready.
+    NotReady(String),
+    /// Those of this cluster have to stay ready for a while.
+    Soaking {
+        /// The cluster.
+        namespace: String,
+        /// For so long.
+        left: Duration,
+    },
+}
+
+/// What identifies rules and a list.
+#[must_use]
+pub fn identity(rules: Option<&str>, addons: Option<&str>) -> String {
+    digest(&json!([rules, addons]))
+}
+
+impl Progress {
+    /// Whether the change of a cluster waits for a later wave.
+    #[must_use]
+    pub fn holds(&self, namespace: &str) -> bool {
+        self.waiting.contains(namespace)
+    }
+
+    /// How far the change of this identity has reached when everything that may be begun now was begun, and what the next wave waits
+    /// for. `clusters`: all that have a core set.
+    #[must_use]
+    pub fn next(
+        &self,
+        of: &str,
+        clusters: &BTreeMap<String, Standing>,
+        rollout: &Rollout,
+        now: Timestamp,
+    ) -> (Self, Option<Gate>) {
+        let mut next = self.clone();
+        if self.of != of {
+            next = Self::start(of, clusters);
+        }
+        next.begun.retain(|one, _| clusters.contains_key(one));
+        next.waiting.retain(|one| {
+            let standing = clusters.get(one);
+            matches!(standing, Some(Standing::Due | Standing::Unknown))
+        });
+        let gate = next.begin(clusters, rollout, now);
+        (next, gate)
+    }
+
+    /// Whether it has to be stored: what nothing waits for needs no memory.
+    #[must_use]
+    pub fn is_news(&self, stored: &Self) -> bool {
+        self != stored && !(self.waiting.is_empty() && stored.waiting.is_empty())
+    }
+
+    /// Every cluster that the change concerns, or may concern.
+    fn start(of: &str, clusters: &BTreeMap<String, Standing>) -> Self {
+        let mut waiting = BTreeSet::new();
+        if clusters.values().any(|one| *one == Standing::Due) {
+            let concerned = clusters
+                .iter()
+                .filter(|(_, one)| !matches!(one, Standing::Followed(_)));
+            waiting.extend(concerned.map(|(namespace, _)| namespace.clone()));
+        }
+        Self {
+            of: of.to_owned(),
+            begun: BTreeMap::new(),
+            waiting,
+        }
+    }
+
+    /// Begins the first wave that is not complete, where those before it let it.
+    fn begin(
+        &mut self,
+        clusters: &BTreeMap<String, Standing>,
+        rollout: &Rollout,
+        now: Timestamp,
+    ) -> Option<Gate> {
+        let mut order: Vec<(Option<Timestamp>, String)> = self
+            .begun
+            .iter()
+            .map(|(namespace, at)| (Some(*at), namespace.clone()))
+            .collect();
+        order.sort();
+        let is_due = |one: &&String| clusters.get(*one) == Some(&Standing::Due);
+        let due: Vec<_> = self.waiting.iter().filter(is_due).cloned().collect();
+        order.extend(due.into_iter().map(|namespace| (None, namespace)));
+        let last = order.len();
+        for wave in rollout.waves(last) {
+            let (end, soak) = (wave.clusters.end, wave.gate.unwrap_or_default());
+            let Some(members) = order.get(wave.clusters) else {
+                continue;
+            };
+            let new = members.iter().filter(|(at, _)| at.is_none());
+            let new: Vec<String> = new.map(|(_, namespace)| namespace.clone()).collect();
+            if let Some(first) = new.first().cloned() {
+                for namespace in new {
+                    self.waiting.remove(&namespace);
+                    self.begun.insert(namespace, now);
+                }
+                return (end < last).then_some(Gate::NotReady(first));
+            }
+            let waits = members.iter().find_map(|(at, namespace)| {
+                gate(clusters.get(namespace), namespace, *at, soak, now)
+            });
+            if waits.is_some() {
+                return waits.filter(|_| order.iter().any(|(at, _)| at.is_none()));
+            }
+        }
+        None
+    }
+}
+
+/// What a cluster in which the change was begun keeps the next wave waiting for.
+fn gate(
+    standing: Option<&Standing>,
+    namespace: &str,
+    begun: Option<Timestamp>,
+    soak: Duration,
+    now: Timestamp,
+) -> Option<Gate> {
+    let namespace = namespace.to_owned();
+    let Some(Standing::Followed(Some(ready))) = standing else {
+        return Some(Gate::NotReady(namespace));
+    };
+    let since = begun.map_or(*ready, |begun| begun.max(*ready));
+    let stayed = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+    let left = soak.checked_sub(stayed).filter(|left| !left.is_zero())?;
+    Some(Gate::Soaking { namespace, left })
+}
+
+/// Since when all listed core add-ons of a cluster are ready, each in the state that its record asks for; `None` where one is not. One
+/// that is suspended, or is not a core add-on, is not waited for.
+#[must_use]
+pub fn ready_since(set: &CoreSet, records: &[&AddonInstallation]) -> Option<Timestamp> {
+    let mut since = Timestamp::MIN;
+    for name in set.addons.keys() {
+        let mut all = records.iter();
+        let record = all.find(|record| record.metadata.name.as_deref() == Some(name))?;
+        if record.spec.core_addon && !record.spec.suspend {
+            since = since.max(ready_at(record)?);
+        }
+    }
+    Some(since)
+}
+
+fn ready_at(record: &AddonInstallation) -> Option<Timestamp> {
+    let status = record.status.as_ref()?;
+    let is_new = status.observed_generation != record.metadata.generation;
+    let ready = raised(&status.conditions, READY).filter(|_| !is_new)?;
+    status
+        .operation
+        .is_none()
+        .then_some(ready.last_transition_time.0)
+}
+
+#[cfg(test)]
+mod tests;

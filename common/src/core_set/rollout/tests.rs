@@ -1,0 +1,230 @@
+use super::*;
+
+const SOAK: u64 = 60;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn rollout(canaries: usize, max_unavailable: &str) -> Rollout {
+    Rollout {
+        canaries,
+        max_unavailable: max_unavailable.parse().ok(),
+        soak: Duration::from_secs(SOAK),
+    }
+}
+
+/// One letter a cluster, called `a`, `b` and so on: `D` due, `U` unknown, `n` not ready, `r` ready since second 100.
+fn clusters(letters: &str) -> BTreeMap<String, Standing> {
+    let standing = |letter| match letter {
+        'D' => Standing::Due,
+        'U' => Standing::Unknown,
+        'n' => Standing::Followed(None),
+        _ => Standing::Followed(Some(at(100))),
+    };
+    let names = ('a'..='z').map(|name| name.to_string());
+    names.zip(letters.chars().map(standing)).collect()
+}
+
+/// `a@100 b@130 | c d`: what was begun when, and what waits.
+fn words(progress: &Progress) -> String {
+    let begun = progress.begun.iter();
+    let begun: Vec<_> = begun
+        .map(|(name, at)| format!("{name}@{}", at.as_second()))
+        .collect();
+    let waiting: Vec<_> = progress.waiting.iter().cloned().collect();
+    format!("{} | {}", begun.join(" "), waiting.join(" "))
+}
+
+fn read(of: &str, words: &str) -> Progress {
+    let (begun, waiting) = words.split_once('|').unwrap();
+    let begun = begun.split_whitespace().map(|one| {
+        let (name, second) = one.split_once('@').unwrap();
+        (name.to_owned(), at(second.parse().unwrap()))
+    });
+    Progress {
+        of: of.to_owned(),
+        begun: begun.collect(),
+        waiting: waiting.split_whitespace().map(str::to_owned).collect(),
+    }
+}
+
+fn gate_words(gate: Option<&Gate>) -> String {
+    match gate {
+        None => String::new(),
+        Some(Gate::NotReady(namespace)) => format!("{namespace} not ready"),
+        Some(Gate::Soaking { namespace, left }) => format!("{namespace} {}s", left.as_secs()),
+    }
+}
+
+/// What was stored, of which change, the clusters, the second, what is stored then, what the next wave waits for.
+type Turn = (
+    &'static str,
+    &'static str,
+    &'static str,
+    i64,
+    &'static str,
+    &'static str,
+);
+
+const TURNS: [Turn; 18] = [
+    // A change begins with the canary.
+    (" | ", "old", "DDDD", 100, "a@100 | b c d", "a not ready"),
+    ("a@90 | b", "old", "DDrD", 100, "a@100 | b d", "a not ready"),
+    // A cluster that is not affected, or does not answer, is not the canary; the latter waits.
+    (" | ", "old", "rUDD", 100, "c@100 | b d", "c not ready"),
+    // What concerns one cluster alone, or none, keeps no one, nor does what was to be changed before.
+    (" | ", "old", "rDrr", 100, "b@100 | ", ""),
+    ("a@1 | b", "old", "rDrr", 100, "b@100 | ", ""),
+    ("a@1 | b", "old", "rrrU", 100, " | ", ""),
+    // The canary: not done, not ready, not ready for long enough, ready.
+    (
+        "a@90 | b c d",
+        "now",
+        "DDDD",
+        100,
+        "a@90 | b c d",
+        "a not ready",
+    ),
+    (
+        "a@90 | b c d",
+        "now",
+        "nDDD",
+        100,
+        "a@90 | b c d",
+        "a not ready",
+    ),
+    (
+        "a@90 | b c d",
+        "now",
+        "UDDD",
+        100,
+        "a@90 | b c d",
+        "a not ready",
+    ),
+    ("a@90 | b c d", "now", "rDDD", 130, "a@90 | b c d", "a 30s"),
+    (
+        "a@120 | b c d",
+        "now",
+        "rDDD",
+        130,
+        "a@120 | b c d",
+        "a 50s",
+    ),
+    (
+        "a@90 | b c d",
+        "now",
+        "rDDD",
+        160,
+        "a@90 b@160 c@160 | d",
+        "b not ready",
+    ),
+    // The next waves are looked at once.
+    (
+        "a@90 b@160 c@160 | d",
+        "now",
+        "rrnD",
+        170,
+        "a@90 b@160 c@160 | d",
+        "c not ready",
+    ),
+    (
+        "a@90 b@160 c@160 | d",
+        "now",
+        "rrrD",
+        170,
+        "a@90 b@160 c@160 d@170 | ",
+        "",
+    ),
+    // Nothing waits any more: what is not ready then keeps no one.
+    (
+        "a@90 b@160 c@160 d@170 | ",
+        "now",
+        "rrrn",
+        180,
+        "a@90 b@160 c@160 d@170 | ",
+        "",
+    ),
+    // A canary that is gone leaves its place to the next one.
+    ("z@90 | b c", "now", "rDD", 160, "b@160 | c", "b not ready"),
+    // What waits without need waits no longer.
+    ("a@90 | b c", "now", "nrD", 100, "a@90 | c", "a not ready"),
+    // A new cluster, and one whose records were edited, do not wait.
+    ("a@90 | b", "now", "nDD", 100, "a@90 | b", "a not ready"),
+];
+
+#[test]
+fn waves_follow_each_other_as_clusters_get_ready() {
+    let one_then_two = rollout(1, "2");
+    for (before, of, standings, second, after, gate) in TURNS {
+        let stored = read(if of == "now" { "now" } else { "before" }, before);
+        let (next, waits) = stored.next("now", &clusters(standings), &one_then_two, at(second));
+        let found = (words(&next), gate_words(waits.as_ref()));
+        let shown = format!("{before} {of} {standings} {second}");
+        assert_eq!(found, (after.to_owned(), gate.to_owned()), "{shown}");
+        // Whoever looks again at once finds the same: a leader that starts again goes on from there.
+        let (again, _) = next.next("now", &clusters(standings), &one_then_two, at(second));
+        assert_eq!(words(&again), words(&next), "{shown}");
+    }
+}
+
+#[test]
+fn what_keeps_no_one_is_not_stored() {
+    for (stored, next, expected) in [
+        (" | ", "b@100 | ", false),
+        (" | ", "a@100 | b", true),
+        ("a@100 | b", "a@100 | b", false),
+        ("a@100 | b", "a@100 b@200 | ", true),
+    ] {
+        let found = read("now", next).is_news(&read("now", stored));
+        assert_eq!(found, expected, "{stored} {next}");
+    }
+}
+
+#[test]
+fn every_cluster_has_its_turn() {
+    let everything = "D".repeat(23);
+    let mut standings = clusters(&everything);
+    let mut progress = Progress::default();
+    let mut sizes = Vec::new();
+    for step in 1..100 {
+        let now = at(step * 1000);
+        let (next, gate) = progress.next("now", &standings, &DEFAULT, now);
+        let new = next.begun.len() - progress.begun.len();
+        sizes.push(new);
+        for namespace in next.begun.keys() {
+            standings.insert(namespace.clone(), Standing::Followed(Some(now)));
+        }
+        progress = next;
+        if gate.is_none() {
+            break;
+        }
+    }
+    assert_eq!(sizes, [1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]);
+    assert!(progress.waiting.is_empty());
+}
+
+#[test]
+fn ready_is_what_runs_as_its_record_asks_for() {
+    let set = CoreSet {
+        addons: [("dns".to_owned(), Default::default())].into(),
+    };
+    let ready = |observed: i64, status: &str, is_core: bool| {
+        let record = json!({
+            "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+            "metadata": {"name": "dns", "generation": 2},
+            "spec": {"addonRef": {"name": "dns"}, "coreAddon": is_core},
+            "status": {"observedGeneration": observed, "conditions": [{
+                "type": "Ready", "status": status, "reason": "A", "message": "",
+                "lastTransitionTime": "1970-01-01T00:01:40Z",
+            }]},
+        });
+        let record: AddonInstallation = serde_json::from_value(record).unwrap();
+        ready_since(&set, &[&record])
+    };
+    assert_eq!(ready(2, "True", true), Some(at(100)));
+    assert_eq!(ready(1, "True", true), None);
+    assert_eq!(ready(2, "False", true), None);
+    assert_eq!(ready(1, "False", false), Some(Timestamp::MIN));
+    assert_eq!(ready_since(&set, &[]), None);
+}

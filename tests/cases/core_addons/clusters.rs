@@ -1,0 +1,132 @@
+//! Several clusters: each has its own facts, a change reaches one after the other, and a person releases.
+
+use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::stage::Stage;
+use anyhow::{Context as _, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use common::api::names::CORE_ADDON_RULES;
+use serde_json::{Value, json};
+
+use super::{RULES, core, installed, is_guarded, list, rules};
+
+/// Rules, and for how long a canary has to stay ready.
+async fn soaked_rules(stage: &Stage, text: &str, soak: &str) -> Result<()> {
+    let object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CORE_ADDON_RULES},
+        "data": {"rules.yaml": text, "rollout": format!("soak: {soak}")},
+    });
+    stage.apply(&object.to_string()).await
+}
+
+/// A namespace that stands for another cluster gets records of its own, from the facts of that cluster.
+pub(super) async fn several_are_changed_in_waves_and_released_by_a_person(
+    stage: &Stage,
+) -> Result<()> {
+    let other = ControlPlane::start(Options::default()).await?;
+    let team = format!("{}-team", stage.namespace);
+    let kubeconfig = STANDARD.encode(std::fs::read(other.kubeconfig())?);
+    let data = "Cluster: {CNIPlugin: {Type: cilium}}";
+    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "Namespace",
+         "metadata": {"name": team, "labels": {"kubectl-addons.dev/kubeconfig-secret": "other"}}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "other", "namespace": team},
+         "data": {"kubeconfig": kubeconfig}},
+        {"apiVersion": "v1", "kind": "ConfigMap",
+         "metadata": {"name": "addon-template-data", "namespace": team}, "data": {"data.yaml": data}},
+    ]});
+    let args = ["apply", "-f", "-"];
+    let applied = stage
+        .plugin
+        .kubectl_with_input(&args, &objects.to_string())
+        .await?;
+    applied.done()?;
+    core(stage, "reconcile", 0).await?;
+    let there = async || {
+        let args = ["get", "addoninstallations", "-n", &team, "-o", "json"];
+        let said = stage.plugin.kubectl(&args).await?.done()?;
+        let found: Value = serde_json::from_str(&said.stdout)?;
+        let found = found["items"].as_array().cloned().unwrap_or_default();
+        ensure!(found.iter().all(is_guarded), "{found:?}");
+        let names = found
+            .iter()
+            .map(|record| record["metadata"]["name"].clone());
+        Ok::<_, anyhow::Error>(names.collect::<Vec<_>>())
+    };
+    ensure!(there().await? == ["cilium", "dns"]);
+    a_change_reaches_one_cluster_after_the_other(stage, &team).await?;
+    ensure!(there().await? == ["cilium", "dns"]);
+    let rules_of_cni = RULES.lines().take(3).collect::<Vec<_>>().join("\n");
+    rules(stage, &rules_of_cni).await?;
+    for released in ["", "core release dns"] {
+        if !released.is_empty() {
+            core(stage, &format!("{released} -n {team}"), 0).await?;
+        }
+        let said = core(stage, "reconcile", 0).await?.stderr;
+        let ours = format!("{}/dns  needs confirmation", stage.namespace);
+        ensure!(said.contains(&ours), "{said}");
+        ensure!(
+            said.contains(&format!("{team}/dns  needs confirmation")) == released.is_empty(),
+            "{said}"
+        );
+        stage.condition("dns", "NeedsConfirmation").await?;
+    }
+    // What a person released was uninstalled there, and what is still there is let go with the cluster.
+    let left = there().await?;
+    ensure!(left == ["cilium"], "{left:?}");
+    let said = core(
+        stage,
+        &format!("core release --cluster-deleting -n {team}"),
+        0,
+    )
+    .await?;
+    ensure!(
+        said.stderr.contains("1 record is held no longer"),
+        "{}",
+        said.stderr
+    );
+    let delete = ["delete", "namespace", &team, "--timeout=30s"];
+    stage.plugin.kubectl(&delete).await?.done()?;
+    rules(stage, &RULES.replace("1.0.0", "2.0.0")).await?;
+    core(stage, "reconcile", 0).await?;
+    ensure!(installed(stage).await? == ["canal 2.0.0", "dns 2.0.0"]);
+    Ok(())
+}
+
+/// Each pass is a process of its own: what was begun is known to the next one.
+async fn a_change_reaches_one_cluster_after_the_other(stage: &Stage, team: &str) -> Result<()> {
+    let text = RULES.replace("1.0.0", "2.0.0");
+    soaked_rules(stage, &text, "1h").await?;
+    list(stage, "[{name: extra, version: 1.0.0}]").await?;
+    let waits = format!("{team}/extra  what is listed now reaches other clusters first");
+    for _ in 0..2 {
+        let said = core(stage, "reconcile", 0).await?.stderr;
+        ensure!(said.contains(&waits), "{said}");
+        let now = installed(stage).await?;
+        ensure!(
+            now == ["canal 2.0.0", "dns 2.0.0", "extra 1.0.0"],
+            "{now:?}"
+        );
+    }
+    let said = core(stage, "core list -o json", 0).await?.stdout;
+    let said: Value = serde_json::from_str(&said)?;
+    let rows = said["items"].as_array().context("no rows")?;
+    let decision = |namespace: &str| {
+        let mut rows = rows.iter();
+        let row = rows.find(|row| row["name"] == "extra" && row["namespace"] == namespace);
+        row.map(|row| row["decision"].clone())
+    };
+    ensure!(decision(team) == Some(json!("Waits")), "{said}");
+    ensure!(
+        decision(&stage.namespace) == Some(json!("Listed")),
+        "{said}"
+    );
+    soaked_rules(stage, &text, "0s").await?;
+    let said = core(stage, "reconcile", 0).await?.stderr;
+    let created = format!("{team}/extra  is a core add-on of this cluster: record created");
+    ensure!(said.contains(&created), "{said}");
+    list(stage, "[]").await?;
+    core(stage, "core release extra", 0).await?;
+    core(stage, &format!("core release extra -n {team}"), 0).await?;
+    core(stage, "reconcile", 0).await.map(drop)
+}
