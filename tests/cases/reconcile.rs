@@ -1,6 +1,7 @@
 //! `reconcile`: what the records ask for is done, and what cannot be done is a condition (semantics 12, 15, 20).
 
 mod asked;
+mod core;
 pub(crate) mod deployed;
 mod election;
 mod elsewhere;

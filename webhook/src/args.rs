@@ -205,7 +205,12 @@ mod tests {
             .map(|flag| format!("--{flag}"));
         let args = Args::try_parse_from(["addons-webhook".to_owned()].into_iter().chain(flags));
         let args = args.unwrap();
-        assert_eq!(args.settings(), Settings::default());
+        let reconciler = "system:serviceaccount:kubectl-addons:addons-reconciler";
+        let settings = Settings {
+            core_users: vec![reconciler.to_owned()],
+            ..Settings::default()
+        };
+        assert_eq!(args.settings(), settings);
         assert!(args.manage_certificates);
         // The pod is killed only after draining and the last reviews.
         let grace = deployed

@@ -31,6 +31,8 @@ pub enum Who {
     Sync,
     /// The ServiceAccount of the loop, whose writes do not wait either.
     Reconciler,
+    /// Another ServiceAccount of the same namespace.
+    Account,
 }
 
 /// Which layer answers.

@@ -41,6 +41,8 @@ const RELEASED: &str = "released";
 
 /// The loop, as deploy/overlays/reconciler deploys it.
 const RECONCILER: &str = "system:serviceaccount:kubectl-addons:addons-reconciler";
+/// Whose rights the loop installs with.
+const ACCOUNT: &str = "system:serviceaccount:kubectl-addons:addons-admin";
 
 /// The cluster, and who is on it.
 pub struct World {
@@ -81,7 +83,7 @@ impl World {
         for object in [planted, owned, released] {
             create(&admin, &object, &[]).await?.done()?;
         }
-        let webhook = Webhook::start(&cluster, &[]).await?;
+        let webhook = Webhook::start(&cluster, &[&format!("--core-user={RECONCILER}")]).await?;
         let mut clients = BTreeMap::new();
         for (who, name, groups) in [
             (Who::Admin, "admin", &["system:masters"][..]),
@@ -90,6 +92,7 @@ impl World {
             (Who::Glass, "glass", &["system:masters", BREAK_GLASS_GROUP]),
             (Who::Sync, "system:addon-manager", &["system:masters"]),
             (Who::Reconciler, RECONCILER, &["system:masters"]),
+            (Who::Account, ACCOUNT, &["system:masters"]),
         ] {
             let user = cluster.user(name, groups)?;
             clients.insert(who, client(&user.kubeconfig).await?);

@@ -229,6 +229,7 @@ async fn components_complete_the_overlay() -> Result<()> {
         "components": [
             relative(&format!("{COMPONENTS}/reconciler-admin"), &folder)?,
             relative(&format!("{COMPONENTS}/reconciler-clusters"), &folder)?,
+            relative(&format!("{COMPONENTS}/reconciler-core"), &folder)?,
             relative(&format!("{COMPONENTS}/reconciler-monitor"), &folder)?,
         ],
     });
@@ -244,6 +245,7 @@ async fn components_complete_the_overlay() -> Result<()> {
         "kind: PodMonitor",
         "name: kubectl-addons:admin",
         "name: kubectl-addons:kubeconfigs",
+        "name: kubectl-addons:core-sets",
         "kind: PodDisruptionBudget",
     ] {
         ensure!(built.contains(part), "{part}: {built}");

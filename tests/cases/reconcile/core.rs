@@ -1,0 +1,195 @@
+//! The loop as it is deployed, with the webhook and the policies: its ServiceAccount follows core sets.
+
+use addons_tests::control_plane::{ControlPlane, Options};
+use addons_tests::plugin::Plugin;
+use addons_tests::stage::config_map;
+use addons_tests::until::until;
+use addons_tests::webhook::Webhook;
+use anyhow::{Result, ensure};
+use common::api::names::{FINALIZER_CORE_GUARD, SYSTEM_NAMESPACE};
+use serde_json::{Value, json};
+
+use super::deployed::{COMPONENTS, OVERLAY, account};
+
+const DEPLOY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy");
+/// Whom the webhook of deploy/base takes for the loop.
+const CORE_USER: &str = "--core-user=system:serviceaccount:kubectl-addons:addons-reconciler";
+
+async fn kubectl(admin: &Plugin, line: &str) -> Result<String> {
+    let args: Vec<_> = line.split_whitespace().collect();
+    Ok(admin.kubectl(&args).await?.done()?.stdout)
+}
+
+async fn apply(admin: &Plugin, object: &Value) -> Result<()> {
+    let args = ["apply", "-f", "-"];
+    let applied = admin.kubectl_with_input(&args, &object.to_string()).await?;
+    applied.done().map(drop)
+}
+
+fn list(addons: &str) -> Value {
+    let map = |name: &str, key: &str, text: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "data": {key: text},
+            "metadata": {"name": name, "namespace": SYSTEM_NAMESPACE},
+        })
+    };
+    json!({"apiVersion": "v1", "kind": "List", "items": [
+        map("core-addon-rules", "rules.yaml", "[]"),
+        map("custom-core-addons", "addons.yaml", addons),
+    ]})
+}
+
+/// The record of a core add-on in the namespace of another cluster, which is never asked.
+fn elsewhere() -> Value {
+    json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
+        "metadata": {"name": "dns", "namespace": "cluster-site", "finalizers": [FINALIZER_CORE_GUARD]},
+        "spec": {"addonRef": {"name": "dns", "catalogue": "core"}, "coreAddon": true},
+    })
+}
+
+async fn world(admin: &Plugin) -> Result<()> {
+    admin.run(&["init"]).await?.done()?;
+    let rbac = format!("{OVERLAY}/rbac.yaml");
+    for file in [
+        rbac,
+        format!("{COMPONENTS}/reconciler-admin/binding.yaml"),
+        format!("{COMPONENTS}/reconciler-core/rbac.yaml"),
+    ] {
+        kubectl(admin, &format!("apply -f {file}")).await?;
+    }
+    let version = json!({
+        "version": "1.0.0", "defaultNamespace": "dns",
+        "source": {"inline": {"manifest": config_map("dns", "1")}},
+    });
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "clusters.kubermatic.k8c.io"},
+        "spec": {
+            "group": "kubermatic.k8c.io", "scope": "Cluster",
+            "names": {"kind": "Cluster", "plural": "clusters", "singular": "cluster"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    });
+    let catalogue = json!({
+        "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
+        "metadata": {"name": "core", "namespace": SYSTEM_NAMESPACE},
+        "spec": {"addons": [{"name": "dns", "versions": [version]}]},
+    });
+    let label = json!({"kubectl-addons.dev/kubeconfig-secret": "missing"});
+    let namespace = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cluster-site", "labels": label},
+    });
+    for object in [&definition, &catalogue, &namespace, &elsewhere()] {
+        apply(admin, object).await?;
+    }
+    kubectl(
+        admin,
+        "wait --for=condition=Established crd/clusters.kubermatic.k8c.io",
+    )
+    .await?;
+    let going = json!({
+        "apiVersion": "kubermatic.k8c.io/v1", "kind": "Cluster",
+        "metadata": {"name": "site", "finalizers": ["example.test/cleanup"]},
+    });
+    apply(admin, &going).await?;
+    Ok(())
+}
+
+async fn policies(admin: &Plugin) -> Result<()> {
+    kubectl(admin, &format!("apply -k {DEPLOY}/policies")).await?;
+    until("the policies are in force", async || {
+        let args = ["delete", "addoninstallation", "dns", "-n", "cluster-site"];
+        let said = admin
+            .kubectl(&[&args[..], &["--dry-run=server"]].concat())
+            .await?;
+        let is_denied = said.stderr.contains("'kubectl-addons-installations'");
+        Ok(is_denied.then_some(()).ok_or(said.stdout + &said.stderr))
+    })
+    .await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_deployed_loop_follows_core_sets() -> Result<()> {
+    let cluster = ControlPlane::start(Options::default()).await?;
+    let admin = Plugin::admin(&cluster)?;
+    world(&admin).await?;
+    let webhook = Webhook::start(&cluster, &[CORE_USER]).await?;
+    policies(&admin).await?;
+    apply(&admin, &list("[{name: dns, version: 1.0.0}]")).await?;
+    let plugin = account(&cluster, &admin).await?;
+    let flags = [
+        "reconcile",
+        "--watch",
+        "--service-account=addons-admin",
+        "--interval=1h",
+    ];
+    let process = plugin.start(&flags)?;
+    let log = || std::fs::read_to_string(plugin.home().join("stderr")).unwrap_or_default();
+    let get = format!("get addoninstallation dns -n {SYSTEM_NAMESPACE} -o json --ignore-not-found");
+    until("it is installed and guarded", async || {
+        let found = kubectl(&admin, &get).await?;
+        let is_there =
+            found.contains("\"phase\": \"Ready\"") && found.contains(FINALIZER_CORE_GUARD);
+        Ok(is_there
+            .then_some(())
+            .ok_or_else(|| format!("{found}\n{}", log())))
+    })
+    .await?;
+    // No one but the loop and the core group edits it.
+    let args = [
+        "patch",
+        "addoninstallation",
+        "dns",
+        "-n",
+        SYSTEM_NAMESPACE,
+        "--type=merge",
+        "-p",
+    ];
+    let patch = [&args[..], &[r#"{"spec":{"suspend":true}}"#]].concat();
+    let said = admin.kubectl(&patch).await?;
+    ensure!(
+        said.stderr.contains("changes core add-ons"),
+        "{}",
+        said.stderr
+    );
+    deleted_with_its_cluster(&admin, &log).await?;
+    apply(&admin, &list("[]")).await?;
+    until("it is released and uninstalled", async || {
+        let found = kubectl(&admin, &get).await?;
+        let object = kubectl(&admin, "get configmap dns -n dns --ignore-not-found").await?;
+        let is_gone = found.is_empty() && object.is_empty();
+        Ok(is_gone
+            .then_some(())
+            .ok_or_else(|| format!("{found}\n{object}\n{}", log())))
+    })
+    .await?;
+    drop((process, webhook));
+    Ok(())
+}
+
+/// KKP deletes a cluster, then its namespace: nothing denies that, nothing holds it, and the cluster itself is not asked.
+async fn deleted_with_its_cluster(admin: &Plugin, log: &dyn Fn() -> String) -> Result<()> {
+    kubectl(admin, "delete cluster.kubermatic.k8c.io site --wait=false").await?;
+    // The loop looks when the list changes: at its interval it would see it as well.
+    apply(admin, &list("[{name: dns, version: 1.0.0}] #")).await?;
+    until("nothing holds its record", async || {
+        let line = "get addoninstallation dns -n cluster-site -o json";
+        let found = kubectl(admin, line).await?;
+        let is_free = !found.contains("\"finalizers\"");
+        Ok(is_free
+            .then_some(())
+            .ok_or_else(|| format!("{found}\n{}", log())))
+    })
+    .await?;
+    // The webhook may not know the mark yet.
+    until("the namespace is gone", async || {
+        let line = "delete namespace cluster-site --ignore-not-found --timeout=30s";
+        let args: Vec<_> = line.split_whitespace().collect();
+        let said = admin.kubectl(&args).await?;
+        Ok((said.code == 0).then_some(()).ok_or(said.stderr))
+    })
+    .await
+}
