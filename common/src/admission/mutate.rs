@@ -1,13 +1,12 @@
 //! Which values are filled in (semantics 7, 8, 10): the same for `/mutate` and for the plugin.
 
-use std::collections::BTreeMap;
+mod written;
 
 use json_patch::jsonptr::PointerBuf;
-use json_patch::{AddOperation, Patch, PatchOperation};
-use serde::Deserialize as _;
-use serde_json::value::RawValue;
+use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation};
 use serde_json::{Map, Value, json};
 
+use self::written::{Spec, Written};
 use super::Facts;
 use super::review::{Operation, Request};
 use super::rules::reference::{self, Unseen};
@@ -36,29 +35,18 @@ pub fn mutate(request: &Request<'_>, facts: &Facts) -> Defaults {
     if !ours || !wanted || request.is_of_subresource() {
         return Defaults::default();
     }
-    let Some(object) = request.object.and_then(read) else {
+    let Some(Ok(object)) = request.object.map(|raw| Written::read(raw.get())) else {
         return Defaults::default();
     };
-    let going = object.pointer("/metadata/deletionTimestamp").is_some();
-    let old = request.old_object.and_then(read);
-    let changed = ["/spec/addonRef", "/spec/values", "/spec/valuesFrom"]
-        .iter()
-        .any(|path| old.as_ref().and_then(|old| old.pointer(path)) != object.pointer(path));
-    if going || (request.operation == Operation::Update && !changed) {
+    let is_unchanged = || {
+        let old = request.old_object.map(|raw| Written::read(raw.get()));
+        matches!(old, Some(Ok(old)) if old.spec.asks_for_the_same(&object.spec))
+    };
+    let is_update = request.operation == Operation::Update;
+    if object.metadata.is_going() || (is_update && is_unchanged()) {
         return Defaults::default();
     }
-    defaults(&object, request.namespace.as_deref(), facts)
-}
-
-/// Metadata and spec of an object; its status is often the larger part, and nothing depends on it.
-fn read(object: &RawValue) -> Option<Value> {
-    let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(object.get()).ok()?;
-    fields.retain(|name, _| name == "metadata" || name == "spec");
-    let fields = fields.into_iter().map(|(name, text)| {
-        let value = serde_json::from_str(text.get())?;
-        Ok::<(String, Value), serde_json::Error>((name, value))
-    });
-    fields.collect::<Result<_, _>>().ok().map(Value::Object)
+    object.defaults(request.namespace.as_deref(), facts)
 }
 
 /// The patch that fills in what is missing in an AddonInstallation, given as JSON with or without unknown fields.
@@ -73,34 +61,10 @@ fn read(object: &RawValue) -> Option<Value> {
 /// `namespace` is where the object will be, if it does not say so itself.
 #[must_use]
 pub fn defaults(object: &Value, namespace: Option<&str>, facts: &Facts) -> Defaults {
-    let fields = |name: &str| object.get(name).and_then(Value::as_object);
-    let (Some(spec), Some(_)) = (fields("spec"), fields("metadata")) else {
-        return Defaults::default();
-    };
-    let namespace = object
-        .pointer("/metadata/namespace")
-        .and_then(Value::as_str)
-        .or(namespace)
-        .unwrap_or_default();
-    let mut operations = Vec::new();
-    let at = |field: &str| PointerBuf::from_tokens(["spec", field]);
-    for (field, default) in [("coreAddon", false), ("createNamespace", true)] {
-        if is_missing(spec.get(field)) {
-            operations.push(add(at(field), json!(default)));
-        }
-    }
-    let (entry, unseen) = entry(spec, namespace, facts);
-    if let Some(entry) = entry {
-        if is_missing(spec.get("targetNamespace"))
-            && let Some(target) = default_namespace(entry)
-        {
-            operations.push(add(at("targetNamespace"), json!(target)));
-        }
-        operations.extend(fill_values(object, spec, entry));
-    }
-    Defaults {
-        patch: Patch(operations),
-        unseen,
+    let text = object.to_string();
+    match Written::read(&text) {
+        Ok(object) => object.defaults(namespace, facts),
+        Err(_) => Defaults::default(),
     }
 }
 
@@ -122,16 +86,45 @@ pub(crate) fn is_namespace_name(name: &str) -> bool {
     name.len() <= 63 && !name.contains('.') && crate::api::names::is_object_name(name)
 }
 
+impl Written<'_> {
+    /// What is missing in it.
+    fn defaults(&self, namespace: Option<&str>, facts: &Facts) -> Defaults {
+        let (metadata, spec) = (&self.metadata, &self.spec);
+        let mut operations = Vec::new();
+        let at = |field: &str| PointerBuf::from_tokens(["spec", field]);
+        if spec.core_addon.is_none() {
+            operations.push(add(at("coreAddon"), json!(false)));
+        }
+        if spec.create_namespace.is_none() {
+            operations.push(add(at("createNamespace"), json!(true)));
+        }
+        let namespace = metadata.namespace.as_deref().or(namespace);
+        let (entry, unseen) = entry(spec, namespace.unwrap_or_default(), facts);
+        if let Some(entry) = entry {
+            if spec.target_namespace.is_none()
+                && let Some(target) = default_namespace(entry)
+            {
+                operations.push(add(at("targetNamespace"), json!(target)));
+            }
+            operations.extend(fill_values(self, entry));
+        }
+        Defaults {
+            patch: Patch(operations),
+            unseen,
+        }
+    }
+}
+
 /// The entry that the installation refers to, where the reference can be resolved, and what is missing of it.
 fn entry<'a>(
-    spec: &Map<String, Value>,
+    spec: &Spec<'_>,
     namespace: &'a str,
     facts: &'a Facts,
 ) -> (Option<&'a Entry>, Option<Unseen>) {
-    let Some(reference) = spec.get("addonRef") else {
+    let Some(reference) = spec.addon_ref else {
         return (None, None);
     };
-    let Ok(reference) = AddonRef::deserialize(reference) else {
+    let Ok(reference) = serde_json::from_str::<AddonRef>(reference.get()) else {
         return (None, None);
     };
     let resolved = reference::resolve(&reference, namespace, facts);
@@ -141,68 +134,65 @@ fn entry<'a>(
 }
 
 /// The operations on `spec.values` and its record.
-fn fill_values(object: &Value, spec: &Map<String, Value>, entry: &Entry) -> Vec<PatchOperation> {
-    let annotations = object.pointer("/metadata/annotations");
-    let annotation = annotations.and_then(|all| all.get(ANNOTATION_DEFAULTED));
-    let record = Record::parse(annotation.and_then(Value::as_str));
-    let current = match spec.get("values") {
-        None | Some(Value::Null) => None,
-        Some(Value::Object(values)) => Some(values),
-        // Not an object: the schema refuses it.
-        Some(_) => return Vec::new(),
-    };
+fn fill_values(object: &Written<'_>, entry: &Entry) -> Vec<PatchOperation> {
+    let annotations = object.metadata.annotations();
+    let annotation = annotations
+        .as_ref()
+        .and_then(|all| all.get(ANNOTATION_DEFAULTED));
+    let annotation = annotation.map(|text| serde_json::from_str::<String>(text.get()).ok());
+    let record = Record::parse(annotation.as_ref().and_then(Option::as_deref));
     // Plain manifests take no values (semantics 10).
     let defaults = match entry.version.template.method {
         Method::Manifest => Map::new(),
         Method::GoTemplate | Method::Helm => defaulted::defaults(&entry.version),
     };
+    // All others stay as they are.
+    let keys = record.keys().chain(defaults.keys().cloned()).collect();
+    let Ok(current) = object.spec.values(&keys) else {
+        // Not an object: the schema refuses it.
+        return Vec::new();
+    };
     let empty = Map::new();
     let Some(Filled {
         values,
         record: new,
-    }) = defaulted::fill(current.unwrap_or(&empty), &record, defaults)
+    }) = defaulted::fill(current.as_ref().unwrap_or(&empty), &record, defaults)
     else {
         return Vec::new();
     };
     let mut operations = Vec::new();
     let path = PointerBuf::from_tokens(["spec", "values"]);
     match current {
-        Some(current) => defaulted::difference(&path, current, &values, &mut operations),
+        Some(current) => defaulted::difference(&path, &current, &values, &mut operations),
         None if values.is_empty() => {}
         None => operations.push(add(path, Value::Object(values))),
     }
-    operations.extend(record_operation(annotations, annotation, &new));
+    let record = record_operation(annotations.is_some(), annotation, new.text());
+    operations.extend(record);
     operations
 }
 
 /// The operation on the annotation, if one is needed.
 fn record_operation(
-    annotations: Option<&Value>,
-    annotation: Option<&Value>,
-    new: &Record,
+    has_annotations: bool,
+    annotation: Option<Option<String>>,
+    new: Option<String>,
 ) -> Option<PatchOperation> {
     let path = PointerBuf::from_tokens(["metadata", "annotations", ANNOTATION_DEFAULTED]);
-    let text = new.text();
-    match (annotation, text) {
+    match (annotation, new) {
         (None, None) => None,
-        (Some(old), Some(new)) if old.as_str() == Some(&new) => None,
-        (Some(_), Some(new)) => Some(PatchOperation::Replace(json_patch::ReplaceOperation {
+        (Some(old), new) if old.is_some() && old == new => None,
+        (Some(_), Some(new)) => Some(PatchOperation::Replace(ReplaceOperation {
             path,
             value: json!(new),
         })),
-        (Some(_), None) => Some(PatchOperation::Remove(json_patch::RemoveOperation { path })),
-        (None, Some(new)) if annotations.is_some_and(Value::is_object) => {
-            Some(add(path, json!(new)))
-        }
+        (Some(_), None) => Some(PatchOperation::Remove(RemoveOperation { path })),
+        (None, Some(new)) if has_annotations => Some(add(path, json!(new))),
         (None, Some(new)) => Some(add(
             PointerBuf::from_tokens(["metadata", "annotations"]),
             json!({ ANNOTATION_DEFAULTED: new }),
         )),
     }
-}
-
-fn is_missing(value: Option<&Value>) -> bool {
-    matches!(value, None | Some(Value::Null))
 }
 
 fn add(path: PointerBuf, value: Value) -> PatchOperation {

@@ -45,13 +45,36 @@ pub fn catalogue(
     requester: &Requester,
     facts: &Facts,
 ) -> Verdict {
+    // Also while it is being deleted: it stays for as long as a finalizer holds it.
+    match old {
+        Some(old) if old.spec == new.spec => marked_catalogue(new, old, requester, facts),
+        _ => written_catalogue(new, old, requester, facts),
+    }
+}
+
+/// The verdict on a change of a catalogue's metadata alone.
+fn marked_catalogue(
+    new: &AddonCatalogue,
+    old: &AddonCatalogue,
+    requester: &Requester,
+    facts: &Facts,
+) -> Verdict {
+    let mut verdict = Verdict::default();
+    let mark = rules::catalogue::derived_mark(new, Some(old), requester, facts);
+    verdict.problem(mark);
+    verdict.lift(requester);
+    verdict
+}
+
+/// The verdict on a catalogue with another specification, of which `old` has no more than the names, versions and ids.
+fn written_catalogue(
+    new: &AddonCatalogue,
+    old: Option<&AddonCatalogue>,
+    requester: &Requester,
+    facts: &Facts,
+) -> Verdict {
     let mut verdict = Verdict::default();
     verdict.problem(rules::catalogue::derived_mark(new, old, requester, facts));
-    // Also while it is being deleted: it stays for as long as a finalizer holds it.
-    if old.is_some_and(|old| old.spec == new.spec) {
-        verdict.lift(requester);
-        return verdict;
-    }
     verdict.problem(rules::catalogue::class_core(
         Some(new),
         old,
@@ -252,17 +275,20 @@ fn catalogue_request(request: &Request<'_>, facts: &Facts) -> Verdict {
     let requester = request.requester();
     match request.operation {
         Operation::Connect => Verdict::default(),
-        Operation::Delete => match read::deleted(request) {
+        Operation::Delete => match read::former(request) {
             Ok(old) => catalogue_deletion(&old, &requester, facts),
             Err(problem) => unreadable(problem, &requester),
         },
         Operation::Create | Operation::Update => {
             let new = read::catalogue(request, request.object);
             let old = (request.operation == Operation::Update)
-                .then(|| read::catalogue(request, request.old_object))
+                .then(|| read::former(request))
                 .transpose();
             match (new, old) {
-                (Ok(new), Ok(old)) => catalogue(&new, old.as_ref(), &requester, facts),
+                (Ok(new), Ok(Some(old))) if read::keeps_spec(request) => {
+                    marked_catalogue(&new, &old, &requester, facts)
+                }
+                (Ok(new), Ok(old)) => written_catalogue(&new, old.as_ref(), &requester, facts),
                 (Err(problem), _) | (_, Err(problem)) => unreadable(problem, &requester),
             }
         }

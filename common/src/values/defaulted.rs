@@ -11,6 +11,7 @@ use serde_json::{Map, Number, Value};
 
 use super::form;
 use super::merge::{Layer, merge};
+use super::path::unescaped;
 use crate::api::catalogue::AddonVersion;
 use crate::api::names::hex_prefix;
 
@@ -49,6 +50,12 @@ impl Record {
             return None;
         }
         serde_json::to_string(&self.0).ok()
+    }
+
+    /// The keys of the values in which something was filled in.
+    pub fn keys(&self) -> impl Iterator<Item = String> {
+        let first = |pointer: &String| Some(unescaped(pointer.split('/').nth(1)?));
+        self.0.keys().filter_map(first)
     }
 
     /// Whether `value` at `pointer` is what was filled in there.

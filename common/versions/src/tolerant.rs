@@ -31,12 +31,12 @@ impl VersionError {
 /// after fewer than three numbers.
 pub fn parse(text: &str) -> Result<Version, VersionError> {
     let trimmed = text.trim();
-    let mut parts: Vec<String> = trimmed
-        .strip_prefix('v')
-        .unwrap_or(trimmed)
-        .splitn(3, '.')
-        .map(without_leading_zeros)
-        .collect();
+    let numbers = trimmed.strip_prefix('v').unwrap_or(trimmed);
+    // Nearly all are strict versions, of which nothing is dropped.
+    if let Ok(version) = Version::parse(numbers) {
+        return Ok(version);
+    }
+    let mut parts: Vec<String> = numbers.splitn(3, '.').map(without_leading_zeros).collect();
     if parts.len() < 3 && parts.last().is_some_and(|last| last.contains(['-', '+'])) {
         return Err(VersionError::new(
             text,

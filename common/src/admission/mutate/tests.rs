@@ -100,6 +100,24 @@ fn a_new_version_takes_its_own_defaults_and_leaves_the_users() {
 }
 
 #[test]
+fn values_that_nothing_is_filled_into_are_not_read() {
+    let facts = with_values();
+    let reference = json!({"name": "web", "version": "2.0.0"});
+    let mut object = installation_json("kubectl-addons", "web", reference, json!({}));
+    object["spec"]["values"] = json!({"image": {"tag": "mine"}, "deep": "@"});
+    // Deeper than serde_json reads.
+    let deep = "[".repeat(200) + &"]".repeat(200);
+    let text = object.to_string().replace("\"@\"", &deep);
+    let patch = Written::read(&text).unwrap().defaults(None, &facts).patch;
+    let paths: Vec<String> = patch.0.iter().map(|one| one.path().to_string()).collect();
+    let values: Vec<&String> = paths
+        .iter()
+        .filter(|path| path.contains("values"))
+        .collect();
+    assert_eq!(values, ["/spec/values/image/registry"], "{patch}");
+}
+
+#[test]
 fn what_is_no_object_gets_no_patch() {
     let facts = with_values();
     for (field, value) in [

@@ -5,6 +5,7 @@ pub mod source;
 pub mod template;
 
 use std::collections::HashSet;
+use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -24,13 +25,30 @@ pub fn is_source(catalogue: &ObjectMeta, settings: &Settings) -> bool {
         && !is_copy(catalogue)
 }
 
-/// Every version of a catalogue with its place.
-fn versions(catalogue: &AddonCatalogue) -> impl Iterator<Item = (String, &str, &AddonVersion)> {
+/// Where a version is in its catalogue. It becomes text only in a problem: most versions have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) addon: usize,
+    pub(super) version: usize,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { addon, version } = self;
+        write!(f, "spec.addons[{addon}].versions[{version}]")
+    }
+}
+
+/// Every version of a catalogue with its place, and the name of its add-on.
+pub(super) fn versions(
+    catalogue: &AddonCatalogue,
+) -> impl Iterator<Item = (Place, &str, &AddonVersion)> {
     let addons = catalogue.spec.addons.iter().enumerate();
-    addons.flat_map(|(i, addon)| {
-        addon.versions.iter().enumerate().map(move |(j, version)| {
-            let place = format!("spec.addons[{i}].versions[{j}]");
-            (place, addon.name.as_str(), version)
+    addons.flat_map(|(addon, listed)| {
+        let versions = listed.versions.iter().enumerate();
+        versions.map(move |(version, entry)| {
+            let place = Place { addon, version };
+            (place, listed.name.as_str(), entry)
         })
     })
 }
@@ -92,7 +110,7 @@ pub fn unreadable_versions(catalogue: &AddonCatalogue) -> Vec<Problem> {
                 let known = !version.id.is_empty() || version.manifest_hash.is_some();
                 return (!known).then(|| {
                     let message = "a version needs a version, an id or a manifestHash";
-                    Problem::invalid("version", place, message)
+                    Problem::invalid("version", place.to_string(), message)
                 });
             }
             let error = tolerant::parse(&version.version).err()?;
@@ -129,8 +147,9 @@ pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (place, _, version) in versions(catalogue) {
         let constraints = &version.constraints;
-        let mut masterminds = |field: String, text: &str| {
+        let mut masterminds = |field: fmt::Arguments<'_>, text: &str| {
             if let Err(error) = constraint::Constraint::parse(text) {
+                let field = format!("{place}.{field}");
                 problems.push(Problem::invalid("constraint", field, error.to_string()));
             }
         };
@@ -140,13 +159,13 @@ pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<Problem> {
         ];
         for (name, text) in fields {
             if let Some(text) = text.as_deref().filter(|text| !text.trim().is_empty()) {
-                masterminds(format!("{place}.constraints.{name}"), text);
+                masterminds(format_args!("constraints.{name}"), text);
             }
         }
         for (i, requirement) in version.requires.iter().enumerate() {
             let text = requirement.version.as_deref();
             if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
-                masterminds(format!("{place}.requires[{i}].version"), text);
+                masterminds(format_args!("requires[{i}].version"), text);
             }
         }
         let blang = constraints.kubernetes_version.as_deref();
@@ -198,6 +217,9 @@ pub fn core_names(
         .filter(|other| other.class != class)
         .filter(|other| !duplicates::is_same(&other.metadata, &catalogue.metadata))
         .collect();
+    if others.is_empty() {
+        return Vec::new();
+    }
     let before =
         old.filter(|old| class == CatalogueClass::Core && old.spec.class == CatalogueClass::Core);
     let before = before.iter().flat_map(|old| &old.spec.addons);
@@ -257,12 +279,13 @@ pub fn one_source(catalogue: &AddonCatalogue) -> Vec<Problem> {
                 ("url", url.is_some()),
                 ("inline", inline.is_some()),
             ];
-            let given: Vec<&str> = given
-                .into_iter()
-                .filter_map(|(name, given)| given.then_some(name))
-                .collect();
+            let given = given.into_iter();
+            let given = given.filter_map(|(name, given)| given.then_some(name));
+            if given.clone().count() == 1 {
+                return None;
+            }
+            let given: Vec<&str> = given.collect();
             let found = match given.as_slice() {
-                [_] => return None,
                 [] => "none".to_owned(),
                 many => many.join(" and "),
             };

@@ -6,6 +6,7 @@ use std::fmt;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use semver::{BuildMetadata, Version};
 
+use super::catalogue;
 use crate::admission::Facts;
 use crate::admission::listed::CatalogueFacts;
 use crate::admission::verdict::Problem;
@@ -43,7 +44,7 @@ struct Place<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At<'a> {
     /// In the catalogue that is judged.
-    Here { addon: usize, version: usize },
+    Here(catalogue::Place),
     /// In another one.
     There { catalogue: &'a str, place: &'a str },
 }
@@ -51,7 +52,7 @@ enum At<'a> {
 impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Here { addon, version } => write!(f, "spec.addons[{addon}].versions[{version}]"),
+            Self::Here(place) => place.fmt(f),
             Self::There { catalogue, place } => write!(f, "in catalogue {catalogue} at {place}"),
         }
     }
@@ -73,60 +74,59 @@ struct Group<'a> {
 
 impl<'a> Seen<'a> {
     /// The earlier entry that this one duplicates.
-    fn earlier(&self, name: &'a str, version: &'a AddonVersion) -> Option<Place<'a>> {
-        let group = self.entries.get(&(name, version_key(&version.version)))?;
-        if version.id.is_empty() {
-            group.first
-        } else {
-            group
-                .by_id
-                .get(version.id.as_str())
-                .copied()
-                .or(group.without_id)
+    fn earlier(&self, entry: &Compared<'a>) -> Option<Place<'a>> {
+        let group = self.entries.get(&entry.key)?;
+        match entry.id {
+            "" => group.first,
+            id => group.by_id.get(id).copied().or(group.without_id),
         }
     }
 
-    fn insert(&mut self, name: &'a str, version: &'a AddonVersion, place: Place<'a>) {
-        let key = (name, version_key(&version.version));
+    fn insert(&mut self, Compared { key, id, place }: Compared<'a>) {
         let group = self.entries.entry(key).or_default();
         group.first.get_or_insert(place);
-        if version.id.is_empty() {
+        if id.is_empty() {
             group.without_id.get_or_insert(place);
         } else {
-            group.by_id.entry(&version.id).or_insert(place);
+            group.by_id.entry(id).or_insert(place);
         }
     }
 }
 
-/// Every entry of the catalogue that is judged, with its place.
-fn entries(catalogue: &AddonCatalogue) -> impl Iterator<Item = (&str, &AddonVersion, Place<'_>)> {
-    let addons = catalogue.spec.addons.iter().enumerate();
-    addons.flat_map(|(addon, listed)| {
-        let versions = listed.versions.iter().enumerate();
-        versions.map(move |(version, entry)| {
-            let place = Place {
-                at: At::Here { addon, version },
+/// An entry as far as duplicates compare it, with its place.
+struct Compared<'a> {
+    key: (&'a str, VersionKey),
+    id: &'a str,
+    place: Place<'a>,
+}
+
+impl<'a> Compared<'a> {
+    fn new(name: &'a str, entry: &'a AddonVersion, at: At<'a>) -> Self {
+        Self {
+            key: (name, version_key(&entry.version)),
+            id: &entry.id,
+            place: Place {
+                at,
                 spelling: &entry.version,
-            };
-            (listed.name.as_str(), entry, place)
-        })
-    })
+            },
+        }
+    }
+}
+
+/// Every entry of the catalogue that is judged.
+fn entries(catalogue: &AddonCatalogue) -> impl Iterator<Item = Compared<'_>> {
+    let versions = catalogue::versions(catalogue);
+    versions.map(|(place, name, entry)| Compared::new(name, entry, At::Here(place)))
 }
 
 /// The entries of an add-on in another catalogue.
-fn others<'a>(
-    catalogue: &'a CatalogueFacts,
-    addon: &str,
-) -> impl Iterator<Item = (&'a str, &'a AddonVersion, Place<'a>)> {
+fn others<'a>(catalogue: &'a CatalogueFacts, addon: &str) -> impl Iterator<Item = Compared<'a>> {
     catalogue.entries(addon).iter().map(|entry| {
-        let place = Place {
-            at: At::There {
-                catalogue: catalogue.name(),
-                place: &entry.place,
-            },
-            spelling: &entry.version.version,
+        let at = At::There {
+            catalogue: catalogue.name(),
+            place: &entry.place,
         };
-        (entry.addon.as_str(), &entry.version, place)
+        Compared::new(&entry.addon, &entry.version, at)
     })
 }
 
@@ -135,10 +135,10 @@ fn others<'a>(
 pub fn inside(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let mut seen = Seen::default();
     let mut problems = Vec::new();
-    for (name, version, place) in entries(catalogue) {
-        match seen.earlier(name, version) {
-            Some(earlier) => problems.push(problem(name, place, earlier)),
-            None => seen.insert(name, version, place),
+    for entry in entries(catalogue) {
+        match seen.earlier(&entry) {
+            Some(earlier) => problems.push(problem(entry.key.0, entry.place, earlier)),
+            None => seen.insert(entry),
         }
     }
     problems
@@ -165,22 +165,26 @@ pub fn across(
         } else {
             &mut seen
         };
-        for (name, version, place) in names.iter().flat_map(|name| others(other, name)) {
-            into.insert(name, version, place);
+        for entry in names.iter().flat_map(|name| others(other, name)) {
+            into.insert(entry);
         }
     }
+    // The usual case: other catalogues list other add-ons.
+    if seen.entries.is_empty() && losers.entries.is_empty() {
+        return Vec::new();
+    }
     let mut before = Seen::default();
-    for (name, version, place) in old.into_iter().flat_map(entries) {
-        before.insert(name, version, place);
+    for entry in old.into_iter().flat_map(entries) {
+        before.insert(entry);
     }
     entries(catalogue)
-        .filter_map(|(name, version, place)| {
-            let earlier = seen.earlier(name, version).or_else(|| {
+        .filter_map(|entry| {
+            let earlier = seen.earlier(&entry).or_else(|| {
                 losers
-                    .earlier(name, version)
-                    .filter(|_| before.earlier(name, version).is_none())
+                    .earlier(&entry)
+                    .filter(|_| before.earlier(&entry).is_none())
             })?;
-            Some(problem(name, place, earlier))
+            Some(problem(entry.key.0, entry.place, earlier))
         })
         .collect()
 }
@@ -214,7 +218,7 @@ fn problem(name: &str, place: Place<'_>, earlier: Place<'_>) -> Problem {
         spelling => spelling,
     };
     let earlier_at = match earlier.at {
-        At::Here { .. } => format!("at {}", earlier.at),
+        At::Here(_) => format!("at {}", earlier.at),
         At::There { .. } => earlier.at.to_string(),
     };
     Problem::invalid(

@@ -133,14 +133,16 @@ pub fn values(new: &AddonInstallation, entry: &Entry) -> Vec<Problem> {
             ("spec.values", given),
             ("spec.valuesFrom", !spec.values_from.is_empty()),
         ];
-        let message = format!(
-            "{} is a plain manifest and takes no values; leave them out",
-            entry.addon
-        );
+        let message = || {
+            format!(
+                "{} is a plain manifest and takes no values; leave them out",
+                entry.addon
+            )
+        };
         return given
             .into_iter()
             .filter(|(_, given)| *given)
-            .map(|(field, _)| Problem::invalid("values", field, &message))
+            .map(|(field, _)| Problem::invalid("values", field, message()))
             .collect();
     }
     let layers = Layers::of(entry, new);

@@ -1,5 +1,6 @@
 //! The objects of a request, with the namespace and name of the request where they have none of their own.
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
@@ -59,13 +60,28 @@ fn object<S: DeserializeOwned>(
     Ok(object)
 }
 
-/// What the rules of a deletion read of a catalogue: one that cannot be read otherwise, e.g. of an older schema, can be deleted.
-pub(super) fn deleted(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
+/// What rules read of a catalogue as it was: one that cannot be read otherwise, e.g. of an older schema, can be mended and deleted.
+pub(super) fn former(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
     let raw = request.old_object.ok_or_else(|| missing(request))?;
     let mut old = in_use::names(raw).map_err(|error| wrong(request, &error))?;
     let metadata = &mut old.metadata;
     complete(request, &mut metadata.namespace, &mut metadata.name);
     Ok(old)
+}
+
+/// Whether the specification stays as it is. The API server writes both objects in the same way: the same has the same text.
+pub(super) fn keeps_spec(request: &Request<'_>) -> bool {
+    #[derive(Deserialize)]
+    struct Object<'a> {
+        #[serde(borrow)]
+        spec: &'a RawValue,
+    }
+    fn spec(object: Option<&RawValue>) -> Option<&str> {
+        let object: Object<'_> = serde_json::from_str(object?.get()).ok()?;
+        Some(object.spec.get())
+    }
+    let new = spec(request.object);
+    new.is_some() && new == spec(request.old_object)
 }
 
 fn complete(request: &Request<'_>, namespace: &mut Option<String>, name: &mut Option<String>) {
@@ -101,4 +117,54 @@ fn wrong(request: &Request<'_>, error: &serde_json::Error) -> Problem {
             error.column()
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use crate::admission::Facts;
+    use crate::admission::fixtures::{addon, catalogue, core_installation, facts, rules_of};
+    use crate::admission::review::Request;
+    use crate::admission::validate::validate;
+
+    fn rules(new: &Value, old: &Value, facts: &Facts) -> Vec<String> {
+        let review = json!({"request": {
+            "uid": "u", "operation": "UPDATE", "namespace": "kubectl-addons",
+            "kind": {"group": "kubectl-addons.dev", "version": "v1", "kind": "AddonCatalogue"},
+            "resource": {"group": "kubectl-addons.dev", "version": "v1", "resource": "addoncatalogues"},
+            "object": new, "oldObject": old,
+        }});
+        let bytes = review.to_string().into_bytes();
+        let verdict = validate(&Request::from_slice(&bytes).unwrap(), facts);
+        rules_of(&verdict).into_iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn of_a_catalogue_as_it_was_only_the_names_are_read() {
+        let mut facts = facts(Vec::new());
+        facts.installations = vec![Arc::new(core_installation("coredns"))];
+        let new = json!(catalogue("platform", json!([addon("coredns", &["1.0.0"])])));
+        let mut old = new.clone();
+        old["spec"]["addons"][0]["versions"][0]["source"] = json!("of an older schema");
+        assert_eq!(rules(&new, &old, &facts), [""; 0], "it is mended");
+        let mut less = new.clone();
+        less["spec"]["addons"] = json!([]);
+        assert_eq!(rules(&less, &old, &facts), ["entry-in-use"]);
+        old["spec"]["addons"][0]["name"] = json!(1);
+        assert_eq!(rules(&new, &old, &facts), ["unreadable"]);
+    }
+
+    #[test]
+    fn a_specification_that_stays_is_not_judged_again() {
+        let twice = json!([addon("web", &["1.0.0", "v1.0.0"])]);
+        let old = json!(catalogue("custom", twice));
+        let mut new = old.clone();
+        new["metadata"]["labels"] = json!({"a": "b"});
+        assert_eq!(rules(&new, &old, &Facts::default()), [""; 0]);
+        new["spec"]["baseURL"] = json!("https://example.test");
+        assert_eq!(rules(&new, &old, &Facts::default()), ["duplicate"]);
+    }
 }
