@@ -285,7 +285,7 @@ fn catalogue_request(request: &Request<'_>, facts: &Facts) -> Verdict {
                 .then(|| read::former(request))
                 .transpose();
             match (new, old) {
-                (Ok(new), Ok(Some(old))) if read::keeps_spec(request) => {
+                (Ok(new), Ok(Some(old))) if read::keeps_spec(request, &new, &old) => {
                     marked_catalogue(&new, &old, &requester, facts)
                 }
                 (Ok(new), Ok(old)) => written_catalogue(&new, old.as_ref(), &requester, facts),

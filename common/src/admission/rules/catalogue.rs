@@ -145,12 +145,19 @@ pub fn unverifiable_hashes(catalogue: &AddonCatalogue) -> Vec<Problem> {
 #[must_use]
 pub fn unreadable_constraints(catalogue: &AddonCatalogue) -> Vec<Problem> {
     let mut problems = Vec::new();
+    // Most versions of a catalogue have the same ones.
+    let mut readable = HashSet::new();
     for (place, _, version) in versions(catalogue) {
         let constraints = &version.constraints;
-        let mut masterminds = |field: fmt::Arguments<'_>, text: &str| {
+        let mut masterminds = |field: fmt::Arguments<'_>, text| {
+            if readable.contains(text) {
+                return;
+            }
             if let Err(error) = constraint::Constraint::parse(text) {
                 let field = format!("{place}.{field}");
                 problems.push(Problem::invalid("constraint", field, error.to_string()));
+            } else {
+                readable.insert(text);
             }
         };
         let fields = [

@@ -1,6 +1,6 @@
 //! Which entries are duplicates (semantics 2): equal name and equal version, unless both carry an id and these differ.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -69,7 +69,7 @@ struct Seen<'a> {
 struct Group<'a> {
     first: Option<Place<'a>>,
     without_id: Option<Place<'a>>,
-    by_id: HashMap<&'a str, Place<'a>>,
+    by_id: BTreeMap<&'a str, Place<'a>>,
 }
 
 impl<'a> Seen<'a> {
@@ -133,7 +133,9 @@ fn others<'a>(catalogue: &'a CatalogueFacts, addon: &str) -> impl Iterator<Item 
 /// Duplicates inside one catalogue, each named with the earlier place.
 #[must_use]
 pub fn inside(catalogue: &AddonCatalogue) -> Vec<Problem> {
-    let mut seen = Seen::default();
+    let mut seen = Seen {
+        entries: HashMap::with_capacity(catalogue::versions(catalogue).count()),
+    };
     let mut problems = Vec::new();
     for entry in entries(catalogue) {
         match seen.earlier(&entry) {

@@ -10,7 +10,8 @@ pub fn unusable(text: &str, schemes: &[&str]) -> Option<String> {
         return Some("a value is required".to_owned());
     }
     let (scheme, rest) = text.split_once("://")?;
-    if !schemes.contains(&scheme.to_ascii_lowercase().as_str()) {
+    let mut known = schemes.iter();
+    if !known.any(|known| known.eq_ignore_ascii_case(scheme)) {
         let schemes = schemes.join("://, ");
         return Some(format!("{scheme}:// is not read here, but {schemes}://"));
     }

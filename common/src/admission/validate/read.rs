@@ -69,8 +69,13 @@ pub(super) fn former(request: &Request<'_>) -> Result<AddonCatalogue, Problem> {
     Ok(old)
 }
 
-/// Whether the specification stays as it is. The API server writes both objects in the same way: the same has the same text.
-pub(super) fn keeps_spec(request: &Request<'_>) -> bool {
+/// Whether the specification stays as it is. The API server writes both objects in the same way: the same has the same text,
+/// which is not looked for where other numbers of versions are listed.
+pub(super) fn keeps_spec(
+    request: &Request<'_>,
+    new: &AddonCatalogue,
+    old: &AddonCatalogue,
+) -> bool {
     #[derive(Deserialize)]
     struct Object<'a> {
         #[serde(borrow)]
@@ -80,8 +85,12 @@ pub(super) fn keeps_spec(request: &Request<'_>) -> bool {
         let object: Object<'_> = serde_json::from_str(object?.get()).ok()?;
         Some(object.spec.get())
     }
-    let new = spec(request.object);
-    new.is_some() && new == spec(request.old_object)
+    let entries = |catalogue: &AddonCatalogue| {
+        let addons = catalogue.spec.addons.iter();
+        addons.map(|addon| addon.versions.len()).collect::<Vec<_>>()
+    };
+    entries(new) == entries(old)
+        && spec(request.object).is_some_and(|new| spec(request.old_object) == Some(new))
 }
 
 fn complete(request: &Request<'_>, namespace: &mut Option<String>, name: &mut Option<String>) {
