@@ -15,7 +15,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::api::names::{
     API_VERSION, CORE_GROUP, DISTRIBUTOR_GROUP, FINALIZER_CORE_GUARD, GROUP,
-    LABEL_KUBECONFIG_SECRET, LABEL_OWNER, SYSTEM_NAMESPACE, owner_hash,
+    LABEL_KUBECONFIG_SECRET, LABEL_OWNER, LABEL_VALUES, SYSTEM_NAMESPACE, owner_hash,
 };
 use kube::Client;
 use serde::Deserialize;
@@ -161,10 +161,11 @@ impl Teams {
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team, "labels": labels}}),
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": site}}),
             secret(team, "kubeconfig", "value", &kubeconfig),
-            secret(team, "values", "values", &values),
+            for_values(secret(team, "values", "values", &values)),
         ];
         if index == 1 {
-            objects.push(secret(team, "only-b", "values", &values));
+            let more = secret(team, "only-b", "values", &values);
+            objects.push(for_values(more));
         }
         objects.extend(bound(team, site, &rules));
         Ok(objects)
@@ -241,6 +242,12 @@ fn secret(namespace: &str, name: &str, key: &str, text: &str) -> Value {
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace},
         "data": {key: STANDARD.encode(text)},
     })
+}
+
+/// A Secret from which values are taken.
+fn for_values(mut secret: Value) -> Value {
+    secret["metadata"]["labels"] = json!({LABEL_VALUES: "true"});
+    secret
 }
 
 /// The rights of a user in one namespace.
