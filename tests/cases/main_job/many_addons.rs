@@ -104,7 +104,7 @@ async fn sixteen_addons_install_and_upgrade() -> Result<()> {
 
     let from_index = from.join("bootstrap-channel.yaml");
     let to_index = to.join("bootstrap-channel.yaml");
-    let apply = |index: &Path| format!("channel apply {} --yes --timeout 20s", index.display());
+    let apply = |index: &Path| format!("channel apply {} --yes --timeout 2m", index.display());
     stage.run(&apply(&from_index)).await?.done()?;
     let before = owned(&stage, &names).await?;
     ensure!(before.len() > 100, "{} objects", before.len());
