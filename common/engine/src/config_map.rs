@@ -1,4 +1,4 @@
-//! A ConfigMap of the loop's own in the cluster of the records.
+//! A ConfigMap in the cluster of the records, read and written with our own rights, whoever the cluster acts as.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::de::IgnoredAny;
@@ -20,7 +20,7 @@ pub async fn get(
     namespace: &str,
     name: &str,
 ) -> Result<Option<ConfigMap>, EngineError> {
-    let call = Call::get(&collection(namespace), name, JSON);
+    let call = Call::get(&collection(namespace), name, JSON).own();
     match cluster.home().send::<ConfigMap>(call).await {
         Ok(answer) => Ok(Some(answer.object)),
         Err(error) if error.is_not_found() => Ok(None),
@@ -61,7 +61,7 @@ pub async fn put(
         message: error.to_string(),
         code: 0,
     })?;
-    let call = call.query("fieldManager", names::CLIENT).body(body);
+    let call = call.own().query("fieldManager", names::CLIENT).body(body);
     cluster.home().send::<IgnoredAny>(call).await?;
     Ok(written)
 }

@@ -3,7 +3,6 @@
 
 pub mod progress;
 
-use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::conditions;
@@ -16,7 +15,7 @@ use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
 use super::meta::Partial;
-use super::request::{Call, JSON, MERGE_PATCH, METADATA};
+use super::request::{Call, MERGE_PATCH, METADATA};
 use super::snapshot::{namespace_collection, read_all};
 use super::{lock, record, status};
 
@@ -101,29 +100,6 @@ pub async fn mark(cluster: &Cluster, namespace: &str) -> Result<(), EngineError>
         .query("fieldManager", names::CLIENT)
         .body(marked.to_string().into_bytes());
     cluster.home().send::<Partial>(call).await.map(drop)
-}
-
-/// What a ConfigMap holds; nothing where it does not exist.
-///
-/// # Errors
-/// Those of the request.
-pub async fn data(
-    cluster: &Cluster,
-    namespace: &str,
-    name: &str,
-) -> Result<BTreeMap<String, String>, EngineError> {
-    #[derive(Deserialize)]
-    struct ConfigMap {
-        #[serde(default)]
-        data: Option<BTreeMap<String, String>>,
-    }
-    let collection = Collection::known("v1", "ConfigMap", "configmaps", Some(namespace));
-    let call = Call::get(&collection, name, JSON).own();
-    match cluster.home().send::<ConfigMap>(call).await {
-        Ok(answer) => Ok(answer.object.data.unwrap_or_default()),
-        Err(error) if error.is_not_found() => Ok(BTreeMap::new()),
-        Err(error) => Err(error),
-    }
 }
 
 /// Creates the record of a core installation with its guard. Returns whether there was none.

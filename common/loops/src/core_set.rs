@@ -232,7 +232,7 @@ async fn waves(
     let of = texts.identity();
     let (next, gate) = stored.progress.next(&of, standings, &rollout, home.now());
     if next.is_news(&stored.progress) {
-        progress::write(home, system, &stored, &next).await?;
+        progress::write(home, system, stored, &next).await?;
     }
     Ok((next, gate))
 }

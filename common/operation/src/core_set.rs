@@ -5,7 +5,7 @@ pub mod release;
 
 use std::time::Duration;
 
-use addons_engine::{core_set, template_facts};
+use addons_engine::{config_map, core_set, template_facts};
 use common::api::installation::{AddonInstallation, Reconcile};
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName};
 use common::catalogue::select::Request;
@@ -15,6 +15,7 @@ use common::core_set::rollout::identity;
 use common::core_set::{CoreAddon, CoreDocument, CoreSet, Decision, Profile, Unknown, decide};
 use common::fleet::Rollout;
 use common::render::facts::document;
+use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -57,10 +58,13 @@ impl Texts {
     pub async fn read(ctx: &Context) -> Result<Self, OperationError> {
         let home = ctx.home().await?;
         let system = &ctx.settings().system_namespace;
-        let (mut rules, mut addons) = futures::try_join!(
-            core_set::data(home, system, CORE_ADDON_RULES),
-            core_set::data(home, system, CUSTOM_CORE_ADDONS),
+        let (rules, addons) = futures::try_join!(
+            config_map::get(home, system, CORE_ADDON_RULES),
+            config_map::get(home, system, CUSTOM_CORE_ADDONS),
         )?;
+        let data =
+            |found: Option<ConfigMap>| found.and_then(|found| found.data).unwrap_or_default();
+        let (mut rules, mut addons) = (data(rules), data(addons));
         Ok(Self {
             rules: rules.remove(KEY_RULES),
             rollout: rules.remove(KEY_ROLLOUT),
