@@ -4,10 +4,13 @@
 //! resourceVersion, never a patch, never server-side apply.
 
 use kube::ResourceExt as _;
-use serde::{Deserialize, Deserializer};
+use kube::api::ObjectMeta;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
-use common::api::installation::{AddonInstallation, format};
+use common::api::installation::{
+    AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, format,
+};
 use common::api::names::{self, FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName};
 use common::core_set::change::is_released;
 
@@ -17,6 +20,9 @@ use super::error::EngineError;
 use super::listing;
 use super::meta::Partial;
 use super::request::{Call, JSON, METADATA};
+
+/// The kind of a record.
+const KIND: &str = "AddonInstallation";
 
 /// One installation; `None` where there is none. [`EngineError::NotInitialised`] where our definitions are missing.
 ///
@@ -197,18 +203,31 @@ pub(super) fn name(record: &AddonInstallation) -> InstallationName {
 }
 
 fn collection(namespace: Option<&str>) -> Collection {
-    Collection::known(
-        names::API_VERSION,
-        "AddonInstallation",
-        "addoninstallations",
-        namespace,
-    )
+    Collection::known(names::API_VERSION, KIND, "addoninstallations", namespace)
 }
 
-/// Without managedFields: the API server leaves those as they are, and takes over the ones it is given.
+/// Without managedFields: the API server leaves those as they are, and takes over the ones it is given. The status, which can be
+/// large, is not copied for that.
 fn body(record: &AddonInstallation) -> Result<Vec<u8>, EngineError> {
-    let mut sent = record.clone();
-    sent.metadata.managed_fields = None;
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Sent<'a> {
+        api_version: &'a str,
+        kind: &'a str,
+        metadata: ObjectMeta,
+        spec: &'a AddonInstallationSpec,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        status: Option<&'a AddonInstallationStatus>,
+    }
+    let mut metadata = record.metadata.clone();
+    metadata.managed_fields = None;
+    let sent = Sent {
+        api_version: names::API_VERSION,
+        kind: KIND,
+        metadata,
+        spec: &record.spec,
+        status: record.status.as_ref(),
+    };
     serde_json::to_vec(&sent).map_err(|error| EngineError::Api {
         what: name(record).to_string(),
         message: error.to_string(),
