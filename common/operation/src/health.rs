@@ -224,20 +224,16 @@ pub fn word(
         Some(condition) => format!("{word}: {}", condition.message),
         None => word.to_owned(),
     };
-    let unlisted = conditions::raised(conditions, conditions::UNLISTED);
     match status.and_then(|status| status.phase) {
         None | Some(Phase::Pending) => with_reason("Pending"),
         Some(Phase::Failed) => with_reason("Failed"),
         Some(Phase::Uninstalling) => "Uninstalling".to_owned(),
         Some(Phase::Progressing) => "Progressing".to_owned(),
         Some(Phase::Ready | Phase::Installed) => {
-            if let Some(unlisted) = unlisted {
-                return format!("{}: {}", conditions::UNLISTED, unlisted.message);
-            }
-            let waits = [conditions::NEEDS_CONFIRMATION, conditions::CONTESTED];
-            let mut waits = waits.into_iter();
-            match waits.find_map(|r#type| conditions::raised(conditions, r#type)) {
-                Some(waits) => format!("{}: {}", waits.r#type, waits.message),
+            use conditions::{CONTESTED, NEEDS_CONFIRMATION, UNLISTED};
+            let mut first = [UNLISTED, NEEDS_CONFIRMATION, CONTESTED].into_iter();
+            match first.find_map(|r#type| conditions::raised(conditions, r#type)) {
+                Some(raised) => format!("{}: {}", raised.r#type, raised.message),
                 None if stalled.is_some() => with_reason(conditions::STALLED),
                 None => "Ready".to_owned(),
             }

@@ -91,28 +91,32 @@ pub fn unlisted(record: &AddonInstallation, catalogue: &Catalogue) -> Option<Unl
 
 #[cfg(test)]
 mod tests {
-    use common::api::catalogue::{Addon, AddonCatalogueSpec, AddonVersion};
-    use common::api::installation::{
-        AddonInstallationSpec, AddonInstallationStatus, AddonRef, Installed,
-    };
+    use common::api::installation::{AddonInstallationStatus, AddonRef, Installed};
+    use serde_json::json;
 
     use super::*;
 
+    /// Catalogue `team`, which lists `web` in version 1.0.0.
+    fn team() -> AddonCatalogue {
+        let version = json!({"version": "1.0.0", "source": {"inline": {"manifest": ""}}});
+        let spec = json!({"addons": [{"name": "web", "versions": [version]}]});
+        AddonCatalogue::new("team", serde_json::from_value(spec).unwrap())
+    }
+
+    fn record(addon: &str, catalogue: Option<&str>, index: Option<&str>) -> AddonInstallation {
+        let mut record = AddonInstallation::new("a", Default::default());
+        record.spec.addon_ref = AddonRef {
+            name: addon.to_owned(),
+            catalogue: catalogue.map(str::to_owned),
+            index: index.map(str::to_owned),
+            ..AddonRef::default()
+        };
+        record
+    }
+
     #[test]
     fn a_version_that_its_catalogue_lost_is_unlisted() {
-        let version = AddonVersion {
-            version: "1.0.0".to_owned(),
-            ..AddonVersion::default()
-        };
-        let spec = AddonCatalogueSpec {
-            addons: vec![Addon {
-                name: "web".to_owned(),
-                versions: vec![version],
-                ..Addon::default()
-            }],
-            ..AddonCatalogueSpec::default()
-        };
-        let catalogue = Catalogue::of_objects(&[AddonCatalogue::new("team", spec)]);
+        let catalogue = Catalogue::of_objects(&[team()]);
         let of_index = Some("https://example.org/i.yaml");
         for (name, index, version, expected) in [
             (Some("team"), None, Some("1.0.0"), None),
@@ -131,17 +135,7 @@ mod tests {
                 Some("no catalogue has web 2.0.0 any more"),
             ),
         ] {
-            let addon_ref = AddonRef {
-                name: "web".to_owned(),
-                catalogue: name.map(str::to_owned),
-                index: index.map(str::to_owned),
-                ..AddonRef::default()
-            };
-            let spec = AddonInstallationSpec {
-                addon_ref,
-                ..AddonInstallationSpec::default()
-            };
-            let mut record = AddonInstallation::new("a", spec);
+            let mut record = record("web", name, index);
             record.status = version.map(|version| AddonInstallationStatus {
                 installed: Some(Installed {
                     version: version.to_owned(),
@@ -156,14 +150,6 @@ mod tests {
 
     #[test]
     fn an_orphan_has_lost_its_catalogue_or_its_entry() {
-        let spec = AddonCatalogueSpec {
-            addons: vec![Addon {
-                name: "web".to_owned(),
-                ..Addon::default()
-            }],
-            ..AddonCatalogueSpec::default()
-        };
-        let catalogues = [AddonCatalogue::new("team", spec)];
         for (addon, catalogue, index, expected) in [
             ("web", Some("team"), None, None),
             ("web", None, None, None),
@@ -176,17 +162,7 @@ mod tests {
                 Some("catalogue team has no shop any more"),
             ),
         ] {
-            let addon_ref = AddonRef {
-                name: addon.to_owned(),
-                catalogue: catalogue.map(str::to_owned),
-                index: index.map(str::to_owned),
-                ..AddonRef::default()
-            };
-            let spec = AddonInstallationSpec {
-                addon_ref,
-                ..AddonInstallationSpec::default()
-            };
-            let found = lost(&AddonInstallation::new("a", spec), &catalogues);
+            let found = lost(&record(addon, catalogue, index), &[team()]);
             let found = found.map(|lost| lost.to_string());
             assert_eq!(found.as_deref(), expected, "{addon} {catalogue:?}");
         }

@@ -19,7 +19,8 @@ pub const SYSTEM_NAMESPACE: &str = "kubectl-addons";
 pub const LABEL_OWNER: &str = "kubectl-addons.dev/owner";
 /// On every installed object: `NAMESPACE/NAME` of the owning installation (semantics 5).
 pub const ANNOTATION_INSTALLATION: &str = "kubectl-addons.dev/installation";
-/// On a catalogue that was merged from source catalogues, and on [`COMPATIBLE_ADDONS`]: the uid of their cluster's kube-system (semantics 1).
+/// On a catalogue that was merged from source catalogues, and on [`COMPATIBLE_ADDONS`]: the uid of their cluster's kube-system
+/// (semantics 1).
 pub const LABEL_DERIVED_FROM: &str = "kubectl-addons.dev/derived-from";
 /// ConfigMap in a namespace that stands for a cluster: the versions that fit it, by reference (semantics 1).
 pub const COMPATIBLE_ADDONS: &str = "compatible-addons";

@@ -15,7 +15,8 @@ use crate::api::names::LABEL_VALUES;
 pub enum NotValues {
     /// The label is missing.
     #[error(
-        "Secret {namespace}/{name} has no label {LABEL_VALUES}=true, without which no values are taken from it outside the system namespace"
+        "Secret {namespace}/{name} has no label {LABEL_VALUES}=true, without which no values are taken from it outside the system \
+         namespace"
     )]
     Unlabelled {
         /// Its namespace.

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
+use common::api::conditions::UNLISTED;
 use common::api::installation::{AddonInstallation, AddonRef, Installed};
 use common::catalogue::due::{Due, DueReason, due};
 use common::catalogue::select::{ClusterFacts, Request, choose};
@@ -263,14 +264,14 @@ fn status(
         return word;
     };
     // What a loop has noted of that is judged again: the catalogues may have changed since.
-    if word != "Ready" && !word.starts_with("Unlisted: ") {
+    if word != "Ready" && !word.starts_with(UNLISTED) {
         return word;
     }
     if let Some(lost) = orphan::lost(record, objects) {
         return format!("Orphaned: {lost}");
     }
     match orphan::unlisted(record, catalogue) {
-        Some(unlisted) => format!("Unlisted: {unlisted}"),
+        Some(unlisted) => format!("{UNLISTED}: {unlisted}"),
         None => "Ready".to_owned(),
     }
 }

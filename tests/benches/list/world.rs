@@ -7,9 +7,9 @@ use std::time::Duration;
 use addons_tests::control_plane::{ControlPlane, Options};
 use addons_tests::plugin::Output;
 use addons_tests::stage::{Stage, config_map, deployment};
+use addons_tests::until::within;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
 
 use super::say;
 
@@ -91,18 +91,15 @@ impl World {
 
     /// Waits until all of them are ready: the controllers create 20 objects a second.
     async fn settle(&self) -> Result<()> {
-        let begun = Instant::now();
-        loop {
+        within(LONGEST, "all of them are ready", async || {
             let said = self.stage.run("list -o json").await?.done()?;
             let listed: Value = serde_json::from_str(&said.stdout)?;
             let rows = listed["items"].as_array().cloned().unwrap_or_default();
             ensure!(rows.len() == ADDONS * NAMESPACES, "{} rows", rows.len());
-            let Some(other) = rows.into_iter().find(|row| row["phase"] != "Ready") else {
-                return Ok(());
-            };
-            ensure!(begun.elapsed() < LONGEST, "{other}");
-            sleep(Duration::from_secs(1)).await;
-        }
+            let other = rows.into_iter().find(|row| row["phase"] != "Ready");
+            Ok(other.map_or(Ok(()), |other| Err(other.to_string())))
+        })
+        .await
     }
 
     pub(crate) async fn list(&self) -> Result<Output> {

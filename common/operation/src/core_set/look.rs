@@ -70,7 +70,8 @@ pub async fn contexts(ctx: &Context) -> Result<Vec<Context>, OperationError> {
     Ok(contexts)
 }
 
-/// Looks at the cluster of a context. `deleted`: the namespaces whose cluster is being deleted; `account`: the ServiceAccount of the system namespace that reads the facts of this cluster.
+/// Looks at the cluster of a context. `deleted`: the namespaces whose cluster is being deleted; `account`: the ServiceAccount of the
+/// system namespace that reads the facts of this cluster.
 ///
 /// # Errors
 /// The records or a fact cannot be read.

@@ -6,7 +6,7 @@
 use addons_engine::catalogues::Written;
 use addons_engine::{config_map, identity, local};
 use common::api::names::{COMPATIBLE_ADDONS, LABEL_DERIVED_FROM};
-use common::catalogue::{Catalogue, compatible};
+use common::catalogue::{Catalogue, compatible, derived_from};
 use futures::StreamExt as _;
 use futures::stream;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -55,10 +55,9 @@ async fn one(
     let text = compatible::references(catalogue, &facts).map_err(DistributionError::from)?;
     let home = ctx.home().await?;
     let live = config_map::get(home, namespace, COMPATIBLE_ADDONS).await?;
-    let labels = live.as_ref().and_then(|live| live.metadata.labels.as_ref());
-    let holder = labels.and_then(|labels| labels.get(LABEL_DERIVED_FROM));
-    if live.is_some() && holder.map(String::as_str) != Some(uid) {
-        let holder = holder.cloned();
+    let holder = live.as_ref().map(|live| derived_from(&live.metadata));
+    if let Some(holder) = holder.filter(|holder| *holder != Some(uid)) {
+        let holder = holder.map(str::to_owned);
         let place = format!("ConfigMap {COMPATIBLE_ADDONS}");
         return Err(OperationError::from(DistributionError::NotOurs { holder }).at(place));
     }

@@ -15,7 +15,7 @@ pub(crate) enum Who {
 /// How a command must end.
 pub(crate) enum End {
     Done,
-    /// With this exit code, which is no failure: `diff` says so that there is a difference.
+    /// With this exit code, which is not a failure: by it `diff` says that there is a difference.
     Code(i32),
     /// Denied by the webhook, which must say this.
     Denied(&'static str),
