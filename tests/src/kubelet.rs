@@ -19,7 +19,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Client, ResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 pub use self::network::Network;
@@ -29,6 +29,10 @@ use crate::control_plane::{ControlPlane, pki};
 
 /// How often Pods are looked at, and probed.
 const TICK: Duration = Duration::from_millis(100);
+/// How often nodes say that they live, whatever their Pods take.
+const BEAT: Duration = Duration::from_secs(5);
+/// How long a probe waits.
+const PROBE: Duration = Duration::from_secs(1);
 const NODES: [&str; 2] = ["real-0", "real-1"];
 /// The node of the control plane, whose Pods are not real.
 const PRETENDED: &str = "node-0";
@@ -58,15 +62,32 @@ impl Kubelet {
             .patch(PRETENDED, &params, &Patch::Merge(cordon))
             .await?;
         for name in NODES {
-            beat(&client, name).await?;
+            renew(&client, name).await?;
             nodes.create(&PostParams::default(), &node(name)?).await?;
         }
         let pods = Pods::default();
         let errors = Arc::<Mutex<String>>::default();
         let mut tasks = JoinSet::new();
         tasks.spawn(network.route());
+        let (alive, said) = (client.clone(), Arc::clone(&errors));
+        tasks.spawn(async move {
+            let mut tick = tokio::time::interval(BEAT);
+            loop {
+                tick.tick().await;
+                if let Err(error) = beat(&alive).await {
+                    note(&said, &error);
+                }
+            }
+        });
+        // As a kubelet, which opens a connection for every probe.
+        let probes = reqwest::Client::builder()
+            .no_proxy()
+            .timeout(PROBE)
+            .pool_max_idle_per_host(0)
+            .build()?;
         let api = pod::Server {
             client,
+            probes,
             binary,
             url: cluster.server().to_owned(),
             authority: cluster.authority().certificate.clone(),
@@ -74,13 +95,10 @@ impl Kubelet {
         let (all, said) = (Arc::clone(&pods), Arc::clone(&errors));
         tasks.spawn(async move {
             let mut tick = tokio::time::interval(TICK);
-            let mut count = 0_u32;
             loop {
                 tick.tick().await;
-                count += 1;
-                if let Err(error) = pass(&api, &all, count.is_multiple_of(50)).await {
-                    let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-                    *said = format!("{error:#}");
+                if let Err(error) = pass(&api, &all).await {
+                    note(&said, &error);
                 }
             }
         });
@@ -112,17 +130,17 @@ impl Kubelet {
     }
 }
 
+fn note(errors: &Mutex<String>, error: &anyhow::Error) {
+    let mut said = errors.lock().unwrap_or_else(PoisonError::into_inner);
+    *said = format!("{error:#}");
+}
+
 fn lock(pods: &Pods) -> MutexGuard<'_, BTreeMap<String, Running>> {
     pods.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One look at all Pods.
-async fn pass(server: &pod::Server, pods: &Pods, is_beating: bool) -> Result<()> {
-    if is_beating {
-        for name in NODES {
-            beat(&server.client, name).await?;
-        }
-    }
+async fn pass(server: &pod::Server, pods: &Pods) -> Result<()> {
     let all = Api::<Pod>::all(server.client.clone());
     let list = all.list(&ListParams::default().match_any()).await?;
     let mut result = Ok(());
@@ -168,9 +186,9 @@ async fn look(server: &pod::Server, pods: &Pods, pod: &Pod) -> Result<()> {
         Some(running) => running.probes()?,
         None => return Ok(()),
     };
-    let is_ready = probes.ask().await;
+    let is_ready = probes.ask(&server.probes).await;
     let status = match lock(pods).get_mut(&uid) {
-        Some(running) => running.status(is_ready),
+        Some(running) => running.status(is_ready, shown_ready(pod)),
         None => None,
     };
     if let Some(status) = status {
@@ -181,6 +199,13 @@ async fn look(server: &pod::Server, pods: &Pods, pod: &Pod) -> Result<()> {
     Ok(())
 }
 
+/// What the API server says: the node controller changes it where a Lease was renewed too late, and a write may have failed.
+fn shown_ready(pod: &Pod) -> Option<bool> {
+    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
+    let ready = conditions.iter().find(|one| one.type_ == "Ready")?;
+    Some(ready.status == "True")
+}
+
 fn node(name: &str) -> Result<Node> {
     Ok(serde_json::from_value(json!({
         "apiVersion": "v1", "kind": "Node",
@@ -188,14 +213,40 @@ fn node(name: &str) -> Result<Node> {
         "status": {
             "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "100"},
             "capacity": {"cpu": "8", "memory": "16Gi", "pods": "100"},
-            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "a test",
-                "lastHeartbeatTime": now(), "lastTransitionTime": now()}],
+            "conditions": [ready()],
         },
     }))?)
 }
 
+/// Says that the nodes live. One that was silent too long is ready only when it says so itself: until then the node controller lets
+/// no Pod be scheduled to it.
+async fn beat(client: &Client) -> Result<()> {
+    let nodes = Api::<Node>::all(client.clone());
+    for name in NODES {
+        renew(client, name).await?;
+        if !is_ready(&nodes.get(name).await?) {
+            let status = json!({"status": {"conditions": [ready()]}});
+            let params = PatchParams::default();
+            let patch = Patch::Strategic(status);
+            nodes.patch_status(name, &params, &patch).await?;
+        }
+    }
+    Ok(())
+}
+
+fn is_ready(node: &Node) -> bool {
+    let status = node.status.as_ref();
+    let mut conditions = status.iter().flat_map(|it| it.conditions.iter().flatten());
+    conditions.any(|one| one.type_ == "Ready" && one.status == "True")
+}
+
+fn ready() -> Value {
+    json!({"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "a test",
+        "lastHeartbeatTime": now(), "lastTransitionTime": now()})
+}
+
 /// Renews the Lease by which the node controller knows that a node lives.
-async fn beat(client: &Client, node: &str) -> Result<()> {
+async fn renew(client: &Client, node: &str) -> Result<()> {
     let leases = Api::<Lease>::namespaced(client.clone(), "kube-node-lease");
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",

@@ -97,7 +97,13 @@ impl World {
     pub(crate) async fn rolled_out(&self) -> Result<()> {
         let args = ["rollout", "status", "deployment/addons-webhook"];
         let args = [&args[..], &["--timeout=120s"]].concat();
-        self.in_system(&args).await.map(|_| ())
+        let Err(error) = self.in_system(&args).await else {
+            return Ok(());
+        };
+        // What stands still: Pods, or the nodes they should run on.
+        let kinds = "deployments,replicasets,pods,nodes,events";
+        let seen = self.in_system(&["get", kinds, "-o", "wide"]).await?;
+        Err(error.context(seen))
     }
 
     /// Waits until the Pods are as many as the replicas.

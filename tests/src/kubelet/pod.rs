@@ -22,6 +22,7 @@ const REVIEWS: &str = "https";
 /// What Pods are started with.
 pub(super) struct Server {
     pub(super) client: Client,
+    pub(super) probes: reqwest::Client,
     pub(super) binary: PathBuf,
     pub(super) url: String,
     pub(super) authority: String,
@@ -125,10 +126,10 @@ impl Running {
         Ok(format!("http://{}:{port}{path}", self.ip))
     }
 
-    /// The status to write, where it changed.
-    pub(super) fn status(&mut self, is_ready: bool) -> Option<Value> {
+    /// The status to write, where it is not what the API server shows.
+    pub(super) fn status(&mut self, is_ready: bool, shown: Option<bool>) -> Option<Value> {
         self.is_alive |= is_ready;
-        if self.told == Some(is_ready) {
+        if self.told == Some(is_ready) && shown == self.told {
             return None;
         }
         self.told = Some(is_ready);
@@ -175,14 +176,8 @@ impl Running {
 
 impl Probes {
     /// Whether all of them are answered with 200.
-    pub(super) async fn ask(self) -> bool {
+    pub(super) async fn ask(self, client: &reqwest::Client) -> bool {
         for url in self.0 {
-            let client = reqwest::Client::builder()
-                .no_proxy()
-                .timeout(Duration::from_secs(1));
-            let Ok(client) = client.build() else {
-                return false;
-            };
             match client.get(url).send().await {
                 Ok(answer) if answer.status() == 200 => {}
                 _ => return false,
