@@ -4,12 +4,14 @@
 //! third of its lease, on a connection of its own, and stops before the lease is over, by its own monotonic clock. Each renewal
 //! carries what was done so far: whoever continues after an interruption begins there.
 
+use std::pin::pin;
 use std::time::Duration;
 
+use futures::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use common::api::installation::{AddonInstallation, AddonInstallationStatus, Operation};
 use common::api::names::InstallationName;
@@ -29,8 +31,9 @@ const RENEWALS: u32 = 3;
 /// The holder stops this long before others may take over: both clocks may be wrong, in opposite directions, and the time of a
 /// renewal is written in whole seconds.
 const MARGIN: Duration = Duration::from_millis(2 * Clock::ERROR + 1000);
-/// How long one try to renew may take: a connection that died without a word must leave time for another.
-const LONGEST_TRY: Duration = Duration::from_secs(3);
+/// A write without an answer for so long is sent again beside the first: a connection may have died without a word, or the server is
+/// slow, and then the first is still the faster one.
+const SILENCE: Duration = Duration::from_secs(3);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// How often the deletion of the record is tried while others write into it.
@@ -211,8 +214,7 @@ impl Lock {
         loop {
             sleep_until(self.renewed + LEASE / RENEWALS).await;
             let last = self.renewed + LEASE - MARGIN;
-            let enough = last.min(Instant::now() + LONGEST_TRY);
-            let lost = match timeout_at(enough, self.renew(cluster, journal)).await {
+            let lost = match timeout_at(last, self.renew(cluster, journal)).await {
                 Ok(Ok(())) => continue,
                 // The server does not answer now; there is time for another try.
                 Ok(Err(error)) if is_passing(&error) && Instant::now() < last => {
@@ -220,7 +222,6 @@ impl Lock {
                     continue;
                 }
                 Ok(Err(error)) => error,
-                Err(_) if Instant::now() < last => continue,
                 Err(_) => stale(&self.record, StaleReason::LockExpired),
             };
             return lost;
@@ -252,8 +253,8 @@ impl Lock {
         loop {
             let mut next = self.record.clone();
             change(next.status.get_or_insert_default());
-            match record::put_status(cluster, &mut next).await {
-                Ok(()) => {
+            match put(cluster, &next).await {
+                Ok(next) => {
                     self.record = next;
                     return Ok(());
                 }
@@ -318,6 +319,28 @@ impl Lock {
             },
             None => stale(&self.record, StaleReason::LockRemoved),
         }
+    }
+}
+
+/// Writes the status, a second time where the first write gives no answer. Both have one resourceVersion, so at most one of them
+/// is done; the other one's 409 is resolved as that of a lost answer.
+async fn put(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+) -> Result<AddonInstallation, EngineError> {
+    let write = async || {
+        let mut next = record.clone();
+        record::put_status(cluster, &mut next).await?;
+        Ok(next)
+    };
+    let mut first = pin!(write());
+    if let Ok(result) = timeout(SILENCE, &mut first).await {
+        return result;
+    }
+    match select(first, pin!(write())).await {
+        Either::Left((Err(error), second)) if is_passing(&error) => second.await,
+        Either::Right((Err(error), first)) if is_passing(&error) => first.await,
+        Either::Left((result, _)) | Either::Right((result, _)) => result,
     }
 }
 

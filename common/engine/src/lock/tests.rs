@@ -270,6 +270,34 @@ async fn a_renewal_waits_for_nothing_and_carries_the_progress() {
     assert_eq!(object(2)["uid"], "u1");
 }
 
+/// An API server under load answers late, a dead connection never does; both are survived, and the slow answer counts.
+#[tokio::test]
+async fn a_slow_answer_and_a_dead_connection_lose_no_lock() {
+    let late = |delay: &'static [(&'static str, &'static str)]| {
+        let written = json!({"metadata": {"resourceVersion": "2"}});
+        Some((200, delay, written))
+    };
+    let never = late(&[(fake::LATE, "60000")]);
+    let slow = late(&[(fake::LATE, "4000")]);
+    let prompt = late(&[]);
+    for replies in [vec![never.clone(), prompt], vec![slow, never]] {
+        let (cluster, asked) = fake::cluster(replies);
+        let mut lock = lock();
+        let before = lock.renewed;
+        let journal = Journal::default();
+        let renewing = lock.renew(&cluster, &journal);
+        tokio::time::timeout(LEASE - MARGIN, renewing)
+            .await
+            .expect("in time")
+            .expect("renewed");
+        assert!(lock.renewed > before);
+        assert_eq!(lock.record.resource_version().as_deref(), Some("2"));
+        let lines = asked.lines();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert_eq!(asked.body(0), asked.body(1), "one write, sent twice");
+    }
+}
+
 #[test]
 fn a_holder_stops_before_another_clock_says_that_it_is_silent() {
     // Both clocks are wrong, and the time of the renewal is cut to whole seconds.
