@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use super::cluster::{Cluster, ClusterOptions};
 
+/// A header of a prepared response: it comes after so many milliseconds.
+pub(super) const LATE: &str = "late";
+
 /// A prepared response; `None` = the connection breaks.
 pub(super) type Reply = Option<(u16, &'static [(&'static str, &'static str)], Value)>;
 
@@ -46,6 +49,9 @@ pub(super) fn cluster(replies: Vec<Reply>) -> (Cluster, Asked) {
             let (code, headers, body) = reply.ok_or("connection reset")?;
             let mut response = Response::builder().status(code);
             for (name, value) in headers {
+                if *name == LATE {
+                    tokio::time::sleep(Duration::from_millis(value.parse()?)).await;
+                }
                 response = response.header(*name, *value);
             }
             Ok::<_, tower::BoxError>(response.body(Body::from(serde_json::to_vec(&body)?))?)

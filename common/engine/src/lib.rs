@@ -7,6 +7,7 @@
 //! | [`snapshot`], `autoscaler`, [`definitions`] | live metadata of the wanted and recorded objects; who sets their replicas; what changed definitions do to live objects |
 //! | [`record`], `lock`, `journal`, `status`, `begin` | the record: lock, journal and inventory in one write (semantics 13) |
 //! | [`mod@execute`], `apply`, `served`, `wait`, `watch`, `prune`, `migrate`, `delete`, `holder`, [`namespace`] | what an operation does |
+//! | [`revisions`] | what each operation left an installation with, for a rollback |
 //! | [`transfer`] | records of older versions, moved with their objects to the system namespace |
 //! | [`core_set`] | the records of core installations, and the ConfigMaps and namespaces that they follow |
 //! | [`mod@config_map`] | a ConfigMap that a loop derives from catalogues |
@@ -15,7 +16,7 @@
 //! | [`required`] | whether the types that an add-on requires are served |
 //! | [`blockers`], [`facts`] | why an object does not get ready; what else its readiness depends on |
 //! | `task`, `event`, `report` | input, events and result of an operation |
-//! | [`mod@diff`], `dry_run`, [`recreations`] | what a plan would change, field by field; what cannot be changed in place |
+//! | [`mod@diff`], `dry_run`, [`recreations`], [`refusals`] | what a plan would change, field by field; what cannot be changed in place, or not be deleted |
 //! | [`crds`], [`catalogues`] | our own definitions, and the catalogues of a cluster |
 //! | [`template_facts`] | the data of a cluster that templates use |
 //! | [`mod@kops`], [`former`] | kops' records of installed add-ons; those of Helm and kapp, which are set aside |
@@ -69,11 +70,13 @@ mod prune;
 mod random;
 pub mod record;
 pub mod recreations;
+pub mod refusals;
 pub mod release;
 pub mod remote;
 mod report;
 mod request;
 pub mod required;
+pub mod revisions;
 pub mod secret;
 mod served;
 pub mod snapshot;

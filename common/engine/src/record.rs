@@ -3,6 +3,8 @@
 //! The spec is written by `create` and `replace`, the status only by `put_status`: one whole-object PUT with
 //! resourceVersion, never a patch, never server-side apply.
 
+use std::collections::BTreeSet;
+
 use kube::ResourceExt as _;
 use kube::api::ObjectMeta;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -11,8 +13,11 @@ use serde_json::json;
 use common::api::installation::{
     AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, format,
 };
-use common::api::names::{self, FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, InstallationName};
+use common::api::names::{
+    self, FINALIZER_CORE_GUARD, FINALIZER_UNINSTALL, GROUP, InstallationName,
+};
 use common::core_set::change::is_released;
+use common::manifest::key::ObjectKey;
 
 use super::address::Collection;
 use super::cluster::Cluster;
@@ -20,9 +25,21 @@ use super::error::EngineError;
 use super::listing;
 use super::meta::Partial;
 use super::request::{Call, JSON, METADATA};
+use super::snapshot::read_selected;
 
 /// The kind of a record.
 const KIND: &str = "AddonInstallation";
+
+/// The key of a record as an object.
+#[must_use]
+pub fn key(installation: &InstallationName) -> ObjectKey {
+    ObjectKey {
+        group: GROUP.to_owned(),
+        kind: KIND.to_owned(),
+        namespace: Some(installation.namespace.clone()),
+        name: installation.name.clone(),
+    }
+}
 
 /// One installation; `None` where there is none. [`EngineError::NotInitialised`] where our definitions are missing.
 ///
@@ -53,6 +70,24 @@ pub async fn list(
 ) -> Result<Vec<AddonInstallation>, EngineError> {
     let listed = listing::all(cluster.home(), &collection(namespace), None).await?;
     Ok(listed.into_iter().map(|Listed(record)| record).collect())
+}
+
+/// Those of one namespace, or of all, with labels that a selector matches: one LIST.
+///
+/// # Errors
+/// Those of the request; what the server says of a malformed selector.
+pub async fn labelled(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+    selector: &str,
+) -> Result<BTreeSet<InstallationName>, EngineError> {
+    let selectors = [("labelSelector", selector)];
+    let found = read_selected(cluster.home(), &collection(namespace), &selectors).await?;
+    let names = found.into_iter().flatten().map(|one| InstallationName {
+        namespace: one.namespace.unwrap_or_default(),
+        name: one.name,
+    });
+    Ok(names.collect())
 }
 
 /// A record of a list. Which fields of a status belong to whom is half of a record, and asked of none; who set the spec is asked.

@@ -9,6 +9,7 @@ use common::api::conditions::{self, Condition};
 use common::api::installation::{
     AddonInstallationStatus, CreatedNamespace, FormerRecord, Phase, Revision,
 };
+use common::history::ROLLBACK;
 use common::plan::inventory::Inventory;
 use common::plan::pin;
 use common::plan::{InstallationPlan, Verb};
@@ -48,7 +49,9 @@ pub(super) fn begun(
     }
     status.phase = Some(match plan.verb {
         Verb::Uninstall => Phase::Uninstalling,
-        Verb::Install | Verb::Upgrade | Verb::Adopt | Verb::Release => Phase::Progressing,
+        Verb::Install | Verb::Upgrade | Verb::Rollback | Verb::Adopt | Verb::Release => {
+            Phase::Progressing
+        }
     });
     if let Some(name) = &plan.create_namespace {
         // Without uid it is only planned. The namespace is ours if it carries our label.
@@ -171,7 +174,7 @@ pub(super) fn end(
                     condition(conditions::DRIFTED, "False", "Applied", String::new(), now);
                 conditions::set(&mut status.conditions, restored);
             }
-            ((ready, "False"), "done".to_owned())
+            ((ready, "False"), Revision::DONE.to_owned())
         }
         Ending::Failed { reason, message } => {
             status.phase = Some(Phase::Failed);
@@ -217,6 +220,7 @@ pub(super) fn verb(verb: Verb) -> &'static str {
     match verb {
         Verb::Install => "install",
         Verb::Upgrade => "upgrade",
+        Verb::Rollback => ROLLBACK,
         Verb::Adopt => "adopt",
         Verb::Uninstall => "uninstall",
         Verb::Release => "release",
@@ -227,6 +231,7 @@ fn reason(verb: Verb) -> &'static str {
     match verb {
         Verb::Install => "Installing",
         Verb::Upgrade => "Upgrading",
+        Verb::Rollback => "RollingBack",
         Verb::Adopt => "Adopting",
         Verb::Uninstall => "Uninstalling",
         Verb::Release => "Releasing",

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 
 use common::api::installation::AddonInstallation;
+use common::catalogue::Entry;
 use common::plan::InstallationPlan;
 
 use super::journal::Journal;
@@ -51,6 +52,8 @@ pub struct Task<'a> {
     /// The record to which labels, annotations and spec go back where the server refuses everything that the plan applies: what failed
     /// must not be tried again by each later command. `None`: they stay.
     pub fallback: Option<&'a AddonInstallation>,
+    /// The entry that is installed, of which a revision is kept; `None` where none is.
+    pub entry: Option<&'a Entry>,
     /// Installs or removes the plan's `helm_release`, under the lock of the record; why it failed.
     pub outside: Option<Outside<'a>>,
 }

@@ -224,7 +224,7 @@ async fn work(
         Deletion::No => {
             let resolution = Resolution {
                 installations: vec![resolver.resolve_record(record).await?],
-                failed: Vec::new(),
+                ..Resolution::default()
             };
             let choices = Choices {
                 repair: how.repair,

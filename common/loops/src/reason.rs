@@ -65,6 +65,7 @@ fn reason(error: &OperationError) -> Reason {
         }
         OperationError::Choose(ChooseError::DoesNotFit { .. }) => Reason::Stalls("DoesNotFit"),
         OperationError::NoIndex { .. }
+        | OperationError::Choose(ChooseError::Unread { .. })
         | OperationError::Index(_)
         | OperationError::Source(_)
         | OperationError::Dependency(_)
@@ -103,6 +104,7 @@ mod tests {
     use addons_operation::orphan::Lost;
     use common::api::names::InstallationName;
     use common::manifest::key::ObjectKey;
+    use common::plan::Verb;
     use common::plan::prune::limit::PruneLimit;
     use common::plan::restored::RecordOlder;
     use jiff::Timestamp;
@@ -127,6 +129,7 @@ mod tests {
     fn a_protection_asks_and_everything_else_stalls() {
         let pruned = || PlanError::MostlyPruned {
             installation: till(),
+            verb: Verb::Upgrade,
             needed: PruneLimit::new(75).unwrap(),
             prune: 9,
             there: 12,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use addons_operation::distribution::sync::sync;
 use addons_operation::{Context, OperationError};
+use common::catalogue::is_copy;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -33,7 +34,8 @@ pub async fn once(ctx: &Context) -> Synced {
     let Ok(Some(all)) = ctx.readable_catalogues().await else {
         return synced;
     };
-    for catalogue in all.iter().filter(|it| it.spec.from.is_some()) {
+    let sources = all.iter().filter(|it| !is_copy(&it.metadata));
+    for catalogue in sources.filter(|it| it.spec.from.is_some()) {
         match sync(ctx, catalogue).await {
             Ok(one) => synced.is_changed |= one.is_changed,
             Err(error) if error.is_forbidden() => {}

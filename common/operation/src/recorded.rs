@@ -1,16 +1,20 @@
 //! What a record asks for, without anyone beside it.
 
+use std::collections::BTreeSet;
+
 use common::api::installation::AddonInstallation;
-use common::catalogue::installed;
 use common::catalogue::select::{Reason, misfit};
+use common::catalogue::{self, installed};
 
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::intent::Edits;
 use crate::origin::catalogue_of;
 use crate::orphan::{self, Lost, Unlisted};
+use crate::records::Records;
 use crate::resolve::{Answers, Resolver};
 use crate::resolved::Resolved;
+use crate::verdict;
 
 impl<'a> Resolver<'a> {
     /// For [`Resolver::resolve_record`] alone: whose rights count is said by each record.
@@ -19,6 +23,46 @@ impl<'a> Resolver<'a> {
     /// Those of [`Resolver::new`].
     pub async fn of_records(ctx: &'a Context) -> Result<Self, OperationError> {
         Self::read(ctx, Offer::Catalogues).await
+    }
+
+    /// The same for records of the namespace of the command, all of which were read already.
+    ///
+    /// # Errors
+    /// As [`Resolver::of_records`].
+    pub async fn of_known(
+        ctx: &'a Context,
+        all: Vec<AddonInstallation>,
+    ) -> Result<Self, OperationError> {
+        let records = Records {
+            all,
+            system: ctx.settings().system_namespace.clone(),
+            local: BTreeSet::from([ctx.settings().records_namespace().to_owned()]),
+            is_remote: ctx.is_remote().await?,
+            ..Records::default()
+        };
+        let has_catalogues = ctx.readable_catalogues().await?.is_some();
+        Self::with(ctx, Offer::Catalogues, records, has_catalogues).await
+    }
+
+    /// With records that were read. `has_catalogues`: whether there are catalogues that the caller may read.
+    pub(crate) async fn with(
+        ctx: &'a Context,
+        offer: Offer,
+        records: Records,
+        has_catalogues: bool,
+    ) -> Result<Self, OperationError> {
+        let known = match has_catalogues {
+            true => ctx.contents().await?.objects,
+            false => &[],
+        };
+        let cluster = ctx.fit_for(catalogue::versions(known)).await?;
+        let facts = verdict::facts(ctx, &records, cluster, has_catalogues).await?;
+        Ok(Self {
+            ctx,
+            offer,
+            records,
+            facts,
+        })
     }
 
     /// The same records, for work with another context.
@@ -32,7 +76,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// What a record asks for: the version that it names, else the newest that fits. The record stays as it is written.
+    /// What a record asks for: the entry that a rollback brought back, else the version that it names, else the newest that fits. The record stays as it is written.
     ///
     /// # Errors
     /// Its origin cannot be read, or nothing of it fits; the verdict is a denial.
@@ -42,7 +86,10 @@ impl<'a> Resolver<'a> {
     ) -> Result<Resolved, OperationError> {
         let version = record.spec.addon_ref.version.as_deref();
         let (edits, answers) = (Edits::default(), Answers::new());
-        let mut resolved = self.chosen(record, version).await?;
+        let mut resolved = match self.held(record).await? {
+            Some(held) => held,
+            None => self.chosen(record, version).await?,
+        };
         resolved.keeps_spec = true;
         self.complete(resolved, &edits, &answers).await
     }

@@ -384,3 +384,14 @@ pub struct Revision {
     /// `done` or one sentence with the reason of the failure.
     pub outcome: String,
 }
+
+impl Revision {
+    /// The outcome of an operation that ended as planned.
+    pub const DONE: &str = "done";
+
+    /// Whether it ended as planned.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.outcome == Self::DONE
+    }
+}

@@ -153,10 +153,12 @@ fn key(kind: &str, namespace: Option<&str>, name: &str) -> String {
     }
 }
 
-/// Our records, our definitions, and the namespace of the records, which is made by POST.
+/// Our records and their revisions, our definitions, and the namespace of the records, which is made by POST. No chain has a
+/// ControllerRevision of its own.
 fn is_record(request: &Request) -> bool {
     let object = &request.object;
     object.api_group == "kubectl-addons.dev"
+        || object.resource == "controllerrevisions"
         || object.name.ends_with(".kubectl-addons.dev")
         || (object.resource == "namespaces" && request.verb == "create")
 }

@@ -44,7 +44,7 @@ impl Operation<'_> {
             let done = match plan.verb {
                 Verb::Uninstall => former::delete_all(self.cluster, name, record).await,
                 Verb::Release => former::restore(self.cluster, name, record).await,
-                Verb::Install | Verb::Upgrade | Verb::Adopt => {
+                Verb::Install | Verb::Upgrade | Verb::Rollback | Verb::Adopt => {
                     former::set_aside(self.cluster, name, record).await
                 }
             };

@@ -53,7 +53,7 @@ impl Operation<'_> {
                 return;
             }
             Verb::Install => Action::Create,
-            Verb::Upgrade | Verb::Adopt => Action::Update,
+            Verb::Upgrade | Verb::Rollback | Verb::Adopt => Action::Update,
         };
         (self.events)(Event::Applied {
             key: key.clone(),

@@ -19,6 +19,7 @@ use super::super::event::Event;
 use super::super::lock::Lock;
 use super::super::namespace::{self, Removal};
 use super::super::report::{Failure, Report};
+use super::super::revisions;
 use super::super::status;
 use super::super::task::{ExecuteOptions, Task};
 use super::super::{kops, migrate::Migrator, prune, wait};
@@ -138,6 +139,7 @@ impl Operation<'_> {
         }
         restore::spec(self.cluster, &self.task, &mut lock, &mut report).await;
         self.finish(&mut lock, namespace_uid, &report).await?;
+        revisions::keep(self.cluster, &self.task, &lock.record, self.events).await;
         report.record = Some(lock.record);
         Ok(report)
     }

@@ -103,6 +103,7 @@ async fn an_object_waits_for_its_version() {
     let task = Task {
         journal: &journal,
         fallback: None,
+        entry: None,
         wanted: &wanted,
         plan: &plan,
         outside: None,

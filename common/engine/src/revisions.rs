@@ -1,0 +1,262 @@
+//! The revisions of an installation: ControllerRevisions beside its record, which go with it.
+//!
+//! They are written after the last status of an operation, when the lock is free, and never decide its result: without them there is
+//! only nothing to go back to. All requests are made with the rights that write the record.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use common::api::installation::AddonInstallation;
+use common::api::names::{
+    self, InstallationName, LABEL_OUTCOME, LABEL_REVISION_OF, OUTCOME_DONE, OUTCOME_FAILED,
+};
+use common::history::{self, StoredRevision, TooLarge};
+use common::manifest::key::ObjectKey;
+
+use super::address::{Collection, query_value};
+use super::cluster::Cluster;
+use super::error::EngineError;
+use super::event::Event;
+use super::meta::{Metadata, Partial, PartialList};
+use super::request::{Call, JSON, METADATA, METADATA_LIST};
+use super::task::Task;
+use super::{listing, record};
+
+const API_VERSION: &str = "apps/v1";
+const KIND: &str = "ControllerRevision";
+/// How often a number is tried: another one may be taken by a revision of a former installation of the name.
+const TRIES: usize = 3;
+
+/// Why a revision is not kept.
+#[derive(Debug, thiserror::Error)]
+enum NotKept {
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error("every number that was tried is taken")]
+    Taken,
+}
+
+/// A revision of which the metadata was read.
+struct Found {
+    number: i64,
+    is_done: bool,
+    /// Of this installation, not of a former one of its name, whose revisions are about to go.
+    is_ours: bool,
+    metadata: Metadata,
+}
+
+/// A whole revision.
+#[derive(Deserialize)]
+struct Whole {
+    metadata: Metadata,
+    #[serde(default)]
+    revision: i64,
+    #[serde(default)]
+    data: Value,
+}
+
+/// The revisions of an installation, newest first. What another release wrote in another form is left out.
+///
+/// # Errors
+/// Those of the request.
+pub async fn list(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+) -> Result<Vec<StoredRevision>, EngineError> {
+    let name = record::name(record);
+    let collection = collection(&name.namespace);
+    let call = Call::list(&collection, JSON)
+        .own()
+        .query("labelSelector", &query_value(&selector(&name)));
+    let found: Vec<Whole> = listing::pages(cluster.home(), call).await?;
+    let ours = found.into_iter().filter(|one| owns(record, &one.metadata));
+    let mut revisions: Vec<StoredRevision> = ours
+        .filter_map(|one| {
+            let revision: StoredRevision = serde_json::from_value(one.data).ok()?;
+            Some(StoredRevision {
+                number: one.revision,
+                ..revision
+            })
+        })
+        .collect();
+    revisions.sort_by_key(|one| std::cmp::Reverse(one.number));
+    Ok(revisions)
+}
+
+/// Keeps what an operation that ended leaves `record` with, and deletes the oldest revisions beyond those that are kept. What fails is
+/// a warning.
+pub(super) async fn keep(
+    cluster: &Cluster,
+    task: &Task<'_>,
+    record: &AddonInstallation,
+    events: &(dyn Fn(Event) + Send + Sync),
+) {
+    if let Err(why) = store(cluster, task, record).await {
+        let name = record::name(record);
+        events(Event::Warning {
+            key: ObjectKey {
+                group: "apps".to_owned(),
+                kind: KIND.to_owned(),
+                name: names::revision_stem(&name),
+                namespace: Some(name.namespace),
+            },
+            message: format!("a rollback cannot go back to this revision: {why}"),
+        });
+    }
+}
+
+async fn store(
+    cluster: &Cluster,
+    task: &Task<'_>,
+    record: &AddonInstallation,
+) -> Result<(), NotKept> {
+    let status = record.status.as_ref();
+    let ended = status.and_then(|status| status.history.first());
+    let (Some(entry), Some(operation), false) = (task.entry, ended, task.plan.verb.ends()) else {
+        return Ok(());
+    };
+    let before = task.wanted.status.as_ref();
+    if history::is_repeated(before, operation, record.metadata.generation) {
+        return Ok(());
+    }
+    let rollback_to = task.plan.revision;
+    let revision = StoredRevision::of(operation.clone(), task.wanted, entry, rollback_to);
+    let data = revision.to_data()?;
+    let is_first = before.is_none_or(|status| status.history.is_empty());
+    let mut found = match is_first {
+        true => Vec::new(),
+        false => find(cluster, record).await?,
+    };
+    for _ in 0..TRIES {
+        let last = found.iter().map(|one| one.number).max();
+        let number = last.unwrap_or_default() + 1;
+        if create(cluster, record, number, operation.is_done(), &data).await? {
+            found.retain(|one| one.is_ours);
+            return delete_surplus(cluster, &record::name(record), found, operation.is_done())
+                .await;
+        }
+        found = find(cluster, record).await?;
+    }
+    Err(NotKept::Taken)
+}
+
+/// Creates a revision; `false` where its name is taken.
+async fn create(
+    cluster: &Cluster,
+    record: &AddonInstallation,
+    number: i64,
+    is_done: bool,
+    data: &Value,
+) -> Result<bool, EngineError> {
+    let owner = record::name(record);
+    let outcome = if is_done {
+        OUTCOME_DONE
+    } else {
+        OUTCOME_FAILED
+    };
+    let name = names::revision_name(&owner, number);
+    let revision = json!({
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {
+            "name": name,
+            "namespace": owner.namespace,
+            "labels": {LABEL_REVISION_OF: names::revision_stem(&owner), LABEL_OUTCOME: outcome},
+            "ownerReferences": [{
+                "apiVersion": names::API_VERSION,
+                "kind": "AddonInstallation",
+                "name": owner.name,
+                "uid": record.metadata.uid,
+                "controller": true,
+                // True would ask for the right to set finalizers of the record.
+                "blockOwnerDeletion": false,
+            }],
+        },
+        "revision": number,
+        "data": data,
+    });
+    let call = Call::create(&collection(&owner.namespace), &name, METADATA)
+        .own()
+        .query("fieldManager", names::CLIENT)
+        .body(revision.to_string().into_bytes());
+    match cluster.home().send::<Partial>(call).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_conflict() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Deletes the oldest of those that were there before a new one, which succeeded or not.
+async fn delete_surplus(
+    cluster: &Cluster,
+    owner: &InstallationName,
+    mut found: Vec<Found>,
+    is_done: bool,
+) -> Result<(), NotKept> {
+    found.sort_by_key(|one| std::cmp::Reverse(one.number));
+    let older = found
+        .into_iter()
+        .map(|one| (Some(one.metadata), one.is_done));
+    let all = std::iter::once((None, is_done)).chain(older).collect();
+    for metadata in history::surplus::<Option<Metadata>>(all)
+        .into_iter()
+        .flatten()
+    {
+        let options = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": metadata.uid, "resourceVersion": metadata.resource_version},
+        });
+        let call = Call::delete(&collection(&owner.namespace), &metadata.name)
+            .own()
+            .body(options.to_string().into_bytes());
+        match cluster.home().send::<Partial>(call).await {
+            Ok(_) => {}
+            // Another client deleted it.
+            Err(error) if error.is_not_found() || error.is_conflict() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// The metadata of all revisions under the name of an installation.
+async fn find(cluster: &Cluster, record: &AddonInstallation) -> Result<Vec<Found>, EngineError> {
+    let name = record::name(record);
+    let call = Call::list(&collection(&name.namespace), METADATA_LIST)
+        .own()
+        .query("labelSelector", &query_value(&selector(&name)));
+    let listed = cluster.home().send::<PartialList>(call).await?.object;
+    let prefix = format!("{}.v", names::revision_stem(&name));
+    let found = listed.items.into_iter().filter_map(|Partial { metadata }| {
+        let outcome = metadata.labels.get(LABEL_OUTCOME).map(String::as_str);
+        Some(Found {
+            number: metadata.name.strip_prefix(&prefix)?.parse().ok()?,
+            is_done: outcome == Some(OUTCOME_DONE),
+            is_ours: owns(record, &metadata),
+            metadata,
+        })
+    });
+    Ok(found.collect())
+}
+
+/// Whether an object is deleted with a record.
+fn owns(record: &AddonInstallation, metadata: &Metadata) -> bool {
+    let uid = record.metadata.uid.as_deref();
+    let mut owners = metadata.owner_references.iter();
+    owners.any(|owner| uid == Some(owner.uid.as_str()))
+}
+
+fn selector(name: &InstallationName) -> String {
+    format!("{LABEL_REVISION_OF}={}", names::revision_stem(name))
+}
+
+fn collection(namespace: &str) -> Collection {
+    Collection::known(API_VERSION, KIND, "controllerrevisions", Some(namespace))
+}
+
+#[cfg(test)]
+#[path = "revisions/tests.rs"]
+mod tests;

@@ -1,0 +1,177 @@
+//! Back to an earlier revision: its spec and its entry, planned like any other change.
+
+use addons_engine::{EngineError, revisions};
+use common::api::installation::AddonInstallation;
+use common::api::names::{ANNOTATION_DEFAULTED, InstallationName};
+use common::catalogue::Entry;
+use common::catalogue::select::Rules;
+use common::history::{self, NoRevision, ROLLBACK, StoredRevision};
+use kube::ResourceExt as _;
+
+use crate::error::OperationError;
+use crate::event::Finding;
+use crate::intent::Edits;
+use crate::origin::catalogue_of;
+use crate::records::name_of;
+use crate::resolve::{Answers, Resolver};
+use crate::resolved::Resolved;
+
+/// Why an installation does not go back to an earlier revision.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RollbackError {
+    /// There is none to go back to.
+    #[error("{installation}: {why}")]
+    NoRevision {
+        /// The installation.
+        installation: InstallationName,
+        /// Why.
+        why: NoRevision,
+    },
+    /// The entry is not taken from the revision, and the catalogue has another one now.
+    #[error(
+        "{installation}: the entry of revision {revision} ({version}) {}, and {}",
+        if *is_core { "is that of a core add-on, which is taken from its catalogue only" } else { "is not kept with it" },
+        unlisted(origin.as_deref())
+    )]
+    EntryLost {
+        /// The installation.
+        installation: InstallationName,
+        /// The revision.
+        revision: i64,
+        /// The version that it installed.
+        version: String,
+        /// Whether it is a core add-on.
+        is_core: bool,
+        /// The catalogue or index of the entry; `None` where any catalogue may have it.
+        origin: Option<String>,
+    },
+}
+
+fn unlisted(origin: Option<&str>) -> String {
+    match origin {
+        Some(origin) => format!("{origin} does not list it any more"),
+        None => "no catalogue lists it any more".to_owned(),
+    }
+}
+
+impl Resolver<'_> {
+    /// The record with the spec of a revision, and the entry of that.
+    pub(crate) async fn rollback(
+        &self,
+        name: &str,
+        revision: Option<i64>,
+        answers: &Answers,
+    ) -> Result<Resolved, OperationError> {
+        let namespace = self.ctx.settings().namespace.as_deref();
+        let record = self.records.find(name, namespace)?;
+        let installation = name_of(record);
+        if record.spec.suspend {
+            return Err(OperationError::Suspended(installation));
+        }
+        if let Some(directory) = &record.spec.addon_ref.directory {
+            let directory = directory.clone();
+            return Err(OperationError::OfDirectory {
+                installation,
+                directory,
+            });
+        }
+        let kept = revisions::list(self.ctx.home().await?, record).await?;
+        let target = history::target(&kept, revision).map_err(|why| RollbackError::NoRevision {
+            installation: installation.clone(),
+            why,
+        })?;
+        let entry = self.entry_of(record, target).await?;
+        let mut resolved = Resolved::new(installation, Some(record.clone()), entry, rules(target));
+        resolved.is_asked_for = true;
+        resolved.revision = Some(target.number);
+        resolved.wanted.spec = target.spec_to_restore(&record.spec, &resolved.entry.version);
+        let annotations = resolved.wanted.annotations_mut();
+        match &target.defaulted {
+            Some(defaulted) => {
+                annotations.insert(ANNOTATION_DEFAULTED.to_owned(), defaulted.clone());
+            }
+            None => {
+                annotations.remove(ANNOTATION_DEFAULTED);
+            }
+        }
+        if !target.spec.values_from.is_empty() {
+            self.ctx
+                .find(Finding::SecretsOfToday(resolved.name.clone()));
+        }
+        self.complete(resolved, &Edits::default(), answers).await
+    }
+
+    /// What a record asks for that a rollback holds at the entry it brought back (semantics 12); `None` where none does, or where its
+    /// revision is not kept or cannot be read. Core add-ons are held at the version that they name.
+    pub(crate) async fn held(
+        &self,
+        record: &AddonInstallation,
+    ) -> Result<Option<Resolved>, OperationError> {
+        if record.spec.core_addon || !history::is_held(record) {
+            return Ok(None);
+        }
+        let kept = match revisions::list(self.ctx.home().await?, record).await {
+            Ok(kept) => kept,
+            Err(EngineError::Forbidden { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let back = kept.iter().find(|one| one.operation.verb == ROLLBACK);
+        let Some((back, entry)) = back.and_then(|back| Some((back, back.entry_as_installed()?)))
+        else {
+            return Ok(None);
+        };
+        let mut resolved = Resolved::new(name_of(record), Some(record.clone()), entry, rules(back));
+        resolved.wanted.spec = record.spec.clone();
+        resolved.is_asked_for = true;
+        Ok(Some(resolved))
+    }
+
+    /// The entry of a revision: the one that was kept with it, else the same one in its catalogue. That of a core add-on only as its
+    /// catalogue lists it: the webhook guards catalogues and records of the core (rule 18), and no revisions.
+    async fn entry_of(
+        &self,
+        record: &AddonInstallation,
+        revision: &StoredRevision,
+    ) -> Result<Entry, OperationError> {
+        let is_core = record.spec.core_addon;
+        if let Some(entry) = revision.entry_as_installed().filter(|_| !is_core) {
+            return Ok(entry);
+        }
+        let mut then = record.clone();
+        then.spec.addon_ref = revision.spec.addon_ref.clone();
+        let catalogue = catalogue_of(self.ctx, &then).await?;
+        let installed = &revision.operation.installed;
+        let is_same = |entry: &&Entry| {
+            entry.addon == then.spec.addon_ref.name
+                && entry.version.version == installed.version
+                && history::entry_digest(&entry.version) == revision.entry_digest
+        };
+        let found = catalogue.entries.iter().find(is_same).cloned();
+        found.ok_or_else(|| {
+            let reference = &then.spec.addon_ref;
+            let origin = match (&reference.catalogue, &reference.index) {
+                (Some(catalogue), _) => Some(format!("catalogue {catalogue}")),
+                (None, Some(index)) => Some(format!("index {index}")),
+                (None, None) => None,
+            };
+            let version = match installed.version.as_str() {
+                "" => format!("id {}", installed.id),
+                version => version.to_owned(),
+            };
+            RollbackError::EntryLost {
+                installation: name_of(record),
+                revision: revision.number,
+                version,
+                is_core,
+                origin,
+            }
+            .into()
+        })
+    }
+}
+
+/// The rules that chose the version of a revision.
+fn rules(revision: &StoredRevision) -> Rules {
+    let recorded = revision.operation.installed.rules;
+    recorded.map_or(Rules::Channels, Rules::from)
+}

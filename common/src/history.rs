@@ -1,0 +1,300 @@
+//! The revisions of an installation: what each operation was asked for, and the entry that it took, so that a rollback can go back
+//! to it although the catalogue has moved on.
+//!
+//! A revision names Secrets and holds nothing that is read from them: `spec.valuesFrom` is a reference, and values of `spec.values`
+//! are in the record anyway.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::api::catalogue::{AddonVersion, GitRef, at_digest};
+use crate::api::installation::{
+    AddonInstallation, AddonInstallationSpec, AddonInstallationStatus, AddonRef, Installed,
+    Revision,
+};
+use crate::api::names::ANNOTATION_DEFAULTED;
+use crate::catalogue::Entry;
+use crate::manifest::digest;
+use crate::plan::gitops;
+
+/// How many revisions of an installation are kept.
+pub const KEPT: usize = 10;
+/// What records call a rollback.
+pub const ROLLBACK: &str = "rollback";
+/// The largest revision, in bytes of JSON.
+pub const LARGEST: usize = 256 * 1024;
+
+/// A revision as it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredRevision {
+    /// Counts up from 1; stands beside the data.
+    #[serde(skip)]
+    pub number: i64,
+    /// What the operation was called, what it installed, when and by whom, and how it ended.
+    pub operation: Revision,
+    /// The revision that a rollback went back to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollback_to: Option<i64>,
+    /// The spec of the installation.
+    pub spec: AddonInstallationSpec,
+    /// Which of its values were filled in by default: the annotation of the installation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaulted: Option<String>,
+    /// The entry; absent where the revision would be too large with it, and where it holds its manifest itself: that may be a Secret,
+    /// and more people may read revisions than Secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Entry>,
+    /// Digest of the entry's version, by which it is found again in a catalogue.
+    pub entry_digest: String,
+}
+
+/// A revision that is too large even without its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it has {bytes} bytes, and {LARGEST} at most are kept of a revision")]
+pub struct TooLarge {
+    /// Its size.
+    pub bytes: usize,
+}
+
+/// Why there is no revision to go back to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoRevision {
+    /// Nothing was kept.
+    #[error("no revision of it is kept")]
+    Nothing,
+    /// The number is not among those that are kept.
+    #[error("revision {asked} is not kept; these are: {}", listed(kept))]
+    Unknown {
+        /// As asked.
+        asked: i64,
+        /// Newest first.
+        kept: Vec<i64>,
+    },
+    /// No earlier one ended well with another state.
+    #[error("no earlier revision succeeded with another version or other values")]
+    NoEarlier,
+}
+
+fn listed(kept: &[i64]) -> String {
+    let kept: Vec<String> = kept.iter().map(ToString::to_string).collect();
+    kept.join(", ")
+}
+
+/// What differs between two revisions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Whether another version or id was installed.
+    pub version: bool,
+    /// Whether the entry of the same version is another one, or its manifest.
+    pub manifest: bool,
+    /// Paths of the spec, as people write them; without those that only name the version.
+    pub fields: Vec<String>,
+}
+
+impl StoredRevision {
+    /// The revision of an operation that ended. `wanted`: the record as the operation was to leave it.
+    #[must_use]
+    pub fn of(
+        operation: Revision,
+        wanted: &AddonInstallation,
+        entry: &Entry,
+        rollback_to: Option<i64>,
+    ) -> Self {
+        let annotations = wanted.metadata.annotations.as_ref();
+        Self {
+            number: 0,
+            operation,
+            rollback_to,
+            spec: wanted.spec.clone(),
+            defaulted: annotations.and_then(|all| all.get(ANNOTATION_DEFAULTED).cloned()),
+            entry: Some(entry.clone()).filter(|entry| entry.version.source.inline.is_none()),
+            entry_digest: entry_digest(&entry.version),
+        }
+    }
+
+    /// The data to store; without the entry where that makes it too large.
+    ///
+    /// # Errors
+    /// [`TooLarge`] also without it.
+    pub fn to_data(&self) -> Result<Value, TooLarge> {
+        let whole = json!(self);
+        if size(&whole) <= LARGEST {
+            return Ok(whole);
+        }
+        let without = json!(Self {
+            entry: None,
+            ..self.clone()
+        });
+        match size(&without) {
+            bytes if bytes > LARGEST => Err(TooLarge { bytes }),
+            _ => Ok(without),
+        }
+    }
+
+    /// The stored entry with the content that was installed from it: another content of a branch, a tag or a URL is refused by its
+    /// hash. `None` where the entry is not kept.
+    #[must_use]
+    pub fn entry_as_installed(&self) -> Option<Entry> {
+        let mut entry = self.entry.clone()?;
+        let installed = &self.operation.installed;
+        let source = &mut entry.version.source;
+        if let (Some(git), Some(commit)) = (&mut source.git, &installed.resolved) {
+            git.r#ref = Some(GitRef {
+                commit: Some(commit.clone()),
+                ..GitRef::default()
+            });
+        }
+        if let (Some(docker), Some(found)) = (&mut source.docker, &installed.resolved) {
+            docker.image = at_digest(&docker.image, found);
+        }
+        if digest::check(&installed.manifest_hash).is_ok() {
+            entry.version.manifest_hash = Some(installed.manifest_hash.clone());
+        }
+        Some(entry)
+    }
+
+    /// The spec that brings this revision back, pinned to the version of `entry`: otherwise a loop would upgrade it at once (semantics
+    /// 12). What never changes, and whether the installation is suspended, stays as it is `now`.
+    #[must_use]
+    pub fn spec_to_restore(
+        &self,
+        now: &AddonInstallationSpec,
+        entry: &AddonVersion,
+    ) -> AddonInstallationSpec {
+        let some = |text: &String| (!text.is_empty()).then(|| text.clone());
+        let before = &self.spec.addon_ref;
+        let leaves_id_open = before.version.is_some() && before.id.is_none();
+        AddonInstallationSpec {
+            addon_ref: AddonRef {
+                version: some(&entry.version),
+                id: some(&entry.id).filter(|_| !leaves_id_open),
+                ..before.clone()
+            },
+            core_addon: now.core_addon,
+            target_namespace: now.target_namespace.clone(),
+            suspend: now.suspend,
+            ..self.spec.clone()
+        }
+    }
+
+    /// What this revision changed of the one before it.
+    #[must_use]
+    pub fn changes_since(&self, before: &Self) -> Changes {
+        let (old, new) = (&before.operation.installed, &self.operation.installed);
+        let version = (&old.version, &old.id) != (&new.version, &new.id);
+        let edits = gitops::edits(&unpinned(&before.spec), &unpinned(&self.spec));
+        Changes {
+            version,
+            manifest: !version && old.manifest_hash != new.manifest_hash,
+            fields: edits.iter().map(|path| path.join(".")).collect(),
+        }
+    }
+
+    /// Whether both lead to the same, whether or not their specs name the version.
+    fn is_same_state(&self, other: &Self) -> bool {
+        let (ours, theirs) = (&self.operation.installed, &other.operation.installed);
+        ours.is_same_target(theirs) && unpinned(&self.spec) == unpinned(&other.spec)
+    }
+}
+
+/// Digest of an entry's version.
+#[must_use]
+pub fn entry_digest(version: &AddonVersion) -> String {
+    digest::sha256_canonical(&json!(version))
+}
+
+/// The revision to go back to: the one that is asked for, or the last one before the newest that succeeded with another state.
+/// `revisions`: newest first.
+///
+/// # Errors
+/// [`NoRevision`].
+pub fn target(
+    revisions: &[StoredRevision],
+    asked: Option<i64>,
+) -> Result<&StoredRevision, NoRevision> {
+    let (newest, earlier) = revisions.split_first().ok_or(NoRevision::Nothing)?;
+    match asked {
+        Some(asked) => {
+            let mut all = revisions.iter();
+            all.find(|one| one.number == asked)
+                .ok_or_else(|| NoRevision::Unknown {
+                    asked,
+                    kept: revisions.iter().map(|one| one.number).collect(),
+                })
+        }
+        None => earlier
+            .iter()
+            .find(|one| one.operation.is_done() && !one.is_same_state(newest))
+            .ok_or(NoRevision::NoEarlier),
+    }
+}
+
+/// Whether an operation left nothing behind that the one before it did not: a repair, or the same failure again. It makes no revision,
+/// or a loop would push the others out.
+#[must_use]
+pub fn is_repeated(
+    before: Option<&AddonInstallationStatus>,
+    now: &Revision,
+    generation: Option<i64>,
+) -> bool {
+    let Some((before, last)) = before.and_then(|it| Some((it, it.history.first()?))) else {
+        return false;
+    };
+    let is_same_spec = !now.is_done() || before.observed_generation == generation;
+    last.installed.is_same_target(&now.installed) && last.is_done() == now.is_done() && is_same_spec
+}
+
+/// Whether a rollback holds an installation at the entry that it brought back: until its spec changes, no loop installs another one
+/// (semantics 12). Repairs end nothing of that.
+#[must_use]
+pub fn is_held(record: &AddonInstallation) -> bool {
+    let Some(status) = &record.status else {
+        return false;
+    };
+    let entry = |installed: &Installed| {
+        let Installed {
+            version,
+            id,
+            manifest_hash,
+            ..
+        } = installed.clone();
+        (version, id, manifest_hash)
+    };
+    let Some(installed) = status.installed.as_ref().map(entry) else {
+        return false;
+    };
+    let history = status.history.iter();
+    let mut of_entry = history.take_while(|one| entry(&one.installed) == installed);
+    status.observed_generation == record.metadata.generation
+        && of_entry.any(|one| one.verb == ROLLBACK)
+}
+
+/// The oldest revisions that go once there are more than [`KEPT`]: not the newest one that succeeded. `revisions`: newest first, each
+/// with whether it succeeded.
+#[must_use]
+pub fn surplus<T>(revisions: Vec<(T, bool)>) -> Vec<T> {
+    let last_done = revisions.iter().position(|(_, is_done)| *is_done);
+    let count = revisions.len().saturating_sub(KEPT);
+    let oldest = revisions.into_iter().enumerate().rev();
+    oldest
+        .filter(|(at, _)| Some(*at) != last_done)
+        .take(count)
+        .map(|(_, (one, _))| one)
+        .collect()
+}
+
+/// A spec without what pins it to a version.
+fn unpinned(spec: &AddonInstallationSpec) -> AddonInstallationSpec {
+    let mut spec = spec.clone();
+    spec.addon_ref.version = None;
+    spec.addon_ref.id = None;
+    spec
+}
+
+fn size(data: &Value) -> usize {
+    data.to_string().len()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! Flags of `history` and `rollback`.
+#![expect(missing_docs, reason = "a flattened group has no help text of its own")]
+
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
+
+use super::Listing;
+use super::operation::{Change, Delete, Differences};
+use crate::completion;
+
+/// Flags of `history`.
+#[derive(Args, Debug)]
+pub struct History {
+    /// The installation
+    #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    pub name: String,
+    #[command(flatten)]
+    pub output: Listing,
+}
+
+/// Flags of `rollback`.
+#[derive(Args, Debug)]
+pub struct Rollback {
+    /// The installation
+    #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    pub name: String,
+    /// The revision, as history lists it; default: the last one before the newest that succeeded with another state
+    #[arg(value_name = "REVISION", value_parser = clap::value_parser!(i64).range(1..))]
+    pub revision: Option<i64>,
+    #[command(flatten)]
+    pub delete: Delete,
+    #[command(flatten)]
+    pub differences: Differences,
+    #[command(flatten)]
+    pub change: Change,
+}

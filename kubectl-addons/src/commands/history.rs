@@ -1,0 +1,149 @@
+//! `history NAME`: the revisions of an installation, and what each changed.
+
+use addons_engine::{EngineError, revisions};
+use addons_operation::{Records, name_of};
+use anyhow::Result;
+use common::api::installation::{AddonInstallation, Revision};
+use common::api::names::{InstallationName, revision_name};
+use common::history::StoredRevision;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::cli::Format;
+use crate::cli::history::History;
+use crate::commands::list::brief;
+use crate::exit::Exit;
+use crate::output::{self, Items, age::age, table::Table};
+use crate::session::Session;
+use crate::words::history as words;
+use crate::words::plan::label;
+
+/// One revision, or an operation of which none is kept.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    /// Absent where nothing can be gone back to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Timestamp>,
+    by: String,
+    verb: String,
+    /// The revision that a rollback went back to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rollback_to: Option<i64>,
+    version: String,
+    id: String,
+    /// `done`, or why it failed.
+    outcome: String,
+    /// What differs from the revision before.
+    changed: Vec<String>,
+    #[serde(skip)]
+    label: String,
+}
+
+/// Lists the revisions of one installation, newest first.
+///
+/// # Errors
+/// There is no installation of that name; the server cannot be reached, or refuses.
+pub async fn run(session: &Session, args: &History) -> Result<Exit> {
+    let known = Records::read(session.ctx()).await?;
+    let record = known.find(&args.name, session.global().namespace.as_deref())?;
+    let kept = match revisions::list(session.ctx().home().await?, record).await {
+        Ok(kept) => kept,
+        // What the record says of them can be read all the same.
+        Err(error @ EngineError::Forbidden { .. }) => {
+            output::warn(&format!("the revisions cannot be read: {error}"));
+            Vec::new()
+        }
+        Err(error) => return Err(error.into()),
+    };
+    show(&rows(record, &kept), &name_of(record), args)?;
+    Ok(Exit::Done)
+}
+
+/// The revisions that are kept, and the operations that the record knows besides, newest first.
+fn rows(record: &AddonInstallation, kept: &[StoredRevision]) -> Vec<Row> {
+    let earlier = kept.iter().skip(1).map(Some);
+    let stored = kept.iter().zip(earlier.chain([None]));
+    let stored = stored.map(|(revision, before)| Row {
+        revision: Some(revision.number),
+        rollback_to: revision.rollback_to,
+        changed: before.map_or_else(Vec::new, |before| words::changed(before, revision)),
+        ..Row::of(&revision.operation)
+    });
+    let mut rows: Vec<Row> = stored.collect();
+    let status = record.status.as_ref();
+    let ended = status.into_iter().flat_map(|status| &status.history);
+    let is_kept = |ended: &&Revision| kept.iter().any(|one| one.operation == **ended);
+    rows.extend(ended.filter(|ended| !is_kept(ended)).map(Row::of));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.at));
+    rows
+}
+
+impl Row {
+    fn of(operation: &Revision) -> Self {
+        let installed = &operation.installed;
+        Self {
+            revision: None,
+            at: installed.at.as_ref().map(|at| at.0),
+            by: installed.by.clone(),
+            verb: operation.verb.clone(),
+            rollback_to: None,
+            version: installed.version.clone(),
+            id: installed.id.clone(),
+            outcome: operation.outcome.clone(),
+            changed: Vec::new(),
+            label: label(installed),
+        }
+    }
+}
+
+fn show(rows: &[Row], name: &InstallationName, args: &History) -> Result<()> {
+    match args.output.format {
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: rows }, args.output)?;
+        }
+        Format::Name => {
+            let numbers = rows.iter().filter_map(|row| row.revision);
+            let names: Vec<String> = numbers.map(|number| revision_name(name, number)).collect();
+            output::names("controllerrevision.apps", names.iter().map(String::as_str));
+        }
+        Format::Table | Format::Wide if rows.is_empty() => {
+            output::note(&format!("{} has no revisions yet", name.name));
+        }
+        Format::Table | Format::Wide => output::data(&table(rows, args)),
+    }
+    Ok(())
+}
+
+fn table(rows: &[Row], args: &History) -> String {
+    let is_wide = args.output.format == Format::Wide;
+    let mut table = Table::new(&[
+        "REVISION", "AGE", "BY", "VERB", "VERSION", "OUTCOME", "CHANGED",
+    ]);
+    let now = Timestamp::now();
+    let cell = |text: &str| match is_wide {
+        true => text.to_owned(),
+        false => brief(text),
+    };
+    for row in rows {
+        let verb = match row.rollback_to {
+            Some(number) => format!("{} to {number}", row.verb),
+            None => row.verb.clone(),
+        };
+        table.row(vec![
+            row.revision.map_or_else(String::new, |it| it.to_string()),
+            row.at.map_or_else(String::new, |at| age(at, now)),
+            match is_wide {
+                true => row.by.clone(),
+                false => words::person(&row.by).to_owned(),
+            },
+            verb,
+            row.label.clone(),
+            cell(&row.outcome),
+            cell(&row.changed.join(", ")),
+        ]);
+    }
+    table.listed(args.output)
+}

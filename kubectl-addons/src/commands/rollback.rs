@@ -1,0 +1,33 @@
+//! `rollback NAME [REVISION]`
+
+use addons_operation::{Choices, Intent, Offer, Resolver};
+use anyhow::Result;
+
+use crate::cli::history::Rollback;
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::{again, change, choices, prompt};
+
+/// Goes back to a revision: a plan like that of an upgrade, with the spec and the entry of the revision.
+///
+/// # Errors
+/// Nothing was written.
+pub async fn run(session: &Session, args: &Rollback) -> Result<Exit> {
+    again::once_more(async || rollback(session, args).await).await
+}
+
+async fn rollback(session: &Session, args: &Rollback) -> Result<Exit> {
+    let intent = Intent::Rollback {
+        installation: args.name.clone(),
+        revision: args.revision,
+    };
+    let resolver = Resolver::new(session.ctx(), Offer::Catalogues).await?;
+    let resolution = prompt::resolve(&resolver, &intent, args.change.run.yes).await?;
+    let choices = Choices {
+        allow_downgrade: true,
+        wait_for_types: args.change.wait_for_types(),
+        ..choices::choices(args.change.accept, args.delete, &args.differences)
+    };
+    let plan = resolver.plan(resolution.whole()?, &choices).await?;
+    change::run(session, plan.whole()?, &args.change).await
+}

@@ -1,0 +1,66 @@
+//! The way out where an installation cannot go back to a revision.
+
+use addons_operation::rollback::RollbackError;
+use common::history::NoRevision;
+
+use super::{command, fix, look};
+
+pub(super) fn of_rollback(error: &RollbackError) -> Vec<String> {
+    match error {
+        RollbackError::NoRevision {
+            installation,
+            why: NoRevision::Nothing,
+        } => fix(&format!(
+            "kubectl addons upgrade {}@VERSION -n {}",
+            installation.name, installation.namespace
+        )),
+        RollbackError::NoRevision { installation, .. } => look(&command("history", installation)),
+        RollbackError::EntryLost {
+            installation,
+            origin,
+            ..
+        } => {
+            let place = origin.as_deref().unwrap_or("a catalogue");
+            let mut lines = look(&command("history", installation));
+            lines.extend(fix(&format!("add the version to {place} again")));
+            lines
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::names::InstallationName;
+
+    use super::*;
+
+    #[test]
+    fn the_way_out_is_a_command_for_the_same_installation() {
+        let installation = InstallationName {
+            namespace: "shop".to_owned(),
+            name: "till".to_owned(),
+        };
+        let none = |why| RollbackError::NoRevision {
+            installation: installation.clone(),
+            why,
+        };
+        let nothing = "fix:    kubectl addons upgrade till@VERSION -n shop";
+        assert_eq!(of_rollback(&none(NoRevision::Nothing)), [nothing]);
+        let history = "look:   kubectl addons history till -n shop";
+        assert_eq!(of_rollback(&none(NoRevision::NoEarlier)), [history]);
+        let lost = RollbackError::EntryLost {
+            is_core: false,
+            installation: installation.clone(),
+            revision: 3,
+            version: "1.2.0".to_owned(),
+            origin: Some("catalogue custom".to_owned()),
+        };
+        assert_eq!(
+            lost.to_string(),
+            "shop/till: the entry of revision 3 (1.2.0) is not kept with it, and catalogue custom does not list it \
+             any more"
+        );
+        let fix = "fix:    add the version to catalogue custom again";
+        assert_eq!(of_rollback(&lost), [history, fix]);
+    }
+}

@@ -1,0 +1,36 @@
+//! The words of revisions.
+
+use common::history::StoredRevision;
+
+use super::plan::label;
+
+/// What a revision changed of the one before: `1.0.0 → 1.1.0`, `values.replicas`.
+pub fn changed(before: &StoredRevision, now: &StoredRevision) -> Vec<String> {
+    let changes = now.changes_since(before);
+    let (old, new) = (&before.operation.installed, &now.operation.installed);
+    let mut words = Vec::new();
+    if changes.version {
+        words.push(format!("{} → {}", label(old), label(new)));
+    }
+    if changes.manifest {
+        words.push("manifest".to_owned());
+    }
+    words.extend(changes.fields);
+    words
+}
+
+/// The person or process, without where it runs: `alice@laptop` of `alice@laptop (kubectl-addons, pid 4711)`.
+pub fn person(holder: &str) -> &str {
+    holder.split_once(" (").map_or(holder, |(person, _)| person)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_is_short() {
+        assert_eq!(person("a@b (kubectl-addons, pid 1)"), "a@b");
+        assert_eq!(person("a@b"), "a@b");
+    }
+}
