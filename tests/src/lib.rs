@@ -8,6 +8,7 @@ pub mod chaos;
 pub mod control_plane;
 pub mod crds;
 pub mod egress;
+pub mod generated;
 pub mod guard;
 pub mod kubelet;
 pub mod objects;
