@@ -9,12 +9,13 @@ pub mod mask;
 pub mod merge;
 pub mod path;
 pub mod secret;
+pub mod set;
 
 use serde_json::{Map, Number, Value};
 
 use crate::manifest::Place;
 use crate::manifest::yaml::{YamlOptions, YamlProblem, documents};
-use path::{Path, PathError};
+use set::SetError;
 
 /// Why values cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,20 +52,14 @@ pub enum ValuesError {
         /// What was written.
         path: String,
     },
-    /// An assignment of text in quotes that is not a JSON string.
-    #[error("the value of {path:?} begins with a quote, but is not a JSON string")]
-    Quote {
-        /// The path.
-        path: String,
-    },
-    /// An assignment to a path that cannot be used.
+    /// An assignment that cannot be read, or not be made.
     #[error("value {path:?}")]
-    Path {
+    Set {
         /// The path.
         path: String,
         /// What is wrong.
         #[source]
-        problem: PathError,
+        problem: SetError,
     },
 }
 
@@ -107,34 +102,6 @@ pub fn read(bytes: &[u8], file: &str) -> Result<Value, ValuesError> {
     })
 }
 
-/// Writes an assignment `PATH=VALUE` into values.
-///
-/// `true`, `false` and `null` have their YAML meaning; so has a number, but only where it is written as JSON would
-/// print it: `1.10` and `007` stay text, because they would be printed differently. So do whole numbers beyond 64 bits with a sign,
-/// of which the API server would keep fewer digits. In double quotes everything is text.
-///
-/// # Errors
-/// [`ValuesError`] for an assignment without `=`, with an open quote, or with a path through a value that is not a
-/// map.
-pub fn set_from_flag(values: &mut Value, flag: &str) -> Result<(), ValuesError> {
-    let Some((path, text)) = flag.split_once('=') else {
-        let path = flag.to_owned();
-        return Err(ValuesError::NoValue { path });
-    };
-    let error = |problem| ValuesError::Path {
-        path: path.to_owned(),
-        problem,
-    };
-    let Some(value) = typed(text) else {
-        let path = path.to_owned();
-        return Err(ValuesError::Quote { path });
-    };
-    Path::parse(path)
-        .map_err(error)?
-        .set(values, value)
-        .map_err(error)
-}
-
 /// Whether the API server stores a number as it is: a whole one beyond 64 bits with a sign it stores as a floating point number, which
 /// has fewer digits.
 fn is_kept(number: &Number) -> bool {
@@ -157,79 +124,11 @@ fn changed_number(value: &Value, path: &mut Vec<String>) -> bool {
     }
 }
 
-/// `None` for a quote that is not closed.
-fn typed(text: &str) -> Option<Value> {
-    if text.starts_with('"') {
-        return serde_json::from_str::<String>(text).ok().map(Value::String);
-    }
-    Some(match text {
-        "true" => Value::Bool(true),
-        "false" => Value::Bool(false),
-        "null" => Value::Null,
-        _ => match text.parse::<Number>() {
-            Ok(number) if number.to_string() == text && is_kept(&number) => Value::Number(number),
-            _ => Value::String(text.to_owned()),
-        },
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn assigned_values_are_typed_without_loss() {
-        for (flag, values) in [
-            ("a.b=3", json!({"a": {"b": 3}})),
-            ("a=-1.5", json!({"a": -1.5})),
-            ("a=true", json!({"a": true})),
-            ("a=null", json!({"a": null})),
-            ("a=", json!({"a": ""})),
-            ("a=1.10", json!({"a": "1.10"})),
-            ("a=007", json!({"a": "007"})),
-            (
-                "a=18446744073709551616",
-                json!({"a": "18446744073709551616"}),
-            ),
-            (
-                "a=12345678901234567890",
-                json!({"a": "12345678901234567890"}),
-            ),
-            (
-                "a=9223372036854775807",
-                json!({"a": 9_223_372_036_854_775_807_i64}),
-            ),
-            ("a=yes", json!({"a": "yes"})),
-            ("a=\"3\"", json!({"a": "3"})),
-            ("a=x=y,z", json!({"a": "x=y,z"})),
-            (r"a\.b/c.d=x", json!({"a.b/c": {"d": "x"}})),
-        ] {
-            let mut got = json!({});
-            set_from_flag(&mut got, flag).unwrap();
-            assert_eq!(got, values, "{flag}");
-        }
-    }
-
-    #[test]
-    fn assignments_add_up_and_their_errors_show_no_value() {
-        let mut values = json!({"a": {"b": 1}});
-        set_from_flag(&mut values, "a.c=2").unwrap();
-        assert_eq!(values, json!({"a": {"b": 1, "c": 2}}));
-        for (flag, message) in [
-            ("a.b.c=s3cret", "value \"a.b.c\""),
-            ("a", "\"a\" has no value; write PATH=VALUE"),
-            ("=s3cret", "value \"\""),
-            (
-                "p=\"s3cret",
-                "the value of \"p\" begins with a quote, but is not a JSON string",
-            ),
-        ] {
-            let error = set_from_flag(&mut values, flag).unwrap_err();
-            assert_eq!(error.to_string(), message);
-        }
-    }
 
     #[test]
     fn values_are_one_map() {

@@ -1,11 +1,13 @@
 //! From flags to what operations take.
 
-use addons_operation::{Choices, Edit, Edits, NewInstallation, Offer, Target};
-use anyhow::{Context as _, Result};
-use common::values;
+mod values;
 
-use crate::cli::operation::{Accept, Delete, Differences, New, Run, Source, Values};
+use addons_operation::{Choices, Edits, NewInstallation, Offer, Target};
+use anyhow::Result;
+
+use crate::cli::operation::{Accept, Delete, Differences, New, Run, Source};
 use crate::usage::Usage;
+pub use values::{changes, edits};
 
 /// Where entries are chosen from.
 pub fn offer(source: &Source) -> Offer {
@@ -19,44 +21,19 @@ pub fn offer(source: &Source) -> Offer {
 /// The add-ons of an installation, which may be new.
 ///
 /// # Errors
-/// `--name` with several; a file of values that cannot be read.
-pub fn installations(
-    addons: &[String],
-    new: &New,
-    values: &Values,
-) -> Result<Vec<NewInstallation>> {
-    if new.name.is_some() && addons.len() != 1 {
+/// `--name` with several.
+pub fn installations(addons: &[String], new: &New, edits: &Edits) -> Result<Vec<NewInstallation>> {
+    if new.named.name.is_some() && addons.len() != 1 {
         return Err(Usage("--name goes with one add-on only".to_owned()).into());
     }
-    let edits = edits(values)?;
     let installation = |typed: &String| NewInstallation {
         addon: Target::parse(typed),
-        name: new.name.clone(),
-        target_namespace: new.target_namespace.clone(),
+        name: new.named.name.clone(),
+        target_namespace: new.named.target_namespace.clone(),
         core: new.core,
         edits: edits.clone(),
     };
     Ok(addons.iter().map(installation).collect())
-}
-
-/// What `-f`, `--set` and `--registry` say.
-///
-/// # Errors
-/// A file that cannot be read or is not a map.
-pub fn edits(typed: &Values) -> Result<Edits> {
-    let mut edits = Edits {
-        values: Vec::new(),
-        registry: typed.registry.clone(),
-    };
-    for path in &typed.files {
-        let name = path.to_string_lossy();
-        let bytes = std::fs::read(path).with_context(|| format!("--values {name}"))?;
-        edits.values.push(Edit::Merge(values::read(&bytes, &name)?));
-    }
-    edits
-        .values
-        .extend(typed.set.iter().cloned().map(Edit::Set));
-    Ok(edits)
 }
 
 /// What is accepted, deleted and recreated.
@@ -80,7 +57,7 @@ pub fn run(typed: &Run, define: bool) -> addons_operation::Run {
     addons_operation::Run {
         wait: typed.wait,
         timeout: typed.timeout,
-        wait_for_lock: !typed.no_wait,
+        wait_for_lock: !typed.no_wait_lock,
         steal_lock: typed.steal_lock,
         define,
     }

@@ -7,11 +7,13 @@ use addons_operation::verdict::Questions;
 use addons_operation::{Intent, Resolution, Resolver};
 use anyhow::{Context as _, Result};
 use common::api::catalogue::{FieldType, FormField};
+use common::values::form;
 use common::values::path::Path;
 use serde_json::{Number, Value, json};
 
 use crate::change::Declined;
 use crate::output;
+use crate::words::form as words;
 
 /// Longest answer, in bytes: a text area takes many lines.
 const MAX_ANSWER: usize = 256 << 10;
@@ -71,7 +73,12 @@ fn answer(field: &FormField, ask: &mut Ask<'_>) -> Result<Value, Declined> {
             _ => ask(&question),
         };
         let text = text.ok_or(Declined::No)?;
-        match value(field, &text) {
+        let value = value(field, &text);
+        let allowed = value.and_then(|value| match form::refusal(field, &value) {
+            Some(reason) => Err(reason),
+            None => Ok(value),
+        });
+        match allowed {
             Ok(value) => return Ok(value),
             Err(reason) => question = format!("  {reason}\n> "),
         }
@@ -100,7 +107,8 @@ fn question(field: &FormField) -> String {
         .flat_map(str::lines)
         .map(|line| format!("  {line}\n"))
         .collect();
-    format!("{title}: {kind}{default}\n{help}> ")
+    let allowed = words::allowed(field);
+    format!("{title}: {kind}{allowed}{default}\n{help}> ")
 }
 
 /// Lines up to an empty one, or to the end of the input after the first.
@@ -227,6 +235,30 @@ mod tests {
                 Some(json!(false)),
                 vec!["a: true or false, default false\n> ".to_owned()]
             )
+        );
+    }
+
+    #[test]
+    fn the_question_says_what_is_allowed() {
+        let of = json!({"internalName": "size", "enum": ["small", "large"], "default": "small", "required": true});
+        let (value, shown) = asked(of, &["huge", "large"]);
+        assert_eq!(value, Some(json!("large")));
+        assert_eq!(
+            shown,
+            [
+                "size: text, one of small, large, default \"small\"\n> ",
+                "  must be one of small, large\n> ",
+            ]
+        );
+        let of = json!({"internalName": "host", "pattern": "^[a-z]+$", "required": true});
+        let (value, shown) = asked(of, &["a.b", "ab"]);
+        assert_eq!(value, Some(json!("ab")));
+        assert_eq!(
+            shown,
+            [
+                "host: text, pattern ^[a-z]+$\n> ",
+                "  must match the pattern ^[a-z]+$\n> ",
+            ]
         );
     }
 

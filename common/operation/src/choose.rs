@@ -22,6 +22,16 @@ pub enum ChooseError {
         /// Whether there is nothing at all to choose from.
         nothing: bool,
     },
+    /// A catalogue that lists the name cannot be read.
+    #[error("catalogue {catalogue}: the versions of {name} cannot be read: {why}")]
+    Unread {
+        /// Name of the add-on.
+        name: String,
+        /// The catalogue.
+        catalogue: String,
+        /// Why.
+        why: String,
+    },
     /// The add-on has other versions only.
     #[error("{name} has no version {version}{}", others(versions))]
     NoSuchVersion {
@@ -52,6 +62,7 @@ pub fn choose(
     facts: &ClusterFacts,
     rules: Rules,
 ) -> Result<(Entry, Selection), ChooseError> {
+    check_read(catalogue, request.addon, request.catalogue)?;
     let selection = select(catalogue, request, facts, rules);
     if let Some(entry) = selection.chosen.clone() {
         return Ok((entry, selection));
@@ -92,6 +103,22 @@ pub fn choose(
         details: details(&selection, request),
         name,
     })
+}
+
+/// Refuses to choose without the versions of a catalogue that lists the add-on and cannot be read: the right one may be there.
+pub(crate) fn check_read(
+    known: &Catalogue,
+    addon: &str,
+    catalogue: Option<&str>,
+) -> Result<(), ChooseError> {
+    match known.unread(addon, catalogue) {
+        None => Ok(()),
+        Some(unread) => Err(ChooseError::Unread {
+            name: addon.to_owned(),
+            catalogue: unread.catalogue.clone(),
+            why: unread.why.clone(),
+        }),
+    }
 }
 
 /// `; it has 1.1.0, 1.0.0 and 3 more`

@@ -1,5 +1,6 @@
 //! Forms: fields at dotted paths of the values, with types and defaults (semantics 9 and 10).
 
+mod allowed;
 mod unknown;
 
 use serde::Serialize;
@@ -9,6 +10,7 @@ use super::path::Path;
 use crate::api::catalogue::{FieldType, FormField};
 use crate::manifest::parse::type_of;
 
+pub use allowed::{Patterns, is_one_of, listed, refusal};
 pub use unknown::unknown;
 
 /// One problem of values or of a form.
@@ -20,7 +22,8 @@ pub struct Violation {
     pub message: String,
 }
 
-/// Checks values against a form: types, and, where `required` is asked for, that required fields have a value.
+/// Checks values against a form: types, what fields allow (`enum`, `pattern`), and, where `required` is asked for, that required
+/// fields have a value.
 ///
 /// The values are the merged ones. `required` is for installations without `valuesFrom`: a Secret may hold the rest
 /// (semantics 10). Null and, for required fields, empty text count as no value. Keys that the form does not name are
@@ -33,8 +36,9 @@ pub fn check(form: &[FormField], values: &Value, required: bool) -> Vec<Violatio
             let value = path.get(values).filter(|value| !value.is_null());
             let mistake = value.and_then(|value| mistake(field.r#type, value));
             let is_missing = required && is_missing(field, value);
-            let message =
-                mistake.or_else(|| is_missing.then(|| "a value is required".to_owned()))?;
+            let message = mistake
+                .or_else(|| is_missing.then(|| "a value is required".to_owned()))
+                .or_else(|| refusal(field, value?))?;
             let display = field.display_name.trim();
             let message = match display {
                 "" => message,
@@ -80,9 +84,10 @@ pub fn mistake(kind: FieldType, value: &Value) -> Option<String> {
     ))
 }
 
-/// Checks a form by itself: paths are valid and not inside each other, defaults have their type.
+/// Checks a form by itself: paths are valid and not inside each other, `enum` and `pattern` can be used, defaults have their type and
+/// are allowed. `patterns` are those of the whole catalogue.
 #[must_use]
-pub fn check_form(form: &[FormField]) -> Vec<Violation> {
+pub fn check_form<'a>(form: &'a [FormField], patterns: &mut Patterns<'a>) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut known: Vec<(Path, &str)> = Vec::new();
     for field in form {
@@ -111,6 +116,9 @@ pub fn check_form(form: &[FormField]) -> Vec<Violation> {
         if let Some(message) = default.and_then(|default| mistake(field.r#type, default)) {
             report(format!("default: {message}"));
         }
+        allowed::problems(field, patterns)
+            .into_iter()
+            .for_each(report);
     }
     violations
 }
@@ -194,6 +202,40 @@ mod tests {
         assert_eq!(check(&example(), &Value::Null, true).len(), 2);
     }
 
+    /// A wrong type and a missing value are said first.
+    #[test]
+    fn values_are_allowed_by_their_fields() {
+        let fields = form(json!([
+            {"displayName": "Size", "internalName": "size", "enum": ["s", "m"], "required": true},
+            {"internalName": "host", "pattern": "^[a-z]+$"},
+        ]));
+        for (values, expected) in [
+            (json!({"size": "m", "host": "web"}), &[][..]),
+            (json!({"size": "m", "host": null}), &[]),
+            (
+                json!({"size": "s3cret", "host": "s3cret"}),
+                &[
+                    "size: must be one of s, m (Size)",
+                    "host: must match the pattern ^[a-z]+$",
+                ],
+            ),
+            (
+                json!({"size": 1, "host": ""}),
+                &[
+                    "size: text is expected, this is a number: put it in quotes (Size)",
+                    "host: must match the pattern ^[a-z]+$",
+                ],
+            ),
+            (json!({"size": ""}), &["size: a value is required (Size)"]),
+        ] {
+            assert_eq!(
+                messages(check(&fields, &values, true)),
+                expected,
+                "{values}"
+            );
+        }
+    }
+
     #[test]
     fn defaults_are_a_layer() {
         let fields = form(json!([
@@ -209,20 +251,23 @@ mod tests {
 
     #[test]
     fn forms_are_checked_too() {
-        assert_eq!(check_form(&example()), []);
+        assert_eq!(check_form(&example(), &mut Patterns::default()), []);
         let fields = form(json!([
             {"internalName": "a.b", "type": "number", "default": "1"},
             {"internalName": "a.b"},
             {"internalName": "a"},
             {"internalName": "a..b"},
+            {"internalName": "c", "enum": ["x"], "pattern": "^(", "default": 1},
         ]));
         assert_eq!(
-            messages(check_form(&fields)),
+            messages(check_form(&fields, &mut Patterns::default())),
             [
                 "a.b: default: a number is expected, this is text",
                 "a.b: this field occurs twice",
                 "a: one of this and a.b lies inside of the other",
                 "a..b: a key of the path is empty",
+                "c: default: text is expected, this is a number: put it in quotes",
+                "c: pattern: found open group without closing ')'",
             ]
         );
     }

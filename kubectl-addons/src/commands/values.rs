@@ -1,12 +1,14 @@
 //! `values NAME`: the values of an installation, and with `--explain` which layer each comes from.
 
 use anyhow::Result;
-use common::api::catalogue::Method;
+use common::api::catalogue::{FormField, Method};
 use common::api::installation::AddonInstallation;
 use common::catalogue::Entry;
 use common::catalogue::select::Rules;
 use common::render::text;
 use common::values::layers::{Explained, Layers, Values};
+use common::values::path::Path;
+use serde::Serialize;
 
 use crate::cli::Format;
 use crate::cli::reading;
@@ -14,6 +16,7 @@ use crate::exit::Exit;
 use crate::output::table::Table;
 use crate::output::{self, Items};
 use crate::session::Session;
+use crate::words::form as words;
 use addons_helm;
 use addons_operation::installed;
 use addons_operation::values_from;
@@ -31,18 +34,32 @@ const MAX_WIDTH: usize = 60;
 pub async fn run(session: &Session, args: &reading::Values) -> Result<Exit> {
     let known = Records::read(session.ctx()).await?;
     let record = known.find(&args.name, session.global().namespace.as_deref())?;
-    let (layers, unread) = read(session, record).await?;
+    let Read {
+        layers,
+        form,
+        unread,
+    } = read(session, record).await?;
     let explained = layers.explain();
+    let explained: Vec<Leaf<'_>> = explained
+        .iter()
+        .map(|leaf| Leaf::new(leaf, &form))
+        .collect();
     match args.output.format {
         Format::Name => {
-            let lines = explained.iter().map(|leaf| format!("{}\n", leaf.path));
+            let lines = explained
+                .iter()
+                .map(|leaf| format!("{}\n", leaf.value.path));
             output::data(&lines.collect::<String>());
         }
-        format @ (Format::Json | Format::Yaml) if args.explain => {
-            output::value(&Items { items: &explained }, format)?;
+        Format::Json | Format::Yaml | Format::Template(_) if args.explain => {
+            output::value(&Items { items: &explained }, args.output)?;
         }
-        Format::Table | Format::Wide if args.explain => output::data(&table(&explained).render()),
-        Format::Json => output::value(&layers.masked(), Format::Json)?,
+        Format::Table | Format::Wide if args.explain => {
+            output::data(&table(&explained, args.output.format).listed(args.output))
+        }
+        Format::Json | Format::Template(_) => {
+            output::value(&layers.masked(), args.output)?;
+        }
         Format::Table | Format::Wide | Format::Yaml => {
             output::value(&layers.masked(), Format::Yaml)?;
         }
@@ -57,15 +74,43 @@ pub async fn run(session: &Session, args: &reading::Values) -> Result<Exit> {
     })
 }
 
-/// The layers of an installation, and why some of them are missing.
-async fn read(
-    session: &Session,
-    record: &AddonInstallation,
-) -> Result<(Layers, Vec<anyhow::Error>)> {
+/// What is known of the values of an installation.
+struct Read {
+    layers: Layers,
+    form: Vec<FormField>,
+    /// Why some of it is missing.
+    unread: Vec<anyhow::Error>,
+}
+
+/// A value, and what the form takes there.
+#[derive(Serialize)]
+struct Leaf<'a> {
+    #[serde(flatten)]
+    value: &'a Explained,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<&'a FormField>,
+}
+
+impl<'a> Leaf<'a> {
+    fn new(value: &'a Explained, form: &'a [FormField]) -> Self {
+        let mut form = form.iter();
+        let is_there = |field: &&FormField| {
+            Path::parse(&field.internal_name).is_ok_and(|path| path == value.path)
+        };
+        Self {
+            value,
+            form: form.find(is_there),
+        }
+    }
+}
+
+async fn read(session: &Session, record: &AddonInstallation) -> Result<Read> {
     let mut unread = Vec::new();
+    let mut form = Vec::new();
     let mut layers = match installed::entry(session.ctx(), record).await {
         Ok(entry) => {
             let mut layers = Layers::of(&entry, record);
+            form.clone_from(&entry.version.template.form_spec);
             match package(session, record, &entry).await {
                 Ok(values) => layers.package = values,
                 Err(error) => unread.push(error.context("the package's own values are left out")),
@@ -90,7 +135,11 @@ async fn read(
             unread.push(anyhow::Error::from(error).context("the values of Secrets are left out"))
         }
     }
-    Ok((layers, unread))
+    Ok(Read {
+        layers,
+        form,
+        unread,
+    })
 }
 
 /// What the package of an entry says itself.
@@ -118,22 +167,31 @@ async fn package(session: &Session, record: &AddonInstallation, entry: &Entry) -
     }
 }
 
-fn table(explained: &[Explained]) -> Table {
-    let mut table = Table::new(&["PATH", "VALUE", "LAYER", "FROM", "OVERRIDES"]);
-    for leaf in explained {
+/// Wide, with what the form takes at each path.
+fn table(explained: &[Leaf<'_>], format: Format) -> Table {
+    let mut titles = vec!["PATH", "VALUE", "LAYER", "FROM", "OVERRIDES"];
+    if format == Format::Wide {
+        titles.push("FORM");
+    }
+    let mut table = Table::new(&titles);
+    for Leaf { value: leaf, form } in explained {
         let value = match &leaf.value {
             Some(value) => shortened(&value.to_string()),
             None if leaf.deleted => "(deleted)".to_owned(),
             None => leaf.by.note(),
         };
         let overrides: Vec<&str> = leaf.overrides.iter().map(|by| by.layer.name()).collect();
-        table.row(vec![
+        let mut cells = vec![
             leaf.path.to_string(),
             value,
             leaf.by.layer.name().to_owned(),
             leaf.by.source.clone(),
             overrides.join(", "),
-        ]);
+        ];
+        if format == Format::Wide {
+            cells.push(form.map(words::takes).unwrap_or_default());
+        }
+        table.row(cells);
     }
     table
 }

@@ -2,7 +2,7 @@
 
 use common::values::merge::{Layer, merge};
 use common::values::path::Path;
-use common::values::set_from_flag;
+use common::values::set::{Grammar, apply, parse};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -65,10 +65,14 @@ proptest! {
     }
 
     #[test]
-    fn any_flag_is_set_or_refused(flag in any::<String>(), mut values in map()) {
-        let before = values.clone();
-        if set_from_flag(&mut values, &flag).is_err() {
-            prop_assert_eq!(values, before);
+    fn any_flag_is_set_or_refused(flag in "([a-b]|[\\[\\].=,{}\\\\0-1]|.){0,20}", mut values in map()) {
+        let mut before = values.clone();
+        for grammar in [Grammar::Typed, Grammar::Text, Grammar::Json] {
+            let set = parse(grammar, &flag).and_then(|all| apply(&mut values, &all, &[]));
+            if set.is_err() {
+                prop_assert_eq!(&values, &before);
+            }
+            before.clone_from(&values);
         }
     }
 }

@@ -3,7 +3,7 @@
 use addons_tests::stage::Stage;
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn values_are_explained_as_far_as_they_can_be_read() -> Result<()> {
@@ -20,7 +20,7 @@ async fn values_are_explained_as_far_as_they_can_be_read() -> Result<()> {
             "defaultNamespace": name,
             "values": {"image": {"registry": "mirror"}, "gone": 1},
             "template": {"method": "go-template", "formSpec": [
-                {"internalName": "spec.replicas", "type": "number", "default": 1},
+                {"internalName": "spec.replicas", "type": "number", "enum": [1, 3], "default": 1},
             ]},
             "source": {"inline": {"manifest": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"}},
         }]}]},
@@ -92,6 +92,26 @@ async fn every_layer_is_named(stage: &Stage, name: &str, file: &str) -> Result<(
         said.stdout
     );
     let said = stage
+        .run(&format!("values {name} --explain -o wide"))
+        .await?
+        .done()?;
+    let forms: Vec<&str> = said.stdout.lines().filter_map(last_cell).collect();
+    ensure!(
+        forms == ["FORM", "–", "–", "number, one of 1, 3"],
+        "{}",
+        said.stdout
+    );
+    let said = stage
+        .run(&format!("values {name} --explain -o json"))
+        .await?
+        .done()?;
+    let items: Value = serde_json::from_str(&said.stdout)?;
+    let leaf = &items["items"][2];
+    ensure!(
+        leaf["path"] == "spec.replicas" && leaf["form"]["enum"] == json!([1, 3]),
+        "{items}"
+    );
+    let said = stage
         .run(&format!("values {name} --explain -o name"))
         .await?
         .done()?;
@@ -101,6 +121,13 @@ async fn every_layer_is_named(stage: &Stage, name: &str, file: &str) -> Result<(
         said.stdout
     );
     Ok(())
+}
+
+fn last_cell(line: &str) -> Option<&str> {
+    line.split("   ")
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+        .last()
 }
 
 /// A Secret that is missing, and then a catalogue: the rest is shown, and the exit code says that it is not all.

@@ -4,4 +4,5 @@
 mod explained;
 mod prompts;
 mod rendered;
+mod taken_away;
 mod words;

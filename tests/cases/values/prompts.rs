@@ -26,13 +26,14 @@ spec:
         - {{displayName: Host, internalName: spec.host, required: true, helpText: "Where it is reached\e[31m"}}
         - {{displayName: Replicas, internalName: spec.replicas, type: number, required: true}}
         - {{internalName: spec.debug, type: boolean}}
+        - {{internalName: spec.size, required: true, enum: [small, large]}}
       source:
         inline:
           manifest: |
             apiVersion: v1
             kind: ConfigMap
             metadata: {{name: {name}}}
-            data: {{host: "{{{{ .Variables.spec.host }}}}", replicas: "{{{{ .Variables.spec.replicas }}}}"}}
+            data: {{host: "{{{{ .Variables.spec.host }}}}", replicas: "{{{{ .Variables.spec.replicas }}}}", size: "{{{{ .Variables.spec.size }}}}"}}
 "#
     )
 }
@@ -71,7 +72,7 @@ async fn what_is_required_is_asked_for() -> Result<()> {
     tally.ran();
 
     // What is wrong is asked for again, with the reason; then everything is as with flags.
-    let typed = "\nweb.example.test\nmany\n3\ny\n";
+    let typed = "\nweb.example.test\nmany\n3\nhuge\nlarge\ny\n";
     let said = stage
         .plugin
         .run_on_terminal(&install, typed)
@@ -83,6 +84,8 @@ async fn what_is_required_is_asked_for() -> Result<()> {
         "  a value is required\n> ",
         "Replicas (spec.replicas): a number\n> ",
         "  a number is expected, as in 3 or 0.5\n> ",
+        "spec.size: text, one of small, large\n> ",
+        "  must be one of small, large\n> ",
         "Install? [y/N] ",
     ] {
         ensure!(text.contains(words), "{words}\n{text}");
@@ -90,7 +93,8 @@ async fn what_is_required_is_asked_for() -> Result<()> {
     ensure!(!text.contains("spec.debug"), "{text}");
     let map = stage.get("configmap", ns).await?.unwrap_or_default();
     ensure!(
-        map["data"] == serde_json::json!({"host": "web.example.test", "replicas": "3"}),
+        map["data"]
+            == serde_json::json!({"host": "web.example.test", "replicas": "3", "size": "large"}),
         "{map}"
     );
     tally.ran();
@@ -153,7 +157,8 @@ async fn named_where_no_answer_comes(
         for words in [
             "spec.values.spec.host: a value is required (Host)",
             "spec.values.spec.replicas: a value is required (Replicas)",
-            "fix:    --set spec.host=VALUE --set spec.replicas=VALUE",
+            "spec.values.spec.size: a value is required",
+            "fix:    --set spec.host=VALUE --set spec.replicas=VALUE --set spec.size=VALUE",
         ] {
             ensure!(text.contains(words), "{words}\n{text}");
         }

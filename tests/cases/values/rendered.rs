@@ -13,6 +13,10 @@ use serde_json::{Value, json};
 /// What the Secret says, first and later.
 const SECRETS: [&str; 2] = ["hunter2-first", "hunter2-later"];
 
+/// What the package says of itself.
+const DEFAULTS: &str = "# Of the package.\nname: web\nspec: {key: package}\n";
+const README: &str = "# web\n\nServes.\n";
+
 #[tokio::test]
 async fn go_templates_take_the_key_from_every_store() -> Result<()> {
     let stage = Stage::new("every-template").await?;
@@ -43,6 +47,8 @@ async fn every_store(stage: Stage, method: &'static str) -> Result<()> {
         .run(&["install", &name, "--channel", &shop.index(), "--yes"])
         .await?;
     shop.shows("package", "package", said).await?;
+    tally.ran();
+    documents(&shop).await?;
     tally.ran();
 
     shop.catalogue(json!({"spec": {"key": "catalogue"}}), json!({}))?;
@@ -106,6 +112,27 @@ async fn every_store(stage: Stage, method: &'static str) -> Result<()> {
     Ok(())
 }
 
+/// The package's own values and its README, as they are written.
+async fn documents(shop: &Shop) -> Result<()> {
+    let index = shop.index();
+    let show = ["show", &shop.stage.namespace, "--channel", &index];
+    for (flags, expected) in [
+        (&["--values"][..], DEFAULTS),
+        (&["--values", "-o", "yaml"], DEFAULTS),
+        (&["--values", "-o", "jsonpath={.spec.key}"], "package"),
+        (&["--readme"], README),
+    ] {
+        let said = shop.run(&[&show, flags].concat()).await?.done()?;
+        ensure!(
+            said.stdout == expected && said.stderr.is_empty(),
+            "{flags:?}\n{}{}",
+            said.stdout,
+            said.stderr
+        );
+    }
+    Ok(())
+}
+
 /// Only the package has a value, and the form wants it from the user: the answer replaces the package's.
 async fn asked(shop: &Shop) -> Result<()> {
     shop.catalogue(Value::Null, json!({"required": true}))?;
@@ -151,10 +178,8 @@ impl Shop {
             let chart = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
             stage.write("repository/web/Chart.yaml", chart)?;
         }
-        stage.write(
-            "repository/web/values.yaml",
-            "name: web\nspec: {key: package}\n",
-        )?;
+        stage.write("repository/web/values.yaml", DEFAULTS)?;
+        stage.write("repository/web/README.md", README)?;
         let map = format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{{{ {values}.name }}}}\ndata:\n  key: {{{{ {values}.spec.key }}}}\n"
         );

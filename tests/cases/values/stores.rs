@@ -12,7 +12,8 @@ use common::render::package::{File, Package};
 use common::render::text::package_values;
 use common::values::layers::{Layers, Values};
 use common::values::merge::{Layer, merge};
-use common::values::{read, set_from_flag};
+use common::values::read;
+use common::values::set::{Grammar, apply, parse};
 use serde_json::{Value, json};
 
 /// Every store, the weakest first.
@@ -138,8 +139,8 @@ fn written(stores: &[Store]) -> Result<Option<Value>> {
     let mut values = merge(&layers);
     if stores.contains(&Store::Flag) {
         let text = Store::Flag.text();
-        set_from_flag(&mut values, &format!("spec.key={text}"))?;
-        set_from_flag(&mut values, &format!("spec.{text}=true"))?;
+        let flag = format!("spec.key={text},spec.{text}=true");
+        apply(&mut values, &parse(Grammar::Typed, &flag)?, &[])?;
     }
     Ok((values != json!({})).then_some(values))
 }

@@ -13,12 +13,10 @@ async fn values_are_refused_in_the_same_words() -> Result<()> {
     let scene = Scene::get().await?;
     let (user, name) = scene.user("values", &[])?;
     let addon = unique("form-only");
-    let mut version = with_form("1.0.0");
-    version["template"]["formOnly"] = json!(true);
     scene
         .source(
             &unique("values"),
-            json!([{"name": addon, "versions": [version]}]),
+            json!([{"name": addon, "versions": [form_only()]}]),
         )
         .await?;
     for (values, flags, words) in refused() {
@@ -89,6 +87,19 @@ async fn values_are_refused_in_the_same_words() -> Result<()> {
     Ok(())
 }
 
+/// A version that takes the values of its form only.
+fn form_only() -> Value {
+    let mut version = with_form("1.0.0");
+    version["template"]["formOnly"] = json!(true);
+    if let Some(form) = version["template"]["formSpec"].as_array_mut() {
+        form.push(
+            json!({"displayName": "Size", "internalName": "spec.size", "enum": ["small", "large"]}),
+        );
+        form.push(json!({"internalName": "spec.path", "pattern": "^/[a-z/]*$"}));
+    }
+    version
+}
+
 /// Values, the flags that say the same, and why they are refused.
 fn refused() -> Vec<(Value, &'static [&'static str], Vec<String>)> {
     let unknown = "the form has no such field, and the add-on takes no other values";
@@ -119,6 +130,14 @@ fn refused() -> Vec<(Value, &'static [&'static str], Vec<String>)> {
                 "spec.values.spec.host: text is expected, this is a map".to_owned(),
                 "spec.values.spec.replicas: a number is expected, this is text (Replicas)"
                     .to_owned(),
+            ],
+        ),
+        (
+            json!({"spec": {"host": "h", "size": "s3cret", "path": "s3cret"}}),
+            &["spec.host=h", "spec.size=s3cret", "spec.path=s3cret"],
+            vec![
+                "spec.values.spec.size: must be one of small, large (Size)".to_owned(),
+                "spec.values.spec.path: must match the pattern ^/[a-z/]*$".to_owned(),
             ],
         ),
         (

@@ -114,6 +114,14 @@ pub struct FormField {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_value")]
     pub default: Option<Value>,
+    /// The values that are allowed, each of the type; empty = all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), schema_with = "any_values")]
+    pub r#enum: Vec<Value>,
+    /// What text must match: a regular expression, which matches anywhere unless it has ^ and $.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub pattern: Option<String>,
     /// Shown beside the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 4096))]
@@ -135,6 +143,11 @@ pub enum FieldType {
     Boolean,
     /// Several lines of text.
     TextArea,
+}
+
+/// JSON values, each kept as it is.
+fn any_values(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": "array", "items": any_value(generator)})
 }
 
 /// Any JSON value, kept as it is.

@@ -76,21 +76,22 @@ pub fn manifest_without_values(catalogue: &AddonCatalogue) -> Vec<Problem> {
     problems
 }
 
-/// Forms can be filled in: paths, types and defaults (semantics 9).
+/// Forms can be filled in: paths, types, `enum`, `pattern` and defaults (semantics 9, 10).
 #[must_use]
 pub fn unusable_forms(catalogue: &AddonCatalogue) -> Vec<Problem> {
-    versions(catalogue)
-        .flat_map(|(place, _, version)| {
-            let violations = form::check_form(&version.template.form_spec);
-            violations.into_iter().map(move |violation| {
-                Problem::invalid(
-                    "form",
-                    format!("{place}.template.formSpec"),
-                    format!("{}: {}", violation.path, violation.message),
-                )
-            })
-        })
-        .collect()
+    let mut patterns = form::Patterns::default();
+    let mut problems = Vec::new();
+    for (place, _, version) in versions(catalogue) {
+        let violations = form::check_form(&version.template.form_spec, &mut patterns);
+        problems.extend(violations.into_iter().map(|violation| {
+            Problem::invalid(
+                "form",
+                format!("{place}.template.formSpec"),
+                format!("{}: {}", violation.path, violation.message),
+            )
+        }));
+    }
+    problems
 }
 
 #[cfg(test)]
@@ -218,6 +219,14 @@ mod tests {
             (
                 json!({"internalName": "a", "type": "boolean", "default": [true]}),
                 Some("a: default: true or false is expected, this is a list"),
+            ),
+            (
+                json!({"internalName": "a", "enum": ["x", "y"], "default": "z"}),
+                Some("a: default: must be one of x, y"),
+            ),
+            (
+                json!({"internalName": "a", "pattern": "["}),
+                Some("a: pattern: found unclosed character class"),
             ),
             (
                 json!({"internalName": ".a"}),

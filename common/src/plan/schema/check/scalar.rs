@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{Check, Finding};
 use crate::plan::summary::brief;
+use crate::values::form::is_one_of;
 
 /// Bytes that a compiled pattern may take.
 const PATTERN_LIMIT: usize = 1 << 20;
@@ -77,11 +78,7 @@ impl<'a> Check<'a> {
         let Some(allowed) = schema.get("enum").and_then(Value::as_array) else {
             return;
         };
-        // 1 and 1.0 are one number.
-        let same = |one: &Value| {
-            one == value || one.as_f64().is_some_and(|one| value.as_f64() == Some(one))
-        };
-        if !allowed.iter().any(same) {
+        if !is_one_of(allowed, value) {
             let more = if allowed.len() > LISTED { ", …" } else { "" };
             let allowed: Vec<String> = allowed.iter().take(LISTED).map(shown).collect();
             let allowed = allowed.join(", ") + more;

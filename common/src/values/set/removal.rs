@@ -1,0 +1,177 @@
+//! Values that are taken away, so that the layers below them count again (semantics 9).
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::{Step, shown};
+
+/// The path of a value that is taken away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// The first one is a key.
+    pub(super) steps: Vec<Step>,
+}
+
+impl Removal {
+    /// Whether there is a value at the path; null is one.
+    #[must_use]
+    pub fn is_in(&self, values: &Value) -> bool {
+        let mut steps = self.steps.iter();
+        let found = steps.try_fold(values, |at, step| match step {
+            Step::Key(key) => at.as_object()?.get(key),
+            Step::Index(index) => at.as_array()?.get(*index),
+        });
+        found.is_some()
+    }
+}
+
+impl fmt::Display for Removal {
+    /// As it is typed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(&self.steps))
+    }
+}
+
+/// Takes values away; a path without a value changes nothing.
+///
+/// Indices are those that the lists have before. Maps that are empty without the value go with it, since a map over text of a lower
+/// layer would replace that; lists stay, since an empty list is a value.
+pub fn remove(values: &mut Value, removals: &[Removal]) {
+    let mut from_the_end: Vec<&[Step]> = removals.iter().map(|one| one.steps.as_slice()).collect();
+    from_the_end.sort_unstable();
+    from_the_end.dedup();
+    for steps in from_the_end.into_iter().rev() {
+        take(values, steps);
+    }
+}
+
+fn take(at: &mut Value, steps: &[Step]) {
+    match (at, steps) {
+        (Value::Object(map), [Step::Key(key)]) => {
+            map.remove(key);
+        }
+        (Value::Array(items), [Step::Index(index)]) if *index < items.len() => {
+            items.remove(*index);
+        }
+        (Value::Object(map), [Step::Key(key), rest @ ..]) => {
+            let Some(below) = map.get_mut(key) else {
+                return;
+            };
+            let was_empty = is_empty(below);
+            take(below, rest);
+            if !was_empty && is_empty(below) {
+                map.remove(key);
+            }
+        }
+        (Value::Array(items), [Step::Index(index), rest @ ..]) => {
+            if let Some(item) = items.get_mut(*index) {
+                take(item, rest);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(Map::is_empty)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::removals;
+    use super::*;
+    use crate::values::ValuesError;
+
+    /// The values without what the flags name, and the paths that have no value.
+    fn without(values: &Value, flags: &[&str]) -> (Value, Vec<String>) {
+        let all = flags.iter().flat_map(|flag| removals(flag).unwrap());
+        let all: Vec<Removal> = all.collect();
+        let absent = all.iter().filter(|one| !one.is_in(values));
+        let absent = absent.map(ToString::to_string).collect();
+        let mut left = values.clone();
+        remove(&mut left, &all);
+        (left, absent)
+    }
+
+    #[test]
+    fn values_go_with_the_maps_that_only_they_were_in() {
+        let values = json!({
+            "a": {"b": {"c": 1}}, "n": null, "e": {}, "l": [0, {"x": 1, "y": {"z": 1}}, 2, [3, 4]], "a.b/c": 1,
+        });
+        for (flags, path, after) in [
+            (&["a.b.c"][..], "/a", None),
+            (&["a.b"], "/a", None),
+            (&["n"], "/n", None),
+            (&["e"], "/e", None),
+            (&[r"a\.b/c"], "/a.b~1c", None),
+            (
+                &["l[0]"],
+                "/l",
+                Some(json!([{"x": 1, "y": {"z": 1}}, 2, [3, 4]])),
+            ),
+            // As the list is before, in whatever order, and each once.
+            (
+                &["l[0],l[2]", "l[0]"],
+                "/l",
+                Some(json!([{"x": 1, "y": {"z": 1}}, [3, 4]])),
+            ),
+            (&["l[3][0]"], "/l/3", Some(json!([4]))),
+            (&["l[3][1]", "l[3][0]"], "/l/3", Some(json!([]))),
+            (&["l[1].y.z"], "/l/1", Some(json!({"x": 1}))),
+            // An item has its place in the list, also without content.
+            (&["l[1].x", "l[1].y"], "/l/1", Some(json!({}))),
+            (&["a.b.c", "a"], "/a", None),
+        ] {
+            let (left, absent) = without(&values, flags);
+            assert_eq!(left.pointer(path), after.as_ref(), "{flags:?}: {left}");
+            assert_eq!(absent, Vec::<String>::new(), "{flags:?}");
+        }
+    }
+
+    #[test]
+    fn paths_without_a_value_change_nothing_and_are_known() {
+        let values = json!({"a": {"b": 1}, "l": [0], "e": {}, "t": "text"});
+        for flag in [
+            "x", "a.c", "a.b.c", "l[1]", "l[0].x", "l.x", "e.x", "t[0]", "a[0]",
+        ] {
+            assert_eq!(
+                without(&values, &[flag]),
+                (values.clone(), vec![flag.to_owned()]),
+                "{flag}"
+            );
+        }
+    }
+
+    #[test]
+    fn paths_are_spelled_as_in_assignments() {
+        let words = |flag: &str| match removals(flag) {
+            Ok(paths) => paths.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            Err(error @ ValuesError::Set { .. }) => {
+                let problem = std::error::Error::source(&error).unwrap();
+                vec![format!("{error}: {problem}")]
+            }
+            Err(error) => vec![error.to_string()],
+        };
+        let index = "an index is a number from 0 to 65536, as in a[0]";
+        let after = "an index is followed by =, a dot or another index";
+        for (flag, expected) in [
+            ("a.b[0][1].c", &["a.b[0][1].c"][..]),
+            ("a,b[0],c", &["a", "b[0]", "c"]),
+            (r"a\,b", &[r"a\,b"]),
+            ("", &["value \"\": a key of the path is empty"]),
+            ("a..b", &["value \"a..b\": a key of the path is empty"]),
+            ("a.", &["value \"a.\": a key of the path is empty"]),
+            ("a[x]", &[&format!("value \"a[x]\": {index}")]),
+            ("a[0]b", &[&format!("value \"a[0]b\": {after}")]),
+            (
+                "a.b=s3cret",
+                &["value \"a.b\": only the path is named, without = and a value"],
+            ),
+        ] {
+            assert_eq!(words(flag), expected, "{flag}");
+        }
+    }
+}
