@@ -6,6 +6,7 @@ pub mod compatible;
 pub mod due;
 pub mod installed;
 pub mod merged;
+pub mod reference;
 pub mod replaces;
 pub mod select;
 pub mod size;
@@ -58,7 +59,7 @@ impl fmt::Display for Origin {
 }
 
 /// One version of one add-on, and its place.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// Name of the add-on.
@@ -123,6 +124,21 @@ impl Entry {
 pub struct Catalogue {
     /// The entries.
     pub entries: Vec<Entry>,
+    /// Catalogues by reference whose file cannot be read: what they list is not known.
+    pub unread: Vec<Unread>,
+}
+
+/// A catalogue by reference whose file cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Its name.
+    pub catalogue: String,
+    /// Its class.
+    pub class: CatalogueClass,
+    /// The names of its add-ons.
+    pub addons: Vec<String>,
+    /// Why.
+    pub why: String,
 }
 
 /// Whether a catalogue offers its entries: not while it is being deleted (semantics 1).
@@ -182,6 +198,7 @@ impl Catalogue {
         });
         Self {
             entries: entries.collect(),
+            unread: Vec::new(),
         }
     }
 
@@ -211,7 +228,18 @@ impl Catalogue {
         });
         Self {
             entries: entries.collect(),
+            unread: Vec::new(),
         }
+    }
+
+    /// The catalogue that may list an add-on, but cannot be read. `catalogue`: the one that is asked for.
+    #[must_use]
+    pub fn unread(&self, addon: &str, catalogue: Option<&str>) -> Option<&Unread> {
+        let mut unread = self.unread.iter();
+        unread.find(|unread| {
+            let is_meant = catalogue.is_none_or(|name| name == unread.catalogue);
+            is_meant && unread.addons.iter().any(|name| name == addon)
+        })
     }
 
     /// What its entries say.

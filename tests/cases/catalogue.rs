@@ -166,6 +166,7 @@ async fn kubectl_asks_for_candidates() -> Result<()> {
     for (words, candidate) in [
         (["catalogue", "show", ""], "candidates"),
         (["show", "w", ""], ""),
+        (["show", "--core", "web@"], "web@1.0.0"),
         (["search", "--rules", "a"], "auto"),
     ] {
         let system = format!("--system-namespace={}", user.system);

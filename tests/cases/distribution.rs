@@ -3,6 +3,7 @@
 mod looped;
 mod mirrored;
 mod pushed;
+mod referred;
 mod synced;
 
 use addons_tests::control_plane::{ControlPlane, Options};

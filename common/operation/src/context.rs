@@ -1,6 +1,7 @@
 //! What operations run against: one cluster, its sources and helm. Everything is read at most once, and only when it is
 //! needed.
 
+mod contents;
 mod derived;
 mod indexes;
 mod policies;
@@ -14,13 +15,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use addons_engine::{Cluster, EngineError, catalogues, secret, template_facts};
+use addons_engine::{Cluster, secret, template_facts};
 use addons_helm::Helm;
 use addons_helm::template::TIMEOUT;
 use addons_sources::cache::Cache;
 use addons_sources::credentials::Credentials;
 use addons_sources::{Access, Reach};
-use common::api::catalogue::AddonCatalogue;
 use common::catalogue::Catalogue;
 use common::catalogue::select::{ClusterFacts, Rules};
 use common::manifest::yaml::DuplicateKeys;
@@ -33,6 +33,8 @@ use crate::error::{OperationError, within};
 use crate::event::{Event, Finding};
 use crate::kops::Records;
 use target::Target;
+
+pub use contents::Contents;
 
 /// Settings of a [`Context`]. All of them are given: nothing is read from the environment.
 #[derive(Clone, Debug)]
@@ -101,7 +103,8 @@ pub struct Context {
     kkp: OnceCell<Option<Version>>,
     pub(crate) cluster_uid: Arc<OnceCell<Option<String>>>,
     events: Events,
-    catalogues: Arc<OnceCell<Vec<AddonCatalogue>>>,
+    catalogues: Arc<contents::Catalogues>,
+    files: Arc<contents::Files>,
     policies: Arc<policies::Known>,
     indexes: Mutex<BTreeMap<(String, Reach), Arc<Catalogue>>>,
     credentials: Mutex<BTreeMap<(String, String), Arc<Credentials>>>,
@@ -170,6 +173,7 @@ impl Context {
             kkp: OnceCell::new(),
             events: Arc::new(drop),
             catalogues: Arc::default(),
+            files: Arc::default(),
             policies: Arc::default(),
             indexes: Mutex::new(BTreeMap::new()),
             credentials: Mutex::new(BTreeMap::new()),
@@ -236,53 +240,6 @@ impl Context {
 
     pub(crate) fn find(&self, finding: Finding) {
         self.emit(Event::Found(finding));
-    }
-
-    /// The AddonCatalogue objects of the system namespace; none where our definitions are missing.
-    ///
-    /// # Errors
-    /// The server cannot be reached, or refuses.
-    pub async fn catalogues(&self) -> Result<&[AddonCatalogue], OperationError> {
-        let list = || async {
-            match catalogues::list(self.home().await?, &self.settings.system_namespace).await {
-                Err(EngineError::NotInitialised) => Ok(Vec::new()),
-                other => within(other, || "cannot read the catalogues".to_owned()),
-            }
-        };
-        Ok(self.catalogues.get_or_try_init(list).await?)
-    }
-
-    /// The same; `None` where the caller may not read them. What comes from an index needs none.
-    ///
-    /// # Errors
-    /// The server cannot be reached, or refuses for another reason.
-    pub async fn readable_catalogues(&self) -> Result<Option<&[AddonCatalogue]>, OperationError> {
-        match self.catalogues().await {
-            Err(error) if error.is_forbidden() => Ok(None),
-            other => other.map(Some),
-        }
-    }
-
-    /// The entries to choose from.
-    ///
-    /// # Errors
-    /// The source cannot be read; there is no catalogue of that name.
-    pub async fn catalogue(&self, offer: &Offer) -> Result<Arc<Catalogue>, OperationError> {
-        let name = match offer {
-            Offer::Indexes(locations) => return self.indexes(locations).await,
-            Offer::Nothing => return Ok(Arc::default()),
-            Offer::Catalogues => {
-                return Ok(Arc::new(Catalogue::of_objects(self.catalogues().await?)));
-            }
-            Offer::Catalogue(name) => name,
-        };
-        let all = self.catalogues().await?.iter();
-        let named = all.filter(|object| object.metadata.name.as_ref() == Some(name));
-        let named: Vec<_> = named.cloned().collect();
-        if named.is_empty() {
-            return Err(OperationError::UnknownCatalogue { name: name.clone() });
-        }
-        Ok(Arc::new(Catalogue::of_objects(&named)))
     }
 
     /// The credentials of a Secret, read once.

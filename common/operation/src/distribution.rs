@@ -1,14 +1,18 @@
 //! Catalogues that are brought up to date from where they came, and brought to other clusters (semantics 1).
 
 pub mod compatible;
+pub(crate) mod file;
 pub mod md5;
 pub mod push;
 pub mod sync;
 pub mod targets;
 
+use addons_sources::pinned::FileError;
+use common::catalogue::Unread;
 use common::catalogue::beside::BesideError;
 use common::catalogue::channel::LocationError;
 use common::catalogue::compatible::TooMany;
+use common::catalogue::reference::OtherNames;
 use common::catalogue::size::TooLarge;
 
 /// Why a catalogue is not what it is to be.
@@ -20,12 +24,28 @@ pub enum DistributionError {
         /// The catalogue.
         name: String,
     },
-    /// A folder where one file is to be.
-    #[error("{location}: spec.from names a folder; name the file of the catalogue with path")]
-    Folder {
-        /// Where it was read.
-        location: String,
+    /// A copy follows its source, and not what that comes from.
+    #[error(
+        "catalogue {name}: it is a copy; the cluster of its source brings it up to date with catalogue push"
+    )]
+    Copy {
+        /// The catalogue.
+        name: String,
     },
+    /// The file of a catalogue.
+    #[error(transparent)]
+    File(Box<FileError>),
+    /// A catalogue by reference whose file cannot be read.
+    #[error("catalogue {catalogue}: {why}")]
+    Unread {
+        /// The catalogue.
+        catalogue: String,
+        /// Why.
+        why: String,
+    },
+    /// A catalogue by reference with other names than its file.
+    #[error(transparent)]
+    OtherNames(#[from] OtherNames),
     /// A file with other catalogues.
     #[error("{location}: the file holds {found} catalogues, and none of them is named {name}")]
     NotInFile {
@@ -81,4 +101,13 @@ pub enum DistributionError {
         #[source]
         error: TooLarge,
     },
+}
+
+impl From<&Unread> for DistributionError {
+    fn from(unread: &Unread) -> Self {
+        Self::Unread {
+            catalogue: unread.catalogue.clone(),
+            why: unread.why.clone(),
+        }
+    }
 }

@@ -16,6 +16,7 @@ mod http;
 pub mod image;
 pub mod location;
 mod names;
+pub mod pinned;
 pub mod registry;
 pub mod scratch;
 mod title;

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::conditions::Condition;
 
+pub(crate) use from::at_digest;
 pub use from::{CatalogueFrom, MergedFrom};
 pub use source::{
     Auth, DockerSource, GitRef, GitSource, HelmSource, InlineSource, NotOneKind, SecretRef, Source,
@@ -53,6 +54,8 @@ pub use template::{FieldType, FormField, HelmMode, HelmTemplate, Method, Resourc
     )
 )]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = kube::core::Rule::new("!has(self.from) || !has(self.from.digest) || !has(self.addons) || self.addons.all(addon, size(addon.versions) == 0)")
+    .message("with from.digest the catalogue is by reference: its addons have names only, and versions: []"))]
 pub struct AddonCatalogueSpec {
     /// Custom (default), or Core: changed only by the configured group, hidden unless asked for.
     #[serde(default)]
@@ -73,6 +76,15 @@ pub struct AddonCatalogueSpec {
     #[schemars(length(max = 1000))]
     #[x_kube(merge_strategy = kube::core::ListMerge::Map(vec!["name".into()]))]
     pub addons: Vec<Addon>,
+}
+
+impl AddonCatalogueSpec {
+    /// The digest of its file, where the catalogue is by reference: its add-ons are names, and their versions are in the file
+    /// (semantics 1).
+    #[must_use]
+    pub fn reference(&self) -> Option<&str> {
+        self.from.as_ref()?.digest.as_deref()
+    }
 }
 
 /// Who may change a catalogue and who sees it.

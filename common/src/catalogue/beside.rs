@@ -4,6 +4,7 @@
 //! catalogue was read at: the catalogue and its manifests are always of one state.
 
 use super::channel::{LocationError, resolve_manifest};
+use crate::api::catalogue::at_digest;
 use crate::api::catalogue::{
     AddonCatalogueSpec, CatalogueFrom, DockerSource, GitRef, GitSource, Method, Source,
 };
@@ -107,16 +108,6 @@ fn source(from: &CatalogueFrom, revision: &str, path: String) -> Source {
         }),
         ..Source::default()
     }
-}
-
-/// The image by its digest instead of a tag: `HOST:PORT/NAME@DIGEST`.
-fn at_digest(image: &str, digest: &str) -> String {
-    let name = image.split('@').next().unwrap_or(image);
-    let name = match name.rsplit_once(':') {
-        Some((name, tag)) if !tag.contains('/') => name,
-        _ => name,
-    };
-    format!("{name}@{digest}")
 }
 
 #[cfg(test)]

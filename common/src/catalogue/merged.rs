@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
 use super::channel::{LocationError, resolve_manifest};
+use super::is_copy;
 use crate::api::catalogue::{
     Addon, AddonCatalogue, AddonCatalogueSpec, CatalogueClass, MergedFrom,
 };
@@ -14,6 +17,36 @@ pub fn name(class: CatalogueClass) -> &'static str {
         CatalogueClass::Custom => "merged-custom",
         CatalogueClass::Core => "merged-core",
     }
+}
+
+/// Before the name of a catalogue by reference whose copy it is: what its file holds cannot be merged.
+const REFERENCE: &str = "merged-ref-";
+
+/// The name of the copy of a catalogue by reference.
+#[must_use]
+pub fn name_of_reference(source: &str) -> String {
+    format!("{REFERENCE}{source}")
+}
+
+/// The catalogue by reference whose copy has this name; `None` for a name that copies do not have.
+#[must_use]
+pub fn source_of_reference(copy: &str) -> Option<&str> {
+    copy.strip_prefix(REFERENCE)
+}
+
+/// Whether it is the copy of a catalogue by reference.
+#[must_use]
+pub fn is_of_reference(catalogue: &ObjectMeta) -> bool {
+    let name = catalogue.name.as_deref().unwrap_or_default();
+    is_copy(catalogue) && name.starts_with(REFERENCE)
+}
+
+/// The name by which the file of a catalogue knows it: of a copy, that of its source.
+#[must_use]
+pub fn name_in_file(catalogue: &ObjectMeta) -> &str {
+    let name = catalogue.name.as_deref().unwrap_or_default();
+    let source = source_of_reference(name);
+    source.filter(|_| is_copy(catalogue)).unwrap_or(name)
 }
 
 /// The catalogues of a class as one: by the names of the add-ons, each with its versions in the order of the names of their
@@ -67,6 +100,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::names::LABEL_DERIVED_FROM;
+
+    #[test]
+    fn a_copy_by_reference_is_known_by_its_mark_and_its_name() {
+        for (name, is_marked, is_copy, in_file) in [
+            ("merged-ref-team", true, true, "team"),
+            ("merged-ref-team", false, false, "merged-ref-team"),
+            ("merged-custom", true, false, "merged-custom"),
+        ] {
+            let mut metadata = AddonCatalogue::new(name, Default::default()).metadata;
+            let mark = (LABEL_DERIVED_FROM.to_owned(), "uid".to_owned());
+            metadata.labels = is_marked.then(|| [mark].into());
+            assert_eq!(is_of_reference(&metadata), is_copy);
+            assert_eq!(name_in_file(&metadata), in_file);
+        }
+    }
 
     fn source(name: &str, spec: serde_json::Value) -> AddonCatalogue {
         AddonCatalogue::new(name, serde_json::from_value(spec).unwrap())

@@ -44,13 +44,16 @@ fn name(object: &AddonCatalogue) -> &str {
     object.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// `3 add-ons, 1 version`
+/// `3 add-ons, 1 version`, or `3 add-ons by reference`.
 fn counts(object: &AddonCatalogue) -> String {
     let count = |count: usize, one: &str| match count {
         1 => format!("1 {one}"),
         count => format!("{count} {one}s"),
     };
     let addons = &object.spec.addons;
+    if object.spec.reference().is_some() {
+        return format!("{} by reference", count(addons.len(), "add-on"));
+    }
     let versions = addons.iter().map(|addon| addon.versions.len()).sum();
     format!(
         "{}, {}",

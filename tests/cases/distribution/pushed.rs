@@ -15,15 +15,15 @@ use serde_json::{Value, json};
 const RBAC: &str = include_str!("../../../deploy/components/distributor/rbac.yaml");
 
 /// A cluster with catalogues, and a kubeconfig with contexts of itself, of the other cluster, and of one that does not answer.
-struct Pair {
-    stage: Stage,
-    other: &'static ControlPlane,
+pub(super) struct Pair {
+    pub(super) stage: Stage,
+    pub(super) other: &'static ControlPlane,
     /// Of whoever brings catalogues there.
     distributor: PathBuf,
 }
 
 impl Pair {
-    async fn new(what: &str) -> Result<Self> {
+    pub(super) async fn new(what: &str) -> Result<Self> {
         let other = super::other().await?;
         let stage = Stage::new(what).await?;
         stage.run("init").await?.done()?;
@@ -36,7 +36,7 @@ impl Pair {
     }
 
     /// What the administrator of the other cluster does: the definitions, the namespace, and the rights of the distributor.
-    async fn prepare_other(&self) -> Result<()> {
+    pub(super) async fn prepare_other(&self) -> Result<()> {
         let admin = Plugin::admin(self.other)?;
         let namespace = &self.stage.namespace;
         let init = ["init", "--system-namespace", namespace];
@@ -79,13 +79,13 @@ impl Pair {
         self.stage.write("contexts.json", &merged.to_string())
     }
 
-    async fn push(&self, to: &str) -> Result<Output> {
+    pub(super) async fn push(&self, to: &str) -> Result<Output> {
         let kubeconfig = self.contexts()?;
         let line = format!("catalogue push {to} --kubeconfig {}", kubeconfig.display());
         self.stage.run(&line).await
     }
 
-    async fn offer(&self, name: &str, manifest: &str) -> Result<()> {
+    pub(super) async fn offer(&self, name: &str, manifest: &str) -> Result<()> {
         let version = json!({"version": "1.0.0", "source": {"inline": {"manifest": manifest}}});
         let file = self.stage.catalogue(name, &version)?;
         let add = format!("catalogue add {}", file.display());

@@ -16,6 +16,7 @@ impl Context {
             connect: self.connect.clone(),
             home: Arc::clone(&self.home),
             pool: Arc::clone(&self.pool),
+            files: Arc::clone(&self.files),
             target: Arc::clone(&self.target),
             cluster_uid: Arc::clone(&self.cluster_uid),
             events: self.events(),

@@ -46,6 +46,7 @@ impl Context {
             target: connection.target,
             cluster_uid: connection.uid,
             catalogues: Arc::clone(&self.catalogues),
+            files: Arc::clone(&self.files),
             policies: Arc::clone(&self.policies),
             events: self.events(),
             ..Self::build(None, settings)

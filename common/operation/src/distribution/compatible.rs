@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::DistributionError;
 use super::push::{Outcome, Pushed};
-use crate::context::Context;
+use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::identity::KUBE_SYSTEM;
 
@@ -29,7 +29,11 @@ const KEY: &str = "addons.json";
 /// # Errors
 /// The catalogues or the namespaces cannot be read.
 pub async fn store(ctx: &Context) -> Result<Vec<Outcome>, OperationError> {
-    let catalogue = Catalogue::of_objects(ctx.catalogues().await?);
+    let catalogue = ctx.catalogue(&Offer::Catalogues).await?;
+    // What is stored stays: what a catalogue lists that cannot be read is not known.
+    if let Some(unread) = catalogue.unread.first() {
+        return Err(DistributionError::from(unread).into());
+    }
     let home = ctx.home().await?;
     let uid = identity::namespace_uid(home, KUBE_SYSTEM).await?;
     let mut namespaces = local::of_other_clusters(home).await?;

@@ -1,4 +1,4 @@
-//! The catalogues of this cluster, merged into one for each class, are brought to other clusters.
+//! The catalogues of this cluster, merged into one for each class, are brought to other clusters; each one by reference as it is.
 //!
 //! A copy carries the mark of copies, whose value is the uid of this cluster: another cluster's copies and catalogues that are no
 //! copies are left alone. Copies are never merged themselves, so this cluster may be among the targets.
@@ -7,7 +7,7 @@ use addons_engine::catalogues::{self, Written};
 use addons_engine::{Cluster, EngineError, identity, local};
 use common::admission::rules::catalogue::{is_source, lost_to_others};
 use common::admission::{Facts, Settings};
-use common::api::catalogue::{AddonCatalogue, CatalogueClass};
+use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass};
 use common::api::names::LABEL_DERIVED_FROM;
 use common::catalogue::{derived_from, merged, offers, size};
 use futures::StreamExt as _;
@@ -32,7 +32,7 @@ pub struct Pushed {
     pub written: Written,
 }
 
-/// The merged catalogues of this cluster, one for each class, as they are stored in every target.
+/// The merged catalogues of this cluster, one for each class, and its catalogues by reference, as they are stored in every target.
 ///
 /// # Errors
 /// Catalogues that hold the same; more than fits into an object; no catalogue at all; those of the requests.
@@ -65,18 +65,29 @@ pub async fn merge(ctx: &Context) -> Result<Vec<AddonCatalogue>, OperationError>
         return Err(DistributionError::HeldTwice { lost }.into());
     }
     let uid = identity::namespace_uid(ctx.home().await?, KUBE_SYSTEM).await?;
+    let copy = |name: &str, spec| {
+        let mut copy = AddonCatalogue::new(name, spec);
+        copy.metadata.namespace = Some(namespace.clone());
+        copy.metadata.labels = Some([(LABEL_DERIVED_FROM.to_owned(), uid.clone())].into());
+        copy
+    };
+    let (references, whole): (Vec<_>, Vec<_>) = sources
+        .into_iter()
+        .partition(|source| source.spec.reference().is_some());
     let mut copies = Vec::new();
     for class in [CatalogueClass::Custom, CatalogueClass::Core] {
         let name = merged::name(class);
-        let spec = merged::merge(&sources, class).map_err(DistributionError::from)?;
+        let spec = merged::merge(&whole, class).map_err(DistributionError::from)?;
         size::check(&spec).map_err(|error| DistributionError::TooLarge {
             name: name.to_owned(),
             error,
         })?;
-        let mut copy = AddonCatalogue::new(name, spec);
-        copy.metadata.namespace = Some(namespace.clone());
-        copy.metadata.labels = Some([(LABEL_DERIVED_FROM.to_owned(), uid.clone())].into());
-        copies.push(copy);
+        copies.push(copy(name, spec));
+    }
+    for source in references {
+        let name = source.metadata.name.as_deref().unwrap_or_default();
+        let name = merged::name_of_reference(name);
+        copies.push(copy(&name, source.spec.clone()));
     }
     Ok(copies)
 }
@@ -99,7 +110,8 @@ pub async fn push_all(targets: Vec<Target>, copies: &[AddonCatalogue]) -> Vec<Ou
     pushed.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-/// Brings copies to a cluster. One that is there already is not written again; one without add-ons only replaces another.
+/// Brings copies to a cluster. One that is there already is not written again; one without add-ons only replaces another. A copy of a
+/// catalogue by reference that is gone is emptied.
 async fn push(cluster: &Cluster, copies: &[AddonCatalogue]) -> Result<Vec<Pushed>, OperationError> {
     let place = |copy: &AddonCatalogue| {
         let name = copy.metadata.name.as_deref().unwrap_or_default();
@@ -112,7 +124,7 @@ async fn push(cluster: &Cluster, copies: &[AddonCatalogue]) -> Result<Vec<Pushed
     let namespace = first.metadata.namespace.as_deref().unwrap_or_default();
     let there = within(catalogues::list(cluster, namespace).await, || place(first))?;
     let mut pushed = Vec::new();
-    for copy in copies {
+    for copy in copies.iter().chain(&without_source(copies, &there)) {
         let written = within(put(cluster, copy, &there).await, || place(copy))?;
         if let Some(written) = written {
             let name = copy.metadata.name.clone().unwrap_or_default();
@@ -120,6 +132,25 @@ async fn push(cluster: &Cluster, copies: &[AddonCatalogue]) -> Result<Vec<Pushed
         }
     }
     Ok(pushed)
+}
+
+/// What is left of our copies of catalogues by reference that are gone: a distributor may not delete them.
+fn without_source(copies: &[AddonCatalogue], there: &[AddonCatalogue]) -> Vec<AddonCatalogue> {
+    let ours = copies.first().and_then(|copy| derived_from(&copy.metadata));
+    let gone = there.iter().filter(|live| {
+        let mut copies = copies.iter();
+        merged::is_of_reference(&live.metadata)
+            && derived_from(&live.metadata) == ours
+            && !copies.any(|copy| copy.metadata.name == live.metadata.name)
+    });
+    let emptied = gone.map(|live| AddonCatalogue {
+        spec: AddonCatalogueSpec {
+            class: live.spec.class,
+            ..AddonCatalogueSpec::default()
+        },
+        ..live.clone()
+    });
+    emptied.collect()
 }
 
 async fn put(

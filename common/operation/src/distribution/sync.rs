@@ -5,17 +5,14 @@
 
 use addons_engine::EngineError;
 use addons_engine::catalogues::{self, NotSynced};
-use addons_sources::location::{self, Located};
-use addons_sources::{Access, Reach};
+use addons_sources::pinned::File;
 use common::admission::{Requester, validate};
-use common::api::catalogue::{
-    AddonCatalogue, AddonCatalogueSpec, CatalogueClass, CatalogueFrom, SourceKind,
-};
+use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueClass, CatalogueFrom};
 use common::api::conditions;
-use common::catalogue::{beside, size};
+use common::catalogue::{is_copy, reference, size};
 use common::manifest::digest;
 
-use super::{DistributionError, md5};
+use super::{DistributionError, file};
 use crate::context::Context;
 use crate::error::{OperationError, within};
 use crate::event::Finding;
@@ -36,11 +33,35 @@ pub struct Synced {
     pub is_changed: bool,
 }
 
-/// What `spec.from` holds.
-struct Read {
-    bytes: Vec<u8>,
-    location: String,
-    revision: String,
+/// A catalogue by reference, as it would be stored, and what its file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Referred {
+    /// The object.
+    pub object: AddonCatalogue,
+    /// The same with the content of the file.
+    pub content: AddonCatalogue,
+}
+
+/// Makes a catalogue that says where it comes from one by reference.
+///
+/// # Errors
+/// It does not say that; the file cannot be read.
+pub async fn refer(ctx: &Context, known: &AddonCatalogue) -> Result<Referred, OperationError> {
+    let name = known.metadata.name.clone().unwrap_or_default();
+    let Some(from) = &known.spec.from else {
+        return Err(DistributionError::NoFrom { name }.into());
+    };
+    let place = || format!("catalogue {name}");
+    let file = within(file::current(ctx, known, from).await, place)?;
+    let (spec, content) = within(referred(ctx, known, from, file), place)?;
+    let of_spec = |spec| AddonCatalogue {
+        spec,
+        ..known.clone()
+    };
+    Ok(Referred {
+        object: of_spec(spec),
+        content: of_spec(content),
+    })
 }
 
 /// Brings a catalogue, as it was read before, up to date. Where nothing changed, nothing is written.
@@ -68,31 +89,37 @@ pub async fn sync(ctx: &Context, known: &AddonCatalogue) -> Result<Synced, Opera
 
 async fn attempt(ctx: &Context, known: &AddonCatalogue) -> Result<Synced, OperationError> {
     let name = known.metadata.name.clone().unwrap_or_default();
+    if is_copy(&known.metadata) {
+        return Err(DistributionError::Copy { name }.into());
+    }
     let Some(from) = &known.spec.from else {
         return Err(DistributionError::NoFrom { name }.into());
     };
     let place = || format!("catalogue {name}");
-    let read = within(read(ctx, known, from).await, place)?;
-    let revision = read.revision.clone();
+    let file = within(file::current(ctx, known, from).await, place)?;
+    let revision = file::revision(&file);
+    let unchanged = |revision| Synced {
+        object: known.clone(),
+        revision,
+        is_changed: false,
+    };
     if is_current(known, &revision) {
-        return Ok(Synced {
-            object: known.clone(),
-            revision,
-            is_changed: false,
-        });
+        return Ok(unchanged(revision));
     }
-    let spec = within(content(ctx, known, from, read), place)?;
+    let (spec, content) = match known.spec.reference() {
+        Some(_) => within(referred(ctx, known, from, file), place)?,
+        None => {
+            let content = within(content(ctx, known, from, file), place)?;
+            (content.clone(), content)
+        }
+    };
     if spec == known.spec {
-        return Ok(Synced {
-            object: known.clone(),
-            revision,
-            is_changed: false,
-        });
+        return Ok(unchanged(revision));
     }
     if let Err(error) = size::check(&spec) {
         return Err(DistributionError::TooLarge { name, error }.into());
     }
-    judge(ctx, known, &spec).await?;
+    judge(ctx, known, &content).await?;
     let object = catalogues::replace(ctx.home().await?, known, spec).await?;
     Ok(Synced {
         object,
@@ -113,89 +140,30 @@ fn is_current(known: &AddonCatalogue, revision: &str) -> bool {
     is_of_object && read.is_some_and(|read| read.revision == revision)
 }
 
-/// Reads the file, with the credentials that the catalogue names.
-async fn read(
+/// The spec by reference, and what the file holds.
+fn referred(
     ctx: &Context,
     known: &AddonCatalogue,
     from: &CatalogueFrom,
-) -> Result<Read, OperationError> {
-    let source = from.source();
-    let auth = source.kind().ok().and_then(SourceKind::auth);
-    let credentials = match auth {
-        Some(auth) => {
-            let namespace = known.metadata.namespace.as_deref().unwrap_or_default();
-            Some(ctx.credentials(namespace, &auth.secret_ref.name).await?)
-        }
-        None => None,
-    };
-    let access = Access {
-        reach: Reach::Cluster,
-        credentials: credentials.as_deref(),
-        ..ctx.access()
-    };
-    let fetched = addons_sources::package(&source, "", "spec.from", &access).await?;
-    let location = fetched.location;
-    let Some(file) = fetched.package.as_file() else {
-        return Err(DistributionError::Folder { location }.into());
-    };
-    Ok(Read {
-        revision: match fetched.resolved {
-            Some(resolved) => resolved,
-            None => digest::sha256(&file.bytes),
-        },
-        bytes: file.bytes.clone(),
-        location,
-    })
+    file: File,
+) -> Result<(AddonCatalogueSpec, AddonCatalogueSpec), OperationError> {
+    let (digest, resolved) = (digest::sha256(&file.bytes), file.resolved.clone());
+    let content = content(ctx, known, from, file)?;
+    Ok((reference::refer(&content, &digest, resolved), content))
 }
 
-/// The spec that the catalogue is to have.
+/// What the file holds; its warnings are findings.
 fn content(
     ctx: &Context,
     known: &AddonCatalogue,
     from: &CatalogueFrom,
-    read: Read,
+    file: File,
 ) -> Result<AddonCatalogueSpec, OperationError> {
-    // The base of what came by URL is where it was asked for, and not where a redirect led: that may be another host tomorrow.
-    let location = match &from.url {
-        Some(url) => url.manifest.clone(),
-        None => read.location,
-    };
-    let mut found = location::of_bytes(&read.bytes, &location)?;
-    let name = known.metadata.name.as_deref().unwrap_or_default();
-    let count = found.len();
-    let one = match count {
-        1 => found.pop(),
-        _ => found
-            .into_iter()
-            .find(|one| one.object.metadata.name.as_deref() == Some(name)),
-    };
-    let Some(mut one) = one else {
-        return Err(DistributionError::NotInFile {
-            location,
-            name: name.to_owned(),
-            found: count,
-        }
-        .into());
-    };
-    for warning in md5::take_out(ctx.settings().rules, &mut one) {
-        ctx.find(Finding::Index(warning));
-    }
-    let Located {
-        object, warnings, ..
-    } = one;
+    let (spec, warnings) = file::content(ctx.settings().rules, known, from, file)?;
     for warning in warnings {
         ctx.find(Finding::Index(warning));
     }
-    let mut spec = object.spec;
-    if from.url.is_none() && spec.base_url.as_ref() == Some(&location) {
-        spec.base_url = None;
-    }
-    beside::resolve(&mut spec, from, &read.revision).map_err(DistributionError::from)?;
-    Ok(AddonCatalogueSpec {
-        addons: spec.addons,
-        base_url: spec.base_url,
-        ..known.spec.clone()
-    })
+    Ok(spec)
 }
 
 /// As the webhook judges it.
@@ -230,7 +198,9 @@ fn reason(error: &OperationError) -> Option<&'static str> {
             Some("Refused")
         }
         OperationError::Distribution(DistributionError::TooLarge { .. }) => Some("TooLarge"),
-        OperationError::Distribution(DistributionError::NoFrom { .. })
+        OperationError::Distribution(
+            DistributionError::NoFrom { .. } | DistributionError::Copy { .. },
+        )
         | OperationError::Engine(_)
         | OperationError::Connect(_)
         | OperationError::NoCluster => None,

@@ -326,14 +326,14 @@ pub fn prune_without_selector(catalogue: &AddonCatalogue) -> Vec<String> {
     warnings
 }
 
-/// A catalogue that is neither a source nor a copy is used only by installations beside it.
+/// No installation refers to a catalogue that is neither a source nor a copy.
 #[must_use]
 pub fn outside_system_namespace(catalogue: &AddonCatalogue, settings: &Settings) -> Option<String> {
     let metadata = &catalogue.metadata;
     let elsewhere = !is_source(metadata, settings) && !is_copy(metadata);
     elsewhere.then(|| {
         format!(
-            "catalogues outside namespace {} are not sources: only installations in the same namespace can use this one",
+            "catalogues outside namespace {} are not sources, and no installation can refer to this one: create it there",
             settings.system_namespace
         )
     })

@@ -4,7 +4,7 @@ use crate::admission::listed::CatalogueFacts;
 use crate::admission::verdict::Problem;
 use crate::admission::{Facts, Settings};
 use crate::api::catalogue::AddonVersion;
-use crate::api::installation::AddonRef;
+use crate::api::installation::{AddonInstallation, AddonRef, Installed};
 use crate::catalogue::select::{Choice, ClusterFacts, Request, Rules, choose};
 use crate::catalogue::{Entry, offers};
 use crate::nearest::nearest;
@@ -44,20 +44,24 @@ impl Unseen {
 
 /// The entries that `reference` of an installation in `namespace` matches, and the chosen one among them.
 ///
-/// `None` for an index or a directory: the webhook never fetches a source. Fit is judged for local installations
+/// `None` for an index, a directory or a catalogue by reference: the webhook never fetches a source. Fit is judged for local installations
 /// only; of a remote cluster the version is unknown here.
 ///
 /// # Errors
 /// The [`Problem`] of a catalogue, add-on or version that does not exist, or that does not fit this cluster.
 pub fn resolve<'a>(
     reference: &AddonRef,
-    namespace: &'a str,
+    namespace: &str,
     facts: &'a Facts,
 ) -> Result<Option<Choice<'a>>, Problem> {
     if reference.index.is_some() || reference.directory.is_some() {
         return Ok(None);
     }
-    let catalogues = catalogues(reference, namespace, facts)?;
+    let catalogues = catalogues(reference, facts)?;
+    let refers = |catalogue: &&CatalogueFacts| catalogue.refers_to(&reference.name);
+    if catalogues.iter().any(refers) {
+        return Ok(None);
+    }
     let entries: Vec<&Entry> = catalogues
         .iter()
         .flat_map(|catalogue| catalogue.entries(&reference.name))
@@ -88,21 +92,39 @@ pub fn resolve<'a>(
     }
 }
 
-/// Whether `reference` of an installation in `namespace` can refer to `catalogue`.
+/// The warning, instead of `problem`, about a catalogue, add-on or version that is gone, where this installation had that version
+/// before: a rollback brings it back without the catalogue.
 #[must_use]
-pub fn can_mean(
+pub fn rolled_back(
     reference: &AddonRef,
-    namespace: &str,
-    catalogue: &ObjectMeta,
-    settings: &Settings,
-) -> bool {
-    let at = catalogue.namespace.as_deref().unwrap_or_default();
-    let near = at == namespace || at == settings.system_namespace;
+    old: Option<&AddonInstallation>,
+    problem: &Problem,
+) -> Option<String> {
+    let status = old?.status.as_ref()?;
+    let is_gone = problem.rule.starts_with("unknown-");
+    let is_named = reference.version.is_some() || reference.id.is_some();
+    let had = |installed: &Installed| {
+        let (version, id) = (&reference.version, &reference.id);
+        version.as_ref().is_none_or(|it| *it == installed.version)
+            && id.as_ref().is_none_or(|it| *it == installed.id)
+    };
+    let ended = status.history.iter().filter(|one| one.is_done());
+    let mut all = ended.map(|one| &one.installed).chain(&status.installed);
+    (is_gone && is_named && all.any(had)).then(|| {
+        let (field, message) = (&problem.field, &problem.message);
+        format!("{field}: {message}; it is allowed, for this installation had it before")
+    })
+}
+
+/// Whether `reference` can refer to `catalogue`: only in the system namespace (semantics 1).
+#[must_use]
+pub fn can_mean(reference: &AddonRef, catalogue: &ObjectMeta, settings: &Settings) -> bool {
+    let is_of_system = catalogue.namespace.as_ref() == Some(&settings.system_namespace);
     let named = match &reference.catalogue {
         Some(name) => catalogue.name.as_ref() == Some(name),
         None => true,
     };
-    near && named && reference.index.is_none() && reference.directory.is_none()
+    is_of_system && named && reference.index.is_none() && reference.directory.is_none()
 }
 
 /// Whether `version` has the version and the id that are asked for.
@@ -119,20 +141,18 @@ pub fn is_asked_for(reference: &AddonRef, version: &AddonVersion) -> bool {
     same_version && same_id
 }
 
-/// The catalogues of a reference: one by name, or all that the namespace can use. One that is being deleted is none.
+/// The catalogues of a reference: one by name, or all. One that is being deleted is none.
 fn catalogues<'a>(
     reference: &AddonRef,
-    namespace: &'a str,
     facts: &'a Facts,
 ) -> Result<Vec<&'a CatalogueFacts>, Problem> {
     let all: Vec<&CatalogueFacts> = facts
-        .catalogues_for(namespace)
+        .named_catalogues()
         .filter(|catalogue| offers(&catalogue.metadata))
         .collect();
     let Some(name) = reference.catalogue.as_deref() else {
         return Ok(all);
     };
-    // The one in the installation's namespace comes first.
     let named = all.iter().find(|catalogue| catalogue.name() == name);
     if let Some(&named) = named {
         return Ok(vec![named]);

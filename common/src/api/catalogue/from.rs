@@ -1,14 +1,18 @@
 //! Where a whole catalogue comes from.
 
+use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::source::{DockerSource, GitSource, Source, UrlSource};
+use super::source::{DockerSource, GitRef, GitSource, Source, UrlSource};
 
-/// Where the add-ons of a catalogue are written: one file with an AddonCatalogue or a kops index. Exactly one of the fields.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Where the add-ons of a catalogue are written: one file with an AddonCatalogue or a kops index. Exactly one of git, docker and url.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
+#[x_kube(validation = kube::core::Rule::new("[has(self.git), has(self.docker), has(self.url)].filter(given, given).size() == 1")
+    .message("exactly one of git, docker and url is needed"))]
+#[x_kube(validation = kube::core::Rule::new("has(self.digest) || !has(self.revision)")
+    .message("revision goes with digest only"))]
 pub struct CatalogueFrom {
     /// A file in a git repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,6 +23,15 @@ pub struct CatalogueFrom {
     /// A file by URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<UrlSource>,
+    /// The sha256 of the file. The catalogue is by reference then: `addons` holds names only, and commands read the versions from the file,
+    /// which must have this digest. Set by `catalogue add --by-reference`, moved by `catalogue sync`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 71), regex(pattern = r"^sha256:[0-9a-f]{64}$"))]
+    pub digest: Option<String>,
+    /// The commit or the digest of the image that the file with `digest` is read at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 128))]
+    pub revision: Option<String>,
 }
 
 /// Where a version of a merged catalogue is from.
@@ -54,4 +67,33 @@ impl CatalogueFrom {
             ..Source::default()
         }
     }
+
+    /// The same at `revision`, where the catalogue is by reference: whatever the branch or the tag is now.
+    #[must_use]
+    pub fn pinned(&self) -> Source {
+        let mut source = self.source();
+        let Some(revision) = &self.revision else {
+            return source;
+        };
+        if let Some(git) = &mut source.git {
+            git.r#ref = Some(GitRef {
+                commit: Some(revision.clone()),
+                ..GitRef::default()
+            });
+        }
+        if let Some(docker) = &mut source.docker {
+            docker.image = at_digest(&docker.image, revision);
+        }
+        source
+    }
+}
+
+/// The image by its digest instead of a tag: `HOST:PORT/NAME@DIGEST`.
+pub(crate) fn at_digest(image: &str, digest: &str) -> String {
+    let name = image.split('@').next().unwrap_or(image);
+    let name = match name.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => name,
+        _ => name,
+    };
+    format!("{name}@{digest}")
 }

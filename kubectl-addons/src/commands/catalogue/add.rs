@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use common::admission::validate;
 use common::api::catalogue::{AddonCatalogue, CatalogueFrom};
 use common::api::names;
+use common::catalogue::size;
 
 use super::contained::contain;
 use crate::cli::reading::CatalogueAdd;
@@ -13,10 +14,11 @@ use crate::exit::Exit;
 use crate::output;
 use crate::session::Session;
 use crate::usage::Usage;
-use addons_operation::Records;
 use addons_operation::definitions;
-use addons_operation::distribution::md5;
+use addons_operation::distribution::sync::{self, Referred};
+use addons_operation::distribution::{DistributionError, md5};
 use addons_operation::verdict;
+use addons_operation::{OperationError, Records};
 use addons_sources::location::{self, Located};
 
 /// Adds catalogues, or replaces those of the same name. All are read and judged before the first one is written.
@@ -24,20 +26,27 @@ use addons_sources::location::{self, Located};
 /// # Errors
 /// A location that cannot be read; a verdict that is a denial; what the server refuses.
 pub async fn run(session: &Session, args: &CatalogueAdd) -> Result<Exit> {
-    let objects = read(session, args).await?;
+    let added = read(session, args).await?;
+    let objects: Vec<&AddonCatalogue> = added.iter().map(|one| &one.object).collect();
     let known = Records::read(session.ctx()).await?;
     let existing = session.ctx().catalogues().await?;
-    let requester =
-        super::requester(session, &objects.iter().chain(existing).collect::<Vec<_>>()).await?;
+    let requester = super::requester(
+        session,
+        &existing.iter().chain(objects.clone()).collect::<Vec<_>>(),
+    )
+    .await?;
     let mut facts = verdict::facts(session.ctx(), &known, Default::default(), true).await?;
-    for object in &objects {
-        let old = existing
-            .iter()
-            .find(|old| super::name(old) == super::name(object));
-        let judged = validate::catalogue(object, old, &requester, &facts);
-        let what = format!("catalogue {}", super::name(object));
-        verdict::conclude(session.ctx(), &what, &judged)?;
-        super::replace(&mut facts, object.clone());
+    for one in &added {
+        let content = one.content.as_ref().unwrap_or(&one.object);
+        let name = super::name(content);
+        let old = existing.iter().find(|old| super::name(old) == name);
+        let judged = validate::catalogue(content, old, &requester, &facts);
+        verdict::conclude(session.ctx(), &format!("catalogue {name}"), &judged)?;
+        super::replace(&mut facts, content.clone());
+        if let Err(error) = size::check(&one.object.spec) {
+            let name = name.to_owned();
+            return Err(OperationError::from(DistributionError::TooLarge { name, error }).into());
+        }
     }
     if known.uninitialised {
         definitions::ensure(session.ctx(), !args.no_init).await?;
@@ -49,12 +58,20 @@ pub async fn run(session: &Session, args: &CatalogueAdd) -> Result<Exit> {
     fill(session, &objects).await
 }
 
-/// Reads the add-ons of those that only say where they come from.
-async fn fill(session: &Session, added: &[AddonCatalogue]) -> Result<Exit> {
+/// A catalogue as it is to be stored.
+struct Added {
+    object: AddonCatalogue,
+    /// What its file holds, where it is by reference.
+    content: Option<AddonCatalogue>,
+}
+
+/// Reads the add-ons of those that only say where they come from; the status of those by reference says what they were read at.
+async fn fill(session: &Session, added: &[&AddonCatalogue]) -> Result<Exit> {
     let mut worst = Exit::Done;
     let mut empty = added
         .iter()
-        .filter(|object| object.spec.from.is_some() && object.spec.addons.is_empty())
+        .filter(|object| object.spec.from.is_some())
+        .filter(|object| object.spec.addons.is_empty() || object.spec.reference().is_some())
         .peekable();
     if empty.peek().is_none() {
         return Ok(worst);
@@ -68,7 +85,7 @@ async fn fill(session: &Session, added: &[AddonCatalogue]) -> Result<Exit> {
     Ok(worst)
 }
 
-async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalogue>> {
+async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<Added>> {
     let mut found = Vec::new();
     for location in &args.locations {
         found.extend(location::read(location, &session.ctx().access()).await?);
@@ -80,7 +97,7 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalog
         ))
         .into());
     }
-    let mut objects = Vec::new();
+    let mut objects: Vec<Added> = Vec::new();
     for mut one in found {
         for warning in &md5::take_out(session.rules(), &mut one) {
             output::warn(warning);
@@ -88,20 +105,43 @@ async fn read(session: &Session, args: &CatalogueAdd) -> Result<Vec<AddonCatalog
         for warning in &one.warnings {
             output::warn(warning);
         }
-        let mut object = resolve(session, args, one)?;
-        contain(&mut object, &session.ctx().access()).await?;
+        let location = one.location.clone();
+        let object = resolve(session, args, one)?;
         if objects
             .iter()
-            .any(|other| super::name(other) == super::name(&object))
+            .any(|other| super::name(&other.object) == super::name(&object))
         {
             bail!(
                 "two catalogues named {}; add one of them with --name",
                 super::name(&object)
             );
         }
-        objects.push(object);
+        objects.push(added(session, args, &location, object).await?);
     }
     Ok(objects)
+}
+
+/// With all that its object holds, or by reference.
+async fn added(
+    session: &Session,
+    args: &CatalogueAdd,
+    location: &str,
+    mut object: AddonCatalogue,
+) -> Result<Added> {
+    if !args.by_reference && object.spec.reference().is_none() {
+        contain(&mut object, &session.ctx().access()).await?;
+        let content = None;
+        return Ok(Added { object, content });
+    }
+    if object.spec.from.is_none() {
+        return Err(Usage(format!(
+            "{location}: --by-reference needs a file that others can read: add it by URL, or say in spec.from where it is"
+        ))
+        .into());
+    }
+    let Referred { object, content } = sync::refer(session.ctx(), &object).await?;
+    let content = Some(content);
+    Ok(Added { object, content })
 }
 
 /// Gives the object its name and namespace.

@@ -36,8 +36,13 @@ struct Row {
     /// Why they are not up to date.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
+    /// The digest of its file, where it is by reference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
     addons: usize,
-    versions: usize,
+    /// Not of one by reference: they are in its file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    versions: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     created_at: Option<Timestamp>,
 }
@@ -51,13 +56,15 @@ pub async fn run(session: &Session, args: &CatalogueList) -> Result<Exit> {
     let visible = objects.filter(|object| args.core || object.spec.class != CatalogueClass::Core);
     let rows: Vec<Row> = visible.map(row).collect();
     match args.output.format {
-        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: &rows }, args.output)?
+        }
         Format::Name => output::names(super::show::KIND, rows.iter().map(|row| row.name.as_str())),
         Format::Table | Format::Wide if rows.is_empty() => {
             let add = hint::below(&hint::fix("kubectl addons catalogue add FILE"));
             output::note(&format!("no catalogues{add}"));
         }
-        Format::Table | Format::Wide => output::data(&table(&rows).render()),
+        Format::Table | Format::Wide => output::data(&table(&rows).listed(args.output)),
     }
     Ok(Exit::Done)
 }
@@ -68,6 +75,9 @@ fn row(object: &AddonCatalogue) -> Row {
     let synced = status.and_then(|status| status.synced.as_ref());
     let mut conditions = status.iter().flat_map(|status| &status.conditions);
     let problem = conditions.find(|it| it.r#type == SYNCED && it.status == "False");
+    let digest = object.spec.reference();
+    let addons = object.spec.addons.iter();
+    let versions = || addons.map(|addon| addon.versions.len()).sum();
     Row {
         name: super::name(object).to_owned(),
         namespace: object.metadata.namespace.clone().unwrap_or_default(),
@@ -77,12 +87,8 @@ fn row(object: &AddonCatalogue) -> Row {
         revision: synced.map(|synced| synced.revision.clone()),
         problem: problem.map(|condition| condition.message.clone()),
         addons: object.spec.addons.len(),
-        versions: object
-            .spec
-            .addons
-            .iter()
-            .map(|addon| addon.versions.len())
-            .sum(),
+        versions: digest.is_none().then(versions),
+        digest: digest.map(str::to_owned),
         created_at: object
             .metadata
             .creation_timestamp
@@ -101,7 +107,8 @@ fn table(rows: &[Row]) -> Table {
             row.name.clone(),
             format!("{:?}", row.class),
             row.addons.to_string(),
-            row.versions.to_string(),
+            row.versions
+                .map_or("-".to_owned(), |count| count.to_string()),
             row.created_at
                 .map(|created| age(created, now))
                 .unwrap_or_default(),

@@ -59,7 +59,9 @@ pub async fn run(session: &Session, args: &CataloguePush) -> Result<Exit> {
         rows.push(row);
     }
     match args.output.format {
-        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: &rows }, args.output.format)?
+        }
         Format::Name => output::names("cluster", rows.iter().map(|row| row.target.as_str())),
         Format::Table | Format::Wide => {}
     }
@@ -89,8 +91,9 @@ fn reported(
     for one in &pushed {
         let mut copies = copies.iter();
         let counts = copies.find(|copy| super::name(copy) == one.name);
-        let counts = counts.map(super::counts).unwrap_or_default();
-        output::note(&format!("{}: {counts}", distribution::pushed(&target, one)));
+        let counts = counts.map(|copy| format!(": {}", super::counts(copy)));
+        let counts = counts.unwrap_or_default();
+        output::note(&format!("{}{counts}", distribution::pushed(&target, one)));
     }
     let mut exit = Exit::Done;
     let problem = failed.map(|error| {

@@ -1,5 +1,6 @@
 //! `catalogue show NAME` and `catalogue view`: entries, and whole catalogues as YAML and JSON.
 
+use addons_operation::Offer;
 use anyhow::Result;
 use common::admission::Facts;
 use common::admission::rules::catalogue::lost_to_others;
@@ -23,12 +24,14 @@ pub const KIND: &str = "addoncatalogue.kubectl-addons.dev";
 pub async fn run(session: &Session, args: &CatalogueShow) -> Result<Exit> {
     let object = super::named(session.ctx().catalogues().await?, &args.name)?;
     match args.output.format {
-        Format::Json | Format::Yaml => output::value(&tidy(object), args.output.format)?,
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&tidy(object), args.output)?
+        }
         Format::Name => output::names(KIND, std::iter::once(super::name(object))),
         Format::Table | Format::Wide => {
-            output::data(
-                &table(&Catalogue::of_objects(std::slice::from_ref(object)), false).render(),
-            );
+            let offer = Offer::Catalogue(args.name.clone());
+            let catalogue = session.ctx().catalogue(&offer).await?;
+            output::data(&table(&catalogue, false).listed(args.output));
         }
     }
     Ok(Exit::Done)
@@ -39,32 +42,39 @@ pub async fn run(session: &Session, args: &CatalogueShow) -> Result<Exit> {
 /// # Errors
 /// The server cannot be reached, or refuses.
 pub async fn view(session: &Session, args: &CatalogueView) -> Result<Exit> {
-    let objects = session.ctx().catalogues().await?;
-    let mut catalogue = Catalogue::of_objects(objects);
-    catalogue
-        .entries
-        .retain(|entry| args.core || entry.class != CatalogueClass::Core);
+    let catalogue = session.ctx().catalogue(&Offer::Catalogues).await?;
+    let mut catalogue = Catalogue::clone(&catalogue);
+    let is_shown = |class| args.core || class != CatalogueClass::Core;
+    catalogue.entries.retain(|entry| is_shown(entry.class));
+    catalogue.unread.retain(|unread| is_shown(unread.class));
+    crate::commands::warn_of_unread(&catalogue);
     match args.output.format {
-        Format::Json | Format::Yaml => output::value(
+        Format::Json | Format::Yaml | Format::Template(_) => output::value(
             &Items {
                 items: &catalogue.entries,
             },
-            args.output.format,
+            args.output,
         )?,
         Format::Name => output::names("addon", catalogue.names().into_iter()),
         Format::Table | Format::Wide if catalogue.entries.is_empty() => {
             let add = hint::below(&hint::fix("kubectl addons catalogue add FILE"));
             output::note(&format!("no entries{add}"));
         }
-        Format::Table | Format::Wide => output::data(&table(&catalogue, true).render()),
+        Format::Table | Format::Wide => output::data(&table(&catalogue, true).listed(args.output)),
     }
-    Ok(lost(session, objects))
+    let lost = lost(session).await?;
+    Ok(match catalogue.unread.is_empty() {
+        true => lost,
+        false => Exit::Failed,
+    })
 }
 
-/// Names the entries that others hold: two catalogues that are created at once are not judged by each other (semantics 2).
-fn lost(session: &Session, objects: &[AddonCatalogue]) -> Exit {
+/// Names the entries that others hold: two catalogues that are created at once are not judged by each other (semantics 2), and one by
+/// reference is judged by its names alone.
+async fn lost(session: &Session) -> Result<Exit> {
     let mut facts = Facts::default();
     facts.settings.system_namespace = session.global().system_namespace.clone();
+    let objects = session.ctx().contents().await?.objects;
     for object in objects {
         super::replace(&mut facts, object.clone());
     }
@@ -76,7 +86,7 @@ fn lost(session: &Session, objects: &[AddonCatalogue]) -> Exit {
             exit = Exit::Failed;
         }
     }
-    exit
+    Ok(exit)
 }
 
 /// Without what only the server writes.

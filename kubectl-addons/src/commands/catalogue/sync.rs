@@ -4,6 +4,7 @@ use addons_operation::distribution::sync::{self, Synced};
 use addons_sources::title;
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
+use common::catalogue::is_copy;
 use serde::Serialize;
 
 use crate::cli::Format;
@@ -44,7 +45,8 @@ pub async fn run(session: &Session, args: &CatalogueSync) -> Result<Exit> {
     let existing = session.ctx().catalogues().await?;
     let objects: Vec<&AddonCatalogue> = if args.names.is_empty() {
         let all = existing.iter();
-        all.filter(|object| object.spec.from.is_some()).collect()
+        all.filter(|object| object.spec.from.is_some() && !is_copy(&object.metadata))
+            .collect()
     } else {
         let names = args.names.iter();
         let named: Result<Vec<_>> = names.map(|name| super::named(existing, name)).collect();
@@ -62,7 +64,9 @@ pub async fn run(session: &Session, args: &CatalogueSync) -> Result<Exit> {
         rows.push(row);
     }
     match args.output.format {
-        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: &rows }, args.output.format)?
+        }
         Format::Name => output::names(super::show::KIND, rows.iter().map(|row| row.name.as_str())),
         Format::Table | Format::Wide => {}
     }

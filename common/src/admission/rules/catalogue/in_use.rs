@@ -13,7 +13,7 @@ use crate::admission::rules::installation::guards;
 use crate::admission::rules::{duplicates, reference};
 use crate::admission::verdict::{Problem, Verdict};
 use crate::api::catalogue::{
-    Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass,
+    Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, CatalogueClass, CatalogueFrom,
 };
 use crate::api::installation::AddonInstallation;
 use crate::catalogue::offers;
@@ -101,6 +101,8 @@ fn named(mut names: Vec<String>) -> String {
 /// The versions of a catalogue, by the names of its add-ons.
 struct Listed<'a> {
     metadata: &'a ObjectMeta,
+    /// Whether it has names alone: each stands for any version.
+    is_reference: bool,
     addons: HashMap<&'a str, Vec<&'a AddonVersion>>,
 }
 
@@ -115,8 +117,13 @@ impl<'a> Listed<'a> {
         }
         Self {
             metadata: &catalogue.metadata,
+            is_reference: catalogue.spec.reference().is_some(),
             addons,
         }
+    }
+
+    fn refers_to(&self, addon: &str) -> bool {
+        self.is_reference && self.addons.contains_key(addon)
     }
 
     fn versions(&self, addon: &str) -> impl Iterator<Item = &'a AddonVersion> {
@@ -132,14 +139,13 @@ fn lost_entry(
     facts: &Facts,
 ) -> Option<String> {
     let reference = &installation.spec.addon_ref;
-    let namespace = installation.metadata.namespace.as_deref();
-    let namespace = namespace.unwrap_or_default();
-    let can_mean = |catalogue: &ObjectMeta| {
-        reference::can_mean(reference, namespace, catalogue, &facts.settings)
-    };
+    let can_mean =
+        |catalogue: &ObjectMeta| reference::can_mean(reference, catalogue, &facts.settings);
     let is_met_by = |version: &AddonVersion| reference::is_asked_for(reference, version);
     let means = |listed: &Listed<'_>| {
-        can_mean(listed.metadata) && listed.versions(&reference.name).any(is_met_by)
+        can_mean(listed.metadata)
+            && (listed.refers_to(&reference.name)
+                || listed.versions(&reference.name).any(is_met_by))
     };
     let lost = means(old)
         && !new.is_some_and(means)
@@ -148,10 +154,11 @@ fn lost_entry(
             offers(&other.metadata)
                 && !duplicates::is_same(&other.metadata, old.metadata)
                 && can_mean(&other.metadata)
-                && other
-                    .entries(&reference.name)
-                    .iter()
-                    .any(|entry| is_met_by(&entry.version))
+                && (other.refers_to(&reference.name)
+                    || other
+                        .entries(&reference.name)
+                        .iter()
+                        .any(|entry| is_met_by(&entry.version)))
         });
     lost.then(|| match reference.version.as_deref() {
         Some(version) => format!("{} {version}", reference.name),
@@ -159,7 +166,7 @@ fn lost_entry(
     })
 }
 
-/// What a catalogue lists, and nothing else of it: metadata, class, and the names, versions and ids of its entries.
+/// What a catalogue lists, and nothing else of it: metadata, class, its digest, and the names, versions and ids of its entries.
 ///
 /// # Errors
 /// One of these has a wrong type.
@@ -176,7 +183,14 @@ pub fn names(object: &RawValue) -> Result<AddonCatalogue, serde_json::Error> {
         #[serde(default)]
         class: CatalogueClass,
         #[serde(default)]
+        from: From,
+        #[serde(default)]
         addons: Vec<Named>,
+    }
+    #[derive(Default, Deserialize)]
+    struct From {
+        #[serde(default)]
+        digest: Option<String>,
     }
     #[derive(Deserialize)]
     struct Named {
@@ -206,6 +220,10 @@ pub fn names(object: &RawValue) -> Result<AddonCatalogue, serde_json::Error> {
         metadata: object.metadata,
         spec: AddonCatalogueSpec {
             class: object.spec.class,
+            from: object.spec.from.digest.map(|digest| CatalogueFrom {
+                digest: Some(digest),
+                ..CatalogueFrom::default()
+            }),
             addons: addons.collect(),
             ..AddonCatalogueSpec::default()
         },

@@ -55,16 +55,6 @@ fn references_that_are_there_and_fit() {
             Some("0.9.0"),
         ),
         (
-            json!({"name": "team-addon", "catalogue": "beside"}),
-            "team",
-            Some("3.0.0"),
-        ),
-        (
-            json!({"name": "team-addon", "version": "3"}),
-            "team",
-            Some("3.0.0"),
-        ),
-        (
             json!({"name": "by-id", "id": "k8s-1.6"}),
             "kubectl-addons",
             Some("id k8s-1.6"),
@@ -113,6 +103,17 @@ fn references_to_something_that_does_not_exist() {
             json!({"name": "team-addon", "catalogue": "beside"}),
             "kubectl-addons",
             "spec.addonRef.catalogue: no catalogue named beside",
+        ),
+        // Not even beside it: commands and the loop read the system namespace alone.
+        (
+            json!({"name": "team-addon", "catalogue": "beside"}),
+            "team",
+            "spec.addonRef.catalogue: no catalogue named beside",
+        ),
+        (
+            json!({"name": "team-addon"}),
+            "team",
+            "spec.addonRef.name: no add-on named team-addon",
         ),
         (
             json!({"name": "metrics-server", "version": "0.7.0"}),
@@ -180,4 +181,43 @@ fn fit_is_judged_on_this_cluster_only() {
     };
     local.namespaces.insert("team".to_owned(), marks);
     assert!(resolved(pinned, "team", &local).is_err());
+}
+
+#[test]
+fn what_was_installed_before_comes_back_without_its_catalogue() {
+    let had = |version: &str, outcome: &str| json!({"verb": "upgrade", "installed": {"version": version}, "outcome": outcome});
+    let mut old = AddonInstallation::new("a", Default::default());
+    old.status = serde_json::from_value(json!({
+        "installed": {"version": "2.0.0", "id": "x"}, "conditions": [],
+        "history": [had("1.1.0", "done"), had("1.2.0", "timed out")],
+    }))
+    .unwrap();
+    let facts = known();
+    for (reference, expected) in [
+        (json!({"name": "prometheus", "version": "1.1.0"}), true),
+        (json!({"name": "prometheus", "version": "1.2.0"}), false),
+        (json!({"name": "prometheus", "version": "3.0.0"}), false),
+        (json!({"name": "prometheus", "id": "x"}), true),
+        (json!({"name": "gone", "version": "2.0.0"}), true),
+        (
+            json!({"name": "a", "version": "1.1.0", "catalogue": "gone"}),
+            true,
+        ),
+        (json!({"name": "gone"}), false),
+    ] {
+        let reference: AddonRef = serde_json::from_value(reference).unwrap();
+        let problem = resolve(&reference, "kubectl-addons", &facts).unwrap_err();
+        let warning = rolled_back(&reference, Some(&old), &problem);
+        assert_eq!(warning.is_some(), expected, "{reference:?}: {warning:?}");
+        assert_eq!(rolled_back(&reference, None, &problem), None);
+    }
+    let narrow = json!({"name": "future", "version": "1.0.0"});
+    let narrow: AddonRef = serde_json::from_value(narrow).unwrap();
+    let problem = resolve(&narrow, "kubectl-addons", &facts).unwrap_err();
+    old.status = serde_json::from_value(json!({
+        "conditions": [], "history": [had("1.0.0", "done")],
+    }))
+    .unwrap();
+    let warning = rolled_back(&narrow, Some(&old), &problem);
+    assert_eq!(warning, None, "it does not fit");
 }

@@ -1,0 +1,178 @@
+//! The catalogues of the cluster, and what they hold: those by reference with the content of their files.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use addons_engine::{EngineError, catalogues};
+use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
+use common::catalogue::{Catalogue, Unread};
+use futures::future::join_all;
+use tokio::sync::{Mutex, OnceCell};
+
+use super::{Context, Offer};
+use crate::distribution::{DistributionError, file};
+use crate::error::{OperationError, within};
+
+/// What was read of the catalogues.
+#[derive(Default)]
+pub(super) struct Catalogues {
+    objects: OnceCell<Vec<AddonCatalogue>>,
+    /// `None` where no catalogue is by reference: the objects have everything.
+    contents: OnceCell<Option<Read>>,
+}
+
+/// What the files of catalogues by reference hold, by uid and generation of the object. A loop reads again and again: as long as an
+/// object does not change, its digest says that its file does not either.
+#[derive(Default)]
+pub(super) struct Files(Mutex<BTreeMap<Version, Arc<AddonCatalogueSpec>>>);
+
+/// The uid and the generation of an object.
+type Version = (String, i64);
+
+struct Read {
+    objects: Vec<AddonCatalogue>,
+    unread: Vec<Unread>,
+}
+
+/// The catalogues with their versions.
+#[derive(Clone, Copy)]
+pub struct Contents<'a> {
+    /// All of them; one that cannot be read as it is stored.
+    pub objects: &'a [AddonCatalogue],
+    /// Those that cannot be read.
+    pub unread: &'a [Unread],
+}
+
+impl Context {
+    /// The AddonCatalogue objects of the system namespace as they are stored; none where our definitions are missing.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
+    pub async fn catalogues(&self) -> Result<&[AddonCatalogue], OperationError> {
+        let list = || async {
+            match catalogues::list(self.home().await?, &self.settings.system_namespace).await {
+                Err(EngineError::NotInitialised) => Ok(Vec::new()),
+                other => within(other, || "cannot read the catalogues".to_owned()),
+            }
+        };
+        Ok(self.catalogues.objects.get_or_try_init(list).await?)
+    }
+
+    /// The same; `None` where the caller may not read them. What comes from an index needs none.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses for another reason.
+    pub async fn readable_catalogues(&self) -> Result<Option<&[AddonCatalogue]>, OperationError> {
+        match self.catalogues().await {
+            Err(error) if error.is_forbidden() => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    /// The entries to choose from.
+    ///
+    /// # Errors
+    /// The source cannot be read; there is no catalogue of that name.
+    pub async fn catalogue(&self, offer: &Offer) -> Result<Arc<Catalogue>, OperationError> {
+        let name = match offer {
+            Offer::Indexes(locations) => return self.indexes(locations).await,
+            Offer::Nothing => return Ok(Arc::default()),
+            Offer::Catalogues => None,
+            Offer::Catalogue(name) => Some(name),
+        };
+        let contents = self.contents().await?;
+        let Some(name) = name else {
+            return Ok(Arc::new(Catalogue {
+                unread: contents.unread.to_vec(),
+                ..Catalogue::of_objects(contents.objects)
+            }));
+        };
+        let all = contents.objects.iter();
+        let named = all.filter(|object| object.metadata.name.as_ref() == Some(name));
+        let named: Vec<_> = named.cloned().collect();
+        if named.is_empty() {
+            return Err(OperationError::UnknownCatalogue { name: name.clone() });
+        }
+        let mut unread = contents.unread.iter();
+        if let Some(unread) = unread.find(|unread| unread.catalogue == *name) {
+            return Err(DistributionError::from(unread).into());
+        }
+        Ok(Arc::new(Catalogue::of_objects(&named)))
+    }
+
+    /// The catalogues with their versions: the files of those by reference are read at the same time, each once. One that cannot be read
+    /// stops no other.
+    ///
+    /// # Errors
+    /// Those of [`Context::catalogues`].
+    pub async fn contents(&self) -> Result<Contents<'_>, OperationError> {
+        let objects = self.catalogues().await?;
+        let read = || async { self.read(objects).await };
+        let read = self.catalogues.contents.get_or_init(read).await;
+        Ok(match read {
+            Some(Read { objects, unread }) => Contents { objects, unread },
+            None => Contents {
+                objects,
+                unread: &[],
+            },
+        })
+    }
+
+    async fn read(&self, objects: &[AddonCatalogue]) -> Option<Read> {
+        let is_reference = |object: &AddonCatalogue| object.spec.reference().is_some();
+        if !objects.iter().any(is_reference) {
+            return None;
+        }
+        let known = self.files.0.lock().await.clone();
+        let reading = objects.iter().map(async |object| {
+            let (from, digest) = object.spec.from.as_ref().zip(object.spec.reference())?;
+            if let Some(there) = version(object).and_then(|version| known.get(&version)) {
+                return Some(Ok(Arc::clone(there)));
+            }
+            let content = file::content_of(self, object, from, digest).await;
+            Some(content.map(Arc::new))
+        });
+        let (mut read, mut kept) = (Vec::new(), BTreeMap::new());
+        let mut unread = Vec::new();
+        for (object, found) in objects.iter().zip(join_all(reading).await) {
+            match found {
+                None => read.push(object.clone()),
+                Some(Ok(spec)) => {
+                    // What changed beside the spec is of no generation.
+                    read.push(AddonCatalogue {
+                        metadata: object.metadata.clone(),
+                        spec: AddonCatalogueSpec::clone(&spec),
+                        status: object.status.clone(),
+                    });
+                    if let Some(version) = version(object) {
+                        kept.insert(version, spec);
+                    }
+                }
+                Some(Err(error)) => {
+                    unread.push(Unread {
+                        catalogue: object.metadata.name.clone().unwrap_or_default(),
+                        class: object.spec.class,
+                        addons: names(object),
+                        why: error.chain(),
+                    });
+                    read.push(object.clone());
+                }
+            }
+        }
+        *self.files.0.lock().await = kept;
+        Some(Read {
+            objects: read,
+            unread,
+        })
+    }
+}
+
+fn version(object: &AddonCatalogue) -> Option<Version> {
+    let uid = object.metadata.uid.clone()?;
+    Some((uid, object.metadata.generation?))
+}
+
+fn names(object: &AddonCatalogue) -> Vec<String> {
+    let addons = object.spec.addons.iter();
+    addons.map(|addon| addon.name.clone()).collect()
+}

@@ -1,0 +1,137 @@
+//! The file that a catalogue comes from, and what it holds.
+
+use std::sync::Arc;
+
+use addons_sources::credentials::Credentials;
+use addons_sources::location::{self, Located};
+use addons_sources::pinned::{self, File, FileError};
+use addons_sources::{Access, Reach};
+use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec, CatalogueFrom, SourceKind};
+use common::catalogue::select::Rules;
+use common::catalogue::{beside, merged, reference};
+use common::manifest::digest;
+
+use super::{DistributionError, md5};
+use crate::context::Context;
+use crate::error::OperationError;
+
+impl From<FileError> for OperationError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Source(error) => error.into(),
+            error => DistributionError::File(Box::new(error)).into(),
+        }
+    }
+}
+
+/// Reads the file as it is now, with the credentials that the catalogue names.
+pub(super) async fn current(
+    ctx: &Context,
+    known: &AddonCatalogue,
+    from: &CatalogueFrom,
+) -> Result<File, OperationError> {
+    let credentials = credentials(ctx, known, from).await?;
+    let access = access(ctx, credentials.as_deref());
+    Ok(pinned::current(&from.source(), &access).await?)
+}
+
+/// What the file of a catalogue by reference holds, as if the object held that: the file has the digest that the object says, and its
+/// add-ons have the names there.
+pub(crate) async fn content_of(
+    ctx: &Context,
+    known: &AddonCatalogue,
+    from: &CatalogueFrom,
+    digest: &str,
+) -> Result<AddonCatalogueSpec, OperationError> {
+    let digest = digest.strip_prefix("sha256:").unwrap_or(digest);
+    let credentials = credentials(ctx, known, from).await?;
+    let access = access(ctx, credentials.as_deref());
+    let file = pinned::with_digest(&from.pinned(), digest, &access).await?;
+    // Its warnings were shown when it was added.
+    let (spec, _) = content(ctx.settings().rules, known, from, file)?;
+    reference::check(&known.spec, &spec).map_err(DistributionError::from)?;
+    Ok(spec)
+}
+
+/// The commit, the digest of the image, or the sha256 of the file.
+pub(super) fn revision(file: &File) -> String {
+    match &file.resolved {
+        Some(resolved) => resolved.clone(),
+        None => digest::sha256(&file.bytes),
+    }
+}
+
+/// The spec that the catalogue is to have with the content of the file, and warnings.
+pub(super) fn content(
+    rules: Rules,
+    known: &AddonCatalogue,
+    from: &CatalogueFrom,
+    file: File,
+) -> Result<(AddonCatalogueSpec, Vec<String>), OperationError> {
+    let revision = revision(&file);
+    // The base of what came by URL is where it was asked for, and not where a redirect led: that may be another host tomorrow.
+    let location = match &from.url {
+        Some(url) => url.manifest.clone(),
+        None => file.location,
+    };
+    let mut one = named(&file.bytes, &location, known)?;
+    let mut warnings = md5::take_out(rules, &mut one);
+    warnings.append(&mut one.warnings);
+    let mut spec = one.object.spec;
+    if from.url.is_none() && spec.base_url.as_ref() == Some(&location) {
+        spec.base_url = None;
+    }
+    beside::resolve(&mut spec, from, &revision).map_err(DistributionError::from)?;
+    let spec = AddonCatalogueSpec {
+        addons: spec.addons,
+        base_url: spec.base_url,
+        from: Some(CatalogueFrom {
+            digest: None,
+            revision: None,
+            ..from.clone()
+        }),
+        ..known.spec.clone()
+    };
+    Ok((spec, warnings))
+}
+
+/// The only catalogue of the file, or the one with the name of the object.
+fn named(bytes: &[u8], location: &str, known: &AddonCatalogue) -> Result<Located, OperationError> {
+    let mut found = location::of_bytes(bytes, location)?;
+    let name = merged::name_in_file(&known.metadata);
+    let count = found.len();
+    let one = match count {
+        1 => found.pop(),
+        _ => found
+            .into_iter()
+            .find(|one| one.object.metadata.name.as_deref() == Some(name)),
+    };
+    Ok(one.ok_or_else(|| DistributionError::NotInFile {
+        location: location.to_owned(),
+        name: name.to_owned(),
+        found: count,
+    })?)
+}
+
+async fn credentials(
+    ctx: &Context,
+    known: &AddonCatalogue,
+    from: &CatalogueFrom,
+) -> Result<Option<Arc<Credentials>>, OperationError> {
+    let source = from.source();
+    let Some(auth) = source.kind().ok().and_then(SourceKind::auth) else {
+        return Ok(None);
+    };
+    let namespace = known.metadata.namespace.as_deref().unwrap_or_default();
+    Ok(Some(
+        ctx.credentials(namespace, &auth.secret_ref.name).await?,
+    ))
+}
+
+fn access<'a>(ctx: &'a Context, credentials: Option<&'a Credentials>) -> Access<'a> {
+    Access {
+        reach: Reach::Cluster,
+        credentials,
+        ..ctx.access()
+    }
+}
