@@ -5,6 +5,7 @@
 //! | [`review`] | the AdmissionReview as the API server sends and wants it |
 //! | [`answer`] | from a review to its answer: what each path of the webhook does |
 //! | [`mutate`] | which values are filled in, as a minimal patch (semantics 7, 8, 10) |
+//! | [`core_set`] | what core sets follow from (semantics 14) |
 //! | [`validate`] | which rules judge which request (semantics 4, 18) |
 //! | [`rules`] | the rules: one function a rule, one module an object kind |
 //! | [`policy`] | what policies of administrators allow (semantics 19) |
@@ -16,6 +17,7 @@
 //! (retries, reinvocation, dry run), so the same input has the same answer.
 
 pub mod answer;
+pub mod core_set;
 pub mod listed;
 pub mod marks;
 pub mod mutate;
@@ -154,19 +156,13 @@ impl Facts {
             .is_some_and(|ns| ns.terminating || ns.cluster_deleting)
     }
 
-    /// The catalogues that installations of `namespace` can name: those beside them, then the sources.
-    pub fn catalogues_for<'a>(
-        &'a self,
-        namespace: &'a str,
-    ) -> impl Iterator<Item = &'a CatalogueFacts> + 'a {
+    /// The catalogues that installations can name, in whatever namespace these are: those of the system namespace (semantics 1).
+    pub fn named_catalogues(&self) -> impl Iterator<Item = &CatalogueFacts> {
         let system = self.settings.system_namespace.as_str();
-        let of = |ns: &'a str| {
-            self.catalogues
-                .iter()
-                .map(Arc::as_ref)
-                .filter(move |catalogue| catalogue.metadata.namespace.as_deref() == Some(ns))
-        };
-        of(namespace).chain(of(system).filter(move |_| namespace != system))
+        self.catalogues
+            .iter()
+            .map(Arc::as_ref)
+            .filter(move |catalogue| catalogue.metadata.namespace.as_deref() == Some(system))
     }
 
     /// The source catalogues: in the system namespace, not derived from others (semantics 1).

@@ -2,6 +2,8 @@
 //! (semantics 14).
 
 mod clusters;
+mod restored;
+mod rolled_back;
 
 use addons_tests::control_plane::definitions;
 use addons_tests::running::Running;
@@ -109,6 +111,8 @@ async fn core_addons_follow_rules_and_list_until_their_cluster_is_deleted() -> R
     rules_pick_by_facts(&stage).await?;
     what_is_not_known_changes_nothing(&stage).await?;
     clusters::several_are_changed_in_waves_and_released_by_a_person(&stage).await?;
+    restored::deleted_records_are_written_again(&stage).await?;
+    rolled_back::a_core_addon_comes_from_its_catalogue_only(&stage).await?;
     the_loop_follows_lists_and_restores(&stage).await?;
     what_is_listed_is_held(&stage).await?;
     webhook.stop(stage.cluster).await?;
@@ -155,7 +159,7 @@ async fn rules_pick_by_facts(stage: &Stage) -> Result<()> {
     ensure!(installed(stage).await? == ["canal 2.0.0", "dns 2.0.0"]);
     let mark = stage.cluster.audit().mark()?;
     core(stage, "reconcile", 0).await?;
-    let writes = stage.cluster.audit().since(mark)?.by("loop").writes("");
+    let writes = stage.requests(mark)?.writes("kubectl-addons");
     ensure!(writes == 0, "{writes} writes of an idle pass");
     Ok(())
 }

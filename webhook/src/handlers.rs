@@ -14,6 +14,7 @@ use tracing::{Instrument as _, Span, warn};
 
 use crate::body;
 use crate::connections::Place;
+use crate::core_sets;
 use crate::judged::Judged;
 use crate::refusal::Refusal;
 use crate::state::State;
@@ -40,6 +41,11 @@ pub async fn validating(state: Data<State>, request: HttpRequest, body: Payload)
 pub async fn clusters(state: Data<State>, request: HttpRequest, body: Payload) -> HttpResponse {
     let task = Task::Clusters { is_entitled: false };
     review(task, state.into_inner(), request, body).await
+}
+
+/// `POST /core-sets`
+pub async fn core_sets(state: Data<State>, request: HttpRequest, body: Payload) -> HttpResponse {
+    review(Task::CoreSets, state.into_inner(), request, body).await
 }
 
 async fn review(
@@ -69,6 +75,7 @@ async fn review(
     let judging = async {
         let judged = match task {
             Task::Clusters { .. } => ask(&state, &facts, &body.bytes).await,
+            Task::CoreSets => core_sets::judge(&state, &facts, &body.bytes).await,
             _ => look(task, &state, facts, &body.bytes).await?,
         };
         // Not before: a review that is judged twice is one decision.

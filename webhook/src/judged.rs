@@ -15,6 +15,9 @@ use tracing::{error, info};
 
 use crate::telemetry::{Metrics, Path, Review, Rule};
 
+/// Bytes that nearly every answer fits into: it does not grow while it is written.
+const TYPICAL: usize = 1024;
+
 /// Status and body of the HTTP response, and what is recorded of it.
 pub struct Judged {
     /// The status.
@@ -55,6 +58,7 @@ fn path(task: Task) -> &'static str {
         Task::Mutate => "/mutate",
         Task::Validate => "/validate",
         Task::Clusters { .. } => "/clusters",
+        Task::CoreSets => "/core-sets",
     }
 }
 
@@ -121,7 +125,7 @@ impl Judged {
                 Self::failed(&request.uid)
             }
             Err(_) => {
-                error!(uid = %request.uid, kind = request.kind.kind, "a review panicked");
+                error!(uid = %request.uid, kind = %request.kind.kind, "a review panicked");
                 Self {
                     note: Note::Refused("panic"),
                     ..Self::failed(&request.uid)
@@ -131,9 +135,13 @@ impl Judged {
     }
 
     fn written(response: &Response, note: Note) -> Self {
-        let (status, body) = match serde_json::to_vec(response) {
-            Ok(body) => (StatusCode::OK, body),
-            Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, Vec::new()),
+        let mut body = Vec::with_capacity(TYPICAL);
+        let status = match serde_json::to_writer(&mut body, response) {
+            Ok(()) => StatusCode::OK,
+            Err(_) => {
+                body.clear();
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
         };
         Self {
             status,
@@ -212,7 +220,7 @@ impl Note {
             line: (!is_plain).then(|| {
                 Box::new(Line {
                     uid: request.uid.clone().into_owned(),
-                    kind: request.kind.kind.clone(),
+                    kind: request.kind.kind.clone().into_owned(),
                     namespace: request.namespace.clone(),
                     name: request.name.clone(),
                     user: request.user_info.username.clone(),

@@ -83,43 +83,36 @@ impl Live {
             }
         }
         let resource = ApiResource::erase::<AddonCatalogue>(&());
-        let all = Api::<Stored>::all_with(self.client.clone(), &resource);
-        let listed = all.list_metadata(&ListParams::default()).await;
+        // The only ones that an installation can refer to (semantics 1).
+        let system = facts.settings.system_namespace.clone();
+        let api = Api::<Stored>::namespaced_with(self.client.clone(), &system, &resource);
+        let listed = api.list_metadata(&ListParams::default()).await;
         let listed = listed.context("cannot list catalogues")?.items;
-        let changed: Vec<(String, String)> = listed
+        let wanted = unseen.addon.catalogue.as_ref();
+        let changed: Vec<String> = listed
             .into_iter()
             .filter(|object| !is_known(&facts, object))
-            .filter_map(|object| Some((object.metadata.namespace?, object.metadata.name?)))
-            .filter(|(at, name)| can_mean(unseen, at, name, &facts))
+            .filter_map(|object| object.metadata.name)
+            .filter(|name| wanted.is_none_or(|wanted| wanted == name))
             .collect();
         ensure!(
             changed.len() <= CATALOGUES,
             "{} catalogues changed at once",
             changed.len()
         );
-        for (at, name) in changed {
-            let api = Api::<Stored>::namespaced_with(self.client.clone(), &at, &resource);
+        for name in changed {
             let found = api.list(&named(&name)).await;
             let found = found.with_context(|| format!("cannot read catalogue {name}"))?;
             let found = found.items.into_iter().next().and_then(cache::catalogue);
             facts.catalogues.retain(|known| {
                 let metadata = &known.metadata;
-                metadata.name.as_ref() != Some(&name) || metadata.namespace.as_ref() != Some(&at)
+                metadata.name.as_ref() != Some(&name)
+                    || metadata.namespace.as_ref() != Some(&system)
             });
             facts.catalogues.extend(found);
         }
         Ok(facts)
     }
-}
-
-/// Whether what is missing can be in this catalogue.
-fn can_mean(unseen: &Unseen, namespace: &str, name: &str, facts: &Facts) -> bool {
-    let near = namespace == unseen.namespace || namespace == facts.settings.system_namespace;
-    near && unseen
-        .addon
-        .catalogue
-        .as_deref()
-        .is_none_or(|it| it == name)
 }
 
 /// Whether the facts have a catalogue just as it is.

@@ -1,8 +1,8 @@
 //! The admission webhook: reads the review, takes the facts from its watches, and answers what `common::admission`
 //! decides.
 //!
-//! `/mutate`, `/validate` and `/clusters` are on the TLS port; `/healthz`, `/readyz` and `/metrics` on a plain port of their own,
-//! because kubelets have no client certificate and do not trust our authority.
+//! `/mutate`, `/validate`, `/clusters` and `/core-sets` are on the TLS port; `/healthz`, `/readyz` and `/metrics` on a plain port of
+//! their own, because kubelets have no client certificate and do not trust our authority.
 
 mod access;
 mod args;
@@ -12,6 +12,7 @@ mod cache;
 mod certificates;
 mod clients;
 mod connections;
+mod core_sets;
 mod freshness;
 mod handlers;
 mod health;

@@ -63,7 +63,7 @@ pub fn now() -> UnixTime {
     UnixTime::since_unix_epoch(since.unwrap_or_default())
 }
 
-/// The server for `/mutate`, `/validate` and `/clusters`. It stops when `stop` ends, after the reviews in progress.
+/// The server for `/mutate`, `/validate`, `/clusters` and `/core-sets`. It stops when `stop` ends, after the reviews in progress.
 pub fn reviews(
     listener: TcpListener,
     state: &Arc<State>,
@@ -79,6 +79,7 @@ pub fn reviews(
             .route("/mutate", web::post().to(handlers::mutating))
             .route("/validate", web::post().to(handlers::validating))
             .route("/clusters", web::post().to(handlers::clusters))
+            .route("/core-sets", web::post().to(handlers::core_sets))
     })
     .workers(limits.workers)
     .on_connect(move |stream, data| {

@@ -42,6 +42,8 @@ pub struct State {
     pub permits: Semaphore,
     /// For those of them that are large.
     pub large: Semaphore,
+    /// For those of what core sets follow from: one at a time.
+    pub core_sets: Arc<Semaphore>,
     /// For the bodies of reviews.
     pub bodies: Budget,
 }
@@ -66,6 +68,7 @@ impl State {
             draining: AtomicBool::new(false),
             permits: Semaphore::new(usize::from(max_concurrent)),
             large: Semaphore::new(LARGE_AT_ONCE),
+            core_sets: Arc::new(Semaphore::new(1)),
             bodies: Budget::new(BODIES),
         }
     }

@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use common::api::conditions;
 use common::api::installation::AddonInstallation;
-use common::api::names::{self, ANNOTATION_CLUSTER_DELETING, MARKED};
+use common::api::names::{self, ANNOTATION_CLUSTER_DELETING, LABEL_KUBECONFIG_SECRET, MARKED};
 use common::core_set::change::{freed, guard, released};
 use serde_json::json;
 
 use super::address::Collection;
 use super::cluster::Cluster;
 use super::error::EngineError;
-use super::meta::Partial;
+use super::meta::{Metadata, Partial};
 use super::request::{Call, MERGE_PATCH, METADATA};
-use super::snapshot::{namespace_collection, read_all};
+use super::snapshot::{namespace_collection, read_all, read_selected};
 use super::{lock, record, status};
 
 /// Who keeps clusters, each in its versions, the newest first.
@@ -43,17 +43,31 @@ pub struct Home {
 pub async fn home(cluster: &Cluster, namespace: &str) -> Result<Option<Home>, EngineError> {
     let call = Call::get(&namespace_collection(), namespace, METADATA).own();
     match cluster.home().send::<Partial>(call).await {
-        Ok(answer) => {
-            let metadata = answer.object.metadata;
-            let mark = metadata.annotations.get(ANNOTATION_CLUSTER_DELETING);
-            Ok(Some(Home {
-                is_marked: mark.is_some_and(|mark| mark == MARKED),
-                is_going: metadata.deletion_timestamp.is_some(),
-                labels: metadata.labels,
-            }))
-        }
+        Ok(answer) => Ok(Some(answer.object.metadata.into())),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// The namespaces whose label says which Secret leads to another cluster: one LIST.
+///
+/// # Errors
+/// Those of the request.
+pub async fn homes(cluster: &Cluster) -> Result<BTreeMap<String, Home>, EngineError> {
+    let selectors = [("labelSelector", LABEL_KUBECONFIG_SECRET)];
+    let found = read_selected(cluster.home(), &namespace_collection(), &selectors).await?;
+    let found = found.into_iter().flatten();
+    Ok(found.map(|one| (one.name.clone(), one.into())).collect())
+}
+
+impl From<Metadata> for Home {
+    fn from(metadata: Metadata) -> Self {
+        let mark = metadata.annotations.get(ANNOTATION_CLUSTER_DELETING);
+        Self {
+            is_marked: mark.is_some_and(|mark| mark == MARKED),
+            is_going: metadata.deletion_timestamp.is_some(),
+            labels: metadata.labels,
+        }
     }
 }
 

@@ -14,9 +14,9 @@ use std::time::Duration;
 use act::act;
 use addons_engine::core_set::progress;
 use addons_engine::events::{self, Happened, Regarding};
-use addons_engine::{EngineError, core_set, record};
+use addons_engine::{EngineError, record};
 use addons_operation::core_set::Texts;
-use addons_operation::core_set::look::{contexts, look};
+use addons_operation::core_set::look::World;
 use addons_operation::{Context, OperationError};
 use common::api::names::{
     CORE_ADDON_ROLLOUT, CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName,
@@ -147,12 +147,12 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
             return Ok(followed);
         }
     }
-    let deleted = core_set::of_deleted_clusters(ctx.home().await?).await?;
-    let contexts = contexts(ctx).await?;
+    let world = World::read(ctx, texts).await?;
+    let contexts = world.contexts(ctx);
     let account = how.account.as_deref();
     let looking = contexts
         .iter()
-        .map(async |ctx| (ctx, look(ctx, &texts, &deleted, account).await));
+        .map(async |ctx| (ctx, world.look(ctx, account).await));
     let mut looking = stream::iter(looking).buffered(WORKERS);
     let mut looks = Vec::new();
     while let Some((ctx, looked)) = looking.next().await {
@@ -176,7 +176,7 @@ pub async fn follow(ctx: &Context, how: &How) -> Result<Followed, OperationError
         let standing = standing(look, due.as_deref().ok());
         standings.extend(standing.map(|standing| (namespace, standing)));
     }
-    let progress = match waves(ctx, &texts, &standings).await {
+    let progress = match waves(ctx, &world.texts, &standings).await {
         Ok((progress, gate)) => {
             followed.gate = gate;
             progress

@@ -2,19 +2,23 @@
 
 pub mod look;
 pub mod release;
+pub mod restore;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use addons_engine::{config_map, core_set, template_facts};
+use addons_engine::{config_map, template_facts};
 use common::api::installation::{AddonInstallation, Reconcile};
 use common::api::names::{CORE_ADDON_RULES, CUSTOM_CORE_ADDONS, InstallationName};
 use common::catalogue::select::Request;
 use common::core_set::document::{KEY_ADDONS, KEY_ROLLOUT, KEY_RULES, read_rollout};
 use common::core_set::expression::STACK;
 use common::core_set::rollout::identity;
-use common::core_set::{CoreAddon, CoreDocument, CoreSet, Decision, Profile, Unknown, decide};
+use common::core_set::{
+    CoreAddon, CoreDocument, CoreSet, Decision, ExpressionError, Profile, Unknown, decide,
+};
 use common::fleet::Rollout;
-use common::render::facts::document;
+use common::render::facts::{Facts, document};
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -94,13 +98,34 @@ impl Texts {
 }
 
 impl ClusterCore {
-    /// The core set of the cluster of the command. `facts`: what the facts of the cluster are read with.
+    /// The core set of the cluster of the command. `facts`: what the facts of the cluster are read with; `labels`: of the namespace that
+    /// stands for it. More than the version is asked of the cluster only where a condition needs it and no one has stated it.
     ///
     /// # Errors
     /// A fact cannot be read: the server does not answer, or ConfigMap `addon-template-data` cannot be used.
-    pub async fn read(facts: &Context, texts: Texts) -> Result<Self, OperationError> {
-        let profile = profile(facts, facts.settings().records_namespace()).await?;
-        Ok(match decisions(texts, profile).await {
+    pub async fn read(
+        facts: &Context,
+        texts: Texts,
+        labels: BTreeMap<String, String>,
+    ) -> Result<Self, OperationError> {
+        let namespace = facts.settings().records_namespace();
+        let stated = template_facts::stated(facts.home().await?, namespace).await?;
+        let profile = |known: &Facts| {
+            let data = document(known, &stated, &json!({}));
+            Profile::of(namespace, labels.clone(), &data)
+        };
+        let known = Facts {
+            version: version(facts).await?,
+            ..Facts::default()
+        };
+        let mut decided = decisions(texts.clone(), profile(&known)).await;
+        let lacks =
+            |decision: &Decision| matches!(decision.holds, Err(ExpressionError::NotKnown(_)));
+        if decided.as_ref().is_ok_and(|all| all.iter().any(lacks)) {
+            let known = facts.template_facts().await?;
+            decided = decisions(texts, profile(known)).await;
+        }
+        Ok(match decided {
             Ok(decisions) => Self {
                 set: CoreSet::of(&decisions),
                 decisions,
@@ -113,15 +138,11 @@ impl ClusterCore {
     }
 }
 
-/// The facts that conditions read.
-async fn profile(ctx: &Context, namespace: &str) -> Result<Profile, OperationError> {
-    let home = ctx.home().await?;
-    let labels = core_set::home(home, namespace).await?;
-    let facts = ctx.template_facts().await?;
-    let overlays = template_facts::stated(home, namespace).await?;
-    let data = document(facts, &overlays, &json!({}));
-    let labels = labels.unwrap_or_default().labels;
-    Ok(Profile::of(namespace, labels, &data))
+/// The version as templates have it: without pre-release and build.
+async fn version(ctx: &Context) -> Result<String, OperationError> {
+    let found = ctx.version().await?.kubernetes;
+    let text = found.map(|found| format!("{}.{}.{}", found.major, found.minor, found.patch));
+    Ok(text.unwrap_or_default())
 }
 
 /// Evaluates on a stack and within a time that conditions may need. A thread that takes longer ends by itself: what a condition costs
@@ -156,6 +177,17 @@ impl Resolver<'_> {
         name: &InstallationName,
         addon: &CoreAddon,
     ) -> Result<AddonInstallation, OperationError> {
+        let mut resolved = self.core_resolved(name, addon).await?;
+        verdict::fill_in(&mut resolved, &self.facts)?;
+        Ok(resolved.wanted)
+    }
+
+    /// The same before defaults are filled in.
+    async fn core_resolved(
+        &self,
+        name: &InstallationName,
+        addon: &CoreAddon,
+    ) -> Result<Resolved, OperationError> {
         let catalogue = self.ctx.catalogue(&self.offer).await?;
         let request = Request {
             addon: &addon.name,
@@ -173,8 +205,7 @@ impl Resolver<'_> {
         spec.core_addon = true;
         spec.reconcile = Reconcile::Ensure;
         spec.values = addon.values.clone().map(Value::Object);
-        verdict::fill_in(&mut resolved, &self.facts)?;
-        Ok(resolved.wanted)
+        Ok(resolved)
     }
 }
 

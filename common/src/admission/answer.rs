@@ -2,7 +2,7 @@
 
 use super::review::{Request, Response, ReviewError};
 use super::verdict::Verdict;
-use super::{Facts, mutate, validate};
+use super::{Facts, core_set, mutate, validate};
 
 /// What a path does with a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum Task {
         /// Whether the requester may; only the API server knows.
         is_entitled: bool,
     },
+    /// Judge what core sets follow from.
+    CoreSets,
 }
 
 /// The answer to a request, and the verdict in it.
@@ -45,6 +47,7 @@ pub fn answer(
             }
             verdict
         }
+        Task::CoreSets => core_set::judge(request, facts),
         Task::Clusters { is_entitled: true } => Verdict::default(),
         Task::Clusters { is_entitled: false } => validate::unentitled(request, facts),
     };

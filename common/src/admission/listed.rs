@@ -14,6 +14,8 @@ pub struct CatalogueFacts {
     pub metadata: ObjectMeta,
     /// Its class.
     pub class: CatalogueClass,
+    /// Whether it is by reference: its add-ons are names, and their versions are not known here.
+    is_reference: bool,
     addons: BTreeMap<String, Vec<Entry>>,
 }
 
@@ -39,6 +41,12 @@ impl CatalogueFacts {
         self.addons.contains_key(addon)
     }
 
+    /// Whether it lists an add-on by reference.
+    #[must_use]
+    pub fn refers_to(&self, addon: &str) -> bool {
+        self.is_reference && self.lists(addon)
+    }
+
     /// The names of all add-ons: for the sentence about one that is not there.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.addons.keys().map(String::as_str)
@@ -61,6 +69,7 @@ impl From<AddonCatalogue> for CatalogueFacts {
         Self {
             metadata: object.metadata,
             class: object.spec.class,
+            is_reference: object.spec.reference().is_some(),
             addons,
         }
     }

@@ -53,10 +53,9 @@ pub struct Request<'a> {
     /// Echoed in the response.
     #[serde(borrow)]
     pub uid: Cow<'a, str>,
-    /// Group, version and kind of the object, in the version that we registered for.
-    pub kind: GroupVersionKind,
-    /// Group, version and resource.
-    pub resource: GroupVersionResource,
+    /// Group and kind of the object.
+    #[serde(borrow)]
+    pub kind: GroupKind<'a>,
     /// `status`, `scale`, …; absent for the object itself.
     #[serde(default)]
     pub sub_resource: Option<String>,
@@ -106,30 +105,15 @@ impl Operation {
     }
 }
 
-/// Group, version and kind.
+/// Group and kind. The version is the one that we registered for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct GroupVersionKind {
+pub struct GroupKind<'a> {
     /// API group, empty for core.
-    #[serde(default)]
-    pub group: String,
-    /// API version.
-    #[serde(default)]
-    pub version: String,
+    #[serde(default, borrow)]
+    pub group: Cow<'a, str>,
     /// Kind.
-    pub kind: String,
-}
-
-/// Group, version and resource.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct GroupVersionResource {
-    /// API group, empty for core.
-    #[serde(default)]
-    pub group: String,
-    /// API version.
-    #[serde(default)]
-    pub version: String,
-    /// Resource, plural.
-    pub resource: String,
+    #[serde(borrow)]
+    pub kind: Cow<'a, str>,
 }
 
 /// The requester, as the API server authenticated (or impersonated) them.
@@ -170,7 +154,12 @@ impl<'a> Request<'a> {
             #[serde(borrow)]
             uid: Cow<'a, str>,
         }
-        let error = match serde_json::from_slice::<Review<'a>>(body) {
+        // Of text that was checked once, no string is checked by itself.
+        let review = match std::str::from_utf8(body) {
+            Ok(text) => serde_json::from_str::<Review<'a>>(text),
+            Err(_) => serde_json::from_slice::<Review<'a>>(body),
+        };
+        let error = match review {
             Ok(review) if !review.request.uid.is_empty() => return Ok(review.request),
             Ok(_) => {
                 return Err(ReviewError::NoReview {

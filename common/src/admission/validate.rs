@@ -29,7 +29,7 @@ use crate::catalogue::{Entry, is_copy};
 #[must_use]
 pub fn validate(request: &Request<'_>, facts: &Facts) -> Verdict {
     let is_whole = !request.is_of_subresource();
-    match (request.kind.group.as_str(), request.kind.kind.as_str()) {
+    match (request.kind.group.as_ref(), request.kind.kind.as_ref()) {
         (GROUP, "AddonCatalogue") if is_whole => catalogue_request(request, facts),
         (GROUP, "AddonInstallation") if is_whole => installation_request(request, facts),
         ("", "Namespace") if namespace::is_written(request) => namespace::judge(request, facts),
@@ -166,7 +166,7 @@ pub fn installation(
         verdict.problem(rules::cluster::is_going(marks.namespace(), facts));
     }
     if !marks.is_going() && is_judged(new, old) {
-        let entry = content(new, facts, &mut verdict);
+        let entry = content(new, old, facts, &mut verdict);
         policies(new, entry, requester, facts, &mut verdict);
     }
     // Not with the reference: whoever changes something else may leave a registry that was admitted once.
@@ -219,14 +219,22 @@ fn guarded(new: &Marks, old: Option<&Marks>, requester: &Requester, facts: &Fact
 /// Reference, fit and values. Returns the chosen entry, where it is known.
 fn content<'a>(
     new: &'a AddonInstallation,
+    old: Option<&AddonInstallation>,
     facts: &'a Facts,
     verdict: &mut Verdict,
 ) -> Option<&'a Entry> {
     let namespace = new.metadata.namespace.as_deref().unwrap_or_default();
     verdict.problem(rules::cluster::stands_for_none(namespace, facts));
-    let resolved = reference::resolve(&new.spec.addon_ref, namespace, facts);
+    let reference = &new.spec.addon_ref;
+    let mut resolved = reference::resolve(reference, namespace, facts);
+    if let Err(problem) = &resolved
+        && let Some(warning) = reference::rolled_back(reference, old, problem)
+    {
+        verdict.warnings.push(warning);
+        resolved = Ok(None);
+    }
     let problem = resolved.as_ref().err();
-    verdict.unseen = Unseen::of(&new.spec.addon_ref, namespace, facts, problem);
+    verdict.unseen = Unseen::of(reference, namespace, facts, problem);
     let entry = match resolved {
         Ok(choice) => choice.and_then(|choice| {
             verdict.warnings.extend(choice.warnings);
@@ -309,7 +317,10 @@ fn installation_request(request: &Request<'_>, facts: &Facts) -> Verdict {
                 .then(|| read::installation(request, request.old_object))
                 .transpose();
             match (new, old) {
-                (Ok(new), Ok(old)) => installation(&new, old.as_ref(), &requester, facts),
+                (Ok(new), Ok(mut old)) => {
+                    read::ended(request, &new, old.as_mut());
+                    installation(&new, old.as_ref(), &requester, facts)
+                }
                 (Err(problem), _) | (_, Err(problem)) => {
                     unreadable_installation(request, problem, &requester, facts)
                 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Unknown, expression, rollout};
@@ -57,8 +57,21 @@ pub struct CoreAddon {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalogue: Option<String>,
     /// Its values.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "values",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub values: Option<Map<String, Value>>,
+}
+
+/// The values of an add-on. An error does not repeat them.
+fn values<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Map<String, Value>>, D::Error> {
+    match Value::deserialize(from)? {
+        Value::Null => Ok(None),
+        Value::Object(values) => Ok(Some(values)),
+        _ => Err(D::Error::custom("values: it is not a map")),
+    }
 }
 
 /// In which waves a change reaches the clusters, as it is written.
@@ -117,34 +130,49 @@ impl CoreDocument {
     /// # Errors
     /// [`Unknown::Missing`]; [`Unknown::Malformed`]; [`Unknown::Condition`] for a condition that the sample has no answer to.
     pub fn read(rules: Option<&str>, addons: Option<&str>) -> Result<Self, Unknown> {
-        let custom = Text {
-            config_map: CUSTOM_CORE_ADDONS,
-            key: KEY_ADDONS,
-        };
-        let custom_addons: Vec<CoreAddon> = custom.list(addons)?;
-        custom.check(&custom_addons, "")?;
-        let ruled = Text {
-            config_map: CORE_ADDON_RULES,
-            key: KEY_RULES,
-        };
-        let rules: Vec<CoreRule> = ruled.list(rules)?;
-        let mut names = BTreeSet::new();
-        for (index, rule) in rules.iter().enumerate() {
-            if rule.name.is_empty() || !names.insert(&rule.name) {
-                let problem = format!("{:?} is not a name of one rule alone", rule.name);
-                return Err(ruled.malformed(format!("[{index}].name"), problem));
-            }
-            ruled.check(&rule.addons, &format!("[{index}].addons"))?;
-            expression::check(&rule.when).map_err(|problem| Unknown::Condition {
-                rule: rule.name.clone(),
-                problem,
-            })?;
-        }
-        Ok(Self {
-            rules,
-            custom: custom_addons,
-        })
+        let custom = read_addons(addons)?;
+        let rules = read_rules(rules)?;
+        Ok(Self { rules, custom })
     }
+}
+
+/// Reads the list.
+///
+/// # Errors
+/// As [`CoreDocument::read`].
+pub fn read_addons(text: Option<&str>) -> Result<Vec<CoreAddon>, Unknown> {
+    let key = Text {
+        config_map: CUSTOM_CORE_ADDONS,
+        key: KEY_ADDONS,
+    };
+    let addons: Vec<CoreAddon> = key.list(text)?;
+    key.check(&addons, "")?;
+    Ok(addons)
+}
+
+/// Reads the rules.
+///
+/// # Errors
+/// As [`CoreDocument::read`].
+pub fn read_rules(text: Option<&str>) -> Result<Vec<CoreRule>, Unknown> {
+    let key = Text {
+        config_map: CORE_ADDON_RULES,
+        key: KEY_RULES,
+    };
+    let rules: Vec<CoreRule> = key.list(text)?;
+    let mut names = BTreeSet::new();
+    for (index, rule) in rules.iter().enumerate() {
+        if rule.name.is_empty() || !names.insert(&rule.name) {
+            let problem = format!("{:?} is not a name of one rule alone", rule.name);
+            return Err(key.malformed(format!("[{index}].name"), problem));
+        }
+        key.check(&rule.addons, &format!("[{index}].addons"))?;
+        expression::check(&rule.when).map_err(|problem| Unknown::Condition {
+            rule: rule.name.clone(),
+            problem,
+        })?;
+    }
+    Ok(rules)
 }
 
 /// The text of a key.

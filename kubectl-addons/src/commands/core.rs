@@ -3,13 +3,14 @@
 mod explain;
 mod list;
 mod release;
+mod restore;
 
 use std::collections::BTreeSet;
 
-use addons_engine::core_set::{of_deleted_clusters, progress};
+use addons_engine::core_set::progress;
 use addons_operation::OperationError;
 use addons_operation::core_set::Texts;
-use addons_operation::core_set::look::{Look, contexts, look};
+use addons_operation::core_set::look::{Look, World};
 use anyhow::Result;
 
 use crate::cli::core::Core;
@@ -25,6 +26,7 @@ pub async fn run(session: &Session, verb: &Core) -> Result<Exit> {
         Core::List(args) => list::run(session, args).await,
         Core::Explain(args) => explain::run(session, args).await,
         Core::Release(args) => release::run(session, args).await,
+        Core::Restore(args) => restore::run(session, args).await,
     }
 }
 
@@ -39,17 +41,16 @@ struct Clusters {
 async fn clusters(session: &Session) -> Result<Clusters> {
     let ctx = session.ctx();
     let home = ctx.home().await?;
-    let texts = Texts::read(ctx).await?;
-    let deleted = of_deleted_clusters(home).await?;
+    let world = World::read(ctx, Texts::read(ctx).await?).await?;
     let stored = progress::read(home, &ctx.settings().system_namespace).await?;
     let mut looks = Vec::new();
-    for ctx in contexts(ctx).await? {
+    for ctx in world.contexts(ctx) {
         looks.push((
             ctx.settings().records_namespace().to_owned(),
-            look(&ctx, &texts, &deleted, None).await,
+            world.look(&ctx, None).await,
         ));
     }
-    let is_current = stored.progress.of == texts.identity();
+    let is_current = stored.progress.of == world.texts.identity();
     Ok(Clusters {
         looks,
         waiting: if is_current {

@@ -54,6 +54,7 @@ pub(super) async fn several_are_changed_in_waves_and_released_by_a_person(
         Ok::<_, anyhow::Error>(names.collect::<Vec<_>>())
     };
     ensure!(there().await? == ["cilium", "dns"]);
+    what_is_stated_is_not_asked_for(stage, &team, &other).await?;
     a_change_reaches_one_cluster_after_the_other(stage, &team).await?;
     ensure!(there().await? == ["cilium", "dns"]);
     let rules_of_cni = RULES.lines().take(3).collect::<Vec<_>>().join("\n");
@@ -129,4 +130,30 @@ async fn a_change_reaches_one_cluster_after_the_other(stage: &Stage, team: &str)
     core(stage, "core release extra", 0).await?;
     core(stage, &format!("core release extra -n {team}"), 0).await?;
     core(stage, "reconcile", 0).await.map(drop)
+}
+
+/// Records, rules and list are read once for all clusters. Of each one is read where it is and what is stated of it, and there its
+/// version alone.
+async fn what_is_stated_is_not_asked_for(
+    stage: &Stage,
+    team: &str,
+    other: &ControlPlane,
+) -> Result<()> {
+    let (here, there) = (stage.cluster.audit().mark()?, other.audit().mark()?);
+    core(stage, "core list", 0).await?;
+    let here = stage.requests(here)?;
+    let of_team = here.0.iter().map(|request| &request.object);
+    let mut of_team: Vec<_> = of_team
+        .filter(|object| object.namespace == *team)
+        .map(|object| object.resource.as_str())
+        .collect();
+    of_team.sort_unstable();
+    ensure!(
+        of_team == ["configmaps", "namespaces", "secrets"],
+        "{here:?}"
+    );
+    let there = other.audit().since(there)?;
+    let there: Vec<_> = there.of("kubectl-addons").map(|one| &one.uri).collect();
+    ensure!(there == ["/version"], "{there:?}");
+    Ok(())
 }

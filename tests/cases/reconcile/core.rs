@@ -39,13 +39,47 @@ fn list(addons: &str) -> Value {
     ]})
 }
 
-/// The record of a core add-on in the namespace of another cluster, which is never asked.
-fn elsewhere() -> Value {
-    json!({
+/// Who keeps clusters: group, version and scope of its Clusters, and a namespace that stands for one of them.
+const KEEPERS: [(&str, &str, &str, &str); 2] = [
+    ("kubermatic.k8c.io", "v1", "Cluster", "cluster-site"),
+    ("cluster.x-k8s.io", "v1beta1", "Namespaced", "sites"),
+];
+
+/// A keeper, the namespace of its cluster, and the record of a core add-on there. The cluster itself is never asked.
+fn elsewhere((group, version, scope, namespace): (&str, &str, &str, &str)) -> [Value; 3] {
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("clusters.{group}"), "annotations":
+            {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/cluster-api"}},
+        "spec": {
+            "group": group, "scope": scope,
+            "names": {"kind": "Cluster", "plural": "clusters", "singular": "cluster"},
+            "versions": [{"name": version, "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object"}}}],
+        },
+    });
+    let label = json!({"kubectl-addons.dev/kubeconfig-secret": "missing"});
+    let home = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": label},
+    });
+    let record = json!({
         "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
-        "metadata": {"name": "dns", "namespace": "cluster-site", "finalizers": [FINALIZER_CORE_GUARD]},
+        "metadata": {"name": "dns", "namespace": namespace, "finalizers": [FINALIZER_CORE_GUARD]},
         "spec": {"addonRef": {"name": "dns", "catalogue": "core"}, "coreAddon": true},
-    })
+    });
+    [definition, home, record]
+}
+
+/// A cluster of a keeper, which takes its time to delete it.
+fn cluster((group, version, scope, namespace): (&str, &str, &str, &str)) -> Value {
+    let mut cluster = json!({
+        "apiVersion": format!("{group}/{version}"), "kind": "Cluster",
+        "metadata": {"name": "site", "finalizers": ["example.test/cleanup"]},
+    });
+    if scope == "Namespaced" {
+        cluster["metadata"]["namespace"] = namespace.into();
+    }
+    cluster
 }
 
 async fn world(admin: &Plugin) -> Result<()> {
@@ -62,38 +96,23 @@ async fn world(admin: &Plugin) -> Result<()> {
         "version": "1.0.0", "defaultNamespace": "dns",
         "source": {"inline": {"manifest": config_map("dns", "1")}},
     });
-    let definition = json!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "clusters.kubermatic.k8c.io"},
-        "spec": {
-            "group": "kubermatic.k8c.io", "scope": "Cluster",
-            "names": {"kind": "Cluster", "plural": "clusters", "singular": "cluster"},
-            "versions": [{"name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object"}}}],
-        },
-    });
     let catalogue = json!({
         "apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonCatalogue",
         "metadata": {"name": "core", "namespace": SYSTEM_NAMESPACE},
         "spec": {"addons": [{"name": "dns", "versions": [version]}]},
     });
-    let label = json!({"kubectl-addons.dev/kubeconfig-secret": "missing"});
-    let namespace = json!({
-        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cluster-site", "labels": label},
-    });
-    for object in [&definition, &catalogue, &namespace, &elsewhere()] {
-        apply(admin, object).await?;
+    apply(admin, &catalogue).await?;
+    for keeper in KEEPERS {
+        for object in elsewhere(keeper) {
+            apply(admin, &object).await?;
+        }
     }
-    kubectl(
-        admin,
-        "wait --for=condition=Established crd/clusters.kubermatic.k8c.io",
-    )
-    .await?;
-    let going = json!({
-        "apiVersion": "kubermatic.k8c.io/v1", "kind": "Cluster",
-        "metadata": {"name": "site", "finalizers": ["example.test/cleanup"]},
-    });
-    apply(admin, &going).await?;
+    let established =
+        "wait --for=condition=Established crd clusters.kubermatic.k8c.io clusters.cluster.x-k8s.io";
+    kubectl(admin, established).await?;
+    for keeper in KEEPERS {
+        apply(admin, &cluster(keeper)).await?;
+    }
     Ok(())
 }
 
@@ -170,26 +189,35 @@ async fn the_deployed_loop_follows_core_sets() -> Result<()> {
     Ok(())
 }
 
-/// KKP deletes a cluster, then its namespace: nothing denies that, nothing holds it, and the cluster itself is not asked.
+/// Its keeper deletes a cluster, then the namespace: nothing denies that, nothing holds it, and the cluster itself is not asked.
 async fn deleted_with_its_cluster(admin: &Plugin, log: &dyn Fn() -> String) -> Result<()> {
-    kubectl(admin, "delete cluster.kubermatic.k8c.io site --wait=false").await?;
+    for (group, _, _, namespace) in KEEPERS {
+        let line = format!("delete cluster.{group} site --wait=false -n {namespace}");
+        kubectl(admin, &line).await?;
+    }
     // The loop looks when the list changes: at its interval it would see it as well.
     apply(admin, &list("[{name: dns, version: 1.0.0}] #")).await?;
-    until("nothing holds its record", async || {
-        let line = "get addoninstallation dns -n cluster-site -o json";
-        let found = kubectl(admin, line).await?;
-        let is_free = !found.contains("\"finalizers\"");
-        Ok(is_free
-            .then_some(())
-            .ok_or_else(|| format!("{found}\n{}", log())))
-    })
-    .await?;
-    // The webhook may not know the mark yet.
-    until("the namespace is gone", async || {
-        let line = "delete namespace cluster-site --ignore-not-found --timeout=30s";
-        let args: Vec<_> = line.split_whitespace().collect();
-        let said = admin.kubectl(&args).await?;
-        Ok((said.code == 0).then_some(()).ok_or(said.stderr))
-    })
-    .await
+    for (group, _, _, namespace) in KEEPERS {
+        until("nothing holds its record", async || {
+            let line = format!("get addoninstallation dns -n {namespace} -o json");
+            let found = kubectl(admin, &line).await?;
+            let is_free = !found.contains("\"finalizers\"");
+            Ok(is_free
+                .then_some(())
+                .ok_or_else(|| format!("{found}\n{}", log())))
+        })
+        .await?;
+        let cleaned = r#"{"metadata":{"finalizers":null}}"#;
+        let patch = format!("patch cluster.{group} site -n {namespace} --type=merge -p {cleaned}");
+        kubectl(admin, &patch).await?;
+        // The webhook may not know the mark yet.
+        until("the namespace is gone", async || {
+            let line = format!("delete namespace {namespace} --ignore-not-found --timeout=30s");
+            let args: Vec<_> = line.split_whitespace().collect();
+            let said = admin.kubectl(&args).await?;
+            Ok((said.code == 0).then_some(()).ok_or(said.stderr))
+        })
+        .await?;
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use common::api::names::{API_VERSION, SYSTEM_NAMESPACE};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-const TABLES: [(&str, &str); 3] = [
+const TABLES: [(&str, &str); 4] = [
     (
         "catalogues.yaml",
         include_str!("../../data/rules/catalogues.yaml"),
@@ -17,6 +17,10 @@ const TABLES: [(&str, &str); 3] = [
         include_str!("../../data/rules/installations.yaml"),
     ),
     ("core.yaml", include_str!("../../data/rules/core.yaml")),
+    (
+        "core-sets.yaml",
+        include_str!("../../data/rules/core-sets.yaml"),
+    ),
 ];
 /// Values hold it, and no answer does.
 pub const CANARY: &str = "CANARY";
@@ -45,6 +49,9 @@ pub enum Layer {
     Webhook,
     /// The definition, before the webhook is asked.
     Schema,
+    /// The rule, by the webhook's entry for the two ConfigMaps of core sets.
+    #[serde(rename = "core-sets")]
+    CoreSets,
 }
 
 /// A rule: what it denies, and what is allowed beside it.
@@ -101,12 +108,23 @@ pub struct Attempt {
     catalogue: Option<Value>,
     /// The spec of a new installation.
     installation: Option<Value>,
+    /// Name and data of a new ConfigMap.
+    #[serde(rename = "configMap")]
+    config_map: Option<ConfigMap>,
     /// A merge patch.
     merge: Option<Value>,
     /// Where a patch goes, `KIND/NAME` or `KIND/NAMESPACE/NAME`.
     of: Option<String>,
     /// What is deleted, likewise; only `KIND` is all of the system namespace.
     delete: Option<String>,
+}
+
+/// A ConfigMap.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigMap {
+    name: String,
+    data: Value,
 }
 
 fn system() -> String {
@@ -142,6 +160,10 @@ impl Attempt {
             let of = self.of.as_deref().context("a patch of nothing")?;
             return Ok((Send::Merge, place(of)));
         }
+        if self.config_map.is_some() {
+            let path = format!("/api/v1/namespaces/{}/configmaps", self.namespace);
+            return Ok((Send::Create, path));
+        }
         let kind = match self.installation {
             Some(_) => "installation",
             None => "catalogue",
@@ -159,6 +181,11 @@ impl Attempt {
         }
         if let Some(patch) = &self.merge {
             return patch.clone();
+        }
+        if let Some(ConfigMap { name, data }) = &self.config_map {
+            return json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data,
+            });
         }
         let mut object = match (&self.installation, &self.catalogue) {
             (Some(spec), _) => installation("new", &self.namespace, spec.clone()),

@@ -1,5 +1,6 @@
 //! Real TLS on loopback: generated certificates, fixed facts, bytes on a socket.
 
+mod core_sets;
 mod encrypted;
 pub mod rig;
 

@@ -52,7 +52,7 @@ pub(super) async fn due<'a>(
     if changes.is_empty() {
         return Ok(Vec::new());
     }
-    let resolver = Resolver::of_records(ctx).await?;
+    let resolver = Resolver::of_known(ctx, look.records.clone()).await?;
     let mut all = Vec::new();
     for change in changes {
         let (name, due) = match change {

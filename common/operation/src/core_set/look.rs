@@ -1,8 +1,9 @@
 //! What is read of each cluster that has a core set: this one, and those that labelled namespaces stand for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use addons_engine::{core_set, local, record};
+use addons_engine::core_set::{self, Home};
+use addons_engine::{EngineError, record};
 use common::api::installation::AddonInstallation;
 use common::core_set::change::{CoreChange, changes, is_guarded, is_released};
 
@@ -56,49 +57,104 @@ impl Look {
     }
 }
 
-/// A context for each cluster that may have a core set: that of the namespace of the command, else this one and those that labelled
-/// namespaces stand for.
-///
-/// # Errors
-/// The namespaces cannot be read.
-pub async fn contexts(ctx: &Context) -> Result<Vec<Context>, OperationError> {
-    let mut contexts = vec![ctx.fresh()];
-    if ctx.settings().namespace.is_none() {
-        let others = local::of_other_clusters(ctx.home().await?).await?;
-        contexts.extend(others.iter().map(|namespace| ctx.of_namespace(namespace)));
-    }
-    Ok(contexts)
+/// What is read once for all clusters.
+#[derive(Debug)]
+pub struct World {
+    /// The rules and the list.
+    pub texts: Texts,
+    /// The namespaces that stand for the clusters: that of the command, else the system namespace and those that are labelled.
+    homes: BTreeMap<String, Home>,
+    /// The namespaces whose cluster is being deleted.
+    deleted: BTreeSet<String>,
+    /// The records by their namespaces; `None` where the caller may list those of single namespaces alone.
+    records: Option<BTreeMap<String, Vec<AddonInstallation>>>,
 }
 
-/// Looks at the cluster of a context. `deleted`: the namespaces whose cluster is being deleted; `account`: the ServiceAccount of the
-/// system namespace that reads the facts of this cluster.
-///
-/// # Errors
-/// The records or a fact cannot be read.
-pub async fn look(
-    ctx: &Context,
-    texts: &Texts,
-    deleted: &BTreeSet<String>,
-    account: Option<&str>,
-) -> Result<Look, OperationError> {
-    let home = ctx.home().await?;
-    let namespace = ctx.settings().records_namespace();
-    let is_system = *namespace == ctx.settings().system_namespace;
-    let records = record::list(home, Some(namespace)).await?;
-    let found = core_set::home(home, namespace).await?.unwrap_or_default();
-    let is_deleted = deleted.contains(namespace);
-    let state = if found.is_marked || (found.is_going || is_deleted) && !is_system {
-        State::Deleting {
-            is_marked: found.is_marked || found.is_going,
-        }
-    } else if texts.is_missing() && !records.iter().any(is_guarded) {
-        State::Unused
-    } else {
-        let facts = match account.filter(|_| is_system) {
-            Some(account) => ctx.acting_as(namespace, account).await?,
-            None => ctx.fresh(),
+impl World {
+    /// Reads it: a request for each of its parts, however many clusters there are.
+    ///
+    /// # Errors
+    /// The namespaces or the records cannot be read.
+    pub async fn read(ctx: &Context, texts: Texts) -> Result<Self, OperationError> {
+        let home = ctx.home().await?;
+        let (own, only) = (
+            ctx.settings().records_namespace(),
+            ctx.settings().namespace.as_deref(),
+        );
+        let others = async {
+            match only {
+                Some(_) => Ok(BTreeMap::new()),
+                None => core_set::homes(home).await,
+            }
         };
-        State::Found(ClusterCore::read(&facts, texts.clone()).await?)
-    };
-    Ok(Look { records, state })
+        let records = async {
+            match record::list(home, only).await {
+                Err(EngineError::Forbidden { .. }) => Ok(None),
+                records => records.map(Some),
+            }
+        };
+        let (mine, mut homes, deleted, records) = futures::try_join!(
+            core_set::home(home, own),
+            others,
+            core_set::of_deleted_clusters(home),
+            records,
+        )?;
+        homes.insert(own.to_owned(), mine.unwrap_or_default());
+        Ok(Self {
+            texts,
+            homes,
+            deleted,
+            records: records.map(by_namespace),
+        })
+    }
+
+    /// A context for each of its clusters, that of the command first.
+    #[must_use]
+    pub fn contexts(&self, ctx: &Context) -> Vec<Context> {
+        let own = ctx.settings().records_namespace();
+        let others = self.homes.keys().filter(|namespace| *namespace != own);
+        let others = others.map(|namespace| ctx.of_namespace(namespace));
+        std::iter::once(ctx.fresh()).chain(others).collect()
+    }
+
+    /// Looks at the cluster of a context. `account`: the ServiceAccount of the system namespace that reads the facts of this cluster.
+    ///
+    /// # Errors
+    /// The records or a fact cannot be read.
+    pub async fn look(&self, ctx: &Context, account: Option<&str>) -> Result<Look, OperationError> {
+        let namespace = ctx.settings().records_namespace();
+        let is_system = *namespace == ctx.settings().system_namespace;
+        let records = match &self.records {
+            Some(all) => all.get(namespace).cloned().unwrap_or_default(),
+            None => record::list(ctx.home().await?, Some(namespace)).await?,
+        };
+        let found = self.homes.get(namespace).cloned().unwrap_or_default();
+        let is_deleted = self.deleted.contains(namespace);
+        let state = if found.is_marked || (found.is_going || is_deleted) && !is_system {
+            State::Deleting {
+                is_marked: found.is_marked || found.is_going,
+            }
+        } else if self.texts.is_missing() && !records.iter().any(is_guarded) {
+            State::Unused
+        } else {
+            let (texts, labels) = (self.texts.clone(), found.labels);
+            State::Found(match account.filter(|_| is_system) {
+                Some(account) => {
+                    let acting = ctx.acting_as(namespace, account).await?;
+                    ClusterCore::read(&acting, texts, labels).await?
+                }
+                None => ClusterCore::read(ctx, texts, labels).await?,
+            })
+        };
+        Ok(Look { records, state })
+    }
+}
+
+fn by_namespace(records: Vec<AddonInstallation>) -> BTreeMap<String, Vec<AddonInstallation>> {
+    let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for record in records {
+        let namespace = record.metadata.namespace.clone().unwrap_or_default();
+        all.entry(namespace).or_default().push(record);
+    }
+    all
 }

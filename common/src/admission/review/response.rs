@@ -15,6 +15,9 @@ use crate::admission::verdict::{Denial, Verdict};
 const MAX_WARNING: usize = 256;
 const MAX_WARNINGS: usize = 4096;
 
+/// Bytes that the defaults of an installation without values fit into.
+const TYPICAL_PATCH: usize = 512;
+
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -84,7 +87,9 @@ impl Response {
     pub fn patched(uid: &str, patch: &Patch) -> Result<Self, serde_json::Error> {
         let mut response = Self::allowed(uid);
         if !patch.0.is_empty() {
-            response.response.patch = Some(STANDARD.encode(serde_json::to_vec(patch)?));
+            let mut text = Vec::with_capacity(TYPICAL_PATCH);
+            serde_json::to_writer(&mut text, patch)?;
+            response.response.patch = Some(STANDARD.encode(text));
             response.response.patch_type = Some("JSONPatch");
         }
         Ok(response)

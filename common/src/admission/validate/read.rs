@@ -10,7 +10,7 @@ use crate::admission::review::{Request, category};
 use crate::admission::rules::catalogue::in_use;
 use crate::admission::verdict::Problem;
 use crate::api::catalogue::AddonCatalogue;
-use crate::api::installation::AddonInstallation;
+use crate::api::installation::{AddonInstallation, AddonInstallationStatus, Installed, Revision};
 
 /// The marks of an object, with the namespace and name of the request where it has none of its own.
 pub(super) fn marks(request: &Request<'_>, object: Option<&RawValue>) -> Result<Marks, Problem> {
@@ -45,6 +45,39 @@ pub(super) fn installation(
         spec,
         status: None,
     })
+}
+
+/// Reads of a record as it was which versions were installed, where it refers to another one now: a rollback may name one that its
+/// catalogue has dropped. What cannot be read counts as none.
+pub(super) fn ended(
+    request: &Request<'_>,
+    new: &AddonInstallation,
+    old: Option<&mut AddonInstallation>,
+) {
+    #[derive(Deserialize)]
+    struct Object {
+        status: Ended,
+    }
+    #[derive(Deserialize)]
+    struct Ended {
+        #[serde(default)]
+        installed: Option<Installed>,
+        #[serde(default)]
+        history: Vec<Revision>,
+    }
+    let Some(old) = old.filter(|old| old.spec.addon_ref != new.spec.addon_ref) else {
+        return;
+    };
+    let read = request
+        .old_object
+        .map(|raw| serde_json::from_str(raw.get()));
+    if let Some(Ok(Object { status })) = read {
+        old.status = Some(AddonInstallationStatus {
+            installed: status.installed,
+            history: status.history,
+            ..AddonInstallationStatus::default()
+        });
+    }
 }
 
 /// The object with a specification of ours.
@@ -164,6 +197,33 @@ mod tests {
         assert_eq!(rules(&less, &old, &facts), ["entry-in-use"]);
         old["spec"]["addons"][0]["name"] = json!(1);
         assert_eq!(rules(&new, &old, &facts), ["unreadable"]);
+    }
+
+    #[test]
+    fn what_was_installed_is_read_of_a_record_as_it_was() {
+        let facts = facts(vec![catalogue("custom", json!([addon("web", &["2.0.0"])]))]);
+        let record = |version: &str, status: Value| {
+            json!({"metadata": {"name": "web"}, "status": status,
+                "spec": {"addonRef": {"name": "web", "version": version}}})
+        };
+        let had = json!({"history": [{"verb": "install", "outcome": "done", "installed": {"version": "1.0.0"}}],
+            "inventory": "of a form that is not read"});
+        for (status, expected) in [
+            (had, &[""; 0][..]),
+            (json!({"history": "unreadable"}), &["unknown-version"]),
+            (json!(null), &["unknown-version"]),
+        ] {
+            let review = json!({"request": {
+                "uid": "u", "operation": "UPDATE", "namespace": "kubectl-addons", "name": "web",
+                "kind": {"group": "kubectl-addons.dev", "version": "v1alpha1", "kind": "AddonInstallation"},
+                "resource": {"group": "kubectl-addons.dev", "version": "v1alpha1", "resource": "addoninstallations"},
+                "object": record("1.0.0", json!(null)), "oldObject": record("2.0.0", status),
+            }});
+            let bytes = review.to_string().into_bytes();
+            let verdict = validate(&Request::from_slice(&bytes).unwrap(), &facts);
+            assert_eq!(rules_of(&verdict), expected);
+            assert_eq!(verdict.warnings.len(), usize::from(expected.is_empty()));
+        }
     }
 
     #[test]

@@ -76,13 +76,17 @@ pub async fn run(session: &Session, args: &Explain) -> Result<Exit> {
         return Err(Usage(text).into());
     }
     match args.output.format {
-        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
-        Format::Table | Format::Wide | Format::Name => output::data(&table(&rows)),
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: &rows }, args.output)?
+        }
+        Format::Table | Format::Wide | Format::Name => {
+            output::data(&table(&rows).listed(args.output))
+        }
     }
     Ok(worst)
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[Row]) -> Table {
     let mut table = Table::new(&["NAMESPACE", "LISTED BY", "VERSION", "WHEN", "ANSWER"]);
     for row in rows {
         table.row(vec![
@@ -93,5 +97,5 @@ fn table(rows: &[Row]) -> String {
             words::answer(row.holds, &row.problem),
         ]);
     }
-    table.render()
+    table
 }

@@ -59,7 +59,9 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
         }
     }
     match args.output.format {
-        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: &rows }, args.output)?
+        }
         Format::Name => output::names(
             "addoninstallation.kubectl-addons.dev",
             rows.iter().map(|row| row.name.as_str()),
@@ -67,7 +69,7 @@ pub async fn run(session: &Session, args: &List) -> Result<Exit> {
         Format::Table | Format::Wide if rows.is_empty() => {
             output::note("there are no core add-ons")
         }
-        Format::Table | Format::Wide => output::data(&table(&rows)),
+        Format::Table | Format::Wide => output::data(&table(&rows).listed(args.output)),
     }
     Ok(worst)
 }
@@ -123,7 +125,7 @@ fn of_cluster(namespace: &str, look: &Look, waits: bool) -> Vec<Row> {
     rows.collect()
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[Row]) -> Table {
     let mut table = Table::new(&[
         "NAMESPACE",
         "NAME",
@@ -142,5 +144,5 @@ fn table(rows: &[Row]) -> String {
             row.phase.clone(),
         ]);
     }
-    table.render()
+    table
 }

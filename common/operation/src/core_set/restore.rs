@@ -1,0 +1,118 @@
+//! Core records that were deleted are made again with what is there of their add-ons; no object changes (semantics 14).
+
+use addons_engine::core_set;
+use common::api::installation::AddonInstallation;
+use common::api::names::{InstallationName, installation_name};
+use common::core_set::change::guard;
+use common::core_set::{CoreSet, Unknown};
+use common::plan::choices::Choices;
+
+use super::{ClusterCore, Texts};
+use crate::context::Offer;
+use crate::error::OperationError;
+use crate::intent::NewInstallation;
+use crate::plan::{Plan, recorded_again};
+use crate::resolve::{Answers, Resolver};
+use crate::verdict;
+
+/// Why a record is not made again. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RestoreError {
+    /// There is nothing to add to its record.
+    #[error("the record of {0} exists, and is as new as the cluster")]
+    Recorded(InstallationName),
+    /// Its name is that of another record.
+    #[error("{0}: spec.coreAddon: it is not a core add-on")]
+    NotCore(InstallationName),
+    /// None of its objects exists.
+    #[error("there is nothing to restore: no object carries the label of {name}")]
+    Nothing {
+        /// The installation.
+        name: InstallationName,
+        /// Whether the core set of its cluster lists it.
+        is_listed: bool,
+    },
+    /// The core set says what its record has to be.
+    #[error("{0} is listed as a core add-on: the list says its origin, version and values")]
+    Listed(InstallationName),
+    /// It is not known what the core set says.
+    #[error(transparent)]
+    Unknown(Unknown),
+}
+
+impl Resolver<'_> {
+    /// Plans to write the records of core installations that were deleted: as the core set of the cluster lists them, or else as
+    /// `install --core` would. What carries their label is their inventory. Where the reconciler has created the record meanwhile, only
+    /// that is recorded. Nothing but the records will be written.
+    ///
+    /// # Errors
+    /// [`RestoreError`]; the verdict is a denial; those of the requests.
+    pub async fn restore_core(&self, named: &[NewInstallation]) -> Result<Plan, OperationError> {
+        let texts = Texts::read(self.ctx).await?;
+        let set = if texts.is_missing() {
+            CoreSet::default()
+        } else {
+            let home = core_set::home(self.ctx.home().await?, self.namespace()).await?;
+            let labels = home.unwrap_or_default().labels;
+            let found = ClusterCore::read(self.ctx, texts, labels).await?;
+            found.set.map_err(RestoreError::Unknown)?
+        };
+        let mut installations = Vec::new();
+        for one in named {
+            let name = InstallationName {
+                namespace: self.namespace().to_owned(),
+                name: match &one.name {
+                    Some(name) => name.clone(),
+                    None => installation_name(&one.addon.name),
+                },
+            };
+            let (record, is_new) = match self.records.get(&name) {
+                Some(record) if record.spec.core_addon => (record.clone(), false),
+                Some(_) => return Err(RestoreError::NotCore(name).into()),
+                None => (self.core_again(&name, one, &set).await?, true),
+            };
+            let is_listed = set.addons.contains_key(&name.name);
+            let planned = recorded_again(self, &record, false).await?;
+            installations.push(planned.ok_or(if is_new {
+                RestoreError::Nothing { name, is_listed }
+            } else {
+                RestoreError::Recorded(name)
+            })?);
+        }
+        Plan::of(Choices::default(), installations)
+    }
+
+    /// The record as it has to be.
+    async fn core_again(
+        &self,
+        name: &InstallationName,
+        said: &NewInstallation,
+        set: &CoreSet,
+    ) -> Result<AddonInstallation, OperationError> {
+        let Some((addon, _)) = set.addons.get(&name.name) else {
+            let wanted = NewInstallation {
+                name: Some(name.name.clone()),
+                core: true,
+                ..said.clone()
+            };
+            return Ok(self.install(&wanted, &Answers::default()).await?.wanted);
+        };
+        let edits = &said.edits;
+        let is_said = said.addon.version.is_some()
+            || !edits.values.is_empty()
+            || edits.registry.is_some()
+            || !matches!(self.offer, Offer::Catalogues);
+        if is_said {
+            return Err(RestoreError::Listed(name.clone()).into());
+        }
+        let mut resolved = self.core_resolved(name, addon).await?;
+        resolved
+            .wanted
+            .spec
+            .target_namespace
+            .clone_from(&said.target_namespace);
+        guard(&mut resolved.wanted);
+        verdict::judge(self.ctx, &mut resolved, &self.facts).await?;
+        Ok(resolved.wanted)
+    }
+}
