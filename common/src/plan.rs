@@ -78,6 +78,8 @@ pub enum Verb {
     Install,
     /// Another version, other values, or edits taken back.
     Upgrade,
+    /// An earlier revision.
+    Rollback,
     /// What exists becomes ours, and nothing else of it changes.
     Adopt,
     /// Everything goes.
@@ -113,6 +115,9 @@ pub struct InstallationPlan {
     /// The entry that it comes from; `None` for an uninstallation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<EntryFacts>,
+    /// The revision that a rollback goes back to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<i64>,
     /// Whether the user named the index of the entry; otherwise the record did, and it is read with the reach of the record.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_typed: bool,
@@ -130,6 +135,9 @@ pub struct InstallationPlan {
     /// The target namespace, where it is missing and will be created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_namespace: Option<String>,
+    /// The namespace that is deleted with the installation that created it, if nothing else is left in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delete_namespace: Option<String>,
     /// What is applied, sorted by key; the [`graph::Graph`] of the command says in which order.
     pub steps: Vec<Step>,
     /// What is deleted after all steps succeeded, group after group.
@@ -226,12 +234,14 @@ impl InstallationPlan {
             from: None,
             to: None,
             entry: None,
+            revision: None,
             is_typed: false,
             wanted: WantedRecord::default(),
             record: None,
             requires: Vec::new(),
             helm_release: None,
             create_namespace: None,
+            delete_namespace: None,
             steps: Vec::new(),
             prune: Vec::new(),
             release: Vec::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::api::installation::AddonInstallation;
-use crate::api::names::API_VERSION;
+use crate::api::names::{API_VERSION, GROUP};
 use crate::manifest::lost::lost;
 use crate::manifest::yaml::{Document, YamlError, YamlOptions, documents};
 use crate::plan::schema::mistakes::mistakes;
@@ -77,6 +77,17 @@ pub enum SetError {
         /// How many it has.
         found: usize,
     },
+}
+
+/// Whether a file begins with an installation: then it is meant as a set, with mistakes or without.
+#[must_use]
+pub fn is_set(bytes: &[u8]) -> bool {
+    let documents = documents(bytes, &YamlOptions::default()).map_while(Result::ok);
+    let first = documents.flat_map(objects).next();
+    first.is_some_and(|(_, value)| {
+        let group = value["apiVersion"].as_str().unwrap_or_default();
+        value["kind"] == "AddonInstallation" && group.split('/').next() == Some(GROUP)
+    })
 }
 
 /// The installations in a file, for a namespace. A document is one, or a List of them.

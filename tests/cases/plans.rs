@@ -3,5 +3,7 @@
 mod definitions;
 mod diff;
 mod files;
+mod members;
 mod moved;
 mod sets;
+mod uninstalls;

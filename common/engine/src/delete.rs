@@ -1,5 +1,6 @@
 //! Deletes one object by its uid, and waits until it is gone.
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -58,12 +59,7 @@ pub(super) async fn delete(
         #[serde(default)]
         metadata: Metadata,
     }
-    let options = json!({
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "preconditions": {"uid": uid},
-        "propagationPolicy": propagation,
-    });
+    let options = options(uid, propagation);
     let call = Call::delete(collection, name).body(options.to_string().into_bytes());
     match cluster.send::<Answered>(call).await {
         Ok(answer) if answer.object.kind == "Status" => Ok(Deleted::Gone),
@@ -86,6 +82,34 @@ pub(super) async fn delete(
         Err(error) if error.is_conflict() => Ok(Deleted::Foreign),
         Err(error) => Err(error),
     }
+}
+
+/// Asks the server whether it would delete an object, and deletes nothing. One that is gone, or another one of its name, is no
+/// refusal.
+pub(super) async fn dry_run(
+    cluster: &Cluster,
+    collection: &Collection,
+    name: &str,
+    uid: &str,
+) -> Result<(), EngineError> {
+    let mut options = options(uid, Propagation::Background);
+    // In the body: the API server ignores the query of a DELETE that has one, and would delete.
+    options["dryRun"] = json!(["All"]);
+    let call = Call::delete(collection, name).body(options.to_string().into_bytes());
+    match cluster.send::<IgnoredAny>(call).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn options(uid: &str, propagation: Propagation) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {"uid": uid},
+        "propagationPolicy": propagation,
+    })
 }
 
 /// Waits until the object of this uid is gone; if it is not in time, returns the finalizers that it was last seen with.

@@ -41,7 +41,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let resolved = resolution.whole()?.installations;
     let fetched = fetch::fetch(&ctx, resolved, &choices).await;
     let rendered = render::render(&ctx, fetched).await;
-    let plan = plan::plan(&resolver, rendered, &choices).await?.whole()?;
+    let plan = plan::plan(&resolver, rendered, &[], &choices)
+        .await?
+        .whole()?;
 
     println!("up to date: {}", plan.up_to_date.len());
     for planned in &plan.installations {

@@ -1,21 +1,99 @@
-//! Installations as a set declares them (semantics 17): the file has their whole spec, and records get it.
+//! Installations as a set declares them (semantics 17): the file has their whole spec, and records get it. Those that were applied
+//! under the name of the set carry it as a label, so that what the file does not have any more can be uninstalled.
 
 use common::api::installation::AddonInstallation;
-use common::api::names::InstallationName;
+use common::api::names::{InstallationName, LABEL_SET};
 use common::catalogue::select::Request;
+use common::plan::prune::limit::PruneLimit;
+use kube::ResourceExt as _;
 
 use crate::choose::choose;
 use crate::error::OperationError;
 use crate::intent::Edits;
 use crate::origin::catalogue_of;
+use crate::plan::may_go;
+use crate::records::name_of;
 use crate::resolve::{Answers, Resolver};
 use crate::resolved::Resolved;
 
+/// A set, and what becomes of its members that its file does not have any more.
+#[derive(Clone, Debug, Default)]
+pub struct DeclaredSet {
+    /// The installations of the file.
+    pub installations: Vec<AddonInstallation>,
+    /// The name of the set: its installations become members of it.
+    pub name: Option<String>,
+    /// How many of its members may be uninstalled because the file does not have them any more; `None` = all of them stay.
+    pub prune: Option<PruneLimit>,
+}
+
+/// Why a set is not applied. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemberError {
+    /// Most of its members are not in the file any more: a file that was cut off, or that of another set, looks like that.
+    #[error("{} of the {of} installations of set {set} are not in the file any more: {}", gone.len(), gone.join(", "))]
+    MostlyGone {
+        /// The set.
+        set: String,
+        /// The installations that are not in the file.
+        gone: Vec<String>,
+        /// How many members the set has.
+        of: usize,
+    },
+    /// Two sets would undo each other.
+    #[error("installation {installation} is a member of set {other}, and this is set {set}")]
+    OfOtherSet {
+        /// The installation.
+        installation: InstallationName,
+        /// The set that it is a member of.
+        other: String,
+        /// The set that is applied.
+        set: String,
+    },
+}
+
+/// The set that an installation is a member of.
+pub(crate) fn set_of(record: &AddonInstallation) -> Option<&str> {
+    record.labels().get(LABEL_SET).map(String::as_str)
+}
+
 impl Resolver<'_> {
-    /// The record for an installation of a set.
+    /// The members of a set that its file does not have any more. Core add-ons and suspended ones stay.
+    ///
+    /// # Errors
+    /// [`MemberError::MostlyGone`].
+    pub(crate) fn left(&self, set: &DeclaredSet) -> Result<Vec<AddonInstallation>, MemberError> {
+        let (Some(name), Some(allowed)) = (&set.name, set.prune) else {
+            return Ok(Vec::new());
+        };
+        let records = self.records.within(Some(self.namespace()));
+        let members: Vec<&AddonInstallation> = records
+            .filter(|record| set_of(record) == Some(name))
+            .collect();
+        let is_gone = |record: &&AddonInstallation| {
+            let mut installations = set.installations.iter();
+            !installations.any(|one| one.metadata.name == record.metadata.name)
+        };
+        let gone = members.iter().copied().filter(is_gone);
+        let gone: Vec<_> = gone.filter(|record| may_go(self.ctx, record)).collect();
+        if !allowed.admits(gone.len(), members.len()) {
+            return Err(MemberError::MostlyGone {
+                set: name.clone(),
+                gone: gone
+                    .into_iter()
+                    .map(|record| name_of(record).name)
+                    .collect(),
+                of: members.len(),
+            });
+        }
+        Ok(gone.into_iter().cloned().collect())
+    }
+
+    /// The record for an installation of a set. `member`: the name of the set, where it has one.
     pub(crate) async fn declared(
         &self,
         declared: &AddonInstallation,
+        member: Option<&str>,
         answers: &Answers,
     ) -> Result<Resolved, OperationError> {
         let name = InstallationName {
@@ -25,6 +103,18 @@ impl Resolver<'_> {
         let existing = self.records.get(&name).cloned();
         if existing.as_ref().is_some_and(|record| record.spec.suspend) && declared.spec.suspend {
             return Err(OperationError::Suspended(name));
+        }
+        let of = existing.as_ref().and_then(set_of);
+        if let (Some(set), Some(other)) = (member, of)
+            && set != other
+        {
+            let (other, set) = (other.to_owned(), set.to_owned());
+            return Err(MemberError::OfOtherSet {
+                installation: name,
+                other,
+                set,
+            }
+            .into());
         }
         let mut spec = declared.spec.clone();
         let reference = &mut spec.addon_ref;
@@ -62,6 +152,10 @@ impl Resolver<'_> {
         let mut resolved = Resolved::new(name, existing, entry, selection.rules);
         resolved.is_asked_for = reference.version.is_some();
         resolved.wanted.spec = wanted.spec;
+        if let Some(set) = member {
+            let labels = resolved.wanted.labels_mut();
+            labels.insert(LABEL_SET.to_owned(), set.to_owned());
+        }
         self.complete(resolved, &Edits::default(), answers).await
     }
 }

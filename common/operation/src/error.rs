@@ -8,39 +8,29 @@ use addons_engine::EngineError;
 use addons_engine::remote::RemoteError;
 use addons_engine::template_facts::OverlayError;
 use addons_helm::{BinaryError, HelmError};
-use addons_sources::SourceError;
-use addons_sources::credentials::CredentialsError;
-use addons_sources::dependency::DependencyError;
-use addons_sources::location::CatalogueError;
-use addons_sources::url::UrlError;
+use addons_sources::{SourceError, credentials::CredentialsError, dependency::DependencyError};
+use addons_sources::{location::CatalogueError, url::UrlError};
 use addons_versions::VersionError;
 use common::admission::rules::cluster::no_cluster;
 use common::api::names::InstallationName;
 use common::directory::Problem;
 use common::manifest::{digest::HashError, parse::ManifestError};
-use common::plan::immutable::RecreationError;
-use common::plan::migration::MigrationError;
-use common::plan::pin::OtherCluster;
-use common::plan::planner::PlanError;
-use common::plan::recreate::RecreateError;
-use common::plan::requires::RequiresError;
-use common::plan::schema::SchemaError;
-use common::plan::transfer::Obstacle;
 use common::plan::{crd_safety::BreakageError, desired::DesiredError, file::Moved, graph::Cycle};
+use common::plan::{immutable::RecreationError, migration::MigrationError, pin::OtherCluster};
+use common::plan::{planner::PlanError, recreate::RecreateError, requires::RequiresError};
+use common::plan::{schema::SchemaError, transfer::Obstacle};
 use common::render::chart::release_name::ReleaseNameError;
-use common::render::image::ImageError;
-use common::render::registry::RegistryError;
-use common::render::text::TextError;
+use common::render::{image::ImageError, registry::RegistryError, text::TextError};
 use common::target::kkp::KkpError;
 use common::values::ValuesError;
 
 use crate::adopt::AdoptError;
-use crate::builtin::BuiltinError;
-use crate::builtin::rights::Lacking;
-use crate::builtin::webhook::OwnCertificate;
+use crate::builtin::{BuiltinError, rights::Lacking, webhook::OwnCertificate};
 use crate::channel::IndexesError;
 use crate::choose::{ChooseError, meant};
 use crate::context::BoxError;
+use crate::core_set::restore::RestoreError;
+use crate::declared::MemberError;
 use crate::directory::NotSynced;
 use crate::distribution::DistributionError;
 use crate::elapsed::seconds;
@@ -50,6 +40,7 @@ use crate::orphan::Lost;
 use crate::release::{ForeignRelease, ModeError};
 use crate::required_types::NotServed;
 use crate::requirements::Dependents;
+use crate::rollback::RollbackError;
 use crate::rollout::RolloutFailed;
 use crate::values_from::ValuesFromError;
 use crate::verdict::Refused;
@@ -164,6 +155,9 @@ pub enum OperationError {
     /// A directory is not taken for the truth.
     #[error(transparent)]
     NotSynced(#[from] NotSynced),
+    /// What a set says of its members is not done.
+    #[error(transparent)]
+    Member(#[from] MemberError),
     /// An installation whose catalogue, or its entry there, is gone.
     #[error("{installation}: its {lost}")]
     Orphaned {
@@ -245,6 +239,9 @@ pub enum OperationError {
     /// Nothing is taken over.
     #[error(transparent)]
     Adopt(#[from] AdoptError),
+    /// A core record is not made again.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
     /// It is left to Argo CD or Flux.
     #[error(transparent)]
     InGit(#[from] InGit),
@@ -266,6 +263,9 @@ pub enum OperationError {
     /// What add-ons require of each other.
     #[error(transparent)]
     Requires(#[from] RequiresError),
+    /// There is no revision to go back to.
+    #[error(transparent)]
+    Rollback(#[from] RollbackError),
     /// What is due was applied already, and failed.
     #[error(transparent)]
     RolloutFailed(#[from] RolloutFailed),

@@ -86,8 +86,17 @@ pub enum Finding {
     },
     /// Installations of a namespace besides the system namespace are worked on (semantics 6).
     OtherNamespace(String),
+    /// A value was to be taken away that `spec.values` of an installation does not have.
+    NotSet {
+        /// The installation.
+        installation: InstallationName,
+        /// The path.
+        path: String,
+    },
     /// An installation is left alone because of `spec.suspend`.
     Suspended(InstallationName),
+    /// A core add-on is not uninstalled with others: it has to be released first (semantics 14).
+    CoreStays(InstallationName),
     /// An add-on of an index has no version that fits.
     DoesNotFit {
         /// The add-on.
@@ -122,6 +131,8 @@ pub enum Finding {
     Stays(String),
     /// A required installation is not ready.
     Requirement(Unready),
+    /// A revision took values from Secrets, which are read as they are now.
+    SecretsOfToday(InstallationName),
     /// Types that an installation would wait for.
     TypesNotServed {
         /// The add-on.

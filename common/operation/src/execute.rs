@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use addons_engine::{
     Cluster, EngineError, ExecuteOptions, Journal, OutsideFailure, Report, Task,
-    execute as run_plans, local, namespace,
+    execute as run_plans, local, namespace, record,
 };
 use common::api::names::InstallationName;
 use common::plan::Verb;
@@ -101,16 +101,22 @@ pub async fn execute(
             plan: &planned.plan,
             journal,
             fallback: planned.fallback.as_ref(),
+            entry: planned.entry.as_ref(),
             outside: helm.as_deref(),
         })
         .collect();
+    // What is uninstalled stands behind what is installed before it.
+    let mut verbs = plan.installations.iter().map(|planned| planned.plan.verb);
+    let first = verbs.position(Verb::ends).unwrap_or(tasks.len());
+    let (applied, ending) = tasks.split_at(first);
     let work = async {
-        let mut verbs = plan.installations.iter().map(|planned| planned.plan.verb);
-        if verbs.all(Verb::ends) {
-            return tear_down(ctx, cluster, &plan.installations, &tasks, &options).await;
+        let mut reports = Vec::new();
+        if !applied.is_empty() {
+            let events = |part, event| ctx.emit(Event::Executing { part, event });
+            reports = run_plans(cluster, applied, &plan.graph, &options, &events).await;
         }
-        let events = |part, event| ctx.emit(Event::Executing { part, event });
-        run_plans(cluster, &tasks, &plan.graph, &options, &events).await
+        tear_down(ctx, cluster, plan, ending, &options, &mut reports).await;
+        reports
     };
     let reports = match interruption.ends(work, cluster.quiet()).await {
         Ok(reports) => reports,
@@ -156,38 +162,53 @@ async fn prepare(ctx: &Context, plan: &Plan, run: &Run) -> Result<(), OperationE
     Ok(())
 }
 
-/// Uninstalls one after another, in the order of the plan: dependents are removed before what they require, which stays where
-/// a dependent could not be removed completely.
+/// Uninstalls one after another, in the order of the plan, and adds a report for each: dependents are removed before what they
+/// require, which stays where a dependent could not be removed completely. Nothing is uninstalled where something was to be
+/// installed before and was not: it may still be needed.
 async fn tear_down(
     ctx: &Context,
     cluster: &Cluster,
-    installations: &[Planned],
-    tasks: &[Task<'_>],
+    plan: &Plan,
+    ending: &[Task<'_>],
     options: &ExecuteOptions,
-) -> Vec<Result<Report, EngineError>> {
-    let mut reports: Vec<Result<Report, EngineError>> = Vec::new();
-    for (part, (planned, task)) in installations.iter().zip(tasks).enumerate() {
-        let name = &planned.plan.installation;
-        let stays = installations.iter().zip(&reports).find(|(other, report)| {
-            let is_gone = report.as_ref().is_ok_and(Report::is_done);
-            other.plan.requires.contains(name) && !is_gone
-        });
-        if let Some((other, _)) = stays {
-            let why = format!("{} requires it and is not gone", other.plan.installation);
-            let deletions = planned.plan.prune.iter().flatten();
+    reports: &mut Vec<Result<Report, EngineError>>,
+) {
+    for task in ending {
+        let part = reports.len();
+        if let Some(why) = stays(&plan.installations, task, reports) {
+            let deletions = task.plan.prune.iter().flatten();
+            let keys = deletions.map(|deletion| deletion.target.key.clone());
+            // The record stays in any case, also where there are no objects.
+            let keys = keys.chain([record::key(&task.plan.installation)]);
             reports.push(Ok(Report {
-                skipped: deletions
-                    .map(|deletion| (deletion.target.key.clone(), why.clone()))
-                    .collect(),
+                skipped: keys.map(|key| (key, why.clone())).collect(),
                 ..Report::default()
             }));
             continue;
         }
         let events = |_, event| ctx.emit(Event::Executing { part, event });
         reports.extend(run_plans(cluster, &[*task], &Graph::default(), options, &events).await);
-        if builtin::guards(&planned.record) {
+        if builtin::guards(task.wanted) {
             builtin::webhook::lifted(ctx).await;
         }
     }
-    reports
+}
+
+/// Why an installation is not uninstalled, by what became of those before it.
+fn stays(
+    installations: &[Planned],
+    task: &Task<'_>,
+    reports: &[Result<Report, EngineError>],
+) -> Option<String> {
+    let is_done = |report: &Result<Report, EngineError>| report.as_ref().is_ok_and(Report::is_done);
+    let before = installations.iter().zip(reports);
+    let mut undone = before.filter(|(_, report)| !is_done(report));
+    undone.find_map(|(other, _)| {
+        let name = &other.plan.installation;
+        if !other.plan.verb.ends() {
+            return Some(format!("{name} is not installed completely"));
+        }
+        let requires = other.plan.requires.contains(&task.plan.installation);
+        requires.then(|| format!("{name} requires it and is not gone"))
+    })
 }

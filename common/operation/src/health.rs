@@ -276,7 +276,7 @@ impl ObjectHealth {
     }
 }
 
-async fn read(
+pub(crate) async fn read(
     cluster: &Cluster,
     selections: &BTreeSet<Selection>,
     owner: Option<&str>,

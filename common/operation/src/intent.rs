@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use common::api::installation::AddonInstallation;
+use common::api::catalogue::FormField;
 use common::values;
+use common::values::set::{Assignment, Removal};
 use serde_json::{Value, json};
 
+use crate::declared::DeclaredSet;
 use crate::directory::DirectorySync;
 use crate::error::OperationError;
 
@@ -28,8 +30,15 @@ pub enum Intent {
         /// Changes of the values of all, where none is named.
         edits: Edits,
     },
+    /// Give an installation the spec and the entry of an earlier revision.
+    Rollback {
+        /// Its name.
+        installation: String,
+        /// The revision; `None` = the last one that succeeded before the newest.
+        revision: Option<i64>,
+    },
     /// Give these installations the spec that a set declares.
-    Declared(Vec<AddonInstallation>),
+    Declared(DeclaredSet),
     /// Install or upgrade every add-on of the indexes that are on offer.
     ApplyIndex,
     /// Install or upgrade every add-on of a directory, and repair what was edited.
@@ -74,8 +83,12 @@ pub struct Edits {
 pub enum Edit {
     /// Merge a map over the values. A null stays: it takes away what the catalogue or the package sets.
     Merge(Value),
-    /// `PATH=VALUE`.
-    Set(String),
+    /// `PATH=VALUE`, in their order.
+    Set(Vec<Assignment>),
+    /// Take values away: what the layers below say counts again.
+    Unset(Vec<Removal>),
+    /// Drop all values.
+    Reset,
 }
 
 impl Target {
@@ -96,18 +109,30 @@ impl Target {
 }
 
 impl Edits {
-    /// The values with the changes.
+    /// The values with the changes, of which the form of the add-on types some.
     ///
     /// # Errors
-    /// A change that cannot be read.
-    pub fn over(&self, values: Option<Value>) -> Result<Value, OperationError> {
+    /// A change that does not go with what is there.
+    pub fn over(&self, values: Option<Value>, form: &[FormField]) -> Result<Value, OperationError> {
         let mut merged = values.unwrap_or_else(|| json!({}));
         for edit in &self.values {
             match edit {
                 Edit::Merge(map) => values::merge::overlay(&mut merged, map),
-                Edit::Set(text) => values::set_from_flag(&mut merged, text)?,
+                Edit::Set(assignments) => values::set::apply(&mut merged, assignments, form)?,
+                Edit::Unset(removals) => values::set::remove(&mut merged, removals),
+                Edit::Reset => merged = json!({}),
             }
         }
         Ok(merged)
+    }
+
+    /// The paths that are to be taken away from these values and that they do not have.
+    pub(crate) fn absent(&self, values: Option<&Value>) -> Vec<String> {
+        let removals = self.values.iter().flat_map(|edit| match edit {
+            Edit::Unset(removals) => removals.as_slice(),
+            _ => &[],
+        });
+        let absent = removals.filter(|one| !values.is_some_and(|values| one.is_in(values)));
+        absent.map(ToString::to_string).collect()
     }
 }

@@ -24,12 +24,13 @@ pub mod chart;
 pub mod choose;
 pub mod context;
 pub mod core_set;
-mod declared;
+pub mod declared;
 pub mod definitions;
 mod dependencies;
 pub mod directory;
 pub mod distribution;
 pub mod doctor;
+pub mod documents;
 pub mod elapsed;
 pub mod elsewhere;
 pub mod error;
@@ -51,6 +52,7 @@ mod origin;
 pub mod orphan;
 pub mod plan;
 mod policies;
+pub mod preflight;
 pub mod recorded;
 pub mod records;
 pub mod release;
@@ -60,6 +62,7 @@ pub mod required_types;
 pub mod requirements;
 pub mod resolve;
 pub mod resolved;
+pub mod rollback;
 pub mod rollout;
 pub mod stage;
 pub mod transfer;
@@ -68,6 +71,7 @@ pub mod verdict;
 
 pub use common::plan::choices::Choices;
 pub use context::{Context, Offer, Settings};
+pub use declared::DeclaredSet;
 pub use directory::DirectorySync;
 pub use error::OperationError;
 pub use event::{Event, Finding, Work};
@@ -100,9 +104,14 @@ impl Resolver<'_> {
         let fetched = fetch::fetch(self.ctx, chosen, choices).await;
         let mut rendered = render::render(self.ctx, fetched).await;
         rendered.extend(directory::rendered(found, choices));
-        let mut plan = plan::plan(self, rendered, choices).await?;
+        let gone = &resolution.gone;
+        let mut plan = plan::plan(self, rendered, gone, choices).await?;
         plan.failed.splice(0..0, in_git);
         plan.failed.splice(0..0, resolution.failed);
-        Ok(plan)
+        // What cannot be planned may still need them.
+        if gone.is_empty() || !plan.failed.is_empty() {
+            return Ok(plan);
+        }
+        plan::with_gone(self, plan, gone).await
     }
 }

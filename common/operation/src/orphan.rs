@@ -75,7 +75,9 @@ pub fn unlisted(record: &AddonInstallation, catalogue: &Catalogue) -> Option<Unl
         return None;
     }
     let installed = record.installed()?;
-    if installed::entry(record, catalogue).is_some() {
+    // What cannot be read is not known to be gone.
+    let unread = catalogue.unread(&reference.name, reference.catalogue.as_deref());
+    if unread.is_some() || installed::entry(record, catalogue).is_some() {
         return None;
     }
     let version = match installed.version.as_str() {

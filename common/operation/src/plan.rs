@@ -10,16 +10,17 @@ mod one;
 mod rebuild;
 mod uninstall;
 
-use addons_engine::diff;
+use addons_engine::{Failure, diff, refusals};
 use common::api::installation::AddonInstallation;
 use common::api::names::{CLIENT, InstallationName};
+use common::catalogue::Entry;
 use common::plan::changes::ObjectDiff;
 use common::plan::choices::Choices;
 use common::plan::desired::Desired;
 use common::plan::file::{self, PlanFile};
 use common::plan::graph::{Graph, Part};
 use common::plan::immutable::{self, RecreationError};
-use common::plan::{InstallationPlan, RecordNamespace};
+use common::plan::{InstallationPlan, RecordNamespace, Verb};
 
 use crate::chart::CompleteChart;
 use crate::context::Context;
@@ -28,8 +29,9 @@ use crate::resolved::Resolved;
 use crate::stage::Failed;
 
 pub use assemble::plan;
-pub(crate) use uninstall::plan_gone;
+pub(crate) use rebuild::recorded_again;
 pub use uninstall::{Removal, plan_removal, plan_uninstall};
+pub(crate) use uninstall::{may_go, plan_gone, with_gone};
 
 /// What a command will do. What is shown, confirmed, saved, compared and executed is this value.
 #[derive(Debug)]
@@ -60,6 +62,8 @@ pub struct Planned {
     /// The record to go back to where the server refuses everything; `None` for an uninstallation, and where an earlier run may have
     /// applied something already.
     pub fallback: Option<AddonInstallation>,
+    /// The entry that it comes from, for the revision that is kept; `None` where nothing of a catalogue or index is installed.
+    pub entry: Option<Entry>,
     /// The wanted objects; none for an uninstallation.
     pub desired: Desired,
     /// The chart that helm installs, where it does.
@@ -125,6 +129,14 @@ impl Plan {
             failed,
             defines,
         })
+    }
+
+    /// One of these installations alone, for which nothing is rendered: they end, or only their records are written.
+    pub(crate) fn of(
+        choices: Choices,
+        installations: Vec<Planned>,
+    ) -> Result<Self, OperationError> {
+        Self::new(choices, installations, Vec::new(), Vec::new(), false)
     }
 
     /// The plan, where every installation of it could be planned.
@@ -257,6 +269,21 @@ impl Plan {
 /// The server cannot be reached. What it refuses is part of the answer.
 pub async fn compare(ctx: &Context, planned: &Planned) -> Result<Vec<ObjectDiff>, OperationError> {
     Ok(diff::diff(ctx.cluster().await?, &planned.plan).await?)
+}
+
+/// What the server would not let an uninstallation delete; of other plans nothing is asked.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn refused_deletions(
+    ctx: &Context,
+    planned: &Planned,
+) -> Result<Vec<Failure>, OperationError> {
+    if planned.plan.verb != Verb::Uninstall {
+        return Ok(Vec::new());
+    }
+    let cluster = ctx.cluster().await?;
+    Ok(refusals::deletions(cluster, &planned.plan, &planned.record).await?)
 }
 
 /// The order of all objects of a command.

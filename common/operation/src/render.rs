@@ -204,17 +204,22 @@ pub async fn of_entry(
     entry: &Entry,
     kubernetes: Option<&str>,
 ) -> Result<Rendered, OperationError> {
-    let name = InstallationName {
-        namespace: ctx.settings().system_namespace.clone(),
-        name: installation_name(&entry.addon),
-    };
-    let resolved = Resolved::new(name, None, entry.clone(), ctx.settings().rules);
+    let resolved = uninstalled(ctx, entry);
     let inputs = match kubernetes {
         Some(version) => Inputs::given(&resolved, Data::of_version(version)),
         None => Inputs::read(ctx, &resolved).await?,
     };
     let verified = fetch::package(ctx, &resolved).await?;
     objects(ctx, &resolved, inputs, verified).await
+}
+
+/// An entry as it would be installed under its own name.
+pub(crate) fn uninstalled(ctx: &Context, entry: &Entry) -> Resolved {
+    let name = InstallationName {
+        namespace: ctx.settings().system_namespace.clone(),
+        name: installation_name(&entry.addon),
+    };
+    Resolved::new(name, None, entry.clone(), ctx.settings().rules)
 }
 
 /// The text of a package, rendered.

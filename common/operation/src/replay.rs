@@ -8,11 +8,12 @@ use common::api::installation::Installed;
 use common::api::names::InstallationName;
 use common::catalogue::select::Rules;
 use common::catalogue::{Catalogue, Entry, Origin};
-use common::plan::InstallationPlan;
 use common::plan::choices::Choices;
 use common::plan::facts::{EntryFacts, RecordFacts};
 use common::plan::file::{self, Difference, Moved, PlanFile};
+use common::plan::{InstallationPlan, Verb};
 
+use crate::choose::check_read;
 use crate::context::{Context, Offer};
 use crate::error::OperationError;
 use crate::kops;
@@ -39,20 +40,25 @@ pub async fn replay(
     ctx.cluster().await?.forget_kinds().await;
     let resolver = Resolver::new(ctx, offer(ctx, file)).await?;
     let mut differences = Vec::new();
-    let mut resolved = Vec::new();
+    let mut resolution = Resolution::default();
     for then in &file.installations {
+        if then.verb == Verb::Uninstall {
+            let namespace = &then.installation.namespace;
+            resolver.records.check_local(namespace)?;
+            match resolver.records.get(&then.installation) {
+                Some(record) => resolution.gone.push(record.clone()),
+                None => differences.extend(moved_record(&resolver, then)),
+            }
+            continue;
+        }
         match again(&resolver, then).await {
-            Ok(one) => resolved.push(one),
+            Ok(one) => resolution.installations.push(one),
             Err(error) => {
                 differences.extend(moved_record(&resolver, then));
                 differences.push(no_plan(then, error)?);
             }
         }
     }
-    let resolution = Resolution {
-        installations: resolved,
-        failed: Vec::new(),
-    };
     let mut now = match resolver.plan(resolution, &choices).await {
         Ok(now) => now,
         Err(OperationError::Recreate(error)) => {
@@ -128,6 +134,12 @@ pub async fn is_done(ctx: &Context, file: &PlanFile) -> Result<bool, OperationEr
     for then in &file.installations {
         let InstallationName { namespace, name } = &then.installation;
         let record = record::get(ctx.home().await?, namespace, name).await?;
+        if then.verb.ends() {
+            if record.is_some() {
+                return Ok(false);
+            }
+            continue;
+        }
         let is_as_planned = record.is_some_and(|record| {
             let status = record.status.as_ref();
             let is_idle = status.is_some_and(|status| status.operation.is_none());
@@ -154,13 +166,13 @@ fn without_author(installed: &Installed) -> Installed {
 
 /// Where everything comes from one kind of place, the other is not asked.
 fn offer(ctx: &Context, file: &PlanFile) -> Offer {
-    let locations = file
-        .installations
-        .iter()
-        .map(|plan| match &plan.entry.as_ref()?.origin {
+    let installations = file.installations.iter();
+    let locations = installations.filter(|plan| !plan.verb.ends()).map(|plan| {
+        match &plan.entry.as_ref()?.origin {
             Origin::Index { location } if reach(ctx, plan) == Reach::Own => Some(location.clone()),
             Origin::Index { .. } | Origin::Catalogue { .. } | Origin::Directory { .. } => None,
-        });
+        }
+    });
     let locations: Option<Vec<String>> = locations.collect();
     let first = locations.and_then(|locations| locations.into_iter().next());
     first.map_or(Offer::Catalogues, |first| Offer::Indexes(vec![first]))
@@ -194,6 +206,9 @@ async fn again(
             });
         }
     };
+    if let Origin::Catalogue { name, .. } = &facts.origin {
+        check_read(&catalogue, &facts.addon, Some(name))?;
+    }
     let entry = same_entry(&catalogue, facts, to).ok_or_else(|| OperationError::EntryGone {
         addon: facts.addon.clone(),
         origin: facts.origin.to_string(),
@@ -269,7 +284,11 @@ fn is_of_server(error: &OperationError) -> bool {
 }
 
 fn refusal(file: &PlanFile, differences: Vec<Difference>) -> OperationError {
-    let addons = file.installations.iter().map(|planned| {
+    let (gone, applied): (Vec<_>, Vec<_>) = file
+        .installations
+        .iter()
+        .partition(|planned| planned.verb.ends());
+    let addons = applied.into_iter().map(|planned| {
         let name = &planned.installation.name;
         match planned.to.as_ref().map(|to| to.version.as_str()) {
             None | Some("") => name.clone(),
@@ -279,5 +298,9 @@ fn refusal(file: &PlanFile, differences: Vec<Difference>) -> OperationError {
     OperationError::Moved(Moved {
         differences,
         addons: addons.collect(),
+        gone: gone
+            .into_iter()
+            .map(|planned| planned.installation.name.clone())
+            .collect(),
     })
 }

@@ -64,20 +64,22 @@ pub(crate) fn order(
     Ok(order.first.into_iter().map(named).collect())
 }
 
-/// The records of an uninstallation, each before those that it requires.
+/// The records of an uninstallation, each before those that it requires. `installed`: what the same command installs before.
 ///
 /// # Errors
 /// Installations that stay and require one of them.
 pub(crate) fn teardown(
     going: Vec<&AddonInstallation>,
     records: &Records,
+    installed: &[AddonInstallation],
 ) -> Result<Vec<AddonInstallation>, Dependents> {
     let goes = |record: &AddonInstallation| {
         let name = name_of(record);
-        going.iter().any(|gone| name_of(gone) == name)
+        let mut others = going.iter().copied().chain(installed);
+        others.any(|other| name_of(other) == name)
     };
     let staying = records.here().filter(|record| !goes(record));
-    refuse_dependents(&going, staying.collect())?;
+    refuse_dependents(&going, staying.chain(installed).collect())?;
     let mut rest = going;
     let mut ordered = Vec::with_capacity(rest.len());
     while !rest.is_empty() {

@@ -6,7 +6,7 @@ use common::admission::Facts;
 use common::api::installation::AddonInstallation;
 use common::api::names::{self, InstallationName};
 use common::catalogue::select::Request;
-use common::catalogue::{self, Catalogue, Entry, Origin};
+use common::catalogue::{Catalogue, Entry, Origin};
 use common::values;
 use futures::future::try_join;
 use serde_json::{Value, json};
@@ -43,6 +43,8 @@ pub struct Resolution {
     pub installations: Vec<Resolved>,
     /// Those that failed.
     pub failed: Vec<Failed>,
+    /// Installations that are uninstalled after the wanted ones were installed.
+    pub gone: Vec<AddonInstallation>,
 }
 
 impl Resolution {
@@ -102,24 +104,13 @@ impl<'a> Resolver<'a> {
         if let Some(asked) = &ctx.settings().namespace {
             records.check_local(asked)?;
         }
-        let known = match has_catalogues {
-            true => ctx.catalogues().await?,
-            false => &[],
-        };
-        let cluster = ctx.fit_for(catalogue::versions(known)).await?;
-        let facts = verdict::facts(ctx, &records, cluster, has_catalogues).await?;
-        Ok(Self {
-            ctx,
-            offer,
-            records,
-            facts,
-        })
+        Self::with(ctx, offer, records, has_catalogues).await
     }
 
     /// The wanted installations of an intent. The failure of one does not affect the others.
     ///
     /// # Errors
-    /// A name that no installation has; an index that cannot be read.
+    /// A name that no installation has; an index that cannot be read; a set that most of its members left.
     pub async fn resolve(
         &self,
         intent: &Intent,
@@ -156,11 +147,20 @@ impl<'a> Resolver<'a> {
                 }
             }
             Intent::Declared(set) => {
-                for one in set {
+                for one in &set.installations {
                     let name = one.metadata.name.clone().unwrap_or_default();
-                    resolution.add(&name, self.declared(one, answers).await);
+                    let member = set.name.as_deref();
+                    resolution.add(&name, self.declared(one, member, answers).await);
                 }
+                resolution.gone = self.left(set)?;
             }
+            Intent::Rollback {
+                installation,
+                revision,
+            } => resolution.add(
+                installation,
+                self.rollback(installation, *revision, answers).await,
+            ),
             Intent::SyncDirectory(sync) => self.directory(sync, &mut resolution).await?,
             Intent::ApplyIndex => self.index(&mut resolution, answers).await?,
         }
@@ -311,16 +311,15 @@ impl<'a> Resolver<'a> {
         edits: &Edits,
         answers: &Answers,
     ) -> Result<Resolved, OperationError> {
-        let spec = &mut resolved.wanted.spec;
-        if !edits.values.is_empty() {
-            spec.values = Some(edits.over(spec.values.take())?);
+        for path in resolved.edit(edits)? {
+            self.ctx.find(Finding::NotSet {
+                installation: resolved.name.clone(),
+                path,
+            });
         }
         if let Some(answers) = answers.get(&resolved.name) {
-            let values = spec.values.get_or_insert_with(|| json!({}));
+            let values = resolved.wanted.spec.values.get_or_insert_with(|| json!({}));
             values::merge::overlay(values, answers);
-        }
-        if let Some(registry) = &edits.registry {
-            spec.registry = (!registry.is_empty()).then(|| registry.clone());
         }
         resolved.note_edits();
         if resolved.existing.as_ref().is_some_and(kops::is_known) {

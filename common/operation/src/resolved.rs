@@ -20,9 +20,13 @@ use common::plan::prune::KeptKind;
 use common::render::hooks::Occasion;
 use common::render::registry::{Registry, RegistryError};
 use kube::ResourceExt as _;
+use serde_json::json;
 
+use crate::declared::set_of;
 use crate::directory::Found;
+use crate::error::OperationError;
 use crate::inputs::Inputs;
+use crate::intent::Edits;
 use crate::kops::Kops;
 
 /// One wanted installation.
@@ -50,6 +54,8 @@ pub struct Resolved {
     pub found: Option<Arc<Found>>,
     /// The paths of its spec that the caller changes; what is filled in by default is not among them.
     pub edits: Vec<Vec<String>>,
+    /// The revision that it goes back to.
+    pub revision: Option<i64>,
     /// Whether the record stays as it is written: then defaults are filled in for the rendering only, and a changed spec is told by
     /// its generation.
     pub keeps_spec: bool,
@@ -91,6 +97,7 @@ impl Resolved {
             adopts: false,
             found: None,
             edits: Vec::new(),
+            revision: None,
             keeps_spec: false,
         }
     }
@@ -105,6 +112,26 @@ impl Resolved {
         let id = id.filter(|_| !before.is_some_and(leaves_id_open));
         self.wanted.spec.addon_ref.version = version;
         self.wanted.spec.addon_ref.id = id;
+    }
+
+    /// Changes its values and its registry. Returns the paths that were to be taken away and that its values do not have.
+    ///
+    /// # Errors
+    /// A change that does not go with what is there.
+    pub(crate) fn edit(&mut self, edits: &Edits) -> Result<Vec<String>, OperationError> {
+        let spec = &mut self.wanted.spec;
+        let absent = edits.absent(spec.values.as_ref());
+        if !edits.values.is_empty() {
+            let form = &self.entry.version.template.form_spec;
+            let had_none = spec.values.is_none();
+            let values = edits.over(spec.values.take(), form)?;
+            // No values and an empty map are two specs: nothing was taken away from none.
+            spec.values = Some(values).filter(|values| !had_none || *values != json!({}));
+        }
+        if let Some(registry) = &edits.registry {
+            spec.registry = (!registry.is_empty()).then(|| registry.clone());
+        }
+        Ok(absent)
     }
 
     /// Notes what the spec says now that the record does not: called before defaults are filled in.
@@ -264,7 +291,7 @@ impl Resolved {
         let is_changed = if self.keeps_spec {
             existing.metadata.generation != status.observed_generation
         } else {
-            existing.spec != self.wanted.spec
+            existing.spec != self.wanted.spec || set_of(existing) != set_of(&self.wanted)
         };
         if is_changed {
             return yes(DueReason::InstallationChanged);

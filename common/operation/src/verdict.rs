@@ -61,7 +61,7 @@ pub async fn facts(
     catalogues: bool,
 ) -> Result<Facts, OperationError> {
     let catalogues = if catalogues {
-        ctx.catalogues().await?
+        ctx.contents().await?.objects
     } else {
         &[]
     };

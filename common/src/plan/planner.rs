@@ -99,6 +99,8 @@ pub struct Wanted<'a> {
     pub allow_prune: PruneLimit,
     /// Whether objects that exist and that no installation owns become ours; otherwise they are refused (semantics 12).
     pub adopt: bool,
+    /// The revision that a rollback goes back to.
+    pub revision: Option<i64>,
 }
 
 /// What a snapshot has to hold for a plan of these objects.
@@ -226,13 +228,14 @@ fn install(input: &PlanInput<'_>, wanted: &Wanted<'_>) -> Result<InstallationPla
     let mut occupied = desired.namespaces();
     occupied.insert(&input.installation.namespace);
     let pruning = prune(input, &owner, &desired.objects.keys().collect(), &occupied);
-    check_share(input, wanted, &pruning)?;
-
-    plan.verb = if input.from.is_some() {
-        Verb::Upgrade
-    } else {
-        Verb::Install
+    plan.verb = match input.from {
+        _ if wanted.revision.is_some() => Verb::Rollback,
+        Some(_) => Verb::Upgrade,
+        None => Verb::Install,
     };
+    plan.revision = wanted.revision;
+    refusal::check_share(input, wanted, plan.verb, &pruning)?;
+
     plan.to = Some(wanted.to.clone());
     plan.create_namespace = creates_namespace(input, wanted);
     plan.steps = steps;
@@ -262,26 +265,6 @@ fn moving(input: &PlanInput<'_>, exact: &Inventory) -> Vec<Moving> {
         to: to.clone(),
     });
     moving.collect()
-}
-
-/// Refuses to prune more than the share of a set that is allowed (semantics 13).
-fn check_share(
-    input: &PlanInput<'_>,
-    wanted: &Wanted<'_>,
-    pruning: &Pruning,
-) -> Result<(), PlanError> {
-    let (pruned, there) = (pruning.deletions.len(), pruning.there);
-    let objects = &wanted.desired.objects;
-    match wanted.allow_prune.needed(pruned, there, objects.is_empty()) {
-        None => Ok(()),
-        Some(needed) => Err(PlanError::MostlyPruned {
-            installation: input.installation.clone(),
-            needed,
-            prune: pruned,
-            there,
-            wanted: objects.len(),
-        }),
-    }
 }
 
 fn uninstall(input: &PlanInput<'_>, keep: bool) -> InstallationPlan {

@@ -64,3 +64,22 @@ fn what_is_wrong_has_its_line_and_its_field() {
         assert!(error.starts_with(says), "{error}\ninstead of {says}");
     }
 }
+
+#[test]
+fn a_set_is_told_from_a_file_with_values() {
+    let list = format!(
+        "apiVersion: v1\nkind: List\nitems:\n- {{apiVersion: {API_VERSION}, kind: AddonInstallation}}\n"
+    );
+    for (text, expected) in [
+        (one("a", ""), true),
+        (format!("# first\n---\n{}", one("a", ", value: 1")), true),
+        (list, true),
+        ("kind: AddonInstallation\nreplicas: 2\n".to_owned(), false),
+        ("replicas: 2\n".to_owned(), false),
+        ("- a\n".to_owned(), false),
+        (": :".to_owned(), false),
+        (String::new(), false),
+    ] {
+        assert_eq!(is_set(text.as_bytes()), expected, "{text}");
+    }
+}

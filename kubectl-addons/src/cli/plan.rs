@@ -8,18 +8,28 @@ use clap_complete::engine::ArgValueCandidates;
 
 use super::Format;
 use super::fleet::{Clusters, Waves};
-use super::operation::{Accept, Delete, Differences, Due, New, Run, Source, Values};
+use super::operation::{Accept, Change, Delete, Differences, Due, New, Source};
+use super::set::{Members, Set};
+use super::values::Changes;
 use crate::completion;
 
 /// Flags of `plan`.
 #[derive(Args, Debug)]
 pub struct Plan {
     /// Add-ons to install and installations to upgrade; none = upgrade all
-    #[arg(value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
+    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
     /// Output: text, json or yaml print the plan, dot or mermaid draw its order; anything else is a file for `apply`
-    #[arg(short = 'o', long = "output", value_name = "FILE", default_value = "text", value_parser = plan_output)]
+    #[arg(short = 'o', long = "output", value_name = "FILE", default_value = "text", value_parser = plan_output, value_hint = clap::ValueHint::FilePath)]
     pub output: PlanOutput,
+    /// Plan to uninstall these installations instead
+    #[arg(long, requires = "addons", conflicts_with_all = ["given", "name", "target_namespace", "core", "repair", "allow_downgrade", "channel", "catalogue"])]
+    pub uninstall: bool,
+    #[command(flatten)]
+    pub set: Set,
+    /// Exit as diff does: 0 = nothing to do, 1 = something, more = error
+    #[arg(long)]
+    pub exit_code: bool,
     #[command(flatten)]
     pub new: New,
     #[command(flatten)]
@@ -33,7 +43,7 @@ pub struct Plan {
     #[command(flatten)]
     pub source: Source,
     #[command(flatten)]
-    pub values: Values,
+    pub values: Changes,
     #[command(flatten)]
     pub clusters: Clusters,
 }
@@ -41,10 +51,11 @@ pub struct Plan {
 /// Flags of `apply`.
 #[derive(Args, Debug)]
 pub struct Apply {
-    /// Plan file, as plan -o FILE writes it
-    #[arg(value_name = "FILE", required_unless_present = "set")]
+    /// Plan file, as plan -o FILE writes it; - for stdin
+    #[arg(value_name = "FILE", required_unless_present = "set", conflicts_with_all = ["set_name", "prune", "dry_run", "allow_prune", "allow_crd_breakage", "migrate_stored_versions", "adopt", "force_adopt", "force", "delete_crds", "delete_namespaces", "delete_volumes"])]
     pub file: Option<PathBuf>,
-    /// A set instead: a file with AddonInstallations, each of which is installed or gets the spec that is written there
+    /// A set instead: a file, or - for stdin, with AddonInstallations, each of which is installed or gets the spec that is written
+    /// there
     #[arg(
         short = 'f',
         long = "filename",
@@ -52,14 +63,12 @@ pub struct Apply {
         conflicts_with = "file"
     )]
     pub set: Option<PathBuf>,
-    /// With --filename: show what would happen and change nothing
-    #[arg(long, requires = "set")]
-    pub dry_run: bool,
-    /// Never install the definitions; fail where they are missing
-    #[arg(long)]
-    pub no_init: bool,
     #[command(flatten)]
-    pub run: Run,
+    pub members: Members,
+    #[command(flatten)]
+    pub delete: Delete,
+    #[command(flatten)]
+    pub change: Change,
     #[command(flatten)]
     pub clusters: Clusters,
     #[command(flatten)]

@@ -1,7 +1,5 @@
 //! `apply FILE`: plans again what a plan file says, compares, and does it where nothing moved since (semantics 17).
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::path::Path;
 
 use addons_operation::replay::{is_done, replay};
@@ -16,7 +14,7 @@ use crate::fleet::{Fleet, again, rollout_of};
 use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::fleet as words;
-use crate::{change, output};
+use crate::{change, input, output};
 
 /// Runs a plan file, of one cluster or of several, or applies a set.
 ///
@@ -41,9 +39,9 @@ pub async fn run(session: &Session, args: &Apply) -> Result<Exit> {
         .unzip();
     let fleet = Fleet::of_places(session.global(), places)?;
     let rollout = Rollout {
-        waves: rollout_of(&args.waves, &args.run)?,
-        yes: args.run.yes,
-        timeout: args.run.timeout,
+        waves: rollout_of(&args.waves, &args.change.run)?,
+        yes: args.change.run.yes,
+        timeout: args.change.run.timeout,
         // What is done is skipped.
         again: &|_| again::command(std::env::args_os(), &[]),
     };
@@ -63,9 +61,9 @@ async fn one(session: &Session, file: &PlanFile, args: &Apply) -> Result<Exit> {
         }
         return Ok(Exit::Done);
     }
-    let plan = replay(session.ctx(), file, Some(args.run.timeout)).await?;
+    let plan = replay(session.ctx(), file, Some(args.change.run.timeout)).await?;
     plan.check_breakages()?;
-    change::execute(session, plan, &args.run, !args.no_init).await
+    change::execute(session, plan, &args.change.run, !args.change.no_init).await
 }
 
 /// The same for one cluster of several: what an earlier run has done is not a move.
@@ -75,7 +73,8 @@ async fn one_of_several(session: &Session, file: &PlanFile, args: &Apply) -> Res
         && is_done(session.ctx(), file).await?
     {
         output::note("the plan is done already");
-        let names = file.installations.iter().map(|it| it.installation.clone());
+        let stay = file.installations.iter().filter(|it| !it.verb.ends());
+        let names = stay.map(|it| it.installation.clone());
         turn.pass(names.collect()).await?;
         return Ok(Exit::Done);
     }
@@ -84,15 +83,6 @@ async fn one_of_several(session: &Session, file: &PlanFile, args: &Apply) -> Res
 
 fn read(path: &Path) -> Result<Plans> {
     let name = || format!("plan file {}", path.display());
-    let bytes = bounded(path, file::LARGEST).with_context(name)?;
+    let bytes = input::bounded(path, file::LARGEST).with_context(name)?;
     file::read(&bytes).with_context(name)
-}
-
-/// The bytes of a file, and one more than allowed at most, which shows that there are too many.
-pub(super) fn bounded(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-    let limit = u64::try_from(limit).unwrap_or(u64::MAX);
-    let mut bytes = Vec::new();
-    let file = File::open(path)?;
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

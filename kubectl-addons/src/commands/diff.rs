@@ -21,6 +21,8 @@ use crate::fleet::Fleet;
 use crate::output;
 use crate::session::Session;
 use crate::{choices, partial};
+
+use super::set;
 use addons_operation::plan::compare as ask_server;
 use addons_operation::{Choices, Intent, NewInstallation, Plan, Resolver, Target};
 
@@ -38,6 +40,8 @@ struct Compared<'a> {
     to: Option<&'a Installed>,
     summary: Counts,
     create_namespace: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delete_namespace: Option<&'a str>,
     objects: Vec<Object<'a>>,
     pruned: Vec<&'a Deletion>,
     released: Vec<&'a ObjectKey>,
@@ -111,14 +115,17 @@ pub async fn of_fleet(fleet: &Fleet, args: &Diff) -> Result<Exit> {
 }
 
 async fn compare(session: &Session, args: &Diff) -> Result<Found> {
-    let edits = choices::edits(&args.values)?;
-    let named = args.addons.iter().map(|typed| NewInstallation {
-        addon: Target::parse(typed),
-        edits: edits.clone(),
-        ..NewInstallation::default()
-    });
-    let named = named.collect();
-    let intent = Intent::InstallOrUpgrade { named, edits };
+    let set = set::typed(
+        session,
+        &args.set,
+        (&args.values.values, &args.source),
+        &args.addons,
+    )?;
+    let is_named = !args.addons.is_empty() || set.is_some();
+    let intent = match set {
+        Some(set) => Intent::Declared(set.declared(PruneLimit::ALL)),
+        None => upgrade(args)?,
+    };
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
     let resolution = resolver.resolve(&intent, &Default::default()).await?;
     // Whatever was edited is shown, and whatever would be pruned.
@@ -129,7 +136,6 @@ async fn compare(session: &Session, args: &Diff) -> Result<Found> {
         force: true,
         ..Choices::default()
     };
-    let is_named = !args.addons.is_empty();
     let (plan, failed) = partial::plan(&resolver, resolution, &choices, is_named).await?;
     let mut changes = Vec::new();
     for planned in &plan.installations {
@@ -141,6 +147,18 @@ async fn compare(session: &Session, args: &Diff) -> Result<Found> {
         now: session.cluster().await?.now(),
         left_out: partial::report(failed),
     })
+}
+
+/// Every installation, or those that are named, which may be new.
+fn upgrade(args: &Diff) -> Result<Intent> {
+    let edits = choices::changes(&args.values)?;
+    let named = args.addons.iter().map(|typed| NewInstallation {
+        addon: Target::parse(typed),
+        edits: edits.clone(),
+        ..NewInstallation::default()
+    });
+    let named = named.collect();
+    Ok(Intent::InstallOrUpgrade { named, edits })
 }
 
 /// Prints what was found, each cluster of several under its name.
@@ -170,7 +188,7 @@ fn show(found: &[(Option<&str>, &Found)], format: Format) -> Result<()> {
             let names = differing.map(|item| item.installation.name.as_str());
             output::names("addoninstallation", names);
         }
-        Format::Json | Format::Yaml => {
+        Format::Json | Format::Yaml | Format::Template(_) => {
             let items: Vec<Compared<'_>> = items.into_iter().map(|(item, _)| item).collect();
             output::value(&output::Items { items: &items }, format)?;
         }
@@ -222,6 +240,7 @@ impl<'a> Compared<'a> {
             to: plan.to.as_ref(),
             summary: Counts::of(plan, changes),
             create_namespace: plan.create_namespace.as_deref(),
+            delete_namespace: plan.delete_namespace.as_deref(),
             objects: changes.iter().map(object).collect(),
             pruned: plan.prune.iter().flatten().collect(),
             released: plan.release.iter().map(|target| &target.key).collect(),

@@ -1,8 +1,9 @@
-//! `plan [NAME[@VERSION]…] -o FILE`: what install and upgrade would do, for review and for `apply FILE`.
+//! `plan [NAME[@VERSION]…] -o FILE`: what install, upgrade, uninstall and `apply -f` would do, for review and for `apply FILE`.
 
 use std::path::Path;
 
-use addons_operation::plan::compare;
+use addons_operation::plan::{Removal, compare, plan_uninstall};
+use addons_operation::stage::Failed;
 use addons_operation::{Choices, Intent, Resolver};
 use anyhow::{Context as _, Result};
 use common::plan::file::{self, ClusterPlan, FleetPlan, PlanFile};
@@ -17,6 +18,8 @@ use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::dry_run as told;
 use crate::words::plan as words;
+
+use super::set::{self, TypedSet};
 use crate::{change, choices, partial};
 
 /// A plan, and what is said of it.
@@ -28,11 +31,48 @@ struct Made {
     exit: Exit,
 }
 
+/// What became of it.
+struct Written {
+    exit: Exit,
+    /// Whether no plan does anything.
+    is_empty: bool,
+}
+
 /// Plans, announces, and writes the plan. Exit code 1 where the server refuses an object: then the plan would fail.
 ///
 /// # Errors
 /// There is no plan; or it cannot be written.
 pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
+    exit(args, write_one(session, args).await)
+}
+
+/// The same for every cluster of a fleet, in one file; a cluster that cannot be planned fails alone and is left out of it.
+///
+/// # Errors
+/// The plan cannot be written.
+pub async fn of_fleet(fleet: &Fleet, args: &Plan) -> Result<Exit> {
+    exit(args, write_fleet(fleet, args).await)
+}
+
+/// The exit code of a plan that was written, or with `--exit-code` that of a comparison (semantics 17).
+fn exit(args: &Plan, written: Result<Written>) -> Result<Exit> {
+    if !args.exit_code {
+        return written.map(|written| written.exit);
+    }
+    Ok(match written {
+        Ok(Written {
+            exit: Exit::Done,
+            is_empty,
+        }) => match is_empty {
+            true => Exit::Done,
+            false => Exit::Failed,
+        },
+        Ok(written) => written.exit.max(Exit::Usage),
+        Err(error) => output::failure(&error).max(Exit::Usage),
+    })
+}
+
+async fn write_one(session: &Session, args: &Plan) -> Result<Written> {
     let made = make(session, args).await?;
     match &args.output {
         PlanOutput::Text => output::data(&made.text),
@@ -49,19 +89,19 @@ pub async fn run(session: &Session, args: &Plan) -> Result<Exit> {
             write(&made.file, path)?;
         }
     }
-    Ok(made.exit)
+    Ok(Written {
+        exit: made.exit,
+        is_empty: made.plan.is_empty(),
+    })
 }
 
-/// The same for every cluster of a fleet, in one file; a cluster that cannot be planned fails alone and is left out of it.
-///
-/// # Errors
-/// The plan cannot be written.
-pub async fn of_fleet(fleet: &Fleet, args: &Plan) -> Result<Exit> {
+async fn write_fleet(fleet: &Fleet, args: &Plan) -> Result<Written> {
     if let PlanOutput::Draw(_) = args.output {
         return Err(Usage("-o dot and -o mermaid draw the plan of one cluster".to_owned()).into());
     }
     let (mut found, failed) = fleet.each(async |session| make(session, args).await).await;
     let mut exit = failed;
+    let mut is_empty = true;
     let mut clusters = Vec::new();
     for at in &fleet.members {
         let Some(made) = found.iter().position(|(name, _)| name == at.name()) else {
@@ -69,6 +109,7 @@ pub async fn of_fleet(fleet: &Fleet, args: &Plan) -> Result<Exit> {
         };
         let (name, made) = found.swap_remove(made);
         exit = exit.max(made.exit);
+        is_empty &= made.plan.is_empty();
         match args.output {
             PlanOutput::Text => output::data(&format!("{name}:\n{}", made.text)),
             _ => of_cluster::run(&name, async { output::note(made.text.trim_end()) }).await,
@@ -77,7 +118,7 @@ pub async fn of_fleet(fleet: &Fleet, args: &Plan) -> Result<Exit> {
         clusters.push(ClusterPlan { at, plan });
     }
     if clusters.is_empty() {
-        return Ok(exit);
+        return Ok(Written { exit, is_empty });
     }
     let plan = FleetPlan::new(clusters);
     match &args.output {
@@ -85,24 +126,24 @@ pub async fn of_fleet(fleet: &Fleet, args: &Plan) -> Result<Exit> {
         PlanOutput::File(path) => write(&plan, path)?,
         PlanOutput::Text | PlanOutput::Draw(_) => {}
     }
-    Ok(exit)
+    Ok(Written { exit, is_empty })
 }
 
 async fn make(session: &Session, args: &Plan) -> Result<Made> {
-    let named = choices::installations(&args.addons, &args.new, &args.values)?;
+    let set = set::typed(
+        session,
+        &args.set,
+        (&args.values.values, &args.source),
+        &args.addons,
+    )?;
     // What is kept of discovery between runs may be older than the plan.
     session.cluster().await?.forget_kinds().await;
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
-    let edits = choices::edits(&args.values)?;
-    let intent = Intent::InstallOrUpgrade { named, edits };
-    let resolution = resolver.resolve(&intent, &Default::default()).await?;
-    let choices = Choices {
-        repair: args.due.repair,
-        allow_downgrade: args.due.allow_downgrade,
-        ..choices::choices(args.accept, args.delete, &args.differences)
+    let (plan, failed) = if args.uninstall {
+        (plan_uninstall(&resolver, &removal(args)).await?, Vec::new())
+    } else {
+        wanted(&resolver, args, set).await?
     };
-    let is_named = !args.addons.is_empty();
-    let (plan, failed) = partial::plan(&resolver, resolution, &choices, is_named).await?;
     change::up_to_date(&plan);
     plan.check_breakages()?;
     plan.check_migrations()?;
@@ -135,6 +176,39 @@ async fn make(session: &Session, args: &Plan) -> Result<Made> {
         text,
         exit: exit.max(partial::report(failed)),
     })
+}
+
+/// What is installed and upgraded, and what is gone from a set.
+async fn wanted(
+    resolver: &Resolver<'_>,
+    args: &Plan,
+    set: Option<TypedSet>,
+) -> Result<(addons_operation::Plan, Vec<Failed>)> {
+    let is_named = !args.addons.is_empty() || set.is_some();
+    let intent = match set {
+        Some(set) => Intent::Declared(set.declared(args.accept.allow_prune)),
+        None => {
+            let edits = choices::changes(&args.values)?;
+            let named = choices::installations(&args.addons, &args.new, &edits)?;
+            Intent::InstallOrUpgrade { named, edits }
+        }
+    };
+    let resolution = resolver.resolve(&intent, &Default::default()).await?;
+    let choices = Choices {
+        repair: args.due.repair,
+        allow_downgrade: args.due.allow_downgrade,
+        ..choices::choices(args.accept, args.delete, &args.differences)
+    };
+    Ok(partial::plan(resolver, resolution, &choices, is_named).await?)
+}
+
+fn removal(args: &Plan) -> Removal {
+    Removal {
+        names: args.addons.clone(),
+        delete: args.delete.kinds(),
+        force: args.accept.force,
+        ..Removal::default()
+    }
 }
 
 fn drawn(plan: &addons_operation::Plan, drawing: Drawing) -> String {

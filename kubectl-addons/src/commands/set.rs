@@ -1,50 +1,40 @@
-//! `apply -f SET`: every installation of a file is installed, or gets the spec that the file has (semantics 17).
+//! `apply -f SET`: every installation of a file is installed, or gets the spec that the file has; with `--prune`, what the file does
+//! not have any more is uninstalled (semantics 17). `plan` and `diff` read the same file.
+
+mod typed;
 
 use std::path::Path;
 use std::time::Duration;
 
 use addons_engine::{Cluster, nodes};
-use addons_operation::{Choices, Intent, Offer, Resolver};
-use anyhow::{Context as _, Result, bail};
-use common::api::installation::AddonInstallation;
-use common::set;
+use addons_operation::{Choices, DeclaredSet, Intent, Offer, Resolver};
+use anyhow::Result;
+use common::set::comes_before_nodes;
 use tokio::time::{Instant, sleep};
 
-use crate::cli::operation::{Change, DryRun, Run};
+use crate::cli::operation::{Change, Differences, DryRun, Run};
 use crate::cli::plan::Apply;
-use crate::commands::apply::bounded;
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::words::fleet as words;
-use crate::{change, output, prompt};
+use crate::{change, choices, output, prompt};
 
-/// Bytes of a set.
-const LARGEST: usize = 8 * 1024 * 1024;
+pub use typed::{TypedSet, typed};
+
 /// How often nodes are looked at that are not ready.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Applies a set. Where no node is ready, core add-ons and network plugins are installed first, for nodes become ready through them,
-/// and the rest when one is.
+/// and everything when one is.
 ///
 /// # Errors
-/// The file is not a set; those of install and upgrade.
+/// The file is not a set; those of install, upgrade and uninstall.
 pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
-    let set = read(path, session.ctx().settings().records_namespace())?;
-    let change = |wait| Change {
-        dry_run: match args.dry_run {
-            true => DryRun::Client,
-            false => DryRun::None,
-        },
-        accept: Default::default(),
-        no_init: args.no_init,
-        run: Run {
-            wait,
-            ..args.run.clone()
-        },
-    };
+    let set = TypedSet::read(session, path, &args.members)?;
+    let set = set.declared(args.change.accept.allow_prune);
     let cluster = session.cluster().await?;
-    if args.dry_run || nodes::is_one_ready(cluster).await? != Some(false) {
-        return apply(session, set, &change(args.run.wait)).await;
+    if args.change.dry_run != DryRun::None || nodes::is_one_ready(cluster).await? != Some(false) {
+        return apply(session, args, set, &args.change).await;
     }
     // One question and one turn are about all of what a cluster gets.
     if session.turn().is_some() {
@@ -52,14 +42,31 @@ pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
         return Ok(Exit::TimedOut);
     }
     let began = Instant::now();
-    let (first, rest): (Vec<_>, Vec<_>) = set.into_iter().partition(set::comes_before_nodes);
-    if !first.is_empty() {
-        let exit = apply(session, first, &change(false)).await?;
+    let (early, rest): (Vec<_>, Vec<_>) = set
+        .installations
+        .iter()
+        .cloned()
+        .partition(comes_before_nodes);
+    let first = DeclaredSet {
+        installations: early,
+        // Only the whole file tells what is gone from it.
+        prune: set.prune.filter(|_| rest.is_empty()),
+        ..set.clone()
+    };
+    if !first.installations.is_empty() {
+        let unready = Change {
+            run: Run {
+                wait: false,
+                ..args.change.run.clone()
+            },
+            ..args.change.clone()
+        };
+        let exit = apply(session, args, first, &unready).await?;
         if exit != Exit::Done || rest.is_empty() {
             return Ok(exit);
         }
     }
-    if !is_node_ready(cluster, began + args.run.timeout).await? {
+    if !is_node_ready(cluster, began + args.change.run.timeout).await? {
         let again = path.display();
         output::note(&format!(
             "no node is ready: {} add-ons wait for one\ncontinue: kubectl addons apply -f {again}",
@@ -67,16 +74,16 @@ pub async fn run(session: &Session, args: &Apply, path: &Path) -> Result<Exit> {
         ));
         return Ok(Exit::TimedOut);
     }
-    apply(session, rest, &change(args.run.wait)).await
+    apply(session, args, set, &args.change).await
 }
 
-async fn apply(session: &Session, set: Vec<AddonInstallation>, change: &Change) -> Result<Exit> {
+async fn apply(session: &Session, args: &Apply, set: DeclaredSet, change: &Change) -> Result<Exit> {
     let resolver = Resolver::new(session.ctx(), Offer::Catalogues).await?;
     let intent = Intent::Declared(set);
     let resolution = prompt::resolve(&resolver, &intent, change.run.yes).await?;
     let choices = Choices {
         wait_for_types: change.wait_for_types(),
-        ..Choices::default()
+        ..choices::choices(change.accept, args.delete, &Differences::default())
     };
     let plan = resolver.plan(resolution.whole()?, &choices).await?;
     change::run(session, plan.whole()?, change).await
@@ -96,13 +103,4 @@ async fn is_node_ready(cluster: &Cluster, deadline: Instant) -> Result<bool> {
         sleep(PAUSE).await;
     }
     Ok(true)
-}
-
-fn read(path: &Path, namespace: &str) -> Result<Vec<AddonInstallation>> {
-    let name = path.display().to_string();
-    let bytes = bounded(path, LARGEST).with_context(|| format!("set {name}"))?;
-    if bytes.len() > LARGEST {
-        bail!("set {name}: more than {LARGEST} bytes; split it");
-    }
-    Ok(set::read(&bytes, &name, namespace)?)
 }

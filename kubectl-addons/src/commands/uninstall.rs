@@ -1,13 +1,13 @@
-//! `uninstall NAME…`
+//! `uninstall NAME…`, and `uninstall --all`.
 
 use addons_operation::plan::{Removal, plan_uninstall};
 use addons_operation::{Offer, Resolver};
 use anyhow::Result;
 
-use crate::change;
-use crate::cli::operation::Uninstall;
+use crate::cli::operation::{DryRun, Uninstall};
 use crate::exit::Exit;
 use crate::session::Session;
+use crate::{change, output};
 
 /// Uninstalls: objects first, the record last; `--dry-run` only announces.
 ///
@@ -17,14 +17,24 @@ pub async fn run(session: &Session, args: &Uninstall) -> Result<Exit> {
     let resolver = Resolver::new(session.ctx(), Offer::Catalogues).await?;
     let removal = Removal {
         names: args.names.clone(),
+        all: args.all,
         keep: args.keep,
         delete: args.delete.kinds(),
         force: args.force,
         ..Removal::default()
     };
     let plan = plan_uninstall(&resolver, &removal).await?;
-    if args.dry_run {
-        return Ok(change::preview(session, &plan));
+    if plan.is_empty() {
+        output::note("nothing to uninstall");
+    }
+    if args.dry_run != DryRun::None {
+        return change::show(session, &plan, args.dry_run).await;
+    }
+    if plan.is_empty() {
+        if let Some(turn) = session.turn() {
+            turn.take(&plan).await?;
+        }
+        return Ok(Exit::Done);
     }
     change::execute(session, plan, &args.run, false).await
 }

@@ -22,6 +22,7 @@ use addons_operation::elapsed::seconds;
 
 use addons_operation::{Plan, Planned};
 
+pub use adopted::is_lost;
 pub use again::again;
 
 /// How many objects are listed one by one before they are counted by kind.
@@ -38,7 +39,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
     if let Some(release) = &plan.helm_release {
         let what = match plan.verb {
             Verb::Uninstall | Verb::Release => "helm uninstalls it",
-            Verb::Install | Verb::Upgrade | Verb::Adopt => {
+            Verb::Install | Verb::Upgrade | Verb::Rollback | Verb::Adopt => {
                 "helm installs it, waits for it and prunes it"
             }
         };
@@ -62,7 +63,7 @@ fn plan(item: &Planned, graph: &Graph, part: usize) -> String {
     adopted::records(&mut text, plan);
     adopted::rebuilt(&mut text, plan);
     deletions(&mut text, plan);
-    if let Some(namespace) = removed_namespace(item) {
+    if let Some(namespace) = &plan.delete_namespace {
         let why = "created by this installation, if nothing else is in it";
         line(
             &mut text,
@@ -141,21 +142,6 @@ fn warnings(text: &mut String, plan: &InstallationPlan) {
     for warning in &plan.warnings {
         line(text, "warning", warning);
     }
-}
-
-/// The namespace that an uninstallation deletes because the installation created it, unless objects of it stay there.
-fn removed_namespace(item: &Planned) -> Option<&str> {
-    let plan = &item.plan;
-    let status = item
-        .record
-        .status
-        .as_ref()
-        .filter(|_| plan.verb == Verb::Uninstall);
-    let name = status?.created_namespace.as_ref()?.name.as_str();
-    let released = plan.release.iter().map(|target| &target.key);
-    let mut staying = released.chain(&plan.retained);
-    let is_there = |key: &ObjectKey| key.namespace.as_deref() == Some(name);
-    (!staying.any(is_there)).then_some(name)
 }
 
 /// What is written before any installation: our definitions, and the namespaces of first records; often nothing.
@@ -281,6 +267,7 @@ fn outcome(plan: &InstallationPlan, report: &Report, waited: bool) -> String {
     let done = match plan.verb {
         Verb::Install => "installed",
         Verb::Upgrade => "upgraded",
+        Verb::Rollback => "rolled back",
         Verb::Adopt if plan.rebuilt.is_some() => "recorded",
         Verb::Adopt => "taken over",
         Verb::Uninstall => "uninstalled",
@@ -318,10 +305,7 @@ fn headline(item: &Planned) -> String {
     match (plan.verb, &plan.from, &plan.to) {
         (Verb::Uninstall, ..) => format!("uninstalling {name}"),
         (Verb::Release, ..) => format!("releasing {name}: the objects stay"),
-        (Verb::Adopt, ..) if plan.rebuilt.is_some() => format!(
-            "adopting {}: only its record changes",
-            plan.installation.name
-        ),
+        (Verb::Adopt, ..) if plan.rebuilt.is_some() => adopted::recording(plan),
         (Verb::Adopt, ..) => format!("adopting {name}: only owners change"),
         (_, Some(from), Some(to)) if label(from) != label(to) => {
             format!(

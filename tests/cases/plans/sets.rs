@@ -8,13 +8,13 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 /// An installation, as a file has it.
-fn installation(name: &str, spec: Value) -> Value {
+pub(super) fn installation(name: &str, spec: Value) -> Value {
     json!({"apiVersion": "kubectl-addons.dev/v1alpha1", "kind": "AddonInstallation",
         "metadata": {"name": name}, "spec": spec})
 }
 
 /// A set as YAML, a document for each.
-fn set(installations: &[Value]) -> String {
+pub(super) fn set(installations: &[Value]) -> String {
     installations
         .iter()
         .map(|one| format!("---\n{one}\n"))

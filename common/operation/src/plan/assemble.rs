@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::recreations;
+use common::api::installation::AddonInstallation;
 use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::manifest::kinds::KindTable;
@@ -44,7 +45,8 @@ pub(super) struct Neighbours {
     pub(super) schemas: Schemas,
 }
 
-/// Plans what was rendered. The failure of one installation says nothing of the others.
+/// Plans what was rendered. The failure of one installation says nothing of the others. `gone`: installations that the same command
+/// uninstalls afterwards, and whose objects others may take over.
 ///
 /// # Errors
 /// What is required and neither there nor part of the command; objects that have no order; an object that was named to be
@@ -52,6 +54,7 @@ pub(super) struct Neighbours {
 pub async fn plan(
     resolver: &Resolver<'_>,
     rendered: Vec<Staged<Rendered>>,
+    gone: &[AddonInstallation],
     choices: &Choices,
 ) -> Result<Plan, OperationError> {
     let (ctx, records) = (resolver.ctx, &resolver.records);
@@ -76,7 +79,7 @@ pub async fn plan(
     };
     let manifests = due.iter().flat_map(|(_, rendered)| &rendered.manifests);
     let mut neighbours = Neighbours::of(manifests);
-    neighbours.moves = Moves::of(resolver, &due);
+    neighbours.moves = Moves::of(resolver, &due, gone);
     let required = RequiredTypes::new(
         due.iter()
             .map(|(resolved, rendered)| (&resolved.name, rendered.manifests.as_slice())),

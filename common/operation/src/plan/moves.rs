@@ -32,8 +32,12 @@ pub(super) struct Moves(Vec<Move>);
 type Wanted<'a> = (ObjectKey, &'a Resolved);
 
 impl Moves {
-    /// Compares what is recorded with what is wanted. Of a directory, installations that are gone from it give up everything.
-    pub(super) fn of(resolver: &Resolver<'_>, due: &[(Resolved, Rendered)]) -> Self {
+    /// Compares what is recorded with what is wanted. Installations that are gone from a set or a directory give up everything.
+    pub(super) fn of(
+        resolver: &Resolver<'_>,
+        due: &[(Resolved, Rendered)],
+        gone: &[AddonInstallation],
+    ) -> Self {
         let mut wanted: BTreeMap<(String, String, String), Vec<Wanted<'_>>> = BTreeMap::new();
         for (resolved, rendered) in due {
             let keys = rendered.manifests.iter();
@@ -46,7 +50,7 @@ impl Moves {
         let givers = due
             .iter()
             .filter_map(|(resolved, _)| resolved.existing.as_ref());
-        let gone = gone(resolver, due);
+        let gone = gone.iter().chain(of_directory(resolver, due));
         for giver in givers.chain(gone) {
             let from = name_of(giver);
             for (key, item) in Inventory::of(giver.status.as_ref()).objects {
@@ -89,7 +93,7 @@ impl Moves {
 }
 
 /// Installations that are gone from the directory of the command, if it is about one.
-fn gone<'a>(
+fn of_directory<'a>(
     resolver: &'a Resolver<'_>,
     due: &'a [(Resolved, Rendered)],
 ) -> Vec<&'a AddonInstallation> {

@@ -51,7 +51,7 @@ pub(super) async fn one(
     let mask = rendered.inputs.mask();
     let checked = neighbours.schemas.check(&rendered.manifests);
     let notes = checked.map_err(|error| OperationError::from(error).masked(&mask))?;
-    let context = DesiredContext {
+    let given = DesiredContext {
         installation: &resolved.name,
         target_namespace: resolved.target_namespace(),
         kinds: &kinds,
@@ -59,15 +59,8 @@ pub(super) async fn one(
     };
     let adopt = choices.adopt || resolved.adopts;
     let helm_release = release_of(resolver, resolved, &rendered).await?;
-    let (desired, generated) = generated::desired(
-        cluster,
-        resolved,
-        &mut rendered,
-        &context,
-        &inventory,
-        adopt,
-    )
-    .await?;
+    let (desired, generated) =
+        generated::desired(cluster, resolved, &mut rendered, &given, &inventory, adopt).await?;
     if let Some(old) = existing.and_then(OldPlace::named_by) {
         transfer::remark(&mut inventory, &desired, &old.installation, &mask);
     }
@@ -90,6 +83,7 @@ pub(super) async fn one(
         due: rendered.is_due,
         allow_prune: choices.allow_prune,
         adopt,
+        revision: resolved.revision,
     };
     let claims = neighbours.claims_besides(resolver, &resolved.name);
     let mut plan = planner::plan(&PlanInput {
@@ -136,6 +130,7 @@ fn planned(
         plan,
         record: resolved.record().clone(),
         fallback: resolved.fallback(),
+        entry: resolved.found.is_none().then(|| resolved.entry.clone()),
         desired,
         release,
     }

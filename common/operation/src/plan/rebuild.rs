@@ -37,21 +37,18 @@ impl Resolver<'_> {
             let mut known = self.records.within(namespace);
             if new_cluster || known.any(|record| name_of(record).name == *name) {
                 let record = self.records.find(name, namespace)?;
-                installations.extend(one(self, record, new_cluster).await?);
+                installations.extend(recorded_again(self, record, new_cluster).await?);
             }
         }
-        Plan::new(
-            Choices::default(),
-            installations,
-            Vec::new(),
-            Vec::new(),
-            false,
-        )
+        Plan::of(Choices::default(), installations)
     }
 }
 
-/// `None` where the record is as new as the cluster.
-async fn one(
+/// The plan for one record, which may still have to be created; `None` where it is as new as the cluster.
+///
+/// # Errors
+/// As [`Resolver::rebuild`].
+pub(crate) async fn recorded_again(
     resolver: &Resolver<'_>,
     record: &AddonInstallation,
     new_cluster: bool,
@@ -105,11 +102,13 @@ async fn one(
         .extend(checked.err().map(|other| other.to_string()));
     plan.cluster = found;
     plan.wanted = WantedRecord::of(record);
-    plan.record = Some(RecordFacts::of(record));
+    let is_stored = record.metadata.resource_version.is_some();
+    plan.record = is_stored.then(|| RecordFacts::of(record));
     Ok(Some(Planned {
         plan,
         record: record.clone(),
         fallback: None,
+        entry: None,
         desired: Desired::default(),
         release: None,
     }))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use addons_engine::{EngineError, definitions};
-use common::api::installation::{AddonInstallation, format};
+use common::api::installation::{AddonInstallation, AddonInstallationStatus, format};
 use common::api::names::{InstallationName, owner_hash};
 use common::directory::allowed::AllowList;
 use common::manifest::key::ObjectKey;
@@ -14,23 +14,28 @@ use common::plan::inventory::Inventory;
 use common::plan::planner::{self, Goal, PlanInput};
 use common::plan::prune::KeptKind;
 use common::plan::restored::Memory;
+use common::plan::{InstallationPlan, Verb};
 
 use super::one::live_recorded;
 use super::{Plan, Planned};
 use crate::builtin;
+use crate::context::Context;
 use crate::directory::forbidden;
 use crate::error::OperationError;
+use crate::event::Finding;
 use crate::kops;
 use crate::records::name_of;
 use crate::resolve::Resolver;
 use crate::stage::Failed;
-use crate::{former, gitops, release, requirements, verdict};
+use crate::{former, gitops, origin, release, requirements, verdict};
 
 /// What is uninstalled, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Removal {
     /// Names of installations.
     pub names: Vec<String>,
+    /// Everything in the namespaces of the command, but for core add-ons, what is suspended and what comes from a directory.
+    pub all: bool,
     /// Keep the objects and forget the installation.
     pub keep: bool,
     /// Keep the objects, and give them back to the tool that they were taken over from.
@@ -61,8 +66,29 @@ pub async fn plan_uninstall(
     removal: &Removal,
 ) -> Result<Plan, OperationError> {
     let namespace = resolver.ctx.settings().namespace.as_deref();
-    let records = resolver.records.named(&removal.names, namespace)?;
+    let records = if removal.all {
+        let records = resolver.records.within(namespace);
+        records
+            .filter(|record| may_go(resolver.ctx, record))
+            .filter(|record| !origin::is_of_directory(resolver.ctx, record))
+            .collect()
+    } else {
+        resolver.records.named(&removal.names, namespace)?
+    };
     plan_removal(resolver, records, removal).await
+}
+
+/// Whether an installation that was not named may be uninstalled. Core add-ons and suspended ones stay, and that is announced.
+pub(crate) fn may_go(ctx: &Context, record: &AddonInstallation) -> bool {
+    let stays = if record.spec.core_addon {
+        Finding::CoreStays(name_of(record))
+    } else if record.spec.suspend {
+        Finding::Suspended(name_of(record))
+    } else {
+        return true;
+    };
+    ctx.find(stays);
+    false
 }
 
 /// The same for records, whatever their names.
@@ -74,6 +100,78 @@ pub async fn plan_removal(
     records: Vec<&AddonInstallation>,
     removal: &Removal,
 ) -> Result<Plan, OperationError> {
+    let leave = Leave {
+        together: records.iter().map(|record| name_of(record)).collect(),
+        ..Leave::default()
+    };
+    let installations = all(resolver, records, removal, &leave, &[]).await?;
+    let choices = Choices {
+        delete: removal.delete.clone(),
+        force: removal.force,
+        ..Choices::default()
+    };
+    Plan::of(choices, installations)
+}
+
+/// A plan with the uninstallation of what is gone once the rest of it is installed: what is taken over from there is not deleted.
+///
+/// # Errors
+/// Those of [`plan_removal`].
+pub(crate) async fn with_gone(
+    resolver: &Resolver<'_>,
+    applied: Plan,
+    gone: &[AddonInstallation],
+) -> Result<Plan, OperationError> {
+    let removal = Removal {
+        delete: applied.choices.delete.clone(),
+        force: applied.choices.force,
+        ..Removal::default()
+    };
+    let leave = Leave {
+        together: gone.iter().map(name_of).collect(),
+        taken: taken(&applied),
+        ..Leave::default()
+    };
+    let installed: Vec<AddonInstallation> = applied.installations.iter().map(installed).collect();
+    let gone = gone.iter().collect();
+    let gone = all(resolver, gone, &removal, &leave, &installed).await?;
+    let mut installations = applied.installations;
+    installations.extend(gone);
+    let Plan {
+        choices,
+        up_to_date,
+        failed,
+        defines,
+        ..
+    } = applied;
+    Plan::new(choices, installations, up_to_date, failed, defines)
+}
+
+/// The record of an installation as the plan leaves it.
+fn installed(planned: &Planned) -> AddonInstallation {
+    let mut record = planned.record.clone();
+    let status = record.status.get_or_insert_default();
+    status.installed.clone_from(&planned.plan.to);
+    record
+}
+
+/// The objects that a plan wants, and who wants them.
+fn taken(applied: &Plan) -> BTreeMap<ObjectKey, InstallationName> {
+    let taken = applied.installations.iter().flat_map(|planned| {
+        let keys = planned.desired.objects.keys();
+        keys.map(|key| (key.clone(), planned.plan.installation.clone()))
+    });
+    taken.collect()
+}
+
+/// Plans every uninstallation of a command, each before what it requires. `installed`: what the command installs before.
+async fn all(
+    resolver: &Resolver<'_>,
+    records: Vec<&AddonInstallation>,
+    removal: &Removal,
+    leave: &Leave,
+    installed: &[AddonInstallation],
+) -> Result<Vec<Planned>, OperationError> {
     for record in &records {
         if record.spec.suspend {
             return Err(OperationError::Suspended(name_of(record)));
@@ -83,24 +181,16 @@ pub async fn plan_removal(
         }
         verdict::deletion(resolver.ctx, record, &resolver.facts).await?;
     }
-    let mut records = requirements::teardown(records, &resolver.records)?;
+    let mut records = requirements::teardown(records, &resolver.records, installed)?;
     // What the policies guard can be deleted when they are gone.
     records.sort_by_key(|record| !builtin::guards(record));
     let mut installations = Vec::new();
-    let leave = Leave {
-        together: records.iter().map(name_of).collect(),
-        ..Leave::default()
-    };
     for record in &records {
-        let mut planned = one(resolver, record.clone(), removal, &leave).await?;
+        let mut planned = one(resolver, record.clone(), removal, leave).await?;
         planned.plan.requires = requirements::required_of(record, &records);
         installations.push(planned);
     }
-    let choices = Choices {
-        delete: removal.delete.clone(),
-        ..Choices::default()
-    };
-    Plan::new(choices, installations, Vec::new(), Vec::new(), false)
+    Ok(installations)
 }
 
 /// What an uninstallation does not delete.
@@ -126,13 +216,9 @@ pub(crate) async fn plan_gone(
     applied: &Plan,
     choices: &Choices,
 ) -> Result<Plan, OperationError> {
-    let taken = applied.installations.iter().flat_map(|planned| {
-        let keys = planned.desired.objects.keys();
-        keys.map(|key| (key.clone(), planned.plan.installation.clone()))
-    });
     let leave = Leave {
         together: records.iter().map(|record| name_of(record)).collect(),
-        taken: taken.collect(),
+        taken: taken(applied),
         allowed: allowed.clone(),
     };
     let removal = Removal {
@@ -143,7 +229,7 @@ pub(crate) async fn plan_gone(
     for record in records {
         let planned = async {
             verdict::deletion(resolver.ctx, record, &resolver.facts).await?;
-            requirements::teardown(vec![*record], &resolver.records)?;
+            requirements::teardown(vec![*record], &resolver.records, &[])?;
             one(resolver, (*record).clone(), &removal, &leave).await
         };
         match planned.await {
@@ -209,13 +295,25 @@ async fn one(
     if !removal.keep {
         plan.former.clone_from(&status.former);
     }
+    plan.delete_namespace = created(&status, &plan);
     plan.wanted = WantedRecord::of(&record);
     plan.record = Some(RecordFacts::of(&record));
     Ok(Planned {
         plan,
         record,
         fallback: None,
+        entry: None,
         desired: Desired::default(),
         release: None,
     })
+}
+
+/// The namespace that an uninstallation deletes because the installation created it, unless objects of it stay there.
+fn created(status: &AddonInstallationStatus, plan: &InstallationPlan) -> Option<String> {
+    let created = status.created_namespace.as_ref();
+    let name = &created.filter(|_| plan.verb == Verb::Uninstall)?.name;
+    let released = plan.release.iter().map(|target| &target.key);
+    let mut staying = released.chain(&plan.retained);
+    let is_there = |key: &ObjectKey| key.namespace.as_ref() == Some(name);
+    (!staying.any(is_there)).then(|| name.clone())
 }

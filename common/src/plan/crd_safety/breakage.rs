@@ -269,6 +269,7 @@ fn noun(verb: Verb) -> &'static str {
     match verb {
         Verb::Install => "installation",
         Verb::Upgrade => "upgrade",
+        Verb::Rollback => "rollback",
         Verb::Adopt => "adoption",
         Verb::Uninstall => "uninstallation",
         Verb::Release => "release",

@@ -32,6 +32,8 @@ pub struct Moved {
     pub differences: Vec<Difference>,
     /// `NAME@VERSION` of what the file plans, for the way out.
     pub addons: Vec<String>,
+    /// Names of what it uninstalls.
+    pub gone: Vec<String>,
 }
 
 impl Difference {
@@ -80,7 +82,7 @@ pub fn moved(then: &InstallationPlan, now: &InstallationPlan) -> Vec<Difference>
     }
     let installed = |plan: &InstallationPlan| plan.to.clone().unwrap_or_default();
     found.target(name, &installed(then), &installed(now));
-    if then.wanted != now.wanted {
+    if then.wanted != now.wanted && !then.verb.ends() {
         found.add(name, "defaults changed: another spec would be recorded");
     }
     found.facts(&then.facts, &now.facts);

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
+use super::super::Verb;
 use super::super::inventory::TooLarge;
 use super::super::one_a_line;
+use super::super::prune::Pruning;
 use super::super::prune::limit::PruneLimit;
 use super::super::restored::RecordOlder;
 use super::super::snapshot::LiveObject;
+use super::{PlanInput, Wanted};
 use crate::api::names::InstallationName;
 use crate::manifest::key::ObjectKey;
 
@@ -24,6 +27,8 @@ pub enum PlanError {
     MostlyPruned {
         /// The installation.
         installation: InstallationName,
+        /// What was to be done with it.
+        verb: Verb,
         /// The share that would accept it.
         needed: PruneLimit,
         /// How many would be pruned.
@@ -123,5 +128,27 @@ impl fmt::Display for Refusal {
                 "{key} does not exist and objects stand in it; create it, or set createNamespace for the target namespace"
             ),
         }
+    }
+}
+
+/// Refuses to prune more than the share of a set that is allowed (semantics 13).
+pub(super) fn check_share(
+    input: &PlanInput<'_>,
+    wanted: &Wanted<'_>,
+    verb: Verb,
+    pruning: &Pruning,
+) -> Result<(), PlanError> {
+    let (pruned, there) = (pruning.deletions.len(), pruning.there);
+    let objects = &wanted.desired.objects;
+    match wanted.allow_prune.needed(pruned, there, objects.is_empty()) {
+        None => Ok(()),
+        Some(needed) => Err(PlanError::MostlyPruned {
+            installation: input.installation.clone(),
+            verb,
+            needed,
+            prune: pruned,
+            there,
+            wanted: objects.len(),
+        }),
     }
 }

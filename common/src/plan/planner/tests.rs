@@ -205,6 +205,7 @@ impl World {
             due,
             allow_prune,
             adopt,
+            revision: None,
         };
         let goal = match uninstall {
             Some(keep) => Goal::Uninstall { keep },

@@ -65,6 +65,9 @@ pub(super) fn render(
     for deletion in &item.pruned {
         let _ = writeln!(text, "- {}", deletion.target.key);
     }
+    if let Some(namespace) = item.delete_namespace {
+        let _ = writeln!(text, "- Namespace {namespace} (if nothing else is in it)");
+    }
     for key in &item.released {
         let _ = writeln!(text, "  released  {key} (it was there before; it stays)");
     }

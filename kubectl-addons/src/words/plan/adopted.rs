@@ -16,6 +16,20 @@ pub(super) fn given_back(text: &mut String, plan: &InstallationPlan) {
     });
 }
 
+/// Whether a record is written that was deleted while its objects stayed.
+pub fn is_lost(plan: &InstallationPlan) -> bool {
+    plan.rebuilt.is_some() && plan.record.is_none()
+}
+
+/// What is done to a record of objects that stay as they are.
+pub(super) fn recording(plan: &InstallationPlan) -> String {
+    let verb = match is_lost(plan) {
+        true => "restoring",
+        false => "adopting",
+    };
+    format!("{verb} {}: only its record changes", plan.installation.name)
+}
+
 /// Lines for the objects by which an inventory changes that is recorded again.
 pub(super) fn rebuilt(text: &mut String, plan: &InstallationPlan) {
     let Some(rebuilt) = &plan.rebuilt else {
@@ -34,7 +48,7 @@ pub(super) fn records(text: &mut String, plan: &InstallationPlan) {
     let word = match plan.verb {
         Verb::Uninstall => "delete",
         Verb::Release => "restore",
-        Verb::Install | Verb::Upgrade | Verb::Adopt => "set aside",
+        Verb::Install | Verb::Upgrade | Verb::Rollback | Verb::Adopt => "set aside",
     };
     for record in &plan.former {
         if let Some(first) = record.objects.first() {

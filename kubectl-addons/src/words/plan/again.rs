@@ -10,8 +10,13 @@ pub fn again(plan: &InstallationPlan) -> String {
     if let Some(directory) = directory.filter(|_| !plan.verb.ends()) {
         return format!("sync {}", word(directory));
     }
+    if let Some(revision) = plan.revision {
+        let installation = &plan.installation;
+        let (name, namespace) = (&installation.name, &installation.namespace);
+        return format!("rollback {name} {revision} -n {namespace}");
+    }
     let verb = match plan.verb {
-        Verb::Install | Verb::Upgrade => "upgrade",
+        Verb::Install | Verb::Upgrade | Verb::Rollback => "upgrade",
         Verb::Adopt => "adopt",
         Verb::Uninstall => "uninstall",
         Verb::Release => "adopt --release",

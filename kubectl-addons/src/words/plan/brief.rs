@@ -7,7 +7,7 @@ use common::plan::{Verb, summary};
 use addons_operation::{Plan, Planned};
 
 use super::super::dry_run::unjudged;
-use super::{LISTED, acceptable, deletions, headline, line, removed_namespace, warnings};
+use super::{LISTED, acceptable, deletions, headline, line, warnings};
 
 /// What the plans of a command will do.
 pub fn plans(all: &Plan) -> String {
@@ -25,7 +25,10 @@ pub fn plans(all: &Plan) -> String {
         if deleted <= LISTED {
             deletions(&mut text, &item.plan);
         }
-        if let Some(namespace) = removed_namespace(item) {
+        if let Some(namespace) = &item.plan.create_namespace {
+            line(&mut text, "create", &format!("Namespace {namespace}"));
+        }
+        if let Some(namespace) = &item.plan.delete_namespace {
             let what = format!("Namespace {namespace}, if nothing else is in it");
             line(&mut text, "delete", &what);
         }

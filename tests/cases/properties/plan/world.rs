@@ -330,6 +330,7 @@ fn wanted(desired: &Desired) -> Wanted<'_> {
         due: true,
         allow_prune: PruneLimit::ALL,
         adopt: false,
+        revision: None,
     }
 }
 

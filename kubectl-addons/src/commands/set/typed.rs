@@ -1,0 +1,92 @@
+//! The set that a command line names: a file, and what was said about its members.
+
+use std::path::Path;
+
+use addons_operation::DeclaredSet;
+use anyhow::{Context as _, Result, bail};
+use common::api::installation::AddonInstallation;
+use common::plan::prune::limit::PruneLimit;
+use common::set;
+
+use crate::cli::operation::Source;
+use crate::cli::set::{Members, Set};
+use crate::cli::values::Values;
+use crate::input;
+use crate::session::Session;
+use crate::usage::Usage;
+
+/// Bytes of a set.
+const LARGEST: usize = 8 * 1024 * 1024;
+
+/// A set that was read.
+#[derive(Debug)]
+pub struct TypedSet {
+    installations: Vec<AddonInstallation>,
+    members: Members,
+}
+
+impl TypedSet {
+    /// Reads a set.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not a set.
+    pub fn read(session: &Session, path: &Path, members: &Members) -> Result<Self> {
+        let name = path.display().to_string();
+        let bytes = input::bounded(path, LARGEST).with_context(|| format!("set {name}"))?;
+        if bytes.len() > LARGEST {
+            bail!("set {name}: more than {LARGEST} bytes; split it");
+        }
+        let namespace = session.ctx().settings().records_namespace();
+        Ok(Self {
+            installations: set::read(&bytes, &name, namespace)?,
+            members: members.clone(),
+        })
+    }
+
+    /// The same for the core. `allowed`: how many of its members may be uninstalled with `--prune`.
+    pub fn declared(self, allowed: PruneLimit) -> DeclaredSet {
+        DeclaredSet {
+            installations: self.installations,
+            name: self.members.set_name,
+            prune: self.members.prune.then_some(allowed),
+        }
+    }
+}
+
+/// The set of a command that takes names, values and sources as well. There `-f` reads values, but a file with AddonInstallations is
+/// never meant as such.
+///
+/// # Errors
+/// The file cannot be read, or is not a set; flags that go with a set only, or not with one.
+pub fn typed(
+    session: &Session,
+    typed: &Set,
+    (values, source): (&Values, &Source),
+    addons: &[String],
+) -> Result<Option<TypedSet>> {
+    let path = match (&typed.filename, values.files.as_slice()) {
+        (Some(path), _) => path,
+        (None, [path]) if addons.is_empty() && is_set(path) => path,
+        (None, _) if typed.members.set_name.is_some() => {
+            return Err(Usage("--set-name goes with a set only: add -f SET".to_owned()).into());
+        }
+        (None, _) => return Ok(None),
+    };
+    let texts = [
+        &values.set,
+        &values.set_string,
+        &values.set_json,
+        &values.set_file,
+    ];
+    let more = texts.iter().any(|texts| !texts.is_empty()) || values.registry.is_some();
+    if more || source.channel.is_some() || source.catalogue.is_some() {
+        let usage = "a set says where its add-ons come from and which values they have: write these into the file";
+        return Err(Usage(usage.to_owned()).into());
+    }
+    Ok(Some(TypedSet::read(session, path, &typed.members)?))
+}
+
+/// Whether a file begins with an installation; one that cannot be read is reported by whoever reads it for good.
+fn is_set(path: &Path) -> bool {
+    input::bounded(path, LARGEST).is_ok_and(|bytes| set::is_set(&bytes))
+}
