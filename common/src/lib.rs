@@ -20,6 +20,8 @@
 //! | [`target`] | which cluster a namespace stands for, and what a kubeconfig for it may hold |
 //! | [`fleet`] | in which waves the clusters of a fleet are changed |
 //! | [`doctor`] | what is wrong with a cluster, from facts |
+//! | [`history`] | what is kept of each revision of an installation, and which one a rollback goes back to |
+//! | [`preflight`] | what a future release of Kubernetes would do to an installation |
 //! | [`set`] | the installations of a cluster in a file |
 //! | [`nearest`] | the name that a misspelt one probably means |
 //!
@@ -35,9 +37,11 @@ pub mod core_set;
 pub mod directory;
 pub mod doctor;
 pub mod fleet;
+pub mod history;
 pub mod manifest;
 pub mod nearest;
 pub mod plan;
+pub mod preflight;
 pub mod readiness;
 pub mod render;
 pub mod set;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use addons_engine::{Cause, Failure, Report};
 use addons_operation::execute::execute as execute_plan;
-use addons_operation::plan::compare;
+use addons_operation::plan::{compare, refused_deletions};
 use addons_operation::{Interruption, OperationError, Outcome, Plan};
 use anyhow::Result;
 use common::api::names::InstallationName;
@@ -51,10 +51,7 @@ pub async fn run(session: &Session, plan: Plan, change: &Change) -> Result<Exit>
         return Ok(Exit::Done);
     }
     if change.dry_run != DryRun::None {
-        let exit = match change.dry_run {
-            DryRun::Server => ask_server(session, &plan).await?,
-            DryRun::None | DryRun::Client => preview(session, &plan),
-        };
+        let exit = show(session, &plan, change.dry_run).await?;
         check(&plan)?;
         return Ok(exit);
     }
@@ -236,6 +233,17 @@ fn announce_first(plan: &Plan) {
     }
 }
 
+/// Announces a plan that is not executed, as the mode of `--dry-run` says.
+///
+/// # Errors
+/// The server cannot be reached.
+pub async fn show(session: &Session, plan: &Plan, mode: DryRun) -> Result<Exit> {
+    match mode {
+        DryRun::Server => ask_server(session, plan).await,
+        DryRun::None | DryRun::Client => Ok(preview(session, plan)),
+    }
+}
+
 /// Announces a plan that is not executed.
 pub fn preview(session: &Session, plan: &Plan) -> Exit {
     announce(session, plan);
@@ -257,6 +265,11 @@ async fn ask_server(session: &Session, plan: &Plan) -> Result<Exit> {
                 worst = worst.max(Exit::Failed);
             }
         }
+        let refused = refused_deletions(session.ctx(), planned).await?;
+        for Failure { key, message, .. } in &refused {
+            output::note(&format!("  refused  {key}: {message}"));
+        }
+        worst = worst.max(of_failures(&refused));
         let unchecked = told::unchecked(&changes);
         if !unchecked.is_empty() {
             output::note(unchecked.trim_end());
@@ -330,6 +343,8 @@ fn question(plan: &Plan) -> &'static str {
     match plan.installations.as_slice() {
         [one] if one.plan.verb == Verb::Install => "Install? [y/N] ",
         [one] if one.plan.verb == Verb::Upgrade => "Upgrade? [y/N] ",
+        [one] if one.plan.verb == Verb::Rollback => "Roll back? [y/N] ",
+        [one] if words::is_lost(&one.plan) => "Restore? [y/N] ",
         [one] if one.plan.verb == Verb::Adopt => "Adopt? [y/N] ",
         [one] if one.plan.verb == Verb::Uninstall => "Uninstall? [y/N] ",
         [one] if one.plan.verb == Verb::Release => "Release? [y/N] ",

@@ -3,11 +3,17 @@
 pub mod channel;
 pub mod core;
 pub mod fleet;
+pub mod format;
+mod help;
+pub mod history;
+mod name;
 pub mod operation;
 pub mod plan;
 pub mod reading;
 pub mod render;
+pub mod set;
 pub mod sync;
+pub mod values;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -20,6 +26,7 @@ use clap_complete::engine::ArgValueCandidates;
 use addons_versions::tolerant;
 
 use crate::completion;
+pub use format::{Format, Listing, Output};
 
 /// Manages the add-ons of a cluster from versioned catalogues.
 #[derive(Parser, Debug)]
@@ -40,11 +47,7 @@ pub struct Cli {
 /// # Errors
 /// Help and version, which are printed, and mistakes; [`clap::Error::exit_code`] tells them apart.
 pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
-    // The short help of a command lists its own flags; `--help` lists the global ones as well.
-    let mut command = Cli::command().mut_args(|arg| {
-        let global = arg.is_global_set();
-        arg.hide_short_help(global)
-    });
+    let mut command = help::with_examples(Cli::command());
     let name = args
         .first()
         .and_then(|program| Path::new(program).file_name()?.to_str());
@@ -72,13 +75,19 @@ pub enum Command {
     Install(operation::Install),
     /// Upgrade installations to the newest version that fits, or to the one that is named
     Upgrade(operation::Upgrade),
+    /// List the revisions of an installation, and what each changed
+    History(history::History),
+    /// Take an installation back to an earlier revision
+    Rollback(history::Rollback),
     /// Do what every record asks for, once or from now on: install, upgrade, repair, resume, finish deletions
     Reconcile(operation::Reconcile),
     /// Take over what other tools installed, without changing anything but the owner
     Adopt(operation::Adopt),
     /// Uninstall add-ons
+    #[command(alias = "delete")]
     Uninstall(operation::Uninstall),
     /// List what is installed
+    #[command(alias = "ls")]
     List(reading::List),
     /// Show the objects of an installation, and why it is not ready
     Status(reading::Status),
@@ -95,17 +104,21 @@ pub enum Command {
     /// Apply kops indexes, and list what kops has recorded
     #[command(subcommand)]
     Channel(channel::Channel),
-    /// List and explain the core add-ons of clusters, and release them
+    /// List and explain the core add-ons of clusters, release them, and restore their records
     #[command(subcommand)]
     Core(core::Core),
     /// Make a directory of manifests the truth, as the addon-manager does: install, repair, upgrade, prune and uninstall
     Sync(sync::Sync),
+    /// Tell what a future version of Kubernetes would do to what is installed: what fits, and which APIs it removes
+    Preflight(reading::Preflight),
     /// Tell what is wrong with the admission, the definitions, the records and the rights, and the command that mends it
     Doctor(reading::Doctor),
     /// Print the versions of this client and of the server
     Version(reading::Version),
     /// Print the script that completes commands in a shell
     Completion(reading::Completion),
+    /// List the options that every command takes
+    Options,
 }
 
 impl Command {
@@ -114,10 +127,12 @@ impl Command {
         match self {
             Self::Install(args) => Some(args.change.run.timeout),
             Self::Upgrade(args) => Some(args.change.run.timeout),
+            Self::Rollback(args) => Some(args.change.run.timeout),
             Self::Adopt(args) => Some(args.run.timeout),
             Self::Uninstall(args) => Some(args.run.timeout),
+            Self::Core(core::Core::Restore(args)) => Some(args.run.timeout),
             Self::Channel(channel::Channel::Apply(args)) => Some(args.change.run.timeout),
-            Self::Apply(args) => Some(args.run.timeout),
+            Self::Apply(args) => Some(args.change.run.timeout),
             Self::Sync(args) => Some(args.change.run.timeout),
             _ => None,
         }
@@ -132,6 +147,7 @@ impl Command {
             Self::List(args) => &args.clusters,
             Self::Status(args) => &args.clusters,
             Self::Diff(args) => &args.clusters,
+            Self::Preflight(args) => &args.clusters,
             Self::Plan(args) => &args.clusters,
             Self::Apply(args) => &args.clusters,
             _ => return None,
@@ -145,7 +161,7 @@ impl Command {
 #[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Path to the kubeconfig file
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub kubeconfig: Option<String>,
     /// Context of the kubeconfig; several, separated by commas, for commands that work on many clusters
     #[arg(long, global = true, value_name = "NAME[,NAME...]", add = ArgValueCandidates::new(completion::contexts))]
@@ -175,13 +191,13 @@ pub struct Global {
     #[arg(long, global = true)]
     pub token: Option<String>,
     /// File with the certificate authority of the API server
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub certificate_authority: Option<String>,
     /// File with the client certificate
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub client_certificate: Option<String>,
     /// File with the key of the client certificate
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub client_key: Option<String>,
     /// Do not verify the certificate of the API server (insecure)
     #[arg(long, global = true)]
@@ -240,30 +256,6 @@ pub enum Rules {
     Documented,
     /// kops 1.22 and later: id, hash, generation; versions are not read
     Channels,
-}
-
-/// Output formats.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
-    /// columns
-    #[default]
-    Table,
-    /// more columns
-    Wide,
-    /// JSON, one object with `items` where there are several
-    Json,
-    /// the same as YAML
-    Yaml,
-    /// kind/name, one a line
-    Name,
-}
-
-/// `-o`.
-#[derive(Args, Debug, Default, Clone, Copy)]
-pub struct Output {
-    /// Output format
-    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
-    pub format: Format,
 }
 
 /// A duration, or kubectl's `0`.

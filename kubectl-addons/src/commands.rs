@@ -8,13 +8,17 @@ pub mod completion;
 pub mod core;
 pub mod diff;
 pub mod doctor;
+pub mod history;
 pub mod images;
 pub mod init;
 pub mod install;
 pub mod list;
+pub mod options;
 pub mod plan;
+pub mod preflight;
 pub mod reconcile;
 pub mod render;
+pub mod rollback;
 pub mod search;
 pub mod set;
 pub mod show;
@@ -34,7 +38,9 @@ use crate::cli::Command;
 use crate::cli::channel::Channel;
 use crate::cli::reading::Fit;
 use crate::exit::Exit;
+use crate::output;
 use crate::session::Session;
+use crate::words::hint;
 
 /// Runs one verb.
 ///
@@ -49,6 +55,8 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Images(args) => images::run(session, args).await,
         Command::Install(args) => install::run(session, args).await,
         Command::Upgrade(args) => upgrade::run(session, args).await,
+        Command::History(args) => history::run(session, args).await,
+        Command::Rollback(args) => rollback::run(session, args).await,
         Command::Reconcile(args) => reconcile::run(session, args).await,
         Command::Adopt(args) => adopt::run(session, args).await,
         Command::Uninstall(args) => uninstall::run(session, args).await,
@@ -63,9 +71,11 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Channel(Channel::List(args)) => channel::list(session, args).await,
         Command::Core(verb) => core::run(session, verb).await,
         Command::Sync(args) => sync::run(session, args).await,
+        Command::Preflight(args) => preflight::run(session, args).await,
         Command::Doctor(args) => doctor::run(session, args).await,
         Command::Version(args) => version::run(session, args).await,
         Command::Completion(args) => completion::run(args),
+        Command::Options => Ok(options::run()),
     }
 }
 
@@ -78,6 +88,15 @@ async fn facts(session: &Session, catalogue: &Catalogue, fit: &Fit) -> Result<Cl
         None => {
             facts.context("cannot tell what fits; without a cluster, name a version with --k8s")
         }
+    }
+}
+
+/// Names the catalogues by reference whose file cannot be read, and the way out: their add-ons are not among what is shown.
+fn warn_of_unread(catalogue: &Catalogue) {
+    for unread in &catalogue.unread {
+        let (name, why) = (&unread.catalogue, &unread.why);
+        let fix = hint::below(&hint::of_unread(name));
+        output::warn(&format!("catalogue {name}: {why}{fix}"));
     }
 }
 

@@ -3,6 +3,9 @@
 //! kubectl passes the words after `addons`, the last one unfinished; the answer is one candidate a line, a tab, its help,
 //! and at the end a directive of cobra. Whatever fails completes to nothing: no one could read an error.
 
+mod typed;
+
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -13,12 +16,13 @@ use clap::{CommandFactory as _, Parser as _};
 use clap_complete::engine::{CompletionCandidate, complete};
 use clap_complete::env::CompleteEnv;
 use common::api::catalogue::CatalogueClass;
+use common::catalogue::Catalogue;
 use kube::config::Kubeconfig;
 
 use crate::choices;
 use crate::cli::operation::Source;
 use crate::cli::{Cli, Global};
-use crate::output::plain;
+use crate::output::{self, plain};
 use crate::session::Session;
 
 /// Set by the shell's script: which shell asks.
@@ -27,6 +31,10 @@ pub const VARIABLE: &str = "KUBECTL_ADDONS_COMPLETE";
 const PROGRAM: &str = "kubectl_complete-addons";
 /// Cobra's ShellCompDirectiveNoFileComp.
 const DIRECTIVE: &str = ":4";
+/// The same, and no blank behind the candidate: a folder, in which the file follows.
+const DIRECTIVE_FOLDER: &str = ":6";
+/// What the script for bash splits candidates at.
+const IN_BASH: &str = "\u{b}";
 /// A user waits at a prompt.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -40,36 +48,40 @@ pub fn answer(args: &[OsString]) -> Option<String> {
     if name == PROGRAM {
         return Some(for_kubectl(words));
     }
-    if std::env::var_os(VARIABLE).is_some() {
-        remember(words);
-        // It prints by itself.
-        let _ = CompleteEnv::with_factory(Cli::command)
-            .var(VARIABLE)
-            .try_complete(args, None);
+    let shell = std::env::var_os(VARIABLE)?;
+    if shell == "bash"
+        && let Some(at) = words.iter().position(|word| word == "--")
+    {
+        // Behind it, the name of the program and what was typed.
+        let answer = for_bash(words.get(at + 2..).unwrap_or_default());
+        output::bytes(answer.as_bytes());
         return Some(String::new());
     }
-    None
+    remember(words);
+    // It prints by itself.
+    let _ = CompleteEnv::with_factory(Cli::command)
+        .var(VARIABLE)
+        .try_complete(args, std::env::current_dir().ok().as_deref());
+    Some(String::new())
+}
+
+/// The words up to the cursor are those that count.
+fn for_bash(words: &[OsString]) -> String {
+    let cursor = std::env::var("_CLAP_COMPLETE_INDEX");
+    let cursor = cursor.ok().and_then(|index| index.parse::<usize>().ok());
+    let words = words.get(..cursor.unwrap_or(words.len())).unwrap_or(words);
+    let found = candidates(words).into_iter();
+    let found: Vec<String> = found.map(|(value, _)| value).collect();
+    found.join(IN_BASH)
 }
 
 fn for_kubectl(words: &[OsString]) -> String {
-    remember(words);
-    let mut args = vec![OsString::from("kubectl-addons")];
-    args.extend_from_slice(words);
-    if words.is_empty() {
-        args.push(OsString::new());
-    }
-    let last = args.len() - 1;
-    let is_flag = args
-        .last()
-        .is_some_and(|word| word.to_string_lossy().starts_with('-'));
-    let candidates = complete(&mut Cli::command(), args, last, None).unwrap_or_default();
     let mut text = String::new();
-    for candidate in candidates {
-        let value = candidate.get_value().to_string_lossy();
-        if candidate.is_hide_set() || (value.starts_with('-') && !is_flag) {
-            continue;
-        }
-        text.push_str(&plain(&value));
+    let mut has_file = false;
+    let found = candidates(words);
+    for (value, candidate) in &found {
+        has_file |= !value.ends_with('/');
+        text.push_str(value);
         let help = candidate
             .get_help()
             .map(ToString::to_string)
@@ -80,9 +92,39 @@ fn for_kubectl(words: &[OsString]) -> String {
         }
         text.push('\n');
     }
-    text.push_str(DIRECTIVE);
+    text.push_str(if found.is_empty() || has_file {
+        DIRECTIVE
+    } else {
+        DIRECTIVE_FOLDER
+    });
     text.push('\n');
     text
+}
+
+/// What the last word may become, as the shell takes it, and what is known of it.
+fn candidates(words: &[OsString]) -> Vec<(String, CompletionCandidate)> {
+    let (words, kept) = typed::joined(words);
+    remember(&words);
+    let mut args = vec![OsString::from("kubectl-addons")];
+    args.extend(words);
+    if args.len() == 1 {
+        args.push(OsString::new());
+    }
+    let last = args.len() - 1;
+    let is_flag = args
+        .last()
+        .is_some_and(|word| word.to_string_lossy().starts_with('-'));
+    let folder = std::env::current_dir().ok();
+    let found = complete(&mut Cli::command(), args, last, folder.as_deref()).unwrap_or_default();
+    let shown = found.into_iter().filter_map(|candidate| {
+        let value = candidate.get_value().to_string_lossy();
+        if candidate.is_hide_set() || (value.starts_with('-') && !is_flag) {
+            return None;
+        }
+        let value = plain(value.get(kept..)?);
+        Some((value, candidate))
+    });
+    shown.collect()
 }
 
 fn remember(words: &[OsString]) {
@@ -94,29 +136,55 @@ fn remember(words: &[OsString]) {
     let _ = WORDS.set(words);
 }
 
-/// Names of add-ons that can be installed, as the flags typed so far say.
+/// Names of add-ons that can be installed, as the flags typed so far say; behind `NAME@` its versions.
 pub fn addons() -> Vec<CompletionCandidate> {
     ask(async |session| {
-        let source = Source {
-            channel: value_of("--channel"),
-            catalogue: value_of("--catalogue"),
-        };
-        let catalogue = session.ctx().catalogue(&choices::offer(&source)).await?;
-        let mut catalogue = common::catalogue::Catalogue::clone(&catalogue);
-        catalogue
-            .entries
-            .retain(|entry| has("--core") || entry.class != CatalogueClass::Core);
+        let catalogue = offered(session).await?;
+        if let Some(name) = typed::name(words()) {
+            return Ok(versions(&catalogue, name, name));
+        }
         let description = |name: &str| {
             let mut entries = catalogue.entries.iter().filter(|entry| entry.addon == name);
             entries.find_map(|entry| entry.description.clone())
         };
         let candidate =
             |name: &&str| CompletionCandidate::new(*name).help(description(name).map(Into::into));
-        Ok(catalogue.names().iter().map(candidate).collect())
+        let unread = catalogue.unread.iter().flat_map(|unread| &unread.addons);
+        let mut names = catalogue.names();
+        names.extend(unread.map(String::as_str));
+        names.sort_unstable();
+        names.dedup();
+        Ok(names.iter().map(candidate).collect())
     })
 }
 
-/// Names of installations.
+/// What the flags typed so far offer.
+async fn offered(session: &Session) -> anyhow::Result<Catalogue> {
+    let source = Source {
+        channel: value_of("--channel"),
+        catalogue: value_of("--catalogue"),
+    };
+    let catalogue = session.ctx().catalogue(&choices::offer(&source)).await?;
+    let mut catalogue = Catalogue::clone(&catalogue);
+    catalogue
+        .entries
+        .retain(|entry| has("--core") || entry.class != CatalogueClass::Core);
+    catalogue
+        .unread
+        .retain(|unread| has("--core") || unread.class != CatalogueClass::Core);
+    Ok(catalogue)
+}
+
+/// `NAME@VERSION` for each version of an add-on. `typed`: its name, or that of an installation.
+fn versions(catalogue: &Catalogue, addon: &str, typed: &str) -> Vec<CompletionCandidate> {
+    let entries = catalogue.entries.iter();
+    let entries = entries.filter(|entry| entry.addon == addon && !entry.version.version.is_empty());
+    let versions: BTreeSet<&str> = entries.map(|entry| &*entry.version.version).collect();
+    let candidate = |version| CompletionCandidate::new(format!("{typed}@{version}"));
+    versions.into_iter().map(candidate).collect()
+}
+
+/// Names of installations; behind `NAME@` the versions of its add-on.
 pub fn installations() -> Vec<CompletionCandidate> {
     ask(async |session| {
         let records = record::list(
@@ -124,6 +192,12 @@ pub fn installations() -> Vec<CompletionCandidate> {
             session.global().namespace.as_deref(),
         )
         .await?;
+        if let Some(name) = typed::name(words()) {
+            let mut records = records.iter();
+            let record = records.find(|record| record.metadata.name.as_deref() == Some(name));
+            let addon = record.map_or(name, |record| &record.spec.addon_ref.name);
+            return Ok(versions(&offered(session).await?, addon, name));
+        }
         let visible = records
             .iter()
             .filter(|record| has("--core") || !record.spec.core_addon);
@@ -171,7 +245,10 @@ fn ask(
     else {
         return Vec::new();
     };
-    let session = Session::new(global());
+    let mut global = global();
+    // Pressing a key fetches no catalogue: those by reference are read from the cache. An index is what the user named.
+    global.offline |= value_of("--channel").is_none();
+    let session = Session::new(global);
     let answer =
         runtime.block_on(async { tokio::time::timeout(TIMEOUT, question(&session)).await });
     answer.ok().and_then(Result::ok).unwrap_or_default()

@@ -64,6 +64,7 @@ impl Exit {
             OperationError::Moved(_)
             | OperationError::ForeignRelease(_)
             | OperationError::InGit(_)
+            | OperationError::Member(_)
             | OperationError::Migration(_)
             | OperationError::NotSynced(_)
             | OperationError::OtherCluster(_) => Some(Self::Conflict),
@@ -82,7 +83,9 @@ impl Exit {
     fn of_choice(error: &ChooseError) -> Self {
         match error {
             ChooseError::DoesNotFit { .. } => Self::DoesNotFit,
-            ChooseError::Unknown { .. } | ChooseError::NoSuchVersion { .. } => Self::Failed,
+            ChooseError::Unknown { .. }
+            | ChooseError::Unread { .. }
+            | ChooseError::NoSuchVersion { .. } => Self::Failed,
         }
     }
 

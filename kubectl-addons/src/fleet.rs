@@ -17,7 +17,7 @@ use futures::{StreamExt as _, stream};
 use crate::cli::fleet::Waves;
 use crate::cli::operation::Run;
 use crate::cli::{Cli, Command, Global};
-use crate::commands::{self, diff, list, plan, status};
+use crate::commands::{self, diff, list, plan, preflight, status};
 use crate::exit::Exit;
 use crate::output::{self, of_cluster};
 use crate::session::Session;
@@ -130,11 +130,12 @@ pub async fn run(fleet: &Fleet, command: &Command) -> Result<Exit> {
         Command::Install(args) => (&args.waves, &args.change.run),
         Command::Upgrade(args) => (&args.waves, &args.change.run),
         Command::Uninstall(args) => (&args.waves, &args.run),
-        Command::Apply(args) if args.set.is_some() => (&args.waves, &args.run),
+        Command::Apply(args) if args.set.is_some() => (&args.waves, &args.change.run),
         Command::Apply(_) => return Err(Usage(words::CLUSTERS_OF_PLAN.to_owned()).into()),
         Command::List(args) => return list::of_fleet(fleet, args).await,
         Command::Status(args) => return status::of_fleet(fleet, args).await,
         Command::Diff(args) => return diff::of_fleet(fleet, args).await,
+        Command::Preflight(args) => return preflight::of_fleet(fleet, args).await,
         Command::Plan(args) => return plan::of_fleet(fleet, args).await,
         _ => return Err(Usage(words::ONE_CLUSTER.to_owned()).into()),
     };

@@ -1,7 +1,7 @@
 //! The plugin `kubectl addons`: the edge of the library `addons-operation`, with a file a verb in [`commands`].
 //!
 //! [`cli`] says what can be typed, [`choices`] turns it into what operations take, [`session`] holds flags and context,
-//! [`change`] announces a plan, asks, executes and reports, [`fleet`] runs a command on many clusters, [`prompt`] asks for values,
+//! [`change`] announces a plan, asks, executes and reports, [`fleet`] runs a command on many clusters, [`input`] reads files, [`prompt`] asks for values,
 //! [`display`] shows events, [`words`] makes sentences of values, [`output`] prints, [`exit`] knows the exit codes. Decisions are made in the crate `common`.
 
 pub mod again;
@@ -13,6 +13,7 @@ pub mod completion;
 pub mod display;
 pub mod exit;
 pub mod fleet;
+pub mod input;
 pub mod interrupt;
 pub mod output;
 pub mod partial;

@@ -5,12 +5,13 @@
 pub mod age;
 pub mod of_cluster;
 pub mod table;
+pub mod template;
 
 use std::io::{ErrorKind, IsTerminal as _, Write};
 
 use serde::Serialize;
 
-use crate::cli::Format;
+use crate::cli::{Format, Listing};
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::words::hint;
@@ -55,12 +56,21 @@ pub fn names<'a>(kind: &str, names: impl Iterator<Item = &'a str>) {
     data(&lines);
 }
 
-/// Prints a value as JSON or YAML; the caller handles the other formats.
+/// Prints a value as JSON, as YAML or through a template; the caller handles the other formats.
 ///
 /// # Errors
-/// A value that cannot be serialised.
-pub fn value<T: Serialize>(value: &T, format: Format) -> anyhow::Result<()> {
-    let mut text = match format {
+/// A value that cannot be serialised; a template that does not fit it.
+pub fn value<T: Serialize>(value: &T, asked: impl Into<Listing>) -> anyhow::Result<()> {
+    let asked = asked.into();
+    let mut text = match asked.format {
+        Format::Template(template) => {
+            let value = serde_json::to_value(value)?;
+            let text = template
+                .render(&value, asked.no_headers)
+                .map_err(anyhow::Error::msg)?;
+            bytes(text.as_bytes());
+            return Ok(());
+        }
         Format::Yaml => serde_saphyr::to_string(value)?,
         _ => serde_json::to_string_pretty(value)?,
     };

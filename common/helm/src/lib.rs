@@ -14,6 +14,7 @@ pub mod release;
 pub mod template;
 mod workspace;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use common::render::chart::{Chart, ChartError};
@@ -117,12 +118,18 @@ impl HelmError {
 /// # Errors
 /// An archive that cannot be read, a folder that is not a chart, a library chart.
 pub fn chart(package: &Package) -> Result<Chart, HelmError> {
-    match package.as_file() {
-        Some(file) => {
-            let files = addons_sources::archive::unpack(&file.bytes).map_err(HelmError::Archive)?;
-            Chart::read(&files)
-        }
-        None => Chart::read(package),
-    }
-    .map_err(HelmError::Chart)
+    let folder = files(package)?;
+    Chart::read(&folder).map_err(HelmError::Chart)
+}
+
+/// The files of a chart: those of a folder, or of a `.tgz` without the folder that all of them are in.
+///
+/// # Errors
+/// An archive that cannot be read.
+pub fn files(package: &Package) -> Result<Cow<'_, Package>, HelmError> {
+    let Some(file) = package.as_file() else {
+        return Ok(Cow::Borrowed(package));
+    };
+    let files = addons_sources::archive::unpack(&file.bytes).map_err(HelmError::Archive)?;
+    Ok(Cow::Owned(files))
 }

@@ -46,6 +46,8 @@ pub const ANNOTATION_CLUSTER_DELETING: &str = "kubectl-addons.dev/cluster-deleti
 pub const ANNOTATION_KKP_VERSION: &str = "kubectl-addons.dev/kkp-version";
 /// The value of [`ANNOTATION_RELEASED`] and [`ANNOTATION_CLUSTER_DELETING`]; with any other one they mean nothing.
 pub const MARKED: &str = "true";
+/// Label of an installation: the set that it was applied as a member of (semantics 17).
+pub const LABEL_SET: &str = "kubectl-addons.dev/set";
 /// On an installation that was moved to the system namespace: `NAMESPACE/NAME/UID` of the record in its old place (semantics 5).
 pub const ANNOTATION_MOVED_FROM: &str = "kubectl-addons.dev/moved-from";
 /// On an installation that kops' own tool knows, too: `NAMESPACE/NAME` of the namespace and the add-on of its annotation
@@ -95,6 +97,15 @@ pub const TEMPLATE_DATA: &str = "addon-template-data";
 
 /// On a Lease: digests of what its candidates have had to lead with, separated by commas, the newest last (semantics 21).
 pub const ANNOTATION_REVISIONS: &str = "kubectl-addons.dev/revisions";
+
+/// On a ControllerRevision: the stem of its installation, see [`revision_stem`].
+pub const LABEL_REVISION_OF: &str = "kubectl-addons.dev/revision-of";
+/// On a ControllerRevision: whether the operation ended as planned, [`OUTCOME_DONE`] or [`OUTCOME_FAILED`].
+pub const LABEL_OUTCOME: &str = "kubectl-addons.dev/outcome";
+/// The revision can be gone back to without being named.
+pub const OUTCOME_DONE: &str = "done";
+/// It failed.
+pub const OUTCOME_FAILED: &str = "failed";
 
 /// On our CustomResourceDefinitions: the version that they came with; a newer one is never overwritten (semantics 17).
 pub const ANNOTATION_CRD_VERSION: &str = "kubectl-addons.dev/crd-version";
@@ -190,6 +201,22 @@ pub fn installation_name(addon: &str) -> String {
 #[must_use]
 pub fn second_name(name: &str, namespace: &str) -> String {
     format!("{name}-{}", hex_prefix(namespace.as_bytes(), 8))
+}
+
+/// What names and labels of an installation's revisions begin with: its name, or a hash where that is too long for a label.
+#[must_use]
+pub fn revision_stem(installation: &InstallationName) -> String {
+    let InstallationName { namespace, name } = installation;
+    match name.len() {
+        0..=63 => name.clone(),
+        _ => owner_hash(namespace, name),
+    }
+}
+
+/// Name of the ControllerRevision with this number: no controller of Kubernetes names its own ones like that.
+#[must_use]
+pub fn revision_name(installation: &InstallationName, number: i64) -> String {
+    format!("{}.v{number}", revision_stem(installation))
 }
 
 /// Whether `name` can be the name of a Kubernetes object (RFC 1123 subdomain, 253 characters at most).

@@ -9,6 +9,8 @@ use crate::manifest::digest::sha256;
 pub const MAX_FILES: usize = 10_000;
 /// Bytes that the files of a package may have together.
 pub const MAX_BYTES: usize = 64 << 20;
+/// Names of a README, the best first, as in helm's `pkg/action/show.go`.
+const READMES: [&str; 3] = ["readme.md", "readme.txt", "readme"];
 /// Bytes of one path.
 const MAX_PATH: usize = 1024;
 
@@ -112,6 +114,16 @@ impl Package {
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path == path)
+    }
+
+    /// The README of a folder: the file that `helm show readme` takes, at the root and in any case.
+    #[must_use]
+    pub fn readme(&self) -> Option<&File> {
+        let named = |name: &&str| {
+            let mut files = self.files.iter();
+            files.find(|file| self.is_folder && file.path.eq_ignore_ascii_case(name))
+        };
+        READMES.iter().find_map(named)
     }
 
     /// The only file, where this is not a folder.
@@ -253,6 +265,24 @@ mod tests {
             Err(PackageError::Duplicate { path })
         );
         assert_eq!(Package::folder(Vec::new()), Err(PackageError::Empty));
+    }
+
+    #[test]
+    fn a_folder_has_one_readme() {
+        for (files, expected) in [
+            (
+                &["README.txt", "ReadMe.md", "a/README.md"][..],
+                Some("ReadMe.md"),
+            ),
+            (&["README", "README.markdown"], Some("README")),
+            (&["a/README.md", "values.yaml"], None),
+        ] {
+            let files = files.iter().map(|path| file(path, "")).collect();
+            let package = Package::folder(files).unwrap();
+            let found = package.readme().map(|file| file.path.as_str());
+            assert_eq!(found, expected);
+        }
+        assert_eq!(Package::file("README.md", Vec::new()).readme(), None);
     }
 
     /// Computed with `sha256sum`.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::manifest::parse::{self, File, ManifestError, Options, Parsed};
 
 use super::kkp::{self, RenderError};
-use super::package::Package;
+use super::package::{self, Package};
 use crate::values::layers::Values;
 use crate::values::{self, ValuesError};
 
@@ -43,12 +43,18 @@ pub enum TextError {
     Template(#[from] RenderError),
 }
 
-/// The values of a package of templates: `values.yaml` at its root.
+/// The file with the default values of a folder of templates, or of a chart: `values.yaml` at its root.
+#[must_use]
+pub fn values_file(package: &Package) -> Option<&package::File> {
+    package.get(VALUES).filter(|_| package.as_file().is_none())
+}
+
+/// The values of a package of templates.
 ///
 /// # Errors
 /// It is not a map.
 pub fn package_values(package: &Package) -> Result<Values, ValuesError> {
-    match package.get(VALUES).filter(|_| package.as_file().is_none()) {
+    match values_file(package) {
         Some(file) => Ok(Values::new(
             format!("{VALUES} of the package"),
             values::read(&file.bytes, VALUES)?,

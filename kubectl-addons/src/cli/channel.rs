@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::Output;
+use super::Listing;
 use super::operation::{Change, Delete, Differences, Due};
 
 /// Verbs on a kops index.
@@ -14,6 +14,7 @@ pub enum Channel {
     /// Install or upgrade every add-on of kops indexes
     Apply(Apply),
     /// List the add-ons that kops has recorded in this cluster
+    #[command(alias = "ls")]
     List(List),
 }
 
@@ -21,10 +22,10 @@ pub enum Channel {
 #[derive(Args, Debug)]
 pub struct Apply {
     /// kops indexes: files, file://, http(s)://, s3://, gs:// or azure URLs
-    #[arg(value_name = "INDEX", required_unless_present = "files")]
+    #[arg(value_name = "INDEX", required_unless_present = "files", value_hint = clap::ValueHint::FilePath)]
     pub indexes: Vec<String>,
     /// Another index, in a file
-    #[arg(short = 'f', long = "filename", value_name = "FILE")]
+    #[arg(short = 'f', long = "filename", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub files: Vec<String>,
     /// Uninstall what was installed from these indexes and is in none of them any more
     #[arg(long)]
@@ -41,12 +42,12 @@ pub struct Apply {
     #[command(flatten)]
     pub change: Change,
     #[command(flatten)]
-    pub output: Output,
+    pub output: Listing,
 }
 
 /// Flags of `channel list`.
 #[derive(Args, Debug)]
 pub struct List {
     #[command(flatten)]
-    pub output: Output,
+    pub output: Listing,
 }

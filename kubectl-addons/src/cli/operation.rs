@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -12,6 +11,8 @@ use common::plan::prune::KeptKind;
 use common::plan::prune::limit::PruneLimit;
 
 use super::fleet::{Clusters, Waves};
+use super::set::Set;
+use super::values::{Changes, Values};
 use super::{Format, Output};
 use crate::completion;
 
@@ -19,7 +20,7 @@ use crate::completion;
 #[derive(Args, Debug)]
 pub struct Install {
     /// Add-ons to install
-    #[arg(required = true, value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
+    #[arg(required = true, value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
     #[command(flatten)]
     pub new: New,
@@ -37,15 +38,22 @@ pub struct Install {
     pub waves: Waves,
 }
 
-/// What is said about a new installation.
-#[derive(Args, Debug)]
-pub struct New {
+/// How a new installation is named.
+#[derive(Args, Clone, Debug)]
+pub struct Named {
     /// Name of the installation (one add-on only); default: the add-on's name
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Namespace for objects that name none; default: the version's own, else the add-on's name
     #[arg(long, value_name = "NAMESPACE")]
     pub target_namespace: Option<String>,
+}
+
+/// What is said about a new installation.
+#[derive(Args, Debug)]
+pub struct New {
+    #[command(flatten)]
+    pub named: Named,
     /// Install as a core add-on, which cannot be deleted; only members of the core group may
     #[arg(long)]
     pub core: bool,
@@ -55,7 +63,7 @@ pub struct New {
 #[derive(Args, Debug)]
 pub struct Upgrade {
     /// Installations to upgrade; none = all
-    #[arg(value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::installations))]
+    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub addons: Vec<String>,
     /// Upgrade every installation of this cluster
     #[arg(long, conflicts_with = "addons")]
@@ -67,7 +75,7 @@ pub struct Upgrade {
     #[command(flatten)]
     pub source: Source,
     #[command(flatten)]
-    pub values: Values,
+    pub values: Changes,
     #[command(flatten)]
     pub differences: Differences,
     #[command(flatten)]
@@ -82,7 +90,7 @@ pub struct Upgrade {
 #[derive(Args, Debug)]
 pub struct Reconcile {
     /// Installations to reconcile, of which everything that was edited or deleted is restored; none = all, as recorded
-    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completion::installations))]
+    #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub names: Vec<String>,
     /// How long each installation may take, e.g. 90s, 5m
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = crate::cli::duration)]
@@ -115,25 +123,22 @@ pub struct Reconcile {
 #[derive(Args, Debug)]
 pub struct Adopt {
     /// Add-ons whose objects exist; none = list what other tools installed
-    #[arg(value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
+    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
     /// Output format of the list
-    #[arg(
-        short = 'o',
-        long,
-        value_enum,
-        default_value_t,
-        conflicts_with = "addons"
-    )]
+    #[arg(short = 'o', long, value_parser = super::format::FormatParser, default_value = "table", conflicts_with = "addons")]
     pub output: Format,
+    /// Print the list without the names of its columns
+    #[arg(long, conflicts_with = "addons")]
+    pub no_headers: bool,
     /// Also take over objects that a live Argo CD or Flux object applies, and edit an installation that is applied from Git
     #[arg(long)]
     pub force: bool,
     /// Give these installations back: every object stays, and the records of the tool that they were taken over from return
-    #[arg(long, requires = "addons", conflicts_with_all = ["name", "target_namespace", "core", "channel", "catalogue", "files", "set", "registry"])]
+    #[arg(long, requires = "addons", conflicts_with_all = ["name", "target_namespace", "core", "channel", "catalogue", "given"])]
     pub release: bool,
     /// Record again, as installations of this cluster, those whose records came from another cluster
-    #[arg(long, requires = "addons", conflicts_with_all = ["force", "release", "name", "target_namespace", "core", "channel", "catalogue", "files", "set", "registry"])]
+    #[arg(long, requires = "addons", conflicts_with_all = ["force", "release", "name", "target_namespace", "core", "channel", "catalogue", "given"])]
     pub new_cluster: bool,
     #[command(flatten)]
     pub new: New,
@@ -155,12 +160,14 @@ pub struct Adopt {
 #[derive(Args, Debug)]
 pub struct Diff {
     /// Installations or add-ons to compare with what is live; none = all installations
-    #[arg(value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::installations))]
+    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub addons: Vec<String>,
+    #[command(flatten)]
+    pub set: Set,
     #[command(flatten)]
     pub source: Source,
     #[command(flatten)]
-    pub values: Values,
+    pub values: Changes,
     #[command(flatten)]
     pub output: Output,
     #[command(flatten)]
@@ -171,8 +178,11 @@ pub struct Diff {
 #[derive(Args, Debug)]
 pub struct Uninstall {
     /// Installations to uninstall
-    #[arg(required = true, value_name = "NAME", add = ArgValueCandidates::new(completion::installations))]
+    #[arg(required_unless_present = "all", value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub names: Vec<String>,
+    /// Uninstall every installation of this cluster, or of the namespace, except core add-ons
+    #[arg(long, conflicts_with = "names")]
+    pub all: bool,
     /// Keep the objects and forget the installation
     #[arg(long, conflicts_with_all = ["delete_crds", "delete_namespaces", "delete_volumes"])]
     pub keep: bool,
@@ -181,9 +191,9 @@ pub struct Uninstall {
     /// Uninstall also what Argo CD or Flux applies from Git
     #[arg(long)]
     pub force: bool,
-    /// Show what would be deleted and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
+    /// Show what would be deleted and change nothing: client plans only, server asks the API server about every object
+    #[arg(long, value_enum, value_name = "MODE", num_args = 0..=1, default_value_t, default_missing_value = "client", require_equals = true)]
+    pub dry_run: DryRun,
     #[command(flatten)]
     pub run: Run,
     #[command(flatten)]
@@ -207,25 +217,11 @@ pub struct Due {
 #[derive(Args, Debug, Default)]
 pub struct Source {
     /// Take the add-ons from this kops index or catalogue file instead of the catalogues: a file, file:// or http(s):// URL
-    #[arg(long, value_name = "INDEX")]
+    #[arg(long, value_name = "INDEX", value_hint = clap::ValueHint::FilePath)]
     pub channel: Option<String>,
     /// Take the add-ons from this AddonCatalogue only
-    #[arg(long, value_name = "NAME", conflicts_with = "channel", add = ArgValueCandidates::new(completion::catalogues))]
+    #[arg(long, value_name = "NAME", conflicts_with = "channel", value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
     pub catalogue: Option<String>,
-}
-
-/// Values of the installation, and where its images come from: kept in the installation.
-#[derive(Args, Debug, Default)]
-pub struct Values {
-    /// YAML file with values; later files win
-    #[arg(short = 'f', long = "values", value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// One value at a dotted path; wins over files
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub set: Vec<String>,
-    /// Private registry: every image, and every source that is a registry, is rewritten to it
-    #[arg(long, value_name = "HOST[/PATH]")]
-    pub registry: Option<String>,
 }
 
 /// What happens to fields that others changed, and to fields that never change.
@@ -359,7 +355,7 @@ pub struct Run {
     pub timeout: Duration,
     /// Fail at once where another client is changing the installation
     #[arg(long)]
-    pub no_wait: bool,
+    pub no_wait_lock: bool,
     /// Take over from a client that is still changing the installation
     #[arg(long)]
     pub steal_lock: bool,

@@ -5,9 +5,9 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use common::api::names::InstallationName;
 
-use super::Output;
 use super::fleet::Clusters;
 use super::operation::{Run, Source};
+use super::{Listing, Output};
 use crate::completion;
 
 /// Flags of `init`.
@@ -55,6 +55,7 @@ pub enum Catalogue {
     /// Add catalogues to the cluster, or replace them
     Add(CatalogueAdd),
     /// List the catalogues of the cluster
+    #[command(alias = "ls")]
     List(CatalogueList),
     /// Show one catalogue
     Show(CatalogueShow),
@@ -74,11 +75,14 @@ pub enum Catalogue {
 #[derive(Args, Debug)]
 pub struct CatalogueAdd {
     /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
-    #[arg(required = true, value_name = "LOCATION")]
+    #[arg(required = true, value_name = "LOCATION", value_hint = clap::ValueHint::FilePath)]
     pub locations: Vec<String>,
     /// Name of the catalogue (one location with one catalogue only); default: the one in the file
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Store the digest of the file and the names of its add-ons; commands read the versions from there
+    #[arg(long)]
+    pub by_reference: bool,
     /// Never install the definitions; fail where they are missing
     #[arg(long)]
     pub no_init: bool,
@@ -91,24 +95,24 @@ pub struct CatalogueList {
     #[arg(long)]
     pub core: bool,
     #[command(flatten)]
-    pub output: Output,
+    pub output: Listing,
 }
 
 /// Flags of `catalogue show`.
 #[derive(Args, Debug)]
 pub struct CatalogueShow {
     /// Name of the catalogue
-    #[arg(add = ArgValueCandidates::new(completion::catalogues))]
+    #[arg(value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
     pub name: String,
     #[command(flatten)]
-    pub output: Output,
+    pub output: Listing,
 }
 
 /// Flags of `catalogue remove`.
 #[derive(Args, Debug)]
 pub struct CatalogueRemove {
     /// Names of the catalogues
-    #[arg(required = true, value_name = "NAME", add = ArgValueCandidates::new(completion::catalogues))]
+    #[arg(required = true, value_name = "NAME", value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
     pub names: Vec<String>,
 }
 
@@ -116,7 +120,7 @@ pub struct CatalogueRemove {
 #[derive(Args, Debug)]
 pub struct CatalogueSync {
     /// Names of the catalogues; default: all that say in spec.from where they come from
-    #[arg(value_name = "NAME", add = ArgValueCandidates::new(completion::catalogues))]
+    #[arg(value_name = "NAME", value_parser = super::name::catalogue, add = ArgValueCandidates::new(completion::catalogues))]
     pub names: Vec<String>,
     #[command(flatten)]
     pub output: Output,
@@ -143,14 +147,14 @@ pub struct CatalogueView {
     #[arg(long)]
     pub core: bool,
     #[command(flatten)]
-    pub output: Output,
+    pub output: Listing,
 }
 
 /// Flags of `catalogue validate`.
 #[derive(Args, Debug)]
 pub struct CatalogueValidate {
     /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
-    #[arg(required = true, value_name = "LOCATION")]
+    #[arg(required = true, value_name = "LOCATION", value_hint = clap::ValueHint::FilePath)]
     pub locations: Vec<String>,
 }
 
@@ -179,15 +183,21 @@ pub struct Search {
     #[command(flatten)]
     pub fit: Fit,
     #[command(flatten)]
-    pub output: Output,
+    pub output: Listing,
 }
 
 /// Flags of `show`.
 #[derive(Args, Debug)]
 pub struct Show {
     /// The add-on
-    #[arg(value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
+    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addon: String,
+    /// Print the default values of the chart or the templates instead, as they are written
+    #[arg(long, conflicts_with = "readme")]
+    pub values: bool,
+    /// Print the README of the chart or package instead
+    #[arg(long, conflicts_with = "format")]
+    pub readme: bool,
     #[command(flatten)]
     pub source: Source,
     #[command(flatten)]
@@ -200,7 +210,7 @@ pub struct Show {
 #[derive(Args, Debug)]
 pub struct Images {
     /// The add-ons; default: all that fit
-    #[arg(value_name = "NAME[@VERSION]", add = ArgValueCandidates::new(completion::addons))]
+    #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
     /// Without names: core add-ons as well
     #[arg(long)]
@@ -210,7 +220,7 @@ pub struct Images {
     #[command(flatten)]
     pub fit: Fit,
     #[command(flatten)]
-    pub output: Output,
+    pub output: Listing,
 }
 
 /// Flags of `list`.
@@ -228,7 +238,7 @@ pub struct List {
     #[command(flatten)]
     pub available: Available,
     #[command(flatten)]
-    pub output: Output,
+    pub output: Listing,
     #[command(flatten)]
     pub clusters: Clusters,
 }
@@ -260,33 +270,64 @@ impl Available {
 /// Flags of `status`.
 #[derive(Args, Debug)]
 pub struct Status {
-    /// The installation
-    #[arg(add = ArgValueCandidates::new(completion::installations))]
-    pub name: String,
+    /// Installations
+    #[arg(value_name = "NAME", required_unless_present_any = ["all_namespaces", "selector"], value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    pub names: Vec<String>,
+    /// Show all installations of this cluster
+    #[arg(short = 'A', long, conflicts_with = "names")]
+    pub all_namespaces: bool,
+    /// Show the installations with these labels, as of kubectl -l
+    #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "names")]
+    pub selector: Option<String>,
+    /// Exit with 0 if everything is ready, with 1 if not, and with more after an error
+    #[arg(long)]
+    pub exit_code: bool,
     #[command(flatten)]
-    pub output: Output,
+    pub output: Listing,
     #[command(flatten)]
     pub clusters: Clusters,
+}
+
+impl Status {
+    /// Whether several are shown, or could be.
+    pub fn is_list(&self) -> bool {
+        self.names.len() != 1
+    }
 }
 
 /// Flags of `values`.
 #[derive(Args, Debug)]
 pub struct Values {
     /// The installation
-    #[arg(add = ArgValueCandidates::new(completion::installations))]
+    #[arg(value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
     pub name: String,
     /// Show of each value which layer it comes from, and which layers it overrides
     #[arg(long)]
     pub explain: bool,
     #[command(flatten)]
-    pub output: Output,
+    pub output: Listing,
+}
+
+/// Flags of `preflight`.
+#[derive(Args, Debug)]
+pub struct Preflight {
+    /// The installations; default: all of this cluster
+    #[arg(value_name = "NAME", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::installations))]
+    pub names: Vec<String>,
+    /// The version of Kubernetes to upgrade to, e.g. 1.37
+    #[arg(long, value_name = "VERSION")]
+    pub to: String,
+    #[command(flatten)]
+    pub output: Listing,
+    #[command(flatten)]
+    pub clusters: Clusters,
 }
 
 /// Flags of `doctor`.
 #[derive(Args, Debug)]
 pub struct Doctor {
     #[command(flatten)]
-    pub output: Output,
+    pub output: Listing,
 }
 
 /// Flags of `version`.

@@ -7,15 +7,16 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
 use common::api::catalogue;
 
-use super::operation::{Source, Values};
+use super::operation::Source;
 use super::reading::Fit;
+use super::values::Values;
 use crate::completion;
 
 /// Flags of `render`.
 #[derive(Args, Debug)]
 pub struct Render {
     /// Add-on of a catalogue, or with --channel of an index
-    #[arg(value_name = "NAME[@VERSION]", required_unless_present = "dir", add = ArgValueCandidates::new(completion::addons))]
+    #[arg(value_name = "NAME[@VERSION]", required_unless_present = "dir", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addon: Option<String>,
     /// Folder of manifests, templates or a chart, instead of an add-on of a catalogue
     #[arg(long, value_name = "DIR", conflicts_with_all = ["addon", "channel", "catalogue"], requires = "method")]

@@ -62,8 +62,8 @@ async fn adopt(
     args: &Adopt,
     addons: &[String],
 ) -> Result<Exit> {
-    let named = choices::installations(addons, &args.new, &args.values)?;
     let edits = choices::edits(&args.values)?;
+    let named = choices::installations(addons, &args.new, &edits)?;
     let intent = Intent::InstallOrUpgrade { named, edits };
     let resolution = prompt::resolve(resolver, &intent, args.run.yes).await?;
     let plan = resolver.adopt(resolution.whole()?, args.force).await?;

@@ -11,9 +11,9 @@ use anyhow::Result;
 use common::catalogue::channel::ChannelVersion;
 use serde::Serialize;
 
-use crate::cli::Format;
 use crate::cli::channel::{Apply, List};
 use crate::cli::operation::DryRun;
+use crate::cli::{Format, Listing};
 use crate::exit::Exit;
 use crate::interrupt::stop_asked;
 use crate::output::{self, Items, table::Table};
@@ -70,7 +70,7 @@ async fn pass(session: &Session, args: &Apply) -> Result<Exit> {
     let (plan, failed) = partial::plan(&resolver, resolution, &choices, false).await?;
     let removed = resolver.removed().await?;
     let worst = partial::report(failed);
-    show(&plan, args.output.format)?;
+    show(&plan, args.output)?;
     if !removed.is_empty() {
         removed::announce(&removed, args.prune_removed);
     }
@@ -96,17 +96,19 @@ async fn pass(session: &Session, args: &Apply) -> Result<Exit> {
 }
 
 /// What is due, in the columns of kops' tool.
-fn show(plan: &Plan, format: Format) -> Result<()> {
+fn show(plan: &Plan, asked: Listing) -> Result<()> {
     let rows: Vec<Row> = table::rows(plan);
-    match format {
-        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, format),
+    match asked.format {
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: &rows }, asked)
+        }
         Format::Name => {
             output::names("addon", rows.iter().map(|row| row.name.as_str()));
             Ok(())
         }
         Format::Table | Format::Wide => {
             if !rows.is_empty() {
-                output::data(&table::text(&rows));
+                output::data(&table::table(&rows).listed(asked));
             }
             Ok(())
         }
@@ -143,7 +145,9 @@ pub async fn list(session: &Session, args: &List) -> Result<Exit> {
         }
     }
     match args.output.format {
-        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output.format)?,
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: &rows }, args.output)?
+        }
         Format::Name => output::names("addon", rows.iter().map(|row| row.name.as_str())),
         Format::Table | Format::Wide if rows.is_empty() => {
             output::note("No managed addons found");
@@ -161,7 +165,7 @@ pub async fn list(session: &Session, args: &List) -> Result<Exit> {
                     text(row.channel),
                 ]);
             }
-            output::data(&table.render());
+            output::data(&table.listed(args.output));
         }
     }
     Ok(Exit::Done)

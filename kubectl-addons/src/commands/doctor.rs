@@ -42,19 +42,21 @@ pub async fn run(session: &Session, args: &Doctor) -> Result<Exit> {
     let problems = doctor::problems(session.ctx()).await?;
     let found: Vec<Found> = problems.iter().map(Found::of).collect();
     match args.output.format {
-        Format::Json | Format::Yaml => {
-            output::value(&Items { items: &found }, args.output.format)?;
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: &found }, args.output)?;
         }
         Format::Table | Format::Wide | Format::Name if found.is_empty() => {
             output::note("no problems found");
         }
-        Format::Table | Format::Wide | Format::Name => output::data(&table(&found)),
+        Format::Table | Format::Wide | Format::Name => {
+            output::data(&table(&found).listed(args.output))
+        }
     }
     let is_broken = found.iter().any(|one| one.severity == Severity::Error);
     Ok(if is_broken { Exit::Failed } else { Exit::Done })
 }
 
-fn table(found: &[Found]) -> String {
+fn table(found: &[Found]) -> Table {
     let mut table = Table::new(&["SEVERITY", "OBJECT", "PROBLEM", "FIX"]);
     for one in found {
         table.row(vec![
@@ -64,5 +66,5 @@ fn table(found: &[Found]) -> String {
             one.fix.clone(),
         ]);
     }
-    table.render()
+    table
 }

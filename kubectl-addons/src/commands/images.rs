@@ -12,8 +12,8 @@ use common::render::images::{images, mentions};
 use serde::Serialize;
 
 use crate::choices;
-use crate::cli::Format;
 use crate::cli::reading::Images;
+use crate::cli::{Format, Listing};
 use crate::exit::Exit;
 use crate::output::{self, Items, table::Table};
 use crate::session::Session;
@@ -38,6 +38,7 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
         .ctx()
         .catalogue(&choices::offer(&args.source))
         .await?;
+    super::warn_of_unread(&catalogue);
     let facts = super::facts(session, &catalogue, &args.fit).await?;
     let entries = if args.addons.is_empty() {
         fitting(session, &catalogue, &facts, args.core)
@@ -45,7 +46,7 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
         named(session, &catalogue, &facts, &args.addons)?
     };
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut is_complete = true;
+    let mut is_complete = catalogue.unread.is_empty();
     for entry in entries {
         match render::of_entry(session.ctx(), &entry, args.fit.k8s.as_deref()).await {
             Ok(rendered) => {
@@ -61,7 +62,7 @@ pub async fn run(session: &Session, args: &Images) -> Result<Exit> {
     }
     let rows = found.into_iter();
     let rows: Vec<Row> = rows.map(|(image, addons)| Row { image, addons }).collect();
-    print(&rows, args.output.format)?;
+    print(&rows, args.output)?;
     Ok(if is_complete {
         Exit::Done
     } else {
@@ -123,16 +124,18 @@ fn collect(entry: &Entry, manifest: &Manifest, found: &mut BTreeMap<String, BTre
     }
 }
 
-fn print(rows: &[Row], format: Format) -> Result<()> {
-    match format {
-        Format::Json | Format::Yaml => output::value(&Items { items: rows }, format)?,
+fn print(rows: &[Row], asked: Listing) -> Result<()> {
+    match asked.format {
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: rows }, asked)?
+        }
         Format::Wide => {
             let mut table = Table::new(&["IMAGE", "ADD-ONS"]);
             for row in rows {
                 let addons: Vec<_> = row.addons.iter().map(String::as_str).collect();
                 table.row(vec![row.image.clone(), addons.join(", ")]);
             }
-            output::data(&table.render());
+            output::data(&table.listed(asked));
         }
         // For people and for a loop in a shell alike.
         Format::Table | Format::Name => {

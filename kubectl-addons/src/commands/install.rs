@@ -13,7 +13,8 @@ use crate::{change, choices, prompt};
 /// # Errors
 /// Nothing was written.
 pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
-    let new = choices::installations(&args.addons, &args.new, &args.values)?;
+    let edits = choices::edits(&args.values)?;
+    let new = choices::installations(&args.addons, &args.new, &edits)?;
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
     let yes = args.change.run.yes;
     let resolution = prompt::resolve(&resolver, &Intent::Install(new), yes).await?;

@@ -1,5 +1,7 @@
 //! `list`: the installations, their versions, whether they are healthy, and newer versions.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use common::api::catalogue::AddonCatalogue;
 use common::api::conditions::UNLISTED;
@@ -21,7 +23,7 @@ use crate::session::Session;
 use crate::usage::Usage;
 use crate::words::{self, hint};
 use addons_operation::health::{self, Health};
-use addons_operation::{Records, name_of};
+use addons_operation::{Offer, Records, name_of};
 use addons_operation::{orphan, transfer};
 
 /// How many characters of a status a table shows.
@@ -137,7 +139,9 @@ async fn listed(session: &Session, args: &List) -> Result<Listed> {
 
 fn show(Listed { rows, has_others }: &Listed, args: &List) -> Result<()> {
     match args.output.format {
-        Format::Json | Format::Yaml => output::value(&Items { items: rows }, args.output.format)?,
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: rows }, args.output)?
+        }
         Format::Name => {
             for row in rows {
                 output::data(&format!(
@@ -155,7 +159,7 @@ fn show(Listed { rows, has_others }: &Listed, args: &List) -> Result<()> {
             }
         }
         format @ (Format::Table | Format::Wide) => {
-            output::data(&table(rows, format == Format::Wide))
+            output::data(&table(rows, format == Format::Wide).listed(args.output))
         }
     }
     Ok(())
@@ -178,7 +182,11 @@ async fn rows(
             "you may not list addoncatalogues in namespace {system}: newer versions are not shown"
         ));
     }
-    let catalogue = Catalogue::of_objects(catalogues.unwrap_or_default());
+    let catalogue = match catalogues {
+        Some(_) => session.ctx().catalogue(&Offer::Catalogues).await?,
+        None => Arc::default(),
+    };
+    super::warn_of_unread(&catalogue);
     let facts = session.fit_for(&catalogue, None, None).await?;
     let now = cluster.now();
     let mut rows = Vec::new();
@@ -194,7 +202,7 @@ async fn rows(
             .map(|time| time.0);
         let troubles = troubles.get(&health::owner(record));
         let troubles = troubles.cloned().unwrap_or_default();
-        let listed = catalogues.map(|objects| (objects, &catalogue));
+        let listed = catalogues.map(|objects| (objects, &*catalogue));
         let status = status(record, &troubles, listed);
         let (phase, message) = status.split_once(": ").unwrap_or((&status, ""));
         rows.push(Row {
@@ -294,7 +302,7 @@ fn entry_label(entry: &Entry) -> String {
     }
 }
 
-fn table(rows: &[Row], wide: bool) -> String {
+fn table(rows: &[Row], wide: bool) -> Table {
     let of_fleet = rows.iter().any(|row| row.cluster.is_some());
     let mut header = vec!["NAME", "TARGET", "VERSION", "STATUS", "NEWER", "AGE"];
     if of_fleet {
@@ -336,7 +344,7 @@ fn table(rows: &[Row], wide: bool) -> String {
         }
         table.row(cells);
     }
-    table.render()
+    table
 }
 
 #[cfg(test)]

@@ -51,7 +51,8 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     let spec = &mut resolved.wanted.spec;
     spec.target_namespace = args.target_namespace.clone();
     spec.registry = args.values.registry.clone();
-    spec.values = Some(choices::edits(&args.values)?.over(None)?);
+    let form = &resolved.entry.version.template.form_spec;
+    spec.values = Some(choices::edits(&args.values)?.over(None, form)?);
     let inputs = match &args.data {
         Some(file) => Inputs::given(&resolved, Data::Given(data(file)?)),
         None if args.dir.is_some() || args.fit.k8s.is_some() => {
@@ -144,7 +145,7 @@ fn of_folder(args: &Render, dir: &Path) -> Result<(Entry, Verified)> {
 /// The document of `--data`: one map.
 fn data(file: &Path) -> Result<Value> {
     let name = file.display().to_string();
-    let bytes = std::fs::read(file).with_context(|| format!("--data {name}"))?;
+    let bytes = crate::input::read(file).with_context(|| format!("--data {name}"))?;
     values::read(&bytes, &name).with_context(|| format!("--data {name}"))
 }
 

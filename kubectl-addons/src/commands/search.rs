@@ -7,8 +7,8 @@ use common::catalogue::{Catalogue, Entry, Origin};
 use serde::Serialize;
 
 use crate::choices;
-use crate::cli::Format;
 use crate::cli::reading::{List, Search};
+use crate::cli::{Format, Listing};
 use crate::exit::Exit;
 use crate::output::{self, Items, table::Table};
 use crate::session::Session;
@@ -47,12 +47,15 @@ pub async fn run(session: &Session, args: &Search) -> Result<Exit> {
         .await?;
     let mut catalogue = Catalogue::clone(&catalogue);
     let words: Vec<String> = args.words.iter().map(|word| word.to_lowercase()).collect();
+    let is_shown = |class| args.core || class != CatalogueClass::Core;
     catalogue
         .entries
-        .retain(|entry| (args.core || entry.class != CatalogueClass::Core) && holds(entry, &words));
+        .retain(|entry| is_shown(entry.class) && holds(entry, &words));
+    catalogue.unread.retain(|unread| is_shown(unread.class));
+    super::warn_of_unread(&catalogue);
     let facts = super::facts(session, &catalogue, &args.fit).await?;
     let rows = rows(&catalogue, &facts, session.rules());
-    print(&rows, args.output.format, true, || nothing(&words))
+    print(&rows, args.output, true, || nothing(&words))
 }
 
 /// Lists what fits a cluster and could be installed, of each add-on one version: `list --available`.
@@ -66,13 +69,14 @@ pub async fn available(session: &Session, args: &List) -> Result<Exit> {
         .catalogue(&choices::offer(&asked.source))
         .await?;
     let mut catalogue = Catalogue::clone(&catalogue);
-    catalogue
-        .entries
-        .retain(|entry| args.core == (entry.class == CatalogueClass::Core));
+    let is_shown = |class| args.core == (class == CatalogueClass::Core);
+    catalogue.entries.retain(|entry| is_shown(entry.class));
+    catalogue.unread.retain(|unread| is_shown(unread.class));
+    super::warn_of_unread(&catalogue);
     let facts = super::facts(session, &catalogue, &asked.fit).await?;
     let mut rows = rows(&catalogue, &facts, session.rules());
     rows.retain(|row| row.fits);
-    print(&rows, args.output.format, false, || {
+    print(&rows, args.output, false, || {
         format!(
             "nothing fits{}",
             hint::below(&hint::look("kubectl addons search"))
@@ -83,15 +87,17 @@ pub async fn available(session: &Session, args: &List) -> Result<Exit> {
 /// `fits`: whether a column says so; else all of them do.
 fn print(
     rows: &[Row],
-    format: Format,
+    asked: Listing,
     fits: bool,
     nothing: impl FnOnce() -> String,
 ) -> Result<Exit> {
-    match format {
-        Format::Json | Format::Yaml => output::value(&Items { items: rows }, format)?,
+    match asked.format {
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: rows }, asked)?
+        }
         Format::Name => output::names("addon", rows.iter().map(|row| row.name.as_str())),
         Format::Table | Format::Wide if rows.is_empty() => output::note(&nothing()),
-        format => output::data(&table(rows, fits, format == Format::Wide).render()),
+        format => output::data(&table(rows, fits, format == Format::Wide).listed(asked)),
     }
     Ok(Exit::Done)
 }

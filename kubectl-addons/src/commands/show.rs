@@ -1,5 +1,6 @@
 //! `show NAME[@VERSION]`: one add-on, and why other versions were passed over.
 
+mod documents;
 mod text;
 
 use std::collections::BTreeSet;
@@ -102,10 +103,11 @@ struct PassedOver {
     reason: String,
 }
 
-/// Shows one add-on. Where nothing fits, that is shown, and the exit code is 5.
+/// Shows one add-on. Where nothing fits, that is shown, and the exit code is 5. `--values` and `--readme` print a document instead.
 ///
 /// # Errors
-/// No such add-on; a manifest that cannot be fetched, verified or read (after everything else was shown).
+/// No such add-on; a manifest that cannot be fetched, verified or read (after everything else was shown); for a document, nothing that
+/// fits.
 pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     let wish = Target::parse(&args.addon);
     let catalogue = session
@@ -118,7 +120,7 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
         ..Request::default()
     };
     // The name is looked for first: that needs no cluster.
-    if let Err(unknown @ ChooseError::Unknown { .. }) = choose(
+    if let Err(unknown @ (ChooseError::Unknown { .. } | ChooseError::Unread { .. })) = choose(
         &catalogue,
         &request,
         &ClusterFacts::default(),
@@ -127,6 +129,14 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
         return Err(unknown.into());
     }
     let facts = super::facts(session, &catalogue, &args.fit).await?;
+    if args.values || args.readme {
+        let (entry, selection) = choose(&catalogue, &request, &facts, session.rules())?;
+        selection
+            .warnings
+            .iter()
+            .for_each(|warning| output::warn(warning));
+        return documents::print(session, args, &entry).await;
+    }
     let selection = select(&catalogue, &request, &facts, session.rules());
     let fetched = match &selection.chosen {
         // A chart takes helm and a while: `render` shows what is in it.
@@ -148,7 +158,9 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     }
     let shown = Shown::new(wish, &facts, &selection, rendered);
     match args.output.format {
-        Format::Json | Format::Yaml => output::value(&shown, args.output.format)?,
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&shown, args.output.format)?
+        }
         Format::Name => output::names("addon", std::iter::once(shown.name.as_str())),
         Format::Table | Format::Wide => output::data(&text::text(&shown)),
     }

@@ -1,7 +1,8 @@
-//! `status NAME`: the objects of an installation, and why it is not ready.
+//! `status NAME…`: the objects of installations, and why they are not ready.
 
 use std::fmt::Write as _;
 
+use addons_engine::record;
 use anyhow::Result;
 use common::api::installation::{AddonInstallation, HelmRelease};
 use serde::Serialize;
@@ -14,12 +15,13 @@ use crate::fleet::Fleet;
 use crate::output::table::Table;
 use crate::output::{self, Items};
 use crate::session::Session;
+use crate::usage::Usage;
 use crate::words::plan::label;
 use addons_helm;
 use addons_helm::release as helm_release;
-use addons_operation::Records;
 use addons_operation::health::{self, Health, ObjectHealth};
 use addons_operation::release;
+use addons_operation::{Records, name_of};
 
 /// One installation with its objects.
 #[derive(Debug, Serialize)]
@@ -47,72 +49,139 @@ struct Looked {
     helm: Option<String>,
 }
 
-/// Shows one installation.
+/// Shows installations, one as an object and several as a list.
 ///
 /// # Errors
 /// There is none of that name; the server cannot be reached, or refuses.
 pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
-    let looked = look(session, args).await?;
-    match args.output.format {
-        format @ (Format::Json | Format::Yaml) => output::value(&View::of(None, &looked), format)?,
-        Format::Name => output::data(&keys(&looked)),
-        Format::Table | Format::Wide => output::data(&tree(&looked)),
-    }
-    Ok(Exit::Done)
+    let exit = async {
+        let all = look(session, args).await?;
+        match (args.output.format, all.as_slice()) {
+            (Format::Json | Format::Yaml | Format::Template(_), [one]) if !args.is_list() => {
+                output::value(&View::of(None, one), args.output)?;
+            }
+            (Format::Json | Format::Yaml | Format::Template(_), all) => {
+                let items: Vec<View<'_>> = all.iter().map(|one| View::of(None, one)).collect();
+                output::value(&Items { items: &items }, args.output)?;
+            }
+            (Format::Table | Format::Wide, []) => output::note("nothing is installed"),
+            (Format::Name, all) => all.iter().for_each(|one| output::data(&keys(one))),
+            (Format::Table | Format::Wide, all) => {
+                all.iter().for_each(|one| output::data(&tree(one)));
+            }
+        }
+        Ok(exit(&all))
+    };
+    judged(args, exit.await)
 }
 
-/// Shows the installation of this name on every cluster of a fleet: a line each, and with `-o wide` its objects.
+/// Shows the installations of these names on every cluster of a fleet: a line each, and with `-o wide` their objects.
 ///
 /// # Errors
 /// A value that cannot be printed. A cluster that cannot be read fails alone.
 pub async fn of_fleet(fleet: &Fleet, args: &Status) -> Result<Exit> {
-    let (found, exit) = fleet.each(async |session| look(session, args).await).await;
+    let (found, failed) = fleet.each(async |session| look(session, args).await).await;
+    let all = found.iter().flat_map(|(cluster, all)| {
+        let all = all.iter();
+        all.map(move |looked| (cluster.as_str(), looked))
+    });
+    let all: Vec<(&str, &Looked)> = all.collect();
     match args.output.format {
-        format @ (Format::Json | Format::Yaml) => {
-            let items = found.iter();
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            let items = all.iter();
             let items: Vec<View<'_>> = items
                 .map(|(cluster, looked)| View::of(Some(cluster), looked))
                 .collect();
-            output::value(&Items { items: &items }, format)?;
+            output::value(&Items { items: &items }, args.output)?;
         }
-        Format::Name => found
+        Format::Name => all
             .iter()
             .for_each(|(_, looked)| output::data(&keys(looked))),
         Format::Wide => {
-            for (cluster, looked) in &found {
+            for (cluster, looked) in &all {
                 output::data(&format!("{cluster}: {}", tree(looked)));
             }
         }
         Format::Table => {
-            let mut table = Table::new(&["CLUSTER", "VERSION", "READY", "STATUS"]);
-            for (
-                cluster,
-                Looked {
-                    record,
-                    word,
-                    objects,
-                    ..
-                },
-            ) in &found
-            {
-                let version = record.installed().map(|it| it.version.clone());
-                let ready = objects.iter().filter(|object| object.is_current()).count();
-                table.row(vec![
-                    cluster.clone(),
-                    version.unwrap_or_default(),
-                    format!("{ready}/{}", objects.len()),
-                    brief(word),
-                ]);
-            }
-            output::data(&table.render());
+            let text = table(&all, args.is_list()).listed(args.output);
+            output::data(&text);
         }
     }
-    Ok(exit)
+    let exits = found.iter().map(|(_, all)| exit(all));
+    let exit = exits.max().unwrap_or(Exit::Done);
+    match failed {
+        Exit::Done => judged(args, Ok(exit)),
+        failed if args.exit_code => Ok(failed.max(Exit::Usage)),
+        failed => Ok(failed),
+    }
 }
 
-async fn look(session: &Session, args: &Status) -> Result<Looked> {
+/// 1 where something is not ready.
+fn exit(all: &[Looked]) -> Exit {
+    let is_ready = |looked: &Looked| matches!(looked.word.as_str(), "Ready" | "Suspended");
+    match all.iter().all(is_ready) {
+        true => Exit::Done,
+        false => Exit::Failed,
+    }
+}
+
+/// What counts of that only with `--exit-code`; then an error is more than 1.
+fn judged(args: &Status, exit: Result<Exit>) -> Result<Exit> {
+    match exit {
+        exit if args.exit_code => {
+            Ok(exit.unwrap_or_else(|error| output::failure(&error).max(Exit::Usage)))
+        }
+        exit => exit.map(|_| Exit::Done),
+    }
+}
+
+fn table(all: &[(&str, &Looked)], has_names: bool) -> Table {
+    let mut header = vec!["CLUSTER", "VERSION", "READY", "STATUS"];
+    if has_names {
+        header.insert(1, "NAME");
+    }
+    let mut table = Table::new(&header);
+    for (cluster, looked) in all {
+        let version = looked.record.installed().map(|it| it.version.clone());
+        let objects = &looked.objects;
+        let ready = objects.iter().filter(|object| object.is_current()).count();
+        let mut cells = vec![
+            (*cluster).to_owned(),
+            version.unwrap_or_default(),
+            format!("{ready}/{}", objects.len()),
+            brief(&looked.word),
+        ];
+        if has_names {
+            cells.insert(1, name_of(&looked.record).name);
+        }
+        table.row(cells);
+    }
+    table
+}
+
+async fn look(session: &Session, args: &Status) -> Result<Vec<Looked>> {
+    let namespace = session.global().namespace.as_deref();
+    if args.all_namespaces && namespace.is_some() {
+        return Err(Usage("--all-namespaces does not go with --namespace".to_owned()).into());
+    }
     let known = Records::read(session.ctx()).await?;
-    let record = known.find(&args.name, session.global().namespace.as_deref())?;
+    let mut records = match args.names.as_slice() {
+        [] => known.within(namespace).collect(),
+        names => known.named(names, namespace)?,
+    };
+    if let Some(selector) = &args.selector {
+        let home = session.ctx().home().await?;
+        let labelled = record::labelled(home, namespace, selector).await?;
+        records.retain(|record| labelled.contains(&name_of(record)));
+    }
+    let mut all = Vec::new();
+    for record in records {
+        all.push(one(session, record).await?);
+    }
+    Ok(all)
+}
+
+async fn one(session: &Session, record: &AddonInstallation) -> Result<Looked> {
     let Health { objects, older } = health::objects(session.cluster().await?, record).await?;
     let troubles: Vec<_> = objects
         .iter()

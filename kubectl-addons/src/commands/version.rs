@@ -37,7 +37,9 @@ pub async fn run(session: &Session, args: &Version) -> Result<Exit> {
         server_version,
     };
     match args.output.format {
-        Format::Json | Format::Yaml => output::value(&versions, args.output.format)?,
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&versions, args.output.format)?
+        }
         Format::Table | Format::Wide | Format::Name => {
             let mut text = format!("Client Version: {}\n", versions.client_version);
             if let Some(server) = &versions.server_version {

@@ -1,5 +1,7 @@
 //! Columns that never wrap, as kubectl prints them.
 
+use crate::cli::Listing;
+
 /// Rows of text under a header.
 #[derive(Debug)]
 pub struct Table {
@@ -30,27 +32,39 @@ impl Table {
 
     /// The text: columns as wide as their widest cell, three blanks between them.
     pub fn render(&self) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
-        let width = |column: usize| {
-            self.rows
-                .iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or_default()
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        let mut text = String::new();
-        for row in &self.rows {
-            let mut line = String::new();
-            for (cell, width) in row.iter().zip(&widths) {
-                line.push_str(&format!("{cell:<width$}   "));
-            }
-            text.push_str(line.trim_end());
-            text.push('\n');
-        }
-        text
+        render(&self.rows)
     }
+
+    /// The same, with the header only where it is asked for.
+    pub fn listed(&self, asked: Listing) -> String {
+        render(
+            self.rows
+                .get(usize::from(asked.no_headers)..)
+                .unwrap_or_default(),
+        )
+    }
+}
+
+fn render(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&format!("{cell:<width$}   "));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
 }
 
 #[cfg(test)]
@@ -66,6 +80,14 @@ mod tests {
         assert_eq!(
             table.render(),
             "NAME        VERSION\ngrößer      1.0.0\na           –\ntwo lines   2\n"
+        );
+        let asked = Listing {
+            no_headers: true,
+            ..Listing::default()
+        };
+        assert_eq!(
+            table.listed(asked),
+            "größer      1.0.0\na           –\ntwo lines   2\n"
         );
     }
 }

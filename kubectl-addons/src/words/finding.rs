@@ -2,6 +2,7 @@
 
 use addons_operation::Finding;
 use addons_operation::required_types::named;
+use common::api::names::InstallationName;
 
 use super::hint;
 
@@ -11,7 +12,20 @@ pub fn text(finding: &Finding) -> String {
         Finding::OtherNamespace(namespace) => format!(
             "installations of namespace {namespace}: whoever may write them there has your rights now"
         ),
+        Finding::NotSet { installation, path } => {
+            let look = hint::below(&hint::look(&format!(
+                "{} --explain",
+                hint::command("values", installation)
+            )));
+            format!(
+                "warning: {}: spec.values.{path} is not set, so there is nothing to unset{look}",
+                installation.name
+            )
+        }
         Finding::Suspended(installation) => format!("{} is suspended", installation.name),
+        Finding::CoreStays(InstallationName { namespace, name }) => format!(
+            "{name} is a core add-on and stays; to uninstall it, release it first: kubectl addons core release {name} -n {namespace}"
+        ),
         Finding::DoesNotFit { addon } => format!("{addon}  does not fit this cluster"),
         Finding::Index(warning)
         | Finding::KopsRecord(warning)
@@ -25,7 +39,7 @@ pub fn text(finding: &Finding) -> String {
             installation,
             directory,
         } => format!(
-            "{} comes from a directory and stays; to upgrade it: kubectl addons sync {}",
+            "{} comes from a directory and stays; to change it: kubectl addons sync {}",
             installation.name,
             hint::word(directory)
         ),
@@ -55,6 +69,10 @@ pub fn text(finding: &Finding) -> String {
             newest,
         } => format!(
             "warning: {} {installed} is newer than {newest}, the newest that fits; it stays",
+            installation.name
+        ),
+        Finding::SecretsOfToday(installation) => format!(
+            "warning: {}: values from Secrets are read as they are now; what they held then is not kept",
             installation.name
         ),
         Finding::TypesNotServed { addon, missing } => format!(

@@ -1,9 +1,12 @@
 //! The way out of an error: commands to look with, and commands that resolve it.
 
+mod core;
 mod directory;
 mod object;
 mod plan;
 mod refused;
+mod rollback;
+mod set;
 mod source;
 mod values;
 
@@ -14,7 +17,7 @@ use addons_operation::adopt::AdoptError;
 use addons_operation::channel::IndexesError;
 use addons_operation::choose::ChooseError;
 use addons_operation::orphan::Lost;
-use addons_operation::release::ModeError;
+use addons_operation::release::{ForeignRelease, ModeError};
 use addons_operation::required_types::NotServed;
 use addons_operation::requirements::Dependents;
 use addons_sources::dependency::DependencyError;
@@ -24,6 +27,7 @@ use common::plan::file::Moved;
 use common::values::ValuesError;
 
 pub use object::of_object;
+pub use source::of_unread;
 
 /// Lines for under an error; empty where there is no better advice than the error itself.
 pub fn lines(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
@@ -71,9 +75,13 @@ fn of_operation(error: &OperationError) -> Vec<String> {
     match error.root() {
         OperationError::UnknownCatalogue { .. } => look("kubectl addons catalogue list --core"),
         OperationError::UnknownInstallation { near: None, .. } => look("kubectl addons list"),
-        OperationError::NotLocal { asked, holds_old, .. } => of_place(asked, *holds_old),
-        OperationError::Stays(installation, _) => of_place(&installation.namespace, false),
-        OperationError::NotListed(_) => fix("add -n NAMESPACE, a namespace in which you may list installations"),
+        OperationError::NotLocal {
+            asked, holds_old, ..
+        } => of_namespace(asked, *holds_old),
+        OperationError::Stays(installation, _) => of_place(&installation.namespace, Vec::new()),
+        OperationError::NotListed(_) => {
+            fix("add -n NAMESPACE, a namespace in which you may list installations")
+        }
         OperationError::Suspended(installation) => patch(installation, r#""suspend":false"#),
         OperationError::NoAccount(installation) => {
             patch(installation, r#""serviceAccountName":"NAME""#)
@@ -104,6 +112,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
             error,
         } => of_index(installation, error),
         OperationError::Indexes(error) => of_indexes(error),
+        OperationError::Member(error) => set::of_member(error),
         OperationError::NoKubernetesVersion => fix("add --k8s VERSION"),
         OperationError::Choose(error) => of_choice(error),
         OperationError::Engine(error) => of_engine(error),
@@ -117,6 +126,8 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::Credentials(error) => source::of_credentials(error),
         OperationError::HelmBinary(error) => source::of_binary(error),
         OperationError::Adopt(error) => of_adoption(error),
+        OperationError::Restore(error) => core::of_restore(error),
+        OperationError::Rollback(error) => rollback::of_rollback(error),
         OperationError::OtherCluster(other) => plan::of_other_cluster(other),
         OperationError::Plan(error) => plan::of_plan(error),
         OperationError::Breakage(error) => plan::of_breakage(error),
@@ -131,14 +142,7 @@ fn of_operation(error: &OperationError) -> Vec<String> {
         OperationError::Dependents(error) => of_dependents(error),
         OperationError::LookupUnreadable { error, .. } => of_engine(error),
         OperationError::Mode(error) => of_mode(error),
-        OperationError::ForeignRelease(foreign) => vec![
-            format!(
-                "look:   helm history {} -n {}",
-                foreign.release, foreign.namespace
-            ),
-            "fix:    choose another name: --name NAME, or template.helm.releaseName of the catalogue"
-                .to_owned(),
-        ],
+        OperationError::ForeignRelease(foreign) => of_release(foreign),
         OperationError::InGit(error) => plan::of_git(error),
         OperationError::Moved(moved) => of_moved(moved),
         _ => Vec::new(),
@@ -154,11 +158,21 @@ fn patch(installation: &InstallationName, field: &str) -> Vec<String> {
 }
 
 fn of_moved(moved: &Moved) -> Vec<String> {
-    let addons = moved.addons.join(" ");
-    vec![
-        format!("look:   kubectl addons diff {addons}"),
-        format!("fix:    kubectl addons plan {addons} -o FILE, and apply that"),
-    ]
+    let (addons, gone) = (moved.addons.join(" "), moved.gone.join(" "));
+    match (moved.addons.as_slice(), moved.gone.as_slice()) {
+        ([], _) => vec![
+            format!("look:   kubectl addons uninstall {gone} --dry-run"),
+            format!("fix:    kubectl addons plan --uninstall {gone} -o FILE, and apply that"),
+        ],
+        (_, []) => vec![
+            format!("look:   kubectl addons diff {addons}"),
+            format!("fix:    kubectl addons plan {addons} -o FILE, and apply that"),
+        ],
+        (_, _) => vec![
+            "look:   kubectl addons diff --filename SET --set-name NAME --prune".to_owned(),
+            "fix:    plan the set again, and apply that".to_owned(),
+        ],
+    }
 }
 
 fn of_indexes(error: &IndexesError) -> Vec<String> {
@@ -187,15 +201,32 @@ fn of_adoption(error: &AdoptError) -> Vec<String> {
     }
 }
 
+/// For a release that is not ours.
+fn of_release(foreign: &ForeignRelease) -> Vec<String> {
+    let (release, namespace) = (&foreign.release, &foreign.namespace);
+    vec![
+        format!("look:   helm history {release} -n {namespace}"),
+        "fix:    choose another name: --name NAME, or template.helm.releaseName of the catalogue"
+            .to_owned(),
+    ]
+}
+
 /// For a namespace that stands for no cluster. `holds_old`: of the records in it, `init` may move some.
-fn of_place(namespace: &str, holds_old: bool) -> Vec<String> {
+fn of_namespace(namespace: &str, holds_old: bool) -> Vec<String> {
+    let way_out = match holds_old {
+        true => "kubectl addons init, which moves installations of older versions".to_owned(),
+        false => format!(
+            "--target-namespace {namespace}, for the objects of an add-on; -n is for its record"
+        ),
+    };
+    of_place(namespace, fix(&way_out))
+}
+
+/// For a namespace in which no record may be, beside what else is a way out.
+fn of_place(namespace: &str, fixes: Vec<String>) -> Vec<String> {
     let label = format!("{LABEL_CLUSTER}={CLUSTER_LOCAL}");
     let mut lines = look(&format!("kubectl get namespaces -l {label}"));
-    if holds_old {
-        lines.extend(fix(
-            "kubectl addons init, which moves installations of older versions",
-        ));
-    }
+    lines.extend(fixes);
     lines.push(format!(
         "accept: kubectl label namespace {namespace} {label}"
     ));
@@ -275,6 +306,7 @@ fn of_choice(error: &ChooseError) -> Vec<String> {
             "fix:    kubectl addons catalogue add FILE".to_owned(),
         ],
         ChooseError::Unknown { .. } => look("kubectl addons search"),
+        ChooseError::Unread { catalogue, .. } => of_unread(catalogue),
         ChooseError::NoSuchVersion { name, .. } | ChooseError::DoesNotFit { name, .. } => {
             look(&format!("kubectl addons show {name}"))
         }
@@ -334,6 +366,7 @@ mod tests {
         let moved = Moved {
             differences: vec![Difference::new("shop/ConfigMap a", "it is gone")],
             addons: vec!["web@1.1.0".to_owned()],
+            gone: Vec::new(),
         };
         let error = anyhow::Error::from(OperationError::from(moved));
         assert_eq!(

@@ -9,8 +9,8 @@ use common::plan::found::{FoundBy, Install};
 use serde::Serialize;
 
 use crate::choices;
-use crate::cli::Format;
 use crate::cli::operation::Adopt;
+use crate::cli::{Format, Listing};
 use crate::exit::Exit;
 use crate::output::{self, Items, table::Table};
 use crate::session::Session;
@@ -42,14 +42,20 @@ pub async fn run(session: &Session, args: &Adopt) -> Result<Exit> {
         install,
     });
     let rows: Vec<Row> = rows.collect();
+    let asked = Listing {
+        format: args.output,
+        no_headers: args.no_headers,
+    };
     match args.output {
-        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, args.output)?,
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: &rows }, asked)?
+        }
         Format::Name => {
             let names = rows.iter().map(|row| row.install.name.as_str());
             output::names("addon", names);
         }
         Format::Table | Format::Wide if rows.is_empty() => output::note("nothing to adopt"),
-        Format::Table | Format::Wide => output::data(&table(rows).render()),
+        Format::Table | Format::Wide => output::data(&table(rows).listed(asked)),
     }
     Ok(Exit::Done)
 }

@@ -80,7 +80,7 @@ fn row(planned: &Planned) -> Option<Row> {
 }
 
 /// The table. As in kops, versions where these are compared, else hashes.
-pub(super) fn text(rows: &[Row]) -> String {
+pub(super) fn table(rows: &[Row]) -> Table {
     let mut table = Table::new(&["NAME", "CURRENT", "UPDATE", "PKI"]);
     for row in rows {
         let cell = |version: &Option<Version>| {
@@ -102,5 +102,5 @@ pub(super) fn text(rows: &[Row]) -> String {
             pki.to_owned(),
         ]);
     }
-    table.render()
+    table
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use common::api::catalogue::{FieldType, FormField, Method, Requirement};
+use common::api::catalogue::{FormField, Method, Requirement};
 use common::catalogue::Origin;
 use common::plan::summary::kinds;
 use serde_json::Value;
@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{Content, PassedOver, Shown, ShownEntry};
 use crate::commands::short;
 use crate::output::plain;
+use crate::words::form;
 use addons_sources;
 
 /// Digits of a hash that are shown.
@@ -93,6 +94,8 @@ fn of_entry(text: &mut String, name: &str, entry: &ShownEntry, content: Option<&
     } else if entry.method == Method::Helm {
         let render = format!("in a chart: kubectl addons render {name}");
         line(text, "objects", &render);
+        let images = format!("in a chart: kubectl addons images {name}");
+        line(text, "images", &images);
     }
     let requires: Vec<String> = entry.requires.iter().map(requirement).collect();
     list(text, "requires", &requires);
@@ -130,13 +133,7 @@ fn requirement(requirement: &Requirement) -> String {
 
 /// `replicas (number, default 1)  "How many pods serve metrics"`
 fn field(field: &FormField) -> String {
-    let kind = match field.r#type {
-        FieldType::Text | FieldType::String => "text",
-        FieldType::Number => "number",
-        FieldType::Boolean => "boolean",
-        FieldType::TextArea => "text-area",
-    };
-    let mut text = format!("{} ({kind}", field.internal_name);
+    let mut text = format!("{} ({}", field.internal_name, form::takes(field));
     if let Some(default) = &field.default {
         let _ = write!(text, ", default {default}");
     } else if field.required {

@@ -43,7 +43,9 @@ pub(super) fn show(plans: [Option<&Plan>; 2], format: Format) -> Result<()> {
         })
         .collect();
     match format {
-        Format::Json | Format::Yaml => output::value(&Items { items: &rows }, format)?,
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            output::value(&Items { items: &rows }, format)?
+        }
         Format::Name => output::names("addoninstallation", rows.iter().map(|row| row.name)),
         Format::Table | Format::Wide => {}
     }

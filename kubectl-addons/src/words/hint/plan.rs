@@ -1,6 +1,7 @@
 //! The way out where a plan is refused as a whole.
 
 use addons_operation::gitops::InGit;
+use common::api::names::InstallationName;
 use common::manifest::key::ObjectKey;
 use common::plan::Verb;
 use common::plan::crd_safety::{BreakageError, Impossible};
@@ -17,15 +18,17 @@ pub(super) fn of_plan(error: &PlanError) -> Vec<String> {
     match error {
         PlanError::MostlyPruned {
             installation,
+            verb,
             needed,
             ..
-        } => vec![
-            format!("look:   {}", command("diff", installation)),
-            format!(
-                "accept: {} --allow-prune {needed}",
-                command("upgrade", installation)
-            ),
-        ],
+        } => {
+            // Something is installed already, though the first installation may have failed.
+            let verb = match verb {
+                Verb::Install => Verb::Upgrade,
+                verb => *verb,
+            };
+            accepted(verb, installation, &format!("--allow-prune {needed}"))
+        }
         PlanError::Refused { objects } => of_refused(objects),
         PlanError::RecordOlder(older) => vec![
             format!("look:   {}", command("status", &older.installation)),
@@ -115,13 +118,7 @@ pub(super) fn of_breakage(error: &BreakageError) -> Vec<String> {
         }
         BreakageError::Breaks {
             installation, verb, ..
-        } => vec![
-            format!("look:   {}", command("diff", installation)),
-            format!(
-                "accept: {} --allow-crd-breakage",
-                command(typed(*verb), installation)
-            ),
-        ],
+        } => accepted(*verb, installation, "--allow-crd-breakage"),
     }
 }
 
@@ -130,12 +127,24 @@ pub(super) fn of_migration(error: &MigrationError) -> Vec<String> {
     let MigrationError {
         installation, verb, ..
     } = error;
-    vec![
-        format!("look:   {}", command("diff", installation)),
-        format!(
-            "accept: {} --migrate-stored-versions",
-            command(typed(*verb), installation)
+    accepted(*verb, installation, "--migrate-stored-versions")
+}
+
+/// What shows the change that was refused, and what accepts it. Which revision a rollback goes back to is known to who typed it.
+fn accepted(verb: Verb, installation: &InstallationName, flags: &str) -> Vec<String> {
+    let (look, accept) = match verb {
+        Verb::Rollback => (
+            "the same command with --dry-run=server".to_owned(),
+            "the same command with".to_owned(),
         ),
+        verb => (
+            command("diff", installation),
+            command(typed(verb), installation),
+        ),
+    };
+    vec![
+        format!("look:   {look}"),
+        format!("accept: {accept} {flags}"),
     ]
 }
 
@@ -143,19 +152,19 @@ pub(super) fn of_migration(error: &MigrationError) -> Vec<String> {
 pub(super) fn of_recreation(error: &RecreationError) -> Vec<String> {
     let mut lines = Vec::new();
     for refused in &error.refused {
-        lines.extend(look(&command("diff", &refused.installation)));
         let (kept, free): (Vec<_>, Vec<_>) = refused
             .objects
             .iter()
             .partition(|object| object.obstacle.is_some());
-        if !free.is_empty() {
-            let flags = free.iter().map(|object| recreate_flag(&object.key));
-            lines.push(format!(
-                "accept: {}{}",
-                command("upgrade", &refused.installation),
-                flags.collect::<String>()
-            ));
+        let flags: Vec<String> = free
+            .iter()
+            .map(|object| recreate_flag(&object.key))
+            .collect();
+        let mut accepted = accepted(refused.verb, &refused.installation, &flags.join(" "));
+        if free.is_empty() {
+            accepted.truncate(1);
         }
+        lines.extend(accepted);
         if !kept.is_empty() {
             lines.push(
                 "fix:    take the change out of the manifest, or delete and create the object by hand"
@@ -167,13 +176,14 @@ pub(super) fn of_recreation(error: &RecreationError) -> Vec<String> {
 }
 
 fn recreate_flag(key: &ObjectKey) -> String {
-    format!(" --recreate {}/{}", key.kind, key.name)
+    format!("--recreate {}/{}", key.kind, key.name)
 }
 
 fn typed(verb: Verb) -> &'static str {
     match verb {
         Verb::Install => "install",
         Verb::Upgrade => "upgrade",
+        Verb::Rollback => "rollback",
         Verb::Adopt => "adopt",
         Verb::Uninstall => "uninstall",
         Verb::Release => "adopt --release",
@@ -228,6 +238,7 @@ mod tests {
     fn a_protection_is_accepted_by_a_command_for_the_same_installation() {
         let pruned = PlanError::MostlyPruned {
             installation: till(),
+            verb: Verb::Upgrade,
             needed: PruneLimit::new(75).unwrap(),
             prune: 9,
             there: 12,
@@ -261,6 +272,15 @@ mod tests {
         };
         let accept = "accept: kubectl addons upgrade till -n shop --migrate-stored-versions";
         assert_eq!(of_migration(&stored), [look, accept]);
+        // An upgrade would go another way than the rollback that was refused.
+        let back = MigrationError {
+            verb: Verb::Rollback,
+            ..stored
+        };
+        let [look, accept] = of_migration(&back).try_into().unwrap();
+        assert_eq!(look, "look:   the same command with --dry-run=server");
+        let flag = "--migrate-stored-versions";
+        assert_eq!(accept, format!("accept: the same command with {flag}"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use addons_sources::registry::RegistryError;
 use addons_sources::registry::chart::ChartError as RegistryChartError;
 use addons_sources::url::UrlError;
 use common::api::names::ANNOTATION_ALLOWED_HOSTS;
+use common::catalogue::merged;
 
 use super::{fix, look};
 
@@ -92,12 +93,29 @@ fn online() -> Vec<String> {
     fix("run this once without --offline")
 }
 
+/// For a catalogue by reference whose file cannot be read. A copy follows its source, which is in another cluster.
+pub fn of_unread(catalogue: &str) -> Vec<String> {
+    match merged::source_of_reference(catalogue) {
+        None => fix(&format!("kubectl addons catalogue sync {catalogue}")),
+        Some(source) => fix(&format!(
+            "in the cluster of catalogue {source}: kubectl addons catalogue sync {source}, then kubectl addons catalogue push"
+        )),
+    }
+}
+
 /// For catalogues that cannot be brought up to date or to other clusters.
 pub fn of_distribution(error: &DistributionError) -> Vec<String> {
     match error {
-        DistributionError::TooLarge { .. } => fix(
-            "name manifests on a server with source.url, source.git or source.docker instead of source.inline",
-        ),
+        DistributionError::TooLarge { .. } => {
+            let mut lines = fix(
+                "name manifests on a server with source.url, source.git or source.docker instead of source.inline",
+            );
+            lines.extend(fix(
+                "kubectl addons catalogue add https://HOST/FILE --by-reference",
+            ));
+            lines
+        }
+        DistributionError::Unread { catalogue, .. } => of_unread(catalogue),
         DistributionError::HeldTwice { .. } => look("kubectl addons catalogue view --core"),
         DistributionError::NoSources => fix("kubectl addons catalogue add FILE"),
         DistributionError::NoTargets { .. } => look("kubectl get namespaces --show-labels"),
@@ -131,6 +149,18 @@ mod tests {
                 "accept: kubectl annotate secret token -n addons --overwrite kubectl-addons.dev/allowed-hosts=a.example",
             ]
         );
+    }
+
+    #[test]
+    fn a_copy_is_mended_where_its_source_is() {
+        let [own] = of_unread("platform").try_into().unwrap();
+        assert_eq!(own, "fix:    kubectl addons catalogue sync platform");
+        let [copy]: [String; 1] = of_unread("merged-ref-platform").try_into().unwrap();
+        assert!(
+            copy.contains("in the cluster of catalogue platform:"),
+            "{copy}"
+        );
+        assert!(copy.ends_with("kubectl addons catalogue push"), "{copy}");
     }
 
     #[test]

@@ -1,0 +1,122 @@
+//! `-o` and `--no-headers`.
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+
+use crate::output::template::Template;
+
+/// Output formats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// columns
+    #[default]
+    Table,
+    /// more columns
+    Wide,
+    /// JSON, one object with `items` where there are several
+    Json,
+    /// the same as YAML
+    Yaml,
+    /// kind/name, one a line
+    Name,
+    /// What a template makes of the JSON. It lives as long as the program, of which it is one argument.
+    Template(&'static Template),
+}
+
+/// Names of the formats, and what they print.
+const FORMATS: [(&str, &str); 7] = [
+    ("table", "columns"),
+    ("wide", "more columns"),
+    (
+        "json",
+        "JSON, one object with `items` where there are several",
+    ),
+    ("yaml", "the same as YAML"),
+    ("name", "kind/name, one a line"),
+    (
+        JSON_PATH,
+        "what a template of kubectl finds in the JSON, e.g. jsonpath={.items[*].name}",
+    ),
+    (
+        COLUMNS,
+        "columns of the JSON, as of kubectl, e.g. custom-columns=NAME:.name,PHASE:.phase",
+    ),
+];
+const JSON_PATH: &str = "jsonpath=";
+const COLUMNS: &str = "custom-columns=";
+
+/// `-o`.
+#[derive(Args, Debug, Default, Clone, Copy)]
+pub struct Output {
+    /// Output format
+    #[arg(short = 'o', long = "output", value_parser = FormatParser, default_value = "table")]
+    pub format: Format,
+}
+
+/// `-o` of a command that prints a table.
+#[derive(Args, Debug, Default, Clone, Copy)]
+pub struct Listing {
+    /// Output format
+    #[arg(short = 'o', long = "output", value_parser = FormatParser, default_value = "table")]
+    pub format: Format,
+    /// Print tables without the names of their columns
+    #[arg(long)]
+    pub no_headers: bool,
+}
+
+impl From<Format> for Listing {
+    fn from(format: Format) -> Self {
+        Self {
+            format,
+            no_headers: false,
+        }
+    }
+}
+
+/// Reads a format: a name, or one with a template behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct FormatParser;
+
+impl TypedValueParser for FormatParser {
+    type Value = Format;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Format, clap::Error> {
+        let typed = StringValueParser::new().parse_ref(command, arg, value)?;
+        let template = match (typed.strip_prefix(JSON_PATH), typed.strip_prefix(COLUMNS)) {
+            (Some(text), _) => Some(Template::json_path(text)),
+            (_, Some(text)) => Some(Template::columns(text)),
+            (None, None) => None,
+        };
+        match template {
+            Some(Ok(template)) => return Ok(Format::Template(Box::leak(Box::new(template)))),
+            Some(Err(why)) => {
+                let text = format!("-o {typed}: {why}\n");
+                return Err(clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(command));
+            }
+            None => {}
+        }
+        let named = PossibleValuesParser::new(values()).parse_ref(command, arg, value)?;
+        Ok(match named.as_str() {
+            "wide" => Format::Wide,
+            "json" => Format::Json,
+            "yaml" => Format::Yaml,
+            "name" => Format::Name,
+            _ => Format::Table,
+        })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(values()))
+    }
+}
+
+fn values() -> impl Iterator<Item = PossibleValue> {
+    let values = FORMATS.into_iter();
+    values.map(|(name, help)| PossibleValue::new(name).help(help))
+}

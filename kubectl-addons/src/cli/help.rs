@@ -1,0 +1,146 @@
+//! What stands below the flags in the help of a command: examples, and where the global options are.
+
+use clap::Command;
+
+/// How the program is called.
+const PROGRAM: &str = "kubectl addons";
+/// The last sentence of every help.
+const GLOBAL: &str =
+    "Use \"kubectl addons options\" for the global options, which every command takes.";
+
+/// What a command does, and the command.
+#[rustfmt::skip]
+const EXAMPLES: &[(&str, &str)] = &[
+    ("Install the definitions and the system namespace", "kubectl addons init"),
+    ("Show what installing or upgrading the webhook and the policies would change", "kubectl addons init --webhook --policies --dry-run"),
+    ("Add a catalogue, or replace it", "kubectl addons catalogue add catalogue.yaml"),
+    ("Add a kops index under a name", "kubectl addons catalogue add https://example.org/index.yaml --name platform"),
+    ("List the catalogues, those of core add-ons as well", "kubectl addons catalogue list --core"),
+    ("Print a catalogue as it could be added again", "kubectl addons catalogue show platform -o yaml"),
+    ("Remove a catalogue; what was installed from it stays", "kubectl addons catalogue remove platform"),
+    ("Bring every catalogue up to date from where it came", "kubectl addons catalogue sync"),
+    ("Bring the catalogues to the clusters of two contexts", "kubectl addons catalogue push --to-context east,west"),
+    ("Show the entries of all catalogues, and duplicates among them", "kubectl addons catalogue view"),
+    ("Check a catalogue before it is added", "kubectl addons catalogue validate catalogue.yaml"),
+    ("Find add-ons by words of their name and description", "kubectl addons search ingress"),
+    ("Ask an index for what fits a version, without a cluster", "kubectl addons search --channel index.yaml --k8s 1.36"),
+    ("Show an add-on, and why versions were passed over", "kubectl addons show ingress"),
+    ("Show one version", "kubectl addons show ingress@1.2.0"),
+    ("Print the default values, to change a copy of them", "kubectl addons show ingress --values > values.yaml"),
+    ("List the images of everything that fits", "kubectl addons images"),
+    ("Tell which add-ons need which image", "kubectl addons images -o wide"),
+    ("Install the newest version that fits", "kubectl addons install ingress"),
+    ("Install a version with values, without a question", "kubectl addons install ingress@1.2.0 -f values.yaml --yes"),
+    ("Show what an installation would change", "kubectl addons install ingress --dry-run=server"),
+    ("Install from a file into a namespace", "kubectl addons install ingress --channel index.yaml --target-namespace edge"),
+    ("Upgrade everything", "kubectl addons upgrade"),
+    ("Upgrade one installation to a version", "kubectl addons upgrade ingress@1.3.0"),
+    ("Go back to the default of a value, and keep the version", "kubectl addons upgrade ingress@1.3.0 --unset replicas"),
+    ("Restore what was edited or deleted", "kubectl addons upgrade ingress --repair"),
+    ("List the revisions of an installation", "kubectl addons history ingress"),
+    ("Go back to the revision before", "kubectl addons rollback ingress"),
+    ("Show what going back to revision 3 would change", "kubectl addons rollback ingress 3 --dry-run=server"),
+    ("Do once what every record asks for", "kubectl addons reconcile"),
+    ("Go on until interrupted", "kubectl addons reconcile --watch"),
+    ("List what other tools installed, and the commands that take it over", "kubectl addons adopt"),
+    ("Show what taking over would change", "kubectl addons adopt ingress --dry-run"),
+    ("Give an installation back to the tool that had it", "kubectl addons adopt --release ingress"),
+    ("Show what would be deleted", "kubectl addons uninstall ingress --dry-run"),
+    ("Uninstall everything but core add-ons", "kubectl addons uninstall --all"),
+    ("Forget the installation and keep its objects", "kubectl addons uninstall ingress --keep"),
+    ("List what is installed", "kubectl addons list"),
+    ("List what can be upgraded", "kubectl addons list --outdated"),
+    ("Tell what would not fit Kubernetes 1.37", "kubectl addons preflight --to 1.37"),
+    ("Show the objects of an installation, and why they are not ready", "kubectl addons status ingress"),
+    ("Fail where anything is not ready", "kubectl addons status --all-namespaces --exit-code"),
+    ("Show the merged values", "kubectl addons values ingress"),
+    ("Show of each value where it comes from", "kubectl addons values ingress --explain"),
+    ("Show what an upgrade of everything would change", "kubectl addons diff"),
+    ("Compare with other values", "kubectl addons diff ingress -f values.yaml"),
+    ("Show what applying a set would change", "kubectl addons diff -f set.yaml"),
+    ("Show what upgrading everything would do", "kubectl addons plan"),
+    ("Tell by the exit code whether there is anything to upgrade", "kubectl addons plan --exit-code"),
+    ("Write a plan for review", "kubectl addons plan ingress@1.3.0 -o plan.json"),
+    ("Write a plan of what a set would do, and of what left it", "kubectl addons plan -f set.yaml --set-name base --prune -o plan.json"),
+    ("Write a plan to uninstall", "kubectl addons plan --uninstall ingress -o plan.json"),
+    ("Execute a plan file, unless something changed since", "kubectl addons apply plan.json"),
+    ("Install the installations of a file, or give them the spec in it", "kubectl addons apply -f set.yaml"),
+    ("The same, and uninstall what the file does not have any more", "kubectl addons apply -f set.yaml --set-name base --prune"),
+    ("Print the manifests of an add-on", "kubectl addons render ingress"),
+    ("Render a folder of templates without a cluster", "kubectl addons render --dir templates --method go-template --data data.yaml"),
+    ("Install or upgrade every add-on of an index", "kubectl addons channel apply index.yaml"),
+    ("List what kops has recorded", "kubectl addons channel list"),
+    ("List the core add-ons, and what lists them", "kubectl addons core list"),
+    ("Show what the rules say of one add-on", "kubectl addons core explain dns"),
+    ("Let a core add-on be uninstalled", "kubectl addons core release dns"),
+    ("Show which record would be written again", "kubectl addons core restore dns --dry-run"),
+    ("Show what a directory would change", "kubectl addons sync manifests --dry-run"),
+    ("Follow a directory until interrupted", "kubectl addons sync manifests --watch --yes"),
+    ("Look for problems, and the commands that mend them", "kubectl addons doctor"),
+    ("Print the version of the client only", "kubectl addons version --client"),
+    ("Complete commands in this shell", "source <(kubectl addons completion bash)"),
+    ("Print the global options", "kubectl addons options"),
+];
+
+/// A command line whose help ends with examples. The global options have a command of their own.
+pub fn with_examples(command: Command) -> Command {
+    let command = command
+        .mut_args(|arg| {
+            let is_global = arg.is_global_set();
+            arg.hide_short_help(is_global).hide_long_help(is_global)
+        })
+        .after_help(GLOBAL);
+    below(command, PROGRAM)
+}
+
+fn below(command: Command, path: &str) -> Command {
+    command.mut_subcommands(|verb| {
+        let path = format!("{path} {}", verb.get_name());
+        let examples: String = EXAMPLES
+            .iter()
+            .filter(|(_, line)| is_of(line, &path))
+            .map(|(what, line)| format!("  # {what}\n  {line}\n\n"))
+            .collect();
+        let verb = verb
+            .after_help(GLOBAL)
+            .after_long_help(format!("Examples:\n{examples}{GLOBAL}"));
+        below(verb, &path)
+    })
+}
+
+/// Whether an example calls this command, or one below it.
+fn is_of(line: &str, path: &str) -> bool {
+    let Some(at) = line.find(path) else {
+        return false;
+    };
+    let rest = &line[at + path.len()..];
+    rest.is_empty() || rest.starts_with([' ', ')'])
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn without_example(command: &Command, path: &str) -> Vec<String> {
+        let verbs = command.get_subcommands();
+        let lacking = verbs.flat_map(|verb| {
+            let path = format!("{path} {}", verb.get_name());
+            let has_one = EXAMPLES.iter().any(|(_, line)| is_of(line, &path));
+            let mut lacking = without_example(verb, &path);
+            lacking.extend((!has_one).then_some(path));
+            lacking
+        });
+        lacking.collect()
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        assert_eq!(
+            without_example(&Cli::command(), PROGRAM),
+            Vec::<String>::new()
+        );
+    }
+}

@@ -1,0 +1,43 @@
+//! Names as they are typed, and as `-o name` prints them: `addoninstallation.kubectl-addons.dev/web`.
+
+use std::convert::Infallible;
+
+/// The name of an installation or an add-on, a version behind it or not.
+pub fn addon(typed: &str) -> Result<String, Infallible> {
+    Ok(without_kind(typed, &["addoninstallation", "addon"]))
+}
+
+/// The name of a catalogue.
+pub fn catalogue(typed: &str) -> Result<String, Infallible> {
+    Ok(without_kind(typed, &["addoncatalogue"]))
+}
+
+fn without_kind(typed: &str, kinds: &[&str]) -> String {
+    let name = typed.split_once('/').and_then(|(kind, name)| {
+        let kind = kind.strip_suffix(".kubectl-addons.dev").unwrap_or(kind);
+        let one = kind.strip_suffix('s').unwrap_or(kind);
+        kinds.contains(&one).then_some(name)
+    });
+    name.unwrap_or(typed).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_list_prints_is_a_name() {
+        for typed in [
+            "web",
+            "addon/web",
+            "addoninstallation/web",
+            "addoninstallations.kubectl-addons.dev/web",
+        ] {
+            assert_eq!(addon(typed), Ok("web".to_owned()), "{typed}");
+        }
+        assert_eq!(addon("addon/web@1/2"), Ok("web@1/2".to_owned()));
+        assert_eq!(addon("pod/web"), Ok("pod/web".to_owned()));
+        let printed = "addoncatalogue.kubectl-addons.dev/base";
+        assert_eq!(catalogue(printed), Ok("base".to_owned()));
+    }
+}

@@ -1,0 +1,18 @@
+//! `options`: the flags that every command takes.
+
+use clap::Args as _;
+
+use crate::cli::Global;
+use crate::exit::Exit;
+use crate::output;
+
+/// Prints the global options as the help of a command prints its own.
+#[must_use]
+pub fn run() -> Exit {
+    let mut command = Global::augment_args(clap::Command::new("options"))
+        .disable_help_flag(true)
+        .max_term_width(110)
+        .help_template("{all-args}");
+    output::data(&command.render_help().to_string());
+    Exit::Done
+}

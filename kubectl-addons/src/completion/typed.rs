@@ -1,0 +1,58 @@
+//! The words as they were typed. bash splits them at `@`, and puts what is chosen in the place of what stands from there on.
+
+use std::ffi::OsString;
+
+/// The words with `NAME`, `@` and `VERSION` as one, and how many bytes of the last one the shell keeps.
+pub fn joined(words: &[OsString]) -> (Vec<OsString>, usize) {
+    let mut joined: Vec<OsString> = Vec::new();
+    let mut kept = 0;
+    let mut goes_on = false;
+    for word in words {
+        let text = word.to_string_lossy();
+        let is_at = word == "@";
+        match joined.last_mut() {
+            Some(last) if is_at && !last.is_empty() && !goes_on => {
+                kept = last.len();
+                last.push("@");
+            }
+            Some(last) if goes_on => last.push(text.strip_prefix('@').unwrap_or(&text)),
+            _ => {
+                kept = 0;
+                joined.push(word.clone());
+            }
+        }
+        goes_on = is_at && !goes_on;
+    }
+    (joined, kept)
+}
+
+/// The name in `NAME@VERSION`, where that is what is being typed.
+pub fn name(words: &[String]) -> Option<&str> {
+    let (name, _) = words.last()?.split_once('@')?;
+    Some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_bash_splits_is_joined() {
+        for (words, expected, kept) in [
+            (&["show", "web"][..], &["show", "web"][..], 0),
+            (&["show", "web", "@"], &["show", "web@"], 3),
+            (&["show", "web", "@", "1.0"], &["show", "web@1.0"], 3),
+            (&["show", "web", "@", "@1.0"], &["show", "web@1.0"], 3),
+            (&["show", "web@1.0"], &["show", "web@1.0"], 0),
+            (
+                &["install", "a", "@", "1", "b"],
+                &["install", "a@1", "b"],
+                0,
+            ),
+        ] {
+            let words: Vec<OsString> = words.iter().map(Into::into).collect();
+            let expected: Vec<OsString> = expected.iter().map(Into::into).collect();
+            assert_eq!(joined(&words), (expected, kept), "{words:?}");
+        }
+    }
+}

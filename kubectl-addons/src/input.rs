@@ -1,0 +1,29 @@
+//! Files that commands are given; `-` is what comes on stdin.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// Stdin can be read once; a command may plan twice.
+static STDIN: OnceLock<Vec<u8>> = OnceLock::new();
+
+/// The bytes of a file.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    bounded(path, usize::MAX)
+}
+
+/// The bytes of a file, and one more than allowed at most, which shows that there are too many.
+pub fn bounded(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+    let limit = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    let mut bytes = Vec::new();
+    if path != Path::new("-") {
+        File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
+    if let Some(known) = STDIN.get() {
+        return Ok(known.clone());
+    }
+    io::stdin().take(limit).read_to_end(&mut bytes)?;
+    Ok(STDIN.get_or_init(|| bytes).clone())
+}

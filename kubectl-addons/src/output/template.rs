@@ -1,0 +1,180 @@
+//! `-o jsonpath=TEMPLATE` and `-o custom-columns=SPEC`: what kubectl prints of the same JSON.
+
+mod find;
+mod path;
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use find::{Found, find};
+use path::{Part, parse};
+
+/// Cells and columns of the narrowest column, as kubectl pads them.
+const NARROWEST: usize = 6;
+/// Blanks behind the widest cell of a column.
+const GAP: usize = 3;
+
+/// How a value becomes text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Template {
+    /// `jsonpath=`
+    JsonPath(Vec<Part>),
+    /// `custom-columns=`
+    Columns(Vec<Column>),
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    header: String,
+    parts: Vec<Part>,
+}
+
+impl Template {
+    /// Reads what stands behind `jsonpath=`.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a sentence.
+    pub fn json_path(text: &str) -> Result<Self, String> {
+        parse(text).map(Self::JsonPath)
+    }
+
+    /// Reads what stands behind `custom-columns=`: `NAME:.name,VERSION:.version`.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a sentence.
+    pub fn columns(text: &str) -> Result<Self, String> {
+        let columns = text.split(',').map(|column| {
+            let wrong = || format!("{column:?} is not HEADER:.PATH");
+            let (header, path) = column.split_once(':').ok_or_else(wrong)?;
+            let bare = path
+                .strip_prefix('{')
+                .and_then(|path| path.strip_suffix('}'))
+                .unwrap_or(path);
+            let bare = bare.strip_prefix('.').unwrap_or(bare);
+            if bare.is_empty() || bare.contains(['{', '}']) {
+                return Err(wrong());
+            }
+            Ok(Column {
+                header: header.to_owned(),
+                parts: parse(&format!("{{.{bare}}}"))?,
+            })
+        });
+        columns.collect::<Result<_, _>>().map(Self::Columns)
+    }
+
+    /// The text for a value. Of a list, columns show its items.
+    ///
+    /// # Errors
+    /// An expression that does not fit the value, as a sentence.
+    pub fn render(&self, value: &Value, no_headers: bool) -> Result<String, String> {
+        match self {
+            Self::JsonPath(parts) => {
+                let mut text = String::new();
+                print(parts, &Cow::Borrowed(value), &mut text)?;
+                Ok(text)
+            }
+            Self::Columns(columns) => {
+                let one = std::slice::from_ref(value);
+                let items = value["items"].as_array().map_or(one, Vec::as_slice);
+                let header = columns.iter().map(|column| column.header.clone());
+                let mut rows = vec![header.collect()];
+                for item in items {
+                    let cells = columns.iter().map(|column| cell(column, item));
+                    rows.push(cells.collect::<Result<Vec<String>, _>>()?);
+                }
+                Ok(table(
+                    rows.get(usize::from(no_headers)..).unwrap_or_default(),
+                ))
+            }
+        }
+    }
+}
+
+fn print(parts: &[Part], value: &Found<'_>, text: &mut String) -> Result<(), String> {
+    for part in parts {
+        match part {
+            Part::Print(steps) => {
+                let found = find(vec![value.clone()], steps)?;
+                let found: Vec<String> = found.iter().map(|one| printed(one)).collect();
+                text.push_str(&found.join(" "));
+            }
+            Part::Range(steps, inner) => {
+                for one in find(vec![value.clone()], steps)? {
+                    print(inner, &one, text)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Maps and lists as JSON, all else as it is.
+fn printed(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        // Go's encoder is made for pages of HTML.
+        Value::Array(_) | Value::Object(_) => value
+            .to_string()
+            .replace('&', "\\u0026")
+            .replace('<', "\\u003c")
+            .replace('>', "\\u003e"),
+        other => other.to_string(),
+    }
+}
+
+fn cell(column: &Column, item: &Value) -> Result<String, String> {
+    let mut found = Vec::new();
+    for part in &column.parts {
+        if let Part::Print(steps) = part {
+            found.extend(find(vec![Cow::Borrowed(item)], steps)?);
+        }
+    }
+    if found.is_empty() {
+        return Ok("<none>".to_owned());
+    }
+    let found: Vec<String> = found.iter().map(|one| in_cell(one)).collect();
+    Ok(found.join(","))
+}
+
+/// As Go prints a value.
+fn in_cell(value: &Value) -> String {
+    let joined = |all: Vec<String>| all.join(" ");
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(all) => format!("[{}]", joined(all.iter().map(in_cell).collect())),
+        Value::Object(all) => {
+            let all = all
+                .iter()
+                .map(|(name, value)| format!("{name}:{}", in_cell(value)));
+            format!("map[{}]", joined(all.collect()))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        let widest = cells.map(|cell| cell.chars().count() + GAP).max();
+        widest.unwrap_or_default().max(NARROWEST)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let Some((last, before)) = row.split_last() else {
+            continue;
+        };
+        for (cell, width) in before.iter().zip(&widths) {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{cell:<width$}");
+        }
+        text.push_str(last);
+        text.push('\n');
+    }
+    text
+}
