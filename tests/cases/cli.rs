@@ -5,6 +5,7 @@
 
 mod cases;
 mod http;
+mod shell;
 
 use std::ffi::OsStr;
 use std::fs;

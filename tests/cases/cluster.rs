@@ -19,6 +19,7 @@ mod gitops;
 mod harness;
 #[path = "helm/on_cluster.rs"]
 mod helm;
+mod history;
 mod hostile;
 mod main_job;
 mod matrix;
@@ -26,6 +27,7 @@ mod metallb;
 mod ordering;
 mod plans;
 mod policy;
+mod preflight;
 mod reach;
 mod reconcile;
 mod releases;

@@ -210,6 +210,11 @@ async fn what_leads_to_no_other_cluster_is_refused() -> Result<()> {
     let local = "kubectl-addons.dev/cluster";
     let rows: Vec<(Value, Vec<Value>, &str)> = vec![
         (json!({}), vec![], "does not stand for a cluster"),
+        (
+            json!({}),
+            vec![],
+            "for the objects of an add-on; -n is for its record",
+        ),
         (label("gone"), vec![], "there is no such Secret"),
         (
             label("empty"),

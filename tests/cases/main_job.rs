@@ -7,4 +7,6 @@ mod lifecycle;
 pub(crate) mod many_addons;
 mod reporting;
 mod requests;
+mod scripted;
+mod templates;
 mod waiting;

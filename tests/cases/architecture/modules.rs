@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 
 /// The modules of `common`, lowest first, each with the modules that it uses. A module uses only modules above it in this
 /// table, so the arrows form no circle.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("nearest", &[]),
     ("api", &[]),
     ("manifest", &["api"]),
@@ -19,16 +19,25 @@ const ARROWS: [(&str, &[&str]); 15] = [
         "plan",
         &["api", "catalogue", "manifest", "nearest", "values"],
     ),
+    ("preflight", &["api", "catalogue", "manifest", "plan"]),
+    ("history", &["api", "catalogue", "manifest", "plan"]),
     ("readiness", &["manifest"]),
+    ("fleet", &[]),
+    ("core_set", &["api", "fleet", "manifest"]),
     (
         "admission",
-        &["api", "catalogue", "nearest", "render", "values"],
+        &[
+            "api",
+            "catalogue",
+            "core_set",
+            "nearest",
+            "render",
+            "values",
+        ],
     ),
     ("set", &["api", "manifest", "plan", "render"]),
     ("doctor", &["api"]),
     ("target", &["api", "values"]),
-    ("fleet", &[]),
-    ("core_set", &["api", "fleet", "manifest"]),
 ];
 
 /// Every Rust file below `folder`.

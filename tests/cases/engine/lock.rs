@@ -86,7 +86,10 @@ async fn without_waiting_the_error_names_the_holder() -> Result<()> {
     let line = installed(&stage).await?;
     stage.lock("small", "jane@laptop (test)", 0).await?;
     let before = stage.must("addoninstallation", "small").await?;
-    let refused = stage.run(&format!("{line} --no-wait")).await?.ended(4)?;
+    let refused = stage
+        .run(&format!("{line} --no-wait-lock"))
+        .await?
+        .ended(4)?;
     ensure!(
         refused.stderr.contains("jane@laptop (test)") && refused.stderr.contains("--steal-lock"),
         "{}",
@@ -113,7 +116,7 @@ async fn an_expired_lock_is_followed() -> Result<()> {
     let stage = Stage::new("lock-expired").await?;
     let line = installed(&stage).await?;
     stage.lock("small", "jane@laptop (test)", 3600).await?;
-    stage.run(&format!("{line} --no-wait")).await?.done()?;
+    stage.run(&format!("{line} --no-wait-lock")).await?.done()?;
     let record = stage.must("addoninstallation", "small").await?;
     ensure!(record["status"]["operation"].is_null(), "{record:#}");
     ensure!(record["status"]["installed"]["version"] == "2.0.0");

@@ -4,6 +4,7 @@ mod dependencies;
 mod hostile;
 mod lookup;
 mod rig;
+mod set;
 
 use addons_tests::tally::Tally;
 use anyhow::{Result, ensure};

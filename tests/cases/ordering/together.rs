@@ -84,8 +84,9 @@ async fn who_cannot_lock_stops_only_what_needs_it() -> Result<()> {
     stage.lock("kinds", "jane@laptop (test)", 0).await?;
     let index = index(stage)?;
     let from = rig.proxy.requests().len();
-    let line =
-        format!("install kinds objects a-other --channel {index} --yes --no-wait --timeout 60s");
+    let line = format!(
+        "install kinds objects a-other --channel {index} --yes --no-wait-lock --timeout 60s"
+    );
     let said = rig.run(&line).await?.ended(4)?.stderr;
     for words in [
         "jane@laptop (test)".to_owned(),

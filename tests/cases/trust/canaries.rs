@@ -10,7 +10,7 @@
 //! | live field of another object that others changed | shown | never | never | in the changes | never |
 //!
 //! "In a refusal": the server, helm or a template quotes it, in words that we only pass on. What was entered stands in the spec of the
-//! same record, and is read by the same people (semantics 9). A conflict is recorded with the path and the manager of the field alone.
+//! same record, and is read by the same people (semantics 9); revisions repeat it. A conflict is recorded with the path and the manager of the field alone.
 //!
 //! Names, keys, uids, digests and versions are shown everywhere, also where a Secret has the same text as a value (semantics 13: an
 //! inventory without them would be lost).

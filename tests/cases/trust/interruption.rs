@@ -49,7 +49,7 @@ async fn t20_an_interrupted_operation_frees_its_lock_and_says_how_to_continue() 
         }
         // Its lock is free, its journal is kept, and what it applied is ours.
         let next = stage
-            .run("upgrade set --yes --no-wait --wait=false")
+            .run("upgrade set --yes --no-wait-lock --wait=false")
             .await?
             .done()?;
         ensure!(

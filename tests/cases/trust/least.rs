@@ -26,11 +26,14 @@ const READ: [Right; 7] = [
     ("deployments", "watch"),
 ];
 /// Those to write it.
-const WRITE: [Right; 10] = [
+const WRITE: [Right; 13] = [
     ("addoninstallations", "create"),
     ("addoninstallations", "update"),
     ("addoninstallations/status", "update"),
     ("addoninstallations", "delete"),
+    ("controllerrevisions", "list"),
+    ("controllerrevisions", "create"),
+    ("controllerrevisions", "delete"),
     ("configmaps", "create"),
     ("configmaps", "patch"),
     ("configmaps", "delete"),

@@ -186,10 +186,12 @@ impl<'a> Play<'a> {
     fn entered(&self, turn: usize) -> Vec<String> {
         match self.case.store {
             Store::File => vec!["-f".to_owned(), "values.json".to_owned()],
-            Store::Set => vec![
-                "--set".to_owned(),
-                format!("canary={}", self.case.texts[turn]),
-            ],
+            Store::Set => {
+                let text = self.case.texts[turn]
+                    .replace('\\', "\\\\")
+                    .replace(',', "\\,");
+                vec!["--set".to_owned(), format!("canary={text}")]
+            }
             _ => Vec::new(),
         }
     }

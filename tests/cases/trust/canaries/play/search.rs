@@ -204,10 +204,12 @@ impl Play<'_> {
     }
 }
 
-/// A record without what its owner wrote into it.
+/// A record, or a revision of it, without what its owner wrote into it.
 fn without_values(record: &Value) -> String {
     let mut record = record.clone();
-    if let Some(spec) = record.get_mut("spec").and_then(Value::as_object_mut) {
+    let is_revision = record["kind"] == "ControllerRevision";
+    let spec = if is_revision { "/data/spec" } else { "/spec" };
+    if let Some(spec) = record.pointer_mut(spec).and_then(Value::as_object_mut) {
         spec.remove("values");
     }
     if let Some(metadata) = record.get_mut("metadata").and_then(Value::as_object_mut) {

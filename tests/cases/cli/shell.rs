@@ -1,0 +1,65 @@
+//! What only a shell shows: completion by bash itself, what it splits, replaces and appends; and pipes.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::{User, data};
+
+/// What is typed: the script, half a file, half a version, and Enter.
+const TYPED: &str = "source <(kubectl-addons completion bash)\n\
+                     kubectl-addons show --k8s 1.36 --channel inde\tweb@1.0\t\n\
+                     exit\n";
+
+#[test]
+fn bash_completes_files_and_versions() -> Result<()> {
+    let user = User::new()?;
+    let path = std::env::var("PATH").unwrap_or_default();
+    let shell = "exec bash --norc --noprofile -i";
+    let mut terminal = Command::new("script")
+        .args(["--quiet", "--return", "--command", shell, "/dev/null"])
+        .env_clear()
+        .env("PATH", format!("{}:{path}", user.home.path().display()))
+        .env("HOME", user.home.path())
+        .env("TERM", "dumb")
+        .current_dir(data())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("cannot run script")?;
+    let mut stdin = terminal.stdin.take().context("no stdin")?;
+    stdin.write_all(TYPED.as_bytes())?;
+    drop(stdin);
+    let output = terminal.wait_with_output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    // The completed line was run.
+    let (_, shown, _) =
+        user.run("kubectl-addons show web@1.0.0 --k8s 1.36 --channel index.yaml")?;
+    let first = shown.lines().next().context("nothing is shown")?;
+    ensure!(said.lines().any(|line| line.trim() == first), "{said}");
+    Ok(())
+}
+
+#[test]
+fn values_come_through_a_pipe() -> Result<()> {
+    let user = User::new()?;
+    let render = "kubectl-addons render --dir templates --method go-template --data data.yaml";
+    let line = format!("echo 'colour: red' | {render} -f -");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("sh")
+        .args(["-c", &line])
+        .env_clear()
+        .env("PATH", format!("{}:{path}", user.home.path().display()))
+        .env("HOME", user.home.path())
+        .current_dir(data())
+        .output()?;
+    let (code, expected, _) = user.run(&format!("{render} --set colour=red"))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    ensure!(
+        code == 0 && expected.contains("red") && said == expected,
+        "{said}"
+    );
+    Ok(())
+}
