@@ -19,7 +19,7 @@ async fn no_review_fails_while_both_replicas_are_replaced() -> Result<()> {
     world.kubectl(&["apply", "-k", BASE]).await?;
     world.rolled_out().await?;
     let wanted = reviews()?;
-    let load = Load::start(&world, CALLERS).await?;
+    let load = Load::start(world.cluster.kubeconfig(), CALLERS).await?;
     let mut restarts = 0;
     while restarts < 2 || load.reviews() < wanted {
         // kubectl refuses to restart a Deployment twice within one second, by its clock.
@@ -35,7 +35,7 @@ async fn no_review_fails_while_both_replicas_are_replaced() -> Result<()> {
         restarts += 1;
     }
     world.gone().await?;
-    let reviews = load.stop(&world).await?;
+    let reviews = load.stop(|| world.kubelet.logs()).await?;
     ensure!(world.kubelet.logs().matches("drained and stopped").count() == 2 * restarts);
     tally.ran();
     tally.note(format!(

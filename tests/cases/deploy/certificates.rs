@@ -16,7 +16,7 @@ async fn what_is_wiped_or_deleted_comes_back() -> Result<()> {
     world.kubectl(&["apply", "-k", BASE]).await?;
     world.rolled_out().await?;
     wiped(&world, &mut tally).await?;
-    let load = Load::start(&world, 2).await?;
+    let load = Load::start(world.cluster.kubeconfig(), 2).await?;
     let known = world.announced(1).await?;
     let mut authority = known.clone();
     for (what, path) in [
@@ -49,7 +49,7 @@ async fn what_is_wiped_or_deleted_comes_back() -> Result<()> {
         authority = new;
         tally.ran();
     }
-    let reviews = load.stop(&world).await?;
+    let reviews = load.stop(|| world.kubelet.logs()).await?;
     tally.note(format!("{reviews} reviews, none failed"));
     Ok(())
 }

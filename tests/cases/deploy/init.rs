@@ -165,12 +165,12 @@ async fn failure_policy(world: &World, wanted: &str) -> Result<()> {
 
 /// Another image rolls out, and no review fails meanwhile. It needs no rights but those of the first time: the configurations stay.
 async fn upgraded(world: &World, tally: &mut Tally) -> Result<()> {
-    let load = Load::start(world, 2).await?;
+    let load = Load::start(world.cluster.kubeconfig(), 2).await?;
     let image = "--image=registry.example.org/addons-webhook:next";
     let said = init(world, &["--webhook", image, "--yes"]).await?.done()?;
     ensure!(said.stderr.contains("upgraded"), "{}", said.stderr);
     world.gone().await?;
-    let reviews = load.stop(world).await?;
+    let reviews = load.stop(|| world.kubelet.logs()).await?;
     let deployment = world.get("deployment", "addons-webhook").await?;
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     ensure!(

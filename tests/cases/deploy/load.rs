@@ -1,5 +1,7 @@
 //! Reviews without a pause: through the API server, and by a client that trusts the caBundle of the moment.
 
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -33,11 +35,11 @@ struct Shared {
 impl Load {
     /// So many callers, each with the next review as soon as it has the answer of the last one. All of them must be denied, so
     /// whatever is let pass is a failure as well.
-    pub(crate) async fn start(world: &World, callers: usize) -> Result<Self> {
+    pub(crate) async fn start(kubeconfig: &Path, callers: usize) -> Result<Self> {
         let shared = Arc::<Shared>::default();
         let mut tasks = JoinSet::new();
         let object: AddonCatalogue = serde_json::from_value(duplicate())?;
-        let client = client(world.cluster.kubeconfig()).await?;
+        let client = client(kubeconfig).await?;
         let api = Api::<AddonCatalogue>::namespaced(client, SYSTEM_NAMESPACE);
         for _ in 0..callers {
             let (shared, api, object) = (Arc::clone(&shared), api.clone(), object.clone());
@@ -72,25 +74,35 @@ impl Load {
         let bundles = world.bundles().await?;
         let bundle = bundles.first().context("no bundle")?;
         for (pod, address) in world.kubelet.reviews() {
-            let roots = reqwest::Certificate::from_pem_bundle(bundle.as_bytes())?;
-            let client = reqwest::Client::builder()
-                .tls_certs_only(roots)
-                .no_proxy()
-                .resolve(HOST, address)
-                .timeout(Duration::from_secs(10))
-                .build()?;
-            let url = format!("https://{HOST}:{}/validate", address.port());
-            let request = client
-                .post(url)
-                .header("Content-Type", "application/json")
-                .body(review().to_string());
-            let answer = request.send().await;
-            match answer {
-                Ok(answer) if answer.status() == 200 => {}
-                other => self.shared.failed(format!("{pod}: {other:?}")),
-            }
-            self.shared.reviews.fetch_add(1, Ordering::Relaxed);
+            self.ask(&pod, (HOST, address), bundle).await?;
         }
+        Ok(())
+    }
+
+    /// A review over a new connection to a server, which must prove that it is `host` to whoever trusts `authorities`.
+    pub(crate) async fn ask(
+        &self,
+        server: &str,
+        (host, address): (&str, SocketAddr),
+        authorities: &str,
+    ) -> Result<()> {
+        let roots = reqwest::Certificate::from_pem_bundle(authorities.as_bytes())?;
+        let client = reqwest::Client::builder()
+            .tls_certs_only(roots)
+            .no_proxy()
+            .resolve(host, address)
+            .timeout(Duration::from_secs(10))
+            .build()?;
+        let url = format!("https://{host}:{}/validate", address.port());
+        let request = client
+            .post(url)
+            .header("Content-Type", "application/json")
+            .body(review().to_string());
+        match request.send().await {
+            Ok(answer) if answer.status() == 200 => {}
+            other => self.shared.failed(format!("{server}: {other:?}")),
+        }
+        self.shared.reviews.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -102,8 +114,8 @@ impl Load {
     /// Ends the callers after their last review: how many there were.
     ///
     /// # Errors
-    /// Where a review failed, with the logs of the Pods.
-    pub(crate) async fn stop(mut self, world: &World) -> Result<usize> {
+    /// Where a review failed, with what the servers logged.
+    pub(crate) async fn stop(mut self, logs: impl FnOnce() -> String) -> Result<usize> {
         self.shared.is_over.store(true, Ordering::Relaxed);
         while self.callers.join_next().await.is_some() {}
         let reviews = self.reviews();
@@ -114,7 +126,7 @@ impl Load {
             "{} of {reviews} reviews failed, as {:?}\n{}",
             failures.len(),
             failures.first(),
-            world.kubelet.logs()
+            logs()
         );
         Ok(reviews)
     }
