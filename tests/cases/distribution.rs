@@ -2,6 +2,7 @@
 
 mod looped;
 mod mirrored;
+mod private;
 mod pushed;
 mod referred;
 mod synced;
