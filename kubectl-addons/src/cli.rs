@@ -138,6 +138,21 @@ impl Command {
         }
     }
 
+    /// `--events`, where the command has it.
+    pub fn has_events(&self) -> bool {
+        let events = match self {
+            Self::Install(args) => args.change.events,
+            Self::Upgrade(args) => args.change.events,
+            Self::Rollback(args) => args.change.events,
+            Self::Uninstall(args) => args.events,
+            Self::Channel(channel::Channel::Apply(args)) => args.change.events,
+            Self::Apply(args) => args.change.events,
+            Self::Sync(args) => args.change.events,
+            _ => return false,
+        };
+        events.events
+    }
+
     /// `--clusters`, where the command has it.
     pub fn clusters(&self) -> Option<&str> {
         let clusters = match self {

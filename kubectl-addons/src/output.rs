@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::cli::{Format, Listing};
 use crate::exit::Exit;
+use crate::events;
 use crate::interrupt;
 use crate::words::hint;
 
@@ -39,6 +40,14 @@ pub fn bytes(bytes: &[u8]) {
 }
 
 fn write(bytes: &[u8]) {
+/// Prints one line for programs, and whether that was possible: a reader that went away does not end the work that tells of itself.
+pub fn line(text: &str) -> bool {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{text}")
+        .and_then(|()| stdout.flush())
+        .is_ok()
+}
+
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => {}
@@ -134,7 +143,12 @@ pub fn warn(text: &str) {
 pub fn failure(error: &anyhow::Error) -> Exit {
     let way_out = hint::below(&hint::lines(error.as_ref()));
     note(&format!("{}{way_out}", error_text(error.as_ref())));
-    Exit::of(error)
+    let exit = Exit::of(error);
+    events::emit(&events::Event::Error {
+        message: &chain(error.as_ref()),
+        exit_code: exit as u8,
+    });
+    exit
 }
 
 /// `error: WHAT: CAUSE: CAUSE`; further lines of a message (several problems) stand below its first word.

@@ -14,6 +14,7 @@ mod distribution;
 mod doctor;
 mod engine;
 mod facts;
+mod events;
 mod faults;
 mod gitops;
 mod harness;
