@@ -23,8 +23,11 @@ pub struct Plan {
     #[arg(short = 'o', long = "output", value_name = "FILE", default_value = "text", value_parser = plan_output, value_hint = clap::ValueHint::FilePath)]
     pub output: PlanOutput,
     /// Plan to uninstall these installations instead
-    #[arg(long, requires = "addons", conflicts_with_all = ["given", "name", "target_namespace", "core", "repair", "allow_downgrade", "channel", "catalogue"])]
+    #[arg(long, conflicts_with_all = ["given", "name", "target_namespace", "core", "repair", "allow_downgrade", "channel", "catalogue"])]
     pub uninstall: bool,
+    /// With --uninstall: all of them, except core add-ons
+    #[arg(long, requires = "uninstall", conflicts_with = "addons")]
+    pub all: bool,
     #[command(flatten)]
     pub set: Set,
     /// Exit as diff does: 0 = nothing to do, 1 = something, more = error

@@ -147,6 +147,9 @@ async fn make(session: &Session, args: &Plan) -> Result<Made> {
     change::up_to_date(&plan);
     plan.check_breakages()?;
     plan.check_migrations()?;
+        if args.addons.is_empty() && !args.all {
+            return Err(Usage("--uninstall goes with names, or with --all".to_owned()).into());
+        }
     let mut text = words::first(&plan);
     let mut exit = Exit::Done;
     let mut changes = Vec::new();
@@ -188,7 +191,7 @@ async fn wanted(
     let intent = match set {
         Some(set) => Intent::Declared(set.declared(args.accept.allow_prune)),
         None => {
-            let edits = choices::changes(&args.values)?;
+            let edits = choices::changes(&args.values, &args.addons)?;
             let named = choices::installations(&args.addons, &args.new, &edits)?;
             Intent::InstallOrUpgrade { named, edits }
         }
@@ -212,6 +215,7 @@ fn removal(args: &Plan) -> Removal {
 }
 
 fn drawn(plan: &addons_operation::Plan, drawing: Drawing) -> String {
+        all: args.all,
     let installations = plan.installations.iter();
     let names: Vec<&str> = installations
         .map(|planned| planned.plan.installation.name.as_str())
