@@ -3,6 +3,7 @@
 //! JSON and YAML of several things is one object `{"items": [...]}`; fields of items are added, never renamed or removed.
 
 pub mod age;
+pub mod html;
 pub mod of_cluster;
 pub mod table;
 pub mod template;
@@ -12,8 +13,8 @@ use std::io::{ErrorKind, IsTerminal as _, Write};
 use serde::Serialize;
 
 use crate::cli::{Format, Listing};
-use crate::exit::Exit;
 use crate::events;
+use crate::exit::Exit;
 use crate::interrupt;
 use crate::words::hint;
 
@@ -39,7 +40,6 @@ pub fn bytes(bytes: &[u8]) {
     }
 }
 
-fn write(bytes: &[u8]) {
 /// Prints one line for programs, and whether that was possible: a reader that went away does not end the work that tells of itself.
 pub fn line(text: &str) -> bool {
     let mut stdout = std::io::stdout().lock();
@@ -48,6 +48,7 @@ pub fn line(text: &str) -> bool {
         .is_ok()
 }
 
+fn write(bytes: &[u8]) {
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Ok(()) => {}
@@ -199,6 +200,11 @@ pub fn trace_requests(verbosity: u8) {
         .with(lines)
         .with(targets)
         .try_init();
+}
+
+/// Whether people read stdout as it comes.
+pub fn is_read_live() -> bool {
+    std::io::stdout().is_terminal()
 }
 
 /// Whether stderr is a terminal that can move its cursor, and this work has it for itself.
