@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use crate::debian;
 use crate::guard::{self, Folder, Guarded};
 
 /// Debian's packages that hold sshd, the library that only it needs, and one that shows it a user `sshd`, without which it
