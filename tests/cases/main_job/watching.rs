@@ -96,6 +96,6 @@ async fn each_change_is_a_line_or_a_document() -> Result<()> {
         );
     }
     stage.run("uninstall web --yes").await?.done()?;
-    json.says("web").await?;
+    json.says("error: ").await?;
     Ok(())
 }

@@ -41,12 +41,12 @@ async fn items_have_the_names_that_the_server_merges_them_by() -> Result<()> {
     let one = thing(
         &group,
         "old",
-        "{routes: [{host: a, path: /, to: x}, {host: b, path: /, to: x}], zones: [one, two], words: [x, y]}",
+        "{routes: [{host: a, path: /, to: p}, {host: b, path: /, to: p}], zones: [one, two], words: [p, q]}",
     );
     let two = thing(
         &group,
         "new",
-        "{routes: [{host: b, path: /, to: y}, {host: a, path: /, to: x}], zones: [two, three], words: [y]}",
+        "{routes: [{host: b, path: /, to: q}, {host: a, path: /, to: p}], zones: [two, three], words: [q]}",
     );
     let (zone, node) = ("topology.kubernetes.io/zone", "kubernetes.io/hostname");
     let before = pod_template(
@@ -68,11 +68,11 @@ async fn items_have_the_names_that_the_server_merges_them_by() -> Result<()> {
     let spreads =
         format!("{template}.topologySpreadConstraints[{node}/ScheduleAnyway].maxSkew 1 → 2");
     for line in [
-        "spec.routes[b//].to x → y",
+        "spec.routes[b//].to p → q",
         "spec.zones[one] one → (none)",
         "spec.zones[three] (none) → three",
-        "spec.words[0] x → y",
-        "spec.words[1] y → (none)",
+        "spec.words[0] p → q",
+        "spec.words[1] q → (none)",
         &format!("{template}.containers[main].env[B].value 1 → 2"),
         &spreads,
         "2 descriptions changed",
