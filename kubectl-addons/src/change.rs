@@ -12,6 +12,7 @@ use common::api::names::InstallationName;
 use common::plan::Verb;
 
 use crate::cli::operation::{Change, DryRun, Run};
+use crate::events;
 use crate::exit::Exit;
 use crate::interrupt::{Writing, stop_asked};
 use crate::output::{self, of_cluster};
@@ -164,6 +165,7 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> (Exit, Reports) 
             Ok(report) => {
                 let text = words::report(planned, &report, waited);
                 output::note(text.trim_end());
+                events::reported(&planned.plan, Some(&report), of_whole_report(&report));
                 skipped |= !report.skipped.is_empty();
                 let kops = planned.plan.kops.as_ref();
                 if report.is_done() && kops.is_some_and(|kops| kops.after.is_some()) {
@@ -176,8 +178,9 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> (Exit, Reports) 
             }
             Err(error) => {
                 let error = anyhow::Error::from(error);
-                output::failure(&error);
-                Exit::of(&error)
+                let exit = output::failure(&error);
+                events::reported(&planned.plan, None, exit);
+                exit
             }
         };
         worst = worst.max(exit);
@@ -187,6 +190,7 @@ fn report(plan: &Plan, outcomes: Vec<Outcome>, waited: bool) -> (Exit, Reports) 
 
 /// Says for which installations there is nothing to do.
 pub fn up_to_date(plan: &Plan) {
+    events::up_to_date(plan);
     for resolved in &plan.up_to_date {
         let label = words::label(&resolved.target(&Default::default()));
         output::note(&format!("{}  {label}  nothing to do", resolved.name.name));
@@ -227,6 +231,7 @@ pub fn announce(session: &Session, plan: &Plan) {
 }
 
 fn announce_first(plan: &Plan) {
+    events::planned(plan);
     let text = words::first(plan);
     if !text.is_empty() {
         output::note(text.trim_end());
@@ -262,12 +267,14 @@ async fn ask_server(session: &Session, plan: &Plan) -> Result<Exit> {
             let is_told = planned.plan.recreation(&change.key).is_some();
             if let Some(error) = change.error.as_ref().filter(|_| !is_told) {
                 output::note(&format!("  refused  {}: {error}", change.key));
+                events::refused(&planned.plan, &change.key, error);
                 worst = worst.max(Exit::Failed);
             }
         }
         let refused = refused_deletions(session.ctx(), planned).await?;
         for Failure { key, message, .. } in &refused {
             output::note(&format!("  refused  {key}: {message}"));
+            events::refused(&planned.plan, key, message);
         }
         worst = worst.max(of_failures(&refused));
         let unchecked = told::unchecked(&changes);

@@ -26,12 +26,15 @@ pub fn installations(addons: &[String], new: &New, edits: &Edits) -> Result<Vec<
     if new.named.name.is_some() && addons.len() != 1 {
         return Err(Usage("--name goes with one add-on only".to_owned()).into());
     }
-    let installation = |typed: &String| NewInstallation {
-        addon: Target::parse(typed),
-        name: new.named.name.clone(),
-        target_namespace: new.named.target_namespace.clone(),
-        core: new.core,
-        edits: edits.clone(),
+    let installation = |typed: &String| {
+        let addon = Target::parse(typed);
+        NewInstallation {
+            edits: edits.of(&addon.name),
+            addon,
+            name: new.named.name.clone(),
+            target_namespace: new.named.target_namespace.clone(),
+            core: new.core,
+        }
     };
     Ok(addons.iter().map(installation).collect())
 }

@@ -26,7 +26,7 @@ use clap_complete::engine::ArgValueCandidates;
 use addons_versions::tolerant;
 
 use crate::completion;
-pub use format::{Format, Listing, Output};
+pub use format::{Format, Listing, Output, Paged};
 
 /// Manages the add-ons of a cluster from versioned catalogues.
 #[derive(Parser, Debug)]
@@ -136,6 +136,21 @@ impl Command {
             Self::Sync(args) => Some(args.change.run.timeout),
             _ => None,
         }
+    }
+
+    /// `--events`, where the command has it.
+    pub fn has_events(&self) -> bool {
+        let events = match self {
+            Self::Install(args) => args.change.events,
+            Self::Upgrade(args) => args.change.events,
+            Self::Rollback(args) => args.change.events,
+            Self::Uninstall(args) => args.events,
+            Self::Channel(channel::Channel::Apply(args)) => args.change.events,
+            Self::Apply(args) => args.change.events,
+            Self::Sync(args) => args.change.events,
+            _ => return false,
+        };
+        events.events
     }
 
     /// `--clusters`, where the command has it.

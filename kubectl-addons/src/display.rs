@@ -8,6 +8,7 @@ use addons_operation::{Event, Plan, Work};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::task::AbortHandle;
 
+use crate::events;
 use crate::output::{self, of_cluster};
 use crate::progress::Progress;
 use crate::words;
@@ -42,6 +43,7 @@ struct UnderWay {
 impl Display {
     /// From now on the events of executions are those of this plan. `brief`: whether an installation has one line on a terminal.
     pub fn begin(&self, plan: &Arc<Plan>, brief: bool) {
+        events::started(plan);
         self.state().progress = Some(Progress::new(output::live(), brief, plan));
     }
 
@@ -61,10 +63,17 @@ impl Display {
                 let text = words::finding::text(finding);
                 if self.state().warned.insert(text.clone()) {
                     output::note(&text);
+                    let message = text.trim_start_matches("warning: ");
+                    events::emit(&events::Event::Finding { message });
                 }
             }
             Event::Defined { definition, done } => {
-                output::note(&words::definition(definition, done));
+                let message = words::definition(definition, done);
+                output::note(&message);
+                events::emit(&events::Event::Defined {
+                    object: definition,
+                    message: &message,
+                });
             }
             Event::Executing { part, event } => {
                 if let Some(progress) = &mut self.state().progress {

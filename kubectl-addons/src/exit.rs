@@ -8,11 +8,13 @@ use addons_operation::choose::ChooseError;
 use addons_operation::verdict::Refused;
 use common::plan::immutable::RecreationError;
 use common::plan::planner::{PlanError, RefusalReason};
+use serde::Serialize;
 
 use crate::usage::Usage;
 
 /// How the program ends. Of several add-ons the highest of 6, 5, 4, 3, 1 counts; 2 ends the program before any of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
 #[repr(u8)]
 pub enum Exit {
     /// Done. `diff`: nothing differs.

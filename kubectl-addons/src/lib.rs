@@ -2,7 +2,7 @@
 //!
 //! [`cli`] says what can be typed, [`choices`] turns it into what operations take, [`session`] holds flags and context,
 //! [`change`] announces a plan, asks, executes and reports, [`fleet`] runs a command on many clusters, [`input`] reads files, [`prompt`] asks for values,
-//! [`display`] shows events, [`words`] makes sentences of values, [`output`] prints, [`exit`] knows the exit codes. Decisions are made in the crate `common`.
+//! [`display`] shows events, [`events`] prints them for programs, [`words`] makes sentences of values, [`output`] prints, [`exit`] knows the exit codes. Decisions are made in the crate `common`.
 
 pub mod again;
 pub mod change;
@@ -11,6 +11,7 @@ pub mod cli;
 pub mod commands;
 pub mod completion;
 pub mod display;
+pub mod events;
 pub mod exit;
 pub mod fleet;
 pub mod input;
@@ -54,6 +55,9 @@ pub fn main() -> ExitCode {
         Err(error) => return output::usage(&error).into(),
     };
     output::trace_requests(cli.global.verbosity);
+    if cli.command.has_events() {
+        events::begin();
+    }
     interrupt::watch();
     // One thread: the API server is the limit, and start-up and memory are part of every run.
     let runtime = match tokio::runtime::Builder::new_current_thread()
@@ -69,6 +73,7 @@ pub fn main() -> ExitCode {
         Ok(exit) => exit,
         Err(error) => output::failure(&error),
     };
+    events::end(exit);
     // A credential helper or a name server that does not answer is not waited for any longer.
     runtime.shutdown_timeout(SHUTDOWN);
     scratch::remove_all();

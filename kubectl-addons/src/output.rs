@@ -3,6 +3,7 @@
 //! JSON and YAML of several things is one object `{"items": [...]}`; fields of items are added, never renamed or removed.
 
 pub mod age;
+pub mod html;
 pub mod of_cluster;
 pub mod table;
 pub mod template;
@@ -12,6 +13,7 @@ use std::io::{ErrorKind, IsTerminal as _, Write};
 use serde::Serialize;
 
 use crate::cli::{Format, Listing};
+use crate::events;
 use crate::exit::Exit;
 use crate::interrupt;
 use crate::words::hint;
@@ -36,6 +38,14 @@ pub fn bytes(bytes: &[u8]) {
     } else {
         write(bytes);
     }
+}
+
+/// Prints one line for programs, and whether that was possible: a reader that went away does not end the work that tells of itself.
+pub fn line(text: &str) -> bool {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{text}")
+        .and_then(|()| stdout.flush())
+        .is_ok()
 }
 
 fn write(bytes: &[u8]) {
@@ -134,7 +144,12 @@ pub fn warn(text: &str) {
 pub fn failure(error: &anyhow::Error) -> Exit {
     let way_out = hint::below(&hint::lines(error.as_ref()));
     note(&format!("{}{way_out}", error_text(error.as_ref())));
-    Exit::of(error)
+    let exit = Exit::of(error);
+    events::emit(&events::Event::Error {
+        message: &chain(error.as_ref()),
+        exit_code: exit as u8,
+    });
+    exit
 }
 
 /// `error: WHAT: CAUSE: CAUSE`; further lines of a message (several problems) stand below its first word.
@@ -185,6 +200,11 @@ pub fn trace_requests(verbosity: u8) {
         .with(lines)
         .with(targets)
         .try_init();
+}
+
+/// Whether people read stdout as it comes.
+pub fn is_read_live() -> bool {
+    std::io::stdout().is_terminal()
 }
 
 /// Whether stderr is a terminal that can move its cursor, and this work has it for itself.

@@ -17,6 +17,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use installations::Installations;
 use objects::Objects;
 
+use crate::events;
 use crate::output;
 use crate::words::hint;
 
@@ -83,6 +84,7 @@ impl Progress {
             return;
         };
         let plan = &planned.plan;
+        events::executing(plan, event);
         let screen = &self.screen;
         match event {
             Event::WaitingForLock { holder } => {

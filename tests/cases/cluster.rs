@@ -1,6 +1,7 @@
 //! Tests on a real control plane: `cargo test -p addons-tests --test cluster`.
 
 mod adopt;
+mod browser;
 mod bypass;
 mod catalogue;
 mod channels;
@@ -13,6 +14,7 @@ mod directories;
 mod distribution;
 mod doctor;
 mod engine;
+mod events;
 mod facts;
 mod faults;
 mod gitops;

@@ -10,3 +10,4 @@ mod requests;
 mod scripted;
 mod templates;
 mod waiting;
+mod watching;

@@ -3,6 +3,7 @@
 mod definitions;
 mod diff;
 mod files;
+mod lists;
 mod members;
 mod moved;
 mod sets;

@@ -4,9 +4,13 @@ pub mod backend;
 pub mod bench;
 pub mod binaries;
 #[cfg(feature = "cases")]
+pub mod browser;
+#[cfg(feature = "cases")]
 pub mod chaos;
 pub mod control_plane;
 pub mod crds;
+#[cfg(feature = "cases")]
+pub mod debian;
 pub mod egress;
 pub mod generated;
 pub mod guard;

@@ -85,6 +85,8 @@ pub enum Edit {
     Merge(Value),
     /// `PATH=VALUE`, in their order.
     Set(Vec<Assignment>),
+    /// The same for one of several add-ons, by the name that is typed: [`Edits::of`].
+    SetOf(String, Vec<Assignment>),
     /// Take values away: what the layers below say counts again.
     Unset(Vec<Removal>),
     /// Drop all values.
@@ -109,6 +111,20 @@ impl Target {
 }
 
 impl Edits {
+    /// The changes that are about one add-on or installation, by its name.
+    #[must_use]
+    pub fn of(&self, name: &str) -> Self {
+        let edit = |edit: &Edit| match edit {
+            Edit::SetOf(of, assignments) if of == name => Some(Edit::Set(assignments.clone())),
+            Edit::SetOf(..) => None,
+            edit => Some(edit.clone()),
+        };
+        Self {
+            values: self.values.iter().filter_map(edit).collect(),
+            registry: self.registry.clone(),
+        }
+    }
+
     /// The values with the changes, of which the form of the add-on types some.
     ///
     /// # Errors
@@ -119,6 +135,8 @@ impl Edits {
             match edit {
                 Edit::Merge(map) => values::merge::overlay(&mut merged, map),
                 Edit::Set(assignments) => values::set::apply(&mut merged, assignments, form)?,
+                // Of another.
+                Edit::SetOf(..) => {}
                 Edit::Unset(removals) => values::set::remove(&mut merged, removals),
                 Edit::Reset => merged = json!({}),
             }

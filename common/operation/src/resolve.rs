@@ -188,30 +188,31 @@ impl<'a> Resolver<'a> {
             .iter()
             .map(|target| {
                 let record = self.records.find(&target.name, namespace)?;
-                Ok::<_, OperationError>((record, target.version.as_deref()))
+                let edits = edits.of(&target.name);
+                Ok::<_, OperationError>((record, target.version.as_deref(), edits))
             })
             .collect();
         let mut records = named?;
         if targets.is_empty() {
             let all = self.records.within(namespace);
             let all = all.filter(|record| !origin::is_of_directory(self.ctx, record));
-            records.extend(all.map(|record| (record, None)));
+            records.extend(all.map(|record| (record, None, edits.clone())));
         }
         let namespaces: BTreeSet<String> = records
             .iter()
-            .map(|(record, _)| name_of(record).namespace)
+            .map(|(record, ..)| name_of(record).namespace)
             .filter(|at| *at != self.records.system && !self.records.is_remote)
             .collect();
         for at in namespaces {
             self.ctx.find(Finding::OtherNamespace(at));
         }
-        for (record, version) in records {
+        for (record, version, edits) in records {
             let name = name_of(record);
             if record.spec.suspend {
                 self.ctx.find(Finding::Suspended(name));
                 continue;
             }
-            let resolved = self.upgrade(record, version, edits, answers).await;
+            let resolved = self.upgrade(record, version, &edits, answers).await;
             resolution.add(&name.name, resolved);
         }
         Ok(())

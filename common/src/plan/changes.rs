@@ -112,11 +112,22 @@ impl ObjectDiff {
     }
 }
 
-/// Hides values of Secrets that templates wrote into objects. The path of a field is made of names.
+/// Hides values of Secrets that templates wrote into objects. The path of a field is made of names, but that of a value in a set ends
+/// with it.
 pub fn hide(changes: &mut [ObjectDiff], mask: &Mask) {
     for change in changes {
         for field in &mut change.fields {
+            let value = field.old.as_ref().or(field.new.as_ref());
+            let place = value.map(|value| match value {
+                Value::String(text) => format!("[{text}]"),
+                value => format!("[{value}]"),
+            });
             mask.sides([&mut field.old, &mut field.new]);
+            let list = place.and_then(|place| field.path.strip_suffix(&place));
+            let now = field.old.as_ref().or(field.new.as_ref());
+            if let (Some(list), Some(Value::String(now))) = (list, now) {
+                field.path = format!("{list}[{now}]");
+            }
         }
         for text in [&mut change.recreated, &mut change.error] {
             *text = text.take().map(|text| mask.text(&text));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use addons_operation::{Edit, Edits, OperationError};
+use addons_operation::{Edit, Edits, OperationError, Target};
 use anyhow::{Context as _, Result, ensure};
 use common::values::set::{Assignment, Grammar, parse, removals};
 use common::{set, values};
@@ -15,11 +15,11 @@ use crate::words::hint::word;
 /// Largest file of `--set-file`: an object of the cluster takes no more.
 const MAX_BYTES: usize = 1 << 20;
 
-/// What the flags say. Later kinds win, as with helm: files, `--set-json`, `--set`, `--set-string`, `--set-file`.
+/// What the flags say of these add-ons. Later kinds win, as with helm: files, `--set-json`, `--set`, `--set-string`, `--set-file`.
 ///
 /// # Errors
-/// A file that cannot be read or is not a map; an assignment that cannot be read.
-pub fn edits(typed: &Values) -> Result<Edits> {
+/// A file that cannot be read or is not a map; an assignment that cannot be read, or that is about another add-on.
+pub fn edits(typed: &Values, addons: &[String]) -> Result<Edits> {
     let mut edits = Vec::new();
     for path in &typed.files {
         let name = path.to_string_lossy();
@@ -37,25 +37,23 @@ pub fn edits(typed: &Values) -> Result<Edits> {
         edits.push(if flag.trim_start().starts_with('{') {
             Edit::Merge(values::read(flag.as_bytes(), "--set-json")?)
         } else {
-            Edit::Set(assignments("--set-json", Grammar::Json, flag)?)
+            set(addons, "--set-json", Grammar::Json, flag)?
         });
     }
-    let mut set = Vec::new();
     for flag in &typed.set {
-        set.extend(assignments("--set", Grammar::Typed, flag)?);
+        edits.push(set(addons, "--set", Grammar::Typed, flag)?);
     }
     for flag in &typed.set_string {
-        set.extend(assignments("--set-string", Grammar::Text, flag)?);
+        edits.push(set(addons, "--set-string", Grammar::Text, flag)?);
     }
     for flag in &typed.set_file {
-        let mut named = assignments("--set-file", Grammar::Text, flag)?;
-        for text in named.iter_mut().flat_map(Assignment::texts_mut) {
-            *text = read(text).with_context(|| format!("--set-file {text}"))?;
+        let mut edit = set(addons, "--set-file", Grammar::Text, flag)?;
+        if let Edit::Set(named) | Edit::SetOf(_, named) = &mut edit {
+            for text in named.iter_mut().flat_map(Assignment::texts_mut) {
+                *text = read(text).with_context(|| format!("--set-file {text}"))?;
+            }
         }
-        set.extend(named);
-    }
-    if !set.is_empty() {
-        edits.push(Edit::Set(set));
+        edits.push(edit);
     }
     Ok(Edits {
         values: edits,
@@ -67,8 +65,8 @@ pub fn edits(typed: &Values) -> Result<Edits> {
 ///
 /// # Errors
 /// Those of [`edits`]; a path that cannot be read.
-pub fn changes(typed: &Changes) -> Result<Edits> {
-    let mut edits = edits(&typed.values)?;
+pub fn changes(typed: &Changes, addons: &[String]) -> Result<Edits> {
+    let mut edits = edits(&typed.values, addons)?;
     let mut unset = Vec::new();
     for flag in &typed.unset {
         let paths = removals(flag).map_err(OperationError::from);
@@ -80,10 +78,45 @@ pub fn changes(typed: &Changes) -> Result<Edits> {
     Ok(edits)
 }
 
-/// The assignments of a flag.
-fn assignments(name: &str, grammar: Grammar, flag: &str) -> Result<Vec<Assignment>> {
-    let assignments = parse(grammar, flag).map_err(OperationError::from);
-    assignments.with_context(|| name.to_owned())
+/// The assignments of a flag: `PATH=VALUE`, or `ADDON:PATH=VALUE` for one of several add-ons.
+fn set(addons: &[String], name: &str, grammar: Grammar, flag: &str) -> Result<Edit> {
+    let (addon, rest) = scope(addons, name, flag)?;
+    let assignments = parse(grammar, rest).map_err(OperationError::from);
+    let assignments = assignments.with_context(|| name.to_owned())?;
+    Ok(match addon {
+        Some(addon) => Edit::SetOf(addon, assignments),
+        None => Edit::Set(assignments),
+    })
+}
+
+/// The add-on that an assignment is about, and the rest. Where several add-ons are named, what stands before the first colon of a path
+/// is one of them; elsewhere it may be a part of the key, as helm reads it.
+fn scope<'a>(addons: &[String], name: &str, flag: &'a str) -> Result<(Option<String>, &'a str)> {
+    let mut is_escaped = false;
+    let end = flag.find(|c: char| {
+        let ends = !is_escaped && matches!(c, ':' | '=');
+        is_escaped = !is_escaped && c == '\\';
+        ends
+    });
+    let Some((addon, rest)) = end.and_then(|end| {
+        let (addon, rest) = flag.split_at(end);
+        Some((addon, rest.strip_prefix(':')?))
+    }) else {
+        return Ok((None, flag));
+    };
+    if addons
+        .iter()
+        .any(|typed| Target::parse(typed).name == addon)
+    {
+        return Ok((Some(addon.to_owned()), rest));
+    }
+    match addons {
+        [] | [_] => Ok((None, flag)),
+        _ => Err(Usage(format!(
+            "{name} {addon}: the command names no add-on {addon}; a colon in a key is written \\:"
+        ))
+        .into()),
+    }
 }
 
 /// The text of a file.
@@ -121,7 +154,7 @@ mod tests {
             set_json: all(&["b=[2]", "{\"c\": 2, \"m\": {\"x\": 1}}", "m.y=2"]),
             ..Values::default()
         };
-        let values = edits(&typed).unwrap().over(None, &[]).unwrap();
+        let values = edits(&typed, &[]).unwrap().over(None, &[]).unwrap();
         std::fs::remove_file(&folder).unwrap();
         let expected =
             json!({"b": [2], "c": 3, "d": "4", "e": "file\n", "m": {"x": 1, "y": 2}, "n": 1});
@@ -157,18 +190,55 @@ mod tests {
                 unset: all(unset),
                 reset_values,
             };
-            let edits = changes(&typed).unwrap();
+            let edits = changes(&typed, &[]).unwrap();
             assert_eq!(edits.over(before.clone(), &[]).unwrap(), after, "{typed:?}");
         }
         let typed = Changes {
             unset: all(&["a.b=s3cret"]),
             ..Changes::default()
         };
-        let error = changes(&typed).unwrap_err();
+        let error = changes(&typed, &[]).unwrap_err();
         assert_eq!(
             format!("{error:#}"),
             "--unset: value \"a.b\": only the path is named, without = and a value"
         );
+    }
+
+    #[test]
+    fn a_value_for_one_of_several() {
+        let all = |flags: &[&str]| flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let addons: Vec<String> = all(&["web@1.0.0", "dns.addons.k8s.io"]);
+        let typed = Values {
+            set: all(&["a=1", "web:a=2", "dns.addons.k8s.io:b.c=3,d=x:y", "e\\:f=4"]),
+            set_json: all(&["web:l=[1]"]),
+            ..Values::default()
+        };
+        let typed = edits(&typed, &addons).unwrap();
+        for (name, expected) in [
+            ("web", json!({"a": 2, "l": [1], "e:f": 4})),
+            (
+                "dns.addons.k8s.io",
+                json!({"a": 1, "b": {"c": 3}, "d": "x:y", "e:f": 4}),
+            ),
+        ] {
+            assert_eq!(typed.of(name).over(None, &[]).unwrap(), expected, "{name}");
+        }
+        let set = |flag: &str, addons: &[String]| {
+            let typed = Values {
+                set: all(&[flag]),
+                ..Values::default()
+            };
+            edits(&typed, addons).map(|edits| edits.of("web").over(None, &[]).unwrap())
+        };
+        let error = set("wep:a=s3cret", &addons).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "--set wep: the command names no add-on wep; a colon in a key is written \\:"
+        );
+        // As helm reads it.
+        for addons in [&addons[..1], &[]] {
+            assert_eq!(set("a:b=1", addons).unwrap(), json!({"a:b": 1}));
+        }
     }
 
     #[test]
@@ -192,7 +262,7 @@ mod tests {
                 set_file,
                 ..Values::default()
             };
-            let error = edits(&typed).unwrap_err();
+            let error = edits(&typed, &[]).unwrap_err();
             assert_eq!(format!("{error:#}"), expected);
         }
     }

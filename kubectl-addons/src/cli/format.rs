@@ -43,6 +43,8 @@ const FORMATS: [(&str, &str); 7] = [
         "columns of the JSON, as of kubectl, e.g. custom-columns=NAME:.name,PHASE:.phase",
     ),
 ];
+/// The page of commands that have one.
+const HTML: (&str, &str) = ("html", "a page for a browser");
 const JSON_PATH: &str = "jsonpath=";
 const COLUMNS: &str = "custom-columns=";
 
@@ -63,6 +65,43 @@ pub struct Listing {
     /// Print tables without the names of their columns
     #[arg(long)]
     pub no_headers: bool,
+}
+
+/// `-o` of a command that can print a page as well.
+#[derive(Args, Debug, Default, Clone, Copy)]
+pub struct Paged {
+    /// Output format
+    #[arg(short = 'o', long = "output", value_parser = PagedParser, default_value = "table")]
+    pub format: PagedFormat,
+    /// Print tables without the names of their columns
+    #[arg(long)]
+    pub no_headers: bool,
+}
+
+/// A format, or a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PagedFormat {
+    /// One HTML page.
+    Html,
+    /// As of other commands.
+    Plain(Format),
+}
+
+impl Default for PagedFormat {
+    fn default() -> Self {
+        Self::Plain(Format::default())
+    }
+}
+
+impl Paged {
+    /// The same as of other commands; `None` for a page.
+    pub fn listing(self) -> Option<Listing> {
+        let Self { format, no_headers } = self;
+        match format {
+            PagedFormat::Html => None,
+            PagedFormat::Plain(format) => Some(Listing { format, no_headers }),
+        }
+    }
 }
 
 impl From<Format> for Listing {
@@ -114,6 +153,40 @@ impl TypedValueParser for FormatParser {
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         Some(Box::new(values()))
     }
+}
+
+/// Reads a format, or `html`.
+#[derive(Clone, Copy, Debug)]
+pub struct PagedParser;
+
+impl TypedValueParser for PagedParser {
+    type Value = PagedFormat;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<PagedFormat, clap::Error> {
+        let has_template = value
+            .to_str()
+            .is_some_and(|typed| typed.starts_with(JSON_PATH) || typed.starts_with(COLUMNS));
+        if !has_template
+            && PossibleValuesParser::new(paged()).parse_ref(command, arg, value)? == HTML.0
+        {
+            return Ok(PagedFormat::Html);
+        }
+        let format = FormatParser.parse_ref(command, arg, value)?;
+        Ok(PagedFormat::Plain(format))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(paged()))
+    }
+}
+
+fn paged() -> impl Iterator<Item = PossibleValue> {
+    values().chain([PossibleValue::new(HTML.0).help(HTML.1)])
 }
 
 fn values() -> impl Iterator<Item = PossibleValue> {

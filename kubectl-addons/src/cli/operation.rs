@@ -197,6 +197,8 @@ pub struct Uninstall {
     #[command(flatten)]
     pub run: Run,
     #[command(flatten)]
+    pub events: Events,
+    #[command(flatten)]
     pub clusters: Clusters,
     #[command(flatten)]
     pub waves: Waves,
@@ -269,6 +271,8 @@ pub struct Change {
     pub no_init: bool,
     #[command(flatten)]
     pub run: Run,
+    #[command(flatten)]
+    pub events: Events,
 }
 
 impl Change {
@@ -359,6 +363,14 @@ pub struct Run {
     /// Take over from a client that is still changing the installation
     #[arg(long)]
     pub steal_lock: bool,
+}
+
+/// Whether programs are told what happens.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Events {
+    /// Print what happens as one JSON object a line on stdout
+    #[arg(long, requires = "yes")]
+    pub events: bool,
 }
 
 /// Modes of `--dry-run`, as kubectl names them.

@@ -19,12 +19,15 @@ pub struct Plan {
     /// Add-ons to install and installations to upgrade; none = upgrade all
     #[arg(value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
-    /// Output: text, json or yaml print the plan, dot or mermaid draw its order; anything else is a file for `apply`
+    /// Output: text, json or yaml print the plan, html a page of it, dot or mermaid draw its order; anything else is a file for `apply`
     #[arg(short = 'o', long = "output", value_name = "FILE", default_value = "text", value_parser = plan_output, value_hint = clap::ValueHint::FilePath)]
     pub output: PlanOutput,
     /// Plan to uninstall these installations instead
-    #[arg(long, requires = "addons", conflicts_with_all = ["given", "name", "target_namespace", "core", "repair", "allow_downgrade", "channel", "catalogue"])]
+    #[arg(long, conflicts_with_all = ["given", "name", "target_namespace", "core", "repair", "allow_downgrade", "channel", "catalogue"])]
     pub uninstall: bool,
+    /// With --uninstall: all of them, except core add-ons
+    #[arg(long, requires = "uninstall", conflicts_with = "addons")]
+    pub all: bool,
     #[command(flatten)]
     pub set: Set,
     /// Exit as diff does: 0 = nothing to do, 1 = something, more = error
@@ -82,6 +85,8 @@ pub enum PlanOutput {
     Text,
     /// The plan file on stdout.
     Print(Format),
+    /// One HTML page.
+    Html,
     /// The order of the objects, drawn.
     Draw(Drawing),
     /// The plan file.
@@ -105,11 +110,12 @@ fn plan_output(typed: &str) -> Result<PlanOutput, String> {
         // As other programs understand it: the plan file on stdout.
         "json" | "-" => Ok(PlanOutput::Print(Format::Json)),
         "yaml" => Ok(PlanOutput::Print(Format::Yaml)),
+        "html" => Ok(PlanOutput::Html),
         "dot" => Ok(PlanOutput::Draw(Drawing::Dot)),
         "mermaid" => Ok(PlanOutput::Draw(Drawing::Mermaid)),
         // Formats of other commands: surely no names of files.
         "table" | "wide" | "name" => Err(format!(
-            "{typed} is not a format of a plan; use text, json, yaml, dot, mermaid, or ./{typed} for a file of that name"
+            "{typed} is not a format of a plan; use text, json, yaml, html, dot, mermaid, or ./{typed} for a file of that name"
         )),
         file => Ok(PlanOutput::File(PathBuf::from(file))),
     }

@@ -7,7 +7,7 @@ use common::api::names::InstallationName;
 
 use super::fleet::Clusters;
 use super::operation::{Run, Source};
-use super::{Listing, Output};
+use super::{Listing, Output, Paged};
 use crate::completion;
 
 /// Flags of `init`.
@@ -282,8 +282,11 @@ pub struct Status {
     /// Exit with 0 if everything is ready, with 1 if not, and with more after an error
     #[arg(long)]
     pub exit_code: bool,
+    /// Show it again whenever something changes, until Ctrl-C; elsewhere than on a terminal, print a line for each change
+    #[arg(short = 'w', long)]
+    pub watch: bool,
     #[command(flatten)]
-    pub output: Listing,
+    pub output: Paged,
     #[command(flatten)]
     pub clusters: Clusters,
 }

@@ -17,7 +17,7 @@ pub struct Values {
         long = "set",
         value_name = "PATH=VALUE",
         help = "Values as helm reads them: a.b=1, list[0]=x, list={x,y}, a=1,b=2; \
-                wins over files and --set-json"
+                ADDON:a=1 for one of several; wins over files and --set-json"
     )]
     pub set: Vec<String>,
     /// As --set, which it wins over, but every value is text

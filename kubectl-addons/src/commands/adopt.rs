@@ -62,7 +62,7 @@ async fn adopt(
     args: &Adopt,
     addons: &[String],
 ) -> Result<Exit> {
-    let edits = choices::edits(&args.values)?;
+    let edits = choices::edits(&args.values, addons)?;
     let named = choices::installations(addons, &args.new, &edits)?;
     let intent = Intent::InstallOrUpgrade { named, edits };
     let resolution = prompt::resolve(resolver, &intent, args.run.yes).await?;

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::cli::channel::{Apply, List};
 use crate::cli::operation::DryRun;
 use crate::cli::{Format, Listing};
+use crate::events;
 use crate::exit::Exit;
 use crate::interrupt::stop_asked;
 use crate::output::{self, Items, table::Table};
@@ -29,6 +30,7 @@ const RETRY: Duration = Duration::from_secs(5);
 /// # Errors
 /// Nothing was written.
 pub async fn apply(session: &Session, args: &Apply) -> Result<Exit> {
+    events::check(args.output.format)?;
     let Some(interval) = args.interval else {
         return pass(session, args).await;
     };
@@ -107,7 +109,7 @@ fn show(plan: &Plan, asked: Listing) -> Result<()> {
             Ok(())
         }
         Format::Table | Format::Wide => {
-            if !rows.is_empty() {
+            if !rows.is_empty() && !events::is_on() {
                 output::data(&table::table(&rows).listed(asked));
             }
             Ok(())

@@ -1,6 +1,6 @@
 //! `diff [NAME…]`: 0 = nothing differs, 1 = something does, more = error (semantics 17).
 
-mod text;
+pub(super) mod text;
 
 use anyhow::Result;
 use common::api::installation::{HelmRelease, Installed};
@@ -151,11 +151,14 @@ async fn compare(session: &Session, args: &Diff) -> Result<Found> {
 
 /// Every installation, or those that are named, which may be new.
 fn upgrade(args: &Diff) -> Result<Intent> {
-    let edits = choices::changes(&args.values)?;
-    let named = args.addons.iter().map(|typed| NewInstallation {
-        addon: Target::parse(typed),
-        edits: edits.clone(),
-        ..NewInstallation::default()
+    let edits = choices::changes(&args.values, &args.addons)?;
+    let named = args.addons.iter().map(|typed| {
+        let addon = Target::parse(typed);
+        NewInstallation {
+            edits: edits.of(&addon.name),
+            addon,
+            ..NewInstallation::default()
+        }
     });
     let named = named.collect();
     Ok(Intent::InstallOrUpgrade { named, edits })

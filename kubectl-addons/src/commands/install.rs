@@ -13,7 +13,7 @@ use crate::{change, choices, prompt};
 /// # Errors
 /// Nothing was written.
 pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
-    let edits = choices::edits(&args.values)?;
+    let edits = choices::edits(&args.values, &args.addons)?;
     let new = choices::installations(&args.addons, &args.new, &edits)?;
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
     let yes = args.change.run.yes;

@@ -1,5 +1,7 @@
 //! `plan [NAME[@VERSION]…] -o FILE`: what install, upgrade, uninstall and `apply -f` would do, for review and for `apply FILE`.
 
+mod page;
+
 use std::path::Path;
 
 use addons_operation::plan::{Removal, compare, plan_uninstall};
@@ -80,6 +82,7 @@ async fn write_one(session: &Session, args: &Plan) -> Result<Written> {
             output::note(made.text.trim_end());
             output::value(&file::write(&made.file)?.0, *format)?;
         }
+        PlanOutput::Html => output::bytes(page::page(&[(None, &made)]).as_bytes()),
         PlanOutput::Draw(_) if made.plan.is_empty() => {
             output::note("nothing to draw: the plan is empty");
         }
@@ -102,6 +105,10 @@ async fn write_fleet(fleet: &Fleet, args: &Plan) -> Result<Written> {
     let (mut found, failed) = fleet.each(async |session| make(session, args).await).await;
     let mut exit = failed;
     let mut is_empty = true;
+    if args.output == PlanOutput::Html {
+        let plans = found.iter().map(|(name, made)| (Some(name.as_str()), made));
+        output::bytes(page::page(&plans.collect::<Vec<_>>()).as_bytes());
+    }
     let mut clusters = Vec::new();
     for at in &fleet.members {
         let Some(made) = found.iter().position(|(name, _)| name == at.name()) else {
@@ -124,7 +131,7 @@ async fn write_fleet(fleet: &Fleet, args: &Plan) -> Result<Written> {
     match &args.output {
         PlanOutput::Print(format) => output::value(&file::write(&plan)?.0, *format)?,
         PlanOutput::File(path) => write(&plan, path)?,
-        PlanOutput::Text | PlanOutput::Draw(_) => {}
+        PlanOutput::Text | PlanOutput::Html | PlanOutput::Draw(_) => {}
     }
     Ok(Written { exit, is_empty })
 }
@@ -140,6 +147,9 @@ async fn make(session: &Session, args: &Plan) -> Result<Made> {
     session.cluster().await?.forget_kinds().await;
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
     let (plan, failed) = if args.uninstall {
+        if args.addons.is_empty() && !args.all {
+            return Err(Usage("--uninstall goes with names, or with --all".to_owned()).into());
+        }
         (plan_uninstall(&resolver, &removal(args)).await?, Vec::new())
     } else {
         wanted(&resolver, args, set).await?
@@ -188,7 +198,7 @@ async fn wanted(
     let intent = match set {
         Some(set) => Intent::Declared(set.declared(args.accept.allow_prune)),
         None => {
-            let edits = choices::changes(&args.values)?;
+            let edits = choices::changes(&args.values, &args.addons)?;
             let named = choices::installations(&args.addons, &args.new, &edits)?;
             Intent::InstallOrUpgrade { named, edits }
         }
@@ -205,6 +215,7 @@ async fn wanted(
 fn removal(args: &Plan) -> Removal {
     Removal {
         names: args.addons.clone(),
+        all: args.all,
         delete: args.delete.kinds(),
         force: args.accept.force,
         ..Removal::default()

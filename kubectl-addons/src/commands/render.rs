@@ -52,7 +52,7 @@ pub async fn run(session: &Session, args: &Render) -> Result<Exit> {
     spec.target_namespace = args.target_namespace.clone();
     spec.registry = args.values.registry.clone();
     let form = &resolved.entry.version.template.form_spec;
-    spec.values = Some(choices::edits(&args.values)?.over(None, form)?);
+    spec.values = Some(choices::edits(&args.values, &[])?.over(None, form)?);
     let inputs = match &args.data {
         Some(file) => Inputs::given(&resolved, Data::Given(data(file)?)),
         None if args.dir.is_some() || args.fit.k8s.is_some() => {

@@ -139,14 +139,17 @@ pub async fn run(session: &Session, args: &Show) -> Result<Exit> {
     }
     let selection = select(&catalogue, &request, &facts, session.rules());
     let fetched = match &selection.chosen {
-        // A chart takes helm and a while: `render` shows what is in it.
-        Some(entry) if entry.version.template.method != Method::Helm => {
-            Some(render::of_entry(session.ctx(), entry, args.fit.k8s.as_deref()).await)
-        }
-        _ => None,
+        Some(entry) => Some(render::of_entry(session.ctx(), entry, args.fit.k8s.as_deref()).await),
+        None => None,
     };
+    let is_chart = |entry: &Entry| entry.version.template.method == Method::Helm;
     let (rendered, failure) = match fetched.transpose() {
         Ok(rendered) => (rendered, None),
+        // It takes helm, and values that only an installation may have.
+        Err(error) if selection.chosen.as_ref().is_some_and(is_chart) => {
+            output::warn(&format!("the chart is not rendered: {}", error.chain()));
+            (None, None)
+        }
         Err(error) => (None, Some(error)),
     };
     for warning in selection

@@ -1,14 +1,19 @@
 //! `status NAME…`: the objects of installations, and why they are not ready.
 
+mod page;
+mod watch;
+
 use std::fmt::Write as _;
 
 use addons_engine::record;
 use anyhow::Result;
 use common::api::installation::{AddonInstallation, HelmRelease};
+use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::cli::Format;
 use crate::cli::reading::Status;
+use crate::cli::{Format, Listing};
 use crate::commands::list::brief;
 use crate::exit::Exit;
 use crate::fleet::Fleet;
@@ -54,20 +59,19 @@ struct Looked {
 /// # Errors
 /// There is none of that name; the server cannot be reached, or refuses.
 pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
+    let listing = args.output.listing();
+    if args.watch {
+        let listing =
+            listing.ok_or_else(|| Usage("--watch does not go with -o html".to_owned()))?;
+        return judged(args, watch::run(session, args, listing).await);
+    }
     let exit = async {
         let all = look(session, args).await?;
-        match (args.output.format, all.as_slice()) {
-            (Format::Json | Format::Yaml | Format::Template(_), [one]) if !args.is_list() => {
-                output::value(&View::of(None, one), args.output)?;
-            }
-            (Format::Json | Format::Yaml | Format::Template(_), all) => {
-                let items: Vec<View<'_>> = all.iter().map(|one| View::of(None, one)).collect();
-                output::value(&Items { items: &items }, args.output)?;
-            }
-            (Format::Table | Format::Wide, []) => output::note("nothing is installed"),
-            (Format::Name, all) => all.iter().for_each(|one| output::data(&keys(one))),
-            (Format::Table | Format::Wide, all) => {
-                all.iter().for_each(|one| output::data(&tree(one)));
+        match listing {
+            Some(listing) => show(args, listing, &all)?,
+            None => {
+                let all: Vec<_> = all.iter().map(|looked| (None, looked)).collect();
+                output::bytes(page::page(&all, Timestamp::now()).as_bytes());
             }
         }
         Ok(exit(&all))
@@ -75,35 +79,71 @@ pub async fn run(session: &Session, args: &Status) -> Result<Exit> {
     judged(args, exit.await)
 }
 
+fn show(args: &Status, listing: Listing, all: &[Looked]) -> Result<()> {
+    match (listing.format, all) {
+        (Format::Json | Format::Yaml | Format::Template(_), all) => {
+            output::value(&document(args, all)?, listing)?;
+        }
+        (Format::Table | Format::Wide, []) => output::note("nothing is installed"),
+        (Format::Name, all) => all.iter().for_each(|one| output::data(&keys(one))),
+        (Format::Table | Format::Wide, all) => {
+            all.iter().for_each(|one| output::data(&tree(one)));
+        }
+    }
+    Ok(())
+}
+
+/// One installation that was named as an object, others as a list.
+fn document(args: &Status, all: &[Looked]) -> Result<Value> {
+    if let [one] = all
+        && !args.is_list()
+    {
+        return Ok(serde_json::to_value(View::of(None, one))?);
+    }
+    let items: Vec<View<'_>> = all.iter().map(|one| View::of(None, one)).collect();
+    Ok(serde_json::to_value(Items { items: &items })?)
+}
+
 /// Shows the installations of these names on every cluster of a fleet: a line each, and with `-o wide` their objects.
 ///
 /// # Errors
 /// A value that cannot be printed. A cluster that cannot be read fails alone.
 pub async fn of_fleet(fleet: &Fleet, args: &Status) -> Result<Exit> {
+    if args.watch {
+        return Err(Usage("--watch goes with one cluster only".to_owned()).into());
+    }
     let (found, failed) = fleet.each(async |session| look(session, args).await).await;
     let all = found.iter().flat_map(|(cluster, all)| {
         let all = all.iter();
         all.map(move |looked| (cluster.as_str(), looked))
     });
     let all: Vec<(&str, &Looked)> = all.collect();
-    match args.output.format {
-        Format::Json | Format::Yaml | Format::Template(_) => {
+    let listing = args.output.listing();
+    match listing.map(|listing| listing.format) {
+        None => {
+            let all: Vec<_> = all
+                .iter()
+                .map(|(at, looked)| (Some(*at), *looked))
+                .collect();
+            output::bytes(page::page(&all, Timestamp::now()).as_bytes());
+        }
+        Some(Format::Json | Format::Yaml | Format::Template(_)) => {
             let items = all.iter();
             let items: Vec<View<'_>> = items
                 .map(|(cluster, looked)| View::of(Some(cluster), looked))
                 .collect();
-            output::value(&Items { items: &items }, args.output)?;
+            output::value(&Items { items: &items }, listing.unwrap_or_default())?;
         }
-        Format::Name => all
+        Some(Format::Name) => all
             .iter()
             .for_each(|(_, looked)| output::data(&keys(looked))),
-        Format::Wide => {
+        Some(Format::Wide) => {
             for (cluster, looked) in &all {
                 output::data(&format!("{cluster}: {}", tree(looked)));
             }
         }
-        Format::Table => {
-            let text = table(&all, args.is_list()).listed(args.output);
+        Some(Format::Table) => {
+            let text = table(&all, args.is_list()).listed(listing.unwrap_or_default());
             output::data(&text);
         }
     }

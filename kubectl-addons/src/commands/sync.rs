@@ -23,7 +23,7 @@ use crate::cli::sync::{Kinds, Sync};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::usage::Usage;
-use crate::{change, choices, output, partial};
+use crate::{change, choices, events, output, partial};
 
 /// What a pass came to.
 struct Passed {
@@ -41,6 +41,7 @@ struct Passed {
 /// # Errors
 /// Nothing was written: the directory cannot be read, or the user declined.
 pub async fn run(session: &Session, args: &Sync) -> Result<Exit> {
+    events::check(args.output.format)?;
     if args.watch {
         return watch::run(session, args).await;
     }

@@ -23,7 +23,7 @@ async fn upgrade(session: &Session, args: &Upgrade) -> Result<Exit> {
             .iter()
             .map(|typed| Target::parse(typed))
             .collect(),
-        edits: choices::changes(&args.values)?,
+        edits: choices::changes(&args.values, &args.addons)?,
     };
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
     let resolution = prompt::resolve(&resolver, &intent, args.change.run.yes).await?;

@@ -26,6 +26,11 @@ pub(super) fn is_one_of_several() -> bool {
     CLUSTER.try_with(|_| ()).is_ok()
 }
 
+/// The cluster that the running work is about, where there are several.
+pub fn name() -> Option<Arc<str>> {
+    CLUSTER.try_with(Arc::clone).ok()
+}
+
 /// Lines with the name of their cluster, where there are several.
 pub(super) fn labelled(text: &str) -> String {
     let label = |cluster: &Arc<str>| {

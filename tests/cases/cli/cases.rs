@@ -81,7 +81,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("show-version", "kubectl-addons show web@1 --channel index.yaml --k8s 1.36.3"),
     ("show-json", "kubectl-addons show web --channel index.yaml --k8s 1.36.3 -o json"),
     ("show-inline", "kubectl-addons show limits --channel catalogue.yaml --k8s 1.36.3 -o yaml"),
-    ("show-chart", "kubectl-addons show monitoring --channel catalogue.yaml --k8s 1.36.3 --kkp 2.28"),
+    ("show-chart", "kubectl-addons show monitoring --channel catalogue.yaml --k8s 1.36.3 --kkp 2.28 --offline"),
     ("show-does-not-fit", "kubectl-addons show future --channel index.yaml --k8s 1.36.3"),
     ("show-no-such-version", "kubectl-addons show web@7 --channel index.yaml --k8s 1.36.3"),
     ("show-unknown", "kubectl-addons show webb --channel index.yaml --k8s 1.36.3"),

@@ -138,3 +138,27 @@ async fn the_server_is_asked_about_deletions() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn all_of_a_cluster_is_planned_like_what_is_named() -> Result<()> {
+    let stage = stage("all-gone").await?;
+    stage.run("install roof wall --yes").await?.done()?;
+    let refused = stage.run("plan --uninstall").await?.ended(2)?;
+    ensure!(
+        refused
+            .stderr
+            .contains("--uninstall goes with names, or with --all"),
+        "{}",
+        refused.stderr
+    );
+    let line = "plan --uninstall --all -o gone.json";
+    stage.run(line).await?.done()?;
+    let planned = plan(&stage, "gone.json")?;
+    let installations = planned["installations"].as_array();
+    ensure!(installations.is_some_and(|all| all.len() == 2), "{planned}");
+    stage.run("apply gone.json --yes").await?.done()?;
+    for name in ["roof", "wall"] {
+        ensure!(!stage.has("addoninstallation", name).await?, "{name}");
+    }
+    Ok(())
+}

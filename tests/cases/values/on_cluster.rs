@@ -4,5 +4,6 @@
 mod explained;
 mod prompts;
 mod rendered;
+mod scoped;
 mod taken_away;
 mod words;

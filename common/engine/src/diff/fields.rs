@@ -1,12 +1,16 @@
-//! Compares two objects field by field, and finds the owner of each field.
+//! Compares two objects field by field, and finds the owner of each field. Items of lists are paired as the API server merges them.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod lists;
+
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use common::api::names;
 use common::plan::changes::{FieldChange, FieldOwner};
 use common::values::mask::MASK;
+
+use lists::{Merge, items, merge_of};
 
 /// What the server maintains in metadata by itself.
 const NOISE: &[&str] = &[
@@ -20,23 +24,14 @@ const NOISE: &[&str] = &[
 /// Contains a whole Secret that `kubectl apply` wrote.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Keys that identify items of a list, the first that does: most kinds declare them as list-map keys.
-const IDENTITIES: [&[&str]; 7] = [
-    &["name"],
-    &["containerPort", "protocol"],
-    &["port", "protocol"],
-    &["mountPath"],
-    &["devicePath"],
-    &["type"],
-    &["ip"],
-];
-
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq)]
 enum Segment {
     Field(String),
     /// An item of a list whose items are identified by these values.
-    Item(Vec<(&'static str, Value)>),
+    Item(Vec<(String, Value)>),
+    /// A value of a set.
+    Value(Value),
     /// Another item of a list, and its live value.
     Index(usize, Option<Value>),
 }
@@ -50,6 +45,7 @@ pub(super) fn compare(
 ) -> Vec<FieldChange> {
     let mut comparison = Comparison {
         managers: managers(live, ours),
+        all: fields_of(live).chain(fields_of(wanted)).collect(),
         is_secret,
         path: Vec::new(),
         changes: Vec::new(),
@@ -64,6 +60,8 @@ pub(super) fn compare(
 struct Comparison<'a> {
     /// Every other manager and its fields.
     managers: Vec<(FieldOwner, &'a Value)>,
+    /// The fields of all managers, ours as well, before and after: they tell how lists are merged.
+    all: Vec<&'a Value>,
     is_secret: bool,
     path: Vec<Segment>,
     changes: Vec<FieldChange>,
@@ -99,8 +97,12 @@ impl Comparison<'_> {
     }
 
     fn list(&mut self, live: &[Value], wanted: &[Value]) {
-        for identity in IDENTITIES {
-            let (Some(old), Some(new)) = (items(live, identity), items(wanted, identity)) else {
+        let merge = merge_of(self.all.iter().filter_map(|fields| at(fields, &self.path)));
+        if merge == Some(Merge::Set) {
+            return self.set(live, wanted);
+        }
+        for identity in merge.iter().filter_map(Merge::keys).chain(lists::guesses()) {
+            let (Some(old), Some(new)) = (items(live, &identity), items(wanted, &identity)) else {
                 continue;
             };
             let labels: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
@@ -109,7 +111,7 @@ impl Comparison<'_> {
                 let Some(item) = old.or(new) else { continue };
                 let values = identity
                     .iter()
-                    .filter_map(|field| Some((*field, item.get(field)?.clone())));
+                    .filter_map(|field| Some((field.clone(), item.get(field)?.clone())));
                 self.path.push(Segment::Item(values.collect()));
                 self.value(old, new);
                 self.path.pop();
@@ -121,6 +123,19 @@ impl Comparison<'_> {
             let scalar = old.filter(|value| !value.is_object() && !value.is_array());
             self.path.push(Segment::Index(index, scalar.cloned()));
             self.value(old, new);
+            self.path.pop();
+        }
+    }
+
+    /// What a set gained and lost, wherever it stands in the list.
+    fn set(&mut self, live: &[Value], wanted: &[Value]) {
+        let gone = live.iter().filter(|value| !wanted.contains(value));
+        let new = wanted.iter().filter(|value| !live.contains(value));
+        let gone = gone.map(|value| (Some(value), None));
+        for (old, new) in gone.chain(new.map(|value| (None, Some(value)))) {
+            let value = old.or(new).cloned().unwrap_or_default();
+            self.path.push(Segment::Value(value));
+            self.changed(old, new);
             self.path.pop();
         }
     }
@@ -173,22 +188,6 @@ impl Comparison<'_> {
     }
 }
 
-/// Items by what identifies them; `None` where that is not unique.
-fn items<'a>(items: &'a [Value], identity: &[&str]) -> Option<BTreeMap<String, &'a Value>> {
-    let mut found = BTreeMap::new();
-    for item in items {
-        let item_fields = item.as_object()?;
-        let first = identity.first()?;
-        item_fields.get(*first).filter(|value| !value.is_object())?;
-        let values = identity.iter().filter_map(|field| item_fields.get(*field));
-        let label: Vec<String> = values.map(plain).collect();
-        if found.insert(label.join("/"), item).is_some() {
-            return None;
-        }
-    }
-    Some(found)
-}
-
 /// Every manager of the object but ours, with its fields.
 fn managers<'a>(object: &'a Value, ours: &str) -> Vec<(FieldOwner, &'a Value)> {
     let text = |entry: &Value, field: &str| Some(entry.get(field)?.as_str()?.to_owned());
@@ -208,40 +207,57 @@ fn managers<'a>(object: &'a Value, ours: &str) -> Vec<(FieldOwner, &'a Value)> {
         .collect()
 }
 
+/// The fields of every manager of an object.
+fn fields_of(object: &Value) -> impl Iterator<Item = &Value> {
+    let managers = object.pointer("/metadata/managedFields");
+    let managers = managers.and_then(Value::as_array).into_iter().flatten();
+    managers.filter_map(|entry| entry.get("fieldsV1"))
+}
+
 /// Whether a manager's fields (`f:spec: {f:replicas: {}}`) hold a path, or an atomic field above it.
 fn owns(fields: &Value, path: &[Segment]) -> bool {
     let mut fields = fields;
     for segment in path {
-        let Some(known) = fields.as_object() else {
-            return false;
-        };
-        if known.is_empty() {
+        if fields.as_object().is_some_and(Map::is_empty) {
             // A leaf above the path: it is owned as a whole. The root itself does not count.
             return true;
         }
-        let tagged = |key: &str, tag: &str| -> Option<Value> {
-            serde_json::from_str(key.strip_prefix(tag)?).ok()
-        };
-        let next = match segment {
-            Segment::Field(name) => known.get(&format!("f:{name}")),
-            Segment::Item(values) => known.iter().find_map(|(key, fields)| {
-                let key = tagged(key, "k:")?;
-                // What the manifest leaves out is defaulted in the key: protocol.
-                let fits = |(field, value): &(&str, Value)| key.get(field) == Some(value);
-                (!values.is_empty() && values.iter().all(fits)).then_some(fields)
-            }),
-            Segment::Index(index, value) => known.get(&format!("i:{index}")).or_else(|| {
-                let value = value.as_ref()?;
-                let mut items = known.iter();
-                items.find_map(|(key, fields)| (tagged(key, "v:")? == *value).then_some(fields))
-            }),
-        };
-        match next {
+        match next(fields, segment) {
             Some(next) => fields = next,
             None => return false,
         }
     }
     true
+}
+
+/// What a manager's fields have at a path.
+fn at<'a>(fields: &'a Value, path: &[Segment]) -> Option<&'a Value> {
+    path.iter().try_fold(fields, next)
+}
+
+/// What a manager's fields have one step further.
+fn next<'a>(fields: &'a Value, segment: &Segment) -> Option<&'a Value> {
+    let known = fields.as_object()?;
+    let tagged = |key: &str, tag: &str| -> Option<Value> {
+        serde_json::from_str(key.strip_prefix(tag)?).ok()
+    };
+    let of_value = |value: &Value| {
+        let mut items = known.iter();
+        items.find_map(|(key, fields)| (tagged(key, "v:")? == *value).then_some(fields))
+    };
+    match segment {
+        Segment::Field(name) => known.get(&format!("f:{name}")),
+        Segment::Item(values) => known.iter().find_map(|(key, fields)| {
+            let key = tagged(key, "k:")?;
+            // What the manifest leaves out is defaulted in the key: protocol.
+            let fits = |(field, value): &(String, Value)| key.get(field) == Some(value);
+            (!values.is_empty() && values.iter().all(fits)).then_some(fields)
+        }),
+        Segment::Value(value) => of_value(value),
+        Segment::Index(index, value) => known
+            .get(&format!("i:{index}"))
+            .or_else(|| of_value(value.as_ref()?)),
+    }
 }
 
 /// `spec.template.spec.containers[web].image`; names with dots are quoted.
@@ -262,6 +278,7 @@ fn display(path: &[Segment]) -> String {
                 let values: Vec<String> = values.iter().map(|(_, value)| plain(value)).collect();
                 text.push_str(&format!("[{}]", values.join("/")));
             }
+            Segment::Value(value) => text.push_str(&format!("[{}]", plain(value))),
             Segment::Index(index, _) => text.push_str(&format!("[{index}]")),
         }
     }

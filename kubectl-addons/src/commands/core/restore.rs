@@ -18,7 +18,7 @@ pub async fn run(session: &Session, args: &Restore) -> Result<Exit> {
         named: args.named.clone(),
         core: true,
     };
-    let edits = choices::edits(&args.values)?;
+    let edits = choices::edits(&args.values, &args.addons)?;
     let named = choices::installations(&args.addons, &new, &edits)?;
     let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
     let plan = resolver.restore_core(&named).await?;

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use common::api::installation::HelmRelease;
-use common::plan::changes::{Change, FieldChange, FieldOwner};
+use common::manifest::key::ObjectKey;
+use common::plan::changes::{Change, FieldChange, FieldOwner, ObjectDiff};
 use common::plan::crd_safety::Breakage;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -50,9 +51,7 @@ pub(super) fn render(
                 .map(|remedy| hint::below(&hint::of_object(remedy, &diff.key, item.installation)));
             let _ = writeln!(text, "    {error}{}", way_out.unwrap_or_default());
         }
-        for field in &diff.fields {
-            let _ = writeln!(text, "    {}", line(field, wide, now));
-        }
+        fields(&mut text, diff, wide, now);
     }
     for yielded in item.yielded {
         let fields = yielded.fields.join(", ");
@@ -98,6 +97,30 @@ pub(super) fn render(
     text
 }
 
+/// The fields that change, and how many descriptions of a definition.
+fn fields(text: &mut String, diff: &ObjectDiff, wide: bool, now: Timestamp) {
+    let folded = |field: &&FieldChange| !wide && is_description(&diff.key, field);
+    let (descriptions, fields): (Vec<_>, Vec<_>) = diff.fields.iter().partition(folded);
+    for field in fields {
+        let _ = writeln!(text, "    {}", line(field, wide, now));
+    }
+    let _ = match descriptions.len() {
+        0 => Ok(()),
+        1 => writeln!(text, "    1 description changed"),
+        count => writeln!(text, "    {count} descriptions changed"),
+    };
+}
+
+/// Whether a field only describes another, in the schema of a definition. Definitions have hundreds of them.
+pub(in crate::commands) fn is_description(key: &ObjectKey, field: &FieldChange) -> bool {
+    let is_text = |side: &Option<Value>| side.as_ref().is_none_or(Value::is_string);
+    key.kind == "CustomResourceDefinition"
+        && field.path.contains(".openAPIV3Schema.")
+        && field.path.ends_with(".description")
+        && is_text(&field.old)
+        && is_text(&field.new)
+}
+
 fn line(field: &FieldChange, wide: bool, now: Timestamp) -> String {
     let (old, new) = (side(field.old.as_ref()), side(field.new.as_ref()));
     // A masked value that changed looks as before.
@@ -120,7 +143,8 @@ fn words(owner: &FieldOwner, now: Timestamp) -> String {
     }
 }
 
-fn side(value: Option<&Value>) -> String {
+/// A value in one line.
+pub(in crate::commands) fn side(value: Option<&Value>) -> String {
     match value {
         None => "(none)".to_owned(),
         Some(Value::String(text)) if !text.is_empty() && !text.contains(char::is_control) => {

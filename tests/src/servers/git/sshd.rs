@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
+use crate::debian;
 use crate::guard::{self, Folder, Guarded};
 
 /// Debian's packages that hold sshd, the library that only it needs, and one that shows it a user `sshd`, without which it
@@ -202,34 +203,9 @@ fn ssh_missing() -> bool {
     !version.is_ok_and(|status| status.success())
 }
 
-/// Takes sshd out of Debian's packages, into the cache: nothing is installed, and no rights are needed.
+/// Takes sshd out of Debian's packages.
 fn fetched() -> Result<Program> {
-    let cache = match (std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME")) {
-        (Some(cache), _) => PathBuf::from(cache),
-        (None, Some(home)) => PathBuf::from(home).join(".cache"),
-        (None, None) => bail!("neither XDG_CACHE_HOME nor HOME is set"),
-    };
-    let cache = cache.join("kubectl-addons-tests");
-    let done = cache.join("sshd");
-    if !done.join("usr/sbin/sshd").is_file() {
-        fs::create_dir_all(&cache)?;
-        let beside = tempfile::Builder::new()
-            .prefix("sshd-")
-            .tempdir_in(&cache)?;
-        run(Command::new("apt-get")
-            .arg("download")
-            .args(PACKAGES)
-            .current_dir(beside.path()))?;
-        let unpacked = beside.path().join("unpacked");
-        for entry in fs::read_dir(beside.path())? {
-            let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "deb") {
-                run(Command::new("dpkg-deb").arg("-x").arg(&path).arg(&unpacked))?;
-            }
-        }
-        // Another run may have been faster: then its result is taken.
-        let _ = fs::rename(&unpacked, &done);
-    }
+    let done = debian::unpacked("sshd", &PACKAGES.map(str::to_owned), "usr/sbin/sshd")?;
     let libraries = fs::read_dir(done.join("usr/lib"))?
         .flatten()
         .map(|entry| entry.path())
@@ -238,14 +214,4 @@ fn fetched() -> Result<Program> {
         sshd: done.join("usr/sbin/sshd"),
         libraries,
     })
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("{command:?}"))?;
-    let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    ensure!(output.status.success(), "{command:?}: {words}");
-    Ok(())
 }

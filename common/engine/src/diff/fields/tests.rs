@@ -71,9 +71,32 @@ fn items_without_a_name() {
     assert_eq!(
         lines(&compare(&live, &wanted, "ours", false)),
         [
-            r#"metadata.finalizers[1] "b/y" - [mesh]"#,
+            r#"metadata.finalizers[b/y] "b/y" - [mesh]"#,
             "spec.ports[80/TCP].hostPort 1 2 [mesh]",
             "spec.rules[1].a 2 3 []",
+        ]
+    );
+}
+
+/// The server says by which keys a list is merged, in what it records of managers: of kinds that nobody else knows as well.
+#[test]
+fn items_as_the_server_merges_them() {
+    let ours = json!([{"manager": "ours", "fieldsV1": {"f:spec": {
+        "f:spread": {"k:{\"topologyKey\":\"zone\",\"whenUnsatisfiable\":\"DoNotSchedule\"}": {}},
+        "f:zones": {"v:\"b\"": {}, "v:\"c\"": {}}, "f:whole": {}}}}]);
+    let spread = |key: &str, skew: u64| json!({"topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "maxSkew": skew});
+    let live = json!({"spec": {"spread": [spread("zone", 1), spread("node", 1)],
+        "zones": ["a", "b"], "whole": ["a", "b"]}});
+    let wanted = json!({"metadata": {"managedFields": ours}, "spec": {"spread": [spread("node", 1), spread("zone", 2)],
+        "zones": ["c", "b"], "whole": ["b"]}});
+    assert_eq!(
+        lines(&compare(&live, &wanted, "ours", false)),
+        [
+            "spec.spread[zone/DoNotSchedule].maxSkew 1 2 []",
+            r#"spec.whole[0] "a" "b" []"#,
+            r#"spec.whole[1] "b" - []"#,
+            r#"spec.zones[a] "a" - []"#,
+            r#"spec.zones[c] - "c" []"#,
         ]
     );
 }

@@ -1,0 +1,64 @@
+//! The status as a page.
+
+use common::readiness::Status;
+use jiff::Timestamp;
+
+use super::Looked;
+use crate::output::html::{Page, Row, Tone};
+use crate::words::plan::label;
+
+/// The page of these installations, each of its cluster where there are several.
+pub(super) fn page(all: &[(Option<&str>, &Looked)], now: Timestamp) -> String {
+    let mut page = Page::new("Status of add-ons");
+    page.text(&format!("At {}", now.strftime("%Y-%m-%d %H:%M:%S UTC")));
+    if all.is_empty() {
+        page.text("Nothing is installed.");
+    }
+    for (cluster, looked) in all {
+        let record = &looked.record;
+        let name = record.metadata.name.as_deref().unwrap_or_default();
+        let version = record.installed().map(label).unwrap_or_default();
+        let target = record.spec.target_namespace.as_deref().unwrap_or_default();
+        let at = cluster.map_or_else(String::new, |cluster| format!("{cluster}: "));
+        page.section(&format!("{at}{name} {version} in {target}"));
+        page.text(&looked.word);
+        let rows = looked.objects.iter().map(|object| {
+            let (tone, word) = match object.readiness.as_ref().map(|it| it.status) {
+                Some(Status::Current) => (Tone::Good, "ready"),
+                Some(Status::InProgress) => (Tone::New, "not ready"),
+                Some(Status::Failed) => (Tone::Bad, "failed"),
+                Some(Status::Terminating) => (Tone::Bad, "being deleted"),
+                None => (Tone::Bad, "gone"),
+            };
+            let why = object.blocker.as_ref().map(|it| it.message.clone());
+            let cells = vec![
+                word.to_owned(),
+                object.key.to_string(),
+                object.message().to_owned(),
+                why.unwrap_or_default(),
+            ];
+            Row { tone, cells }
+        });
+        page.table(
+            &["Status", "Object", "State", "Why"],
+            &rows.collect::<Vec<_>>(),
+        );
+        let findings = findings(looked);
+        if !findings.is_empty() {
+            page.part("Findings");
+            page.list(&findings);
+        }
+    }
+    page.finish()
+}
+
+/// What was edited and what was left to others.
+fn findings(looked: &Looked) -> Vec<String> {
+    let edited = looked.objects.iter().filter(|object| object.edited);
+    let edited = edited.map(|object| format!("edited since our last apply: {}", object.key));
+    let yielded = looked.objects.iter().flat_map(|object| {
+        let fields = object.yielded.iter();
+        fields.map(move |field| format!("left to another manager: {}  {field}", object.key))
+    });
+    edited.chain(yielded).chain(looked.helm.clone()).collect()
+}

@@ -1,0 +1,195 @@
+//! The events of a plan, of its execution and of its reports.
+
+use addons_engine::{Report, Settled};
+use addons_operation::Plan;
+use common::manifest::key::ObjectKey;
+use common::plan::{InstallationPlan, summary};
+use common::readiness::Status;
+
+use super::{Done, Event, Planned, Version, emit, is_on};
+use crate::exit::Exit;
+
+/// What will be done to each installation, and what its plan warns of.
+pub fn planned(plan: &Plan) {
+    for planned in &plan.installations {
+        let plan = &planned.plan;
+        let installation = &plan.installation;
+        emit(&Event::Planned {
+            installation,
+            addon: &plan.addon,
+            verb: plan.verb,
+            from: plan.from.as_ref().map(Version::of),
+            to: plan.to.as_ref().map(Version::of),
+            counts: Planned::of(plan),
+        });
+        for message in &plan.warnings {
+            let object = None;
+            emit(&Event::Warning {
+                installation,
+                object,
+                message,
+            });
+        }
+    }
+}
+
+/// The installations for which there is nothing to do.
+pub fn up_to_date(plan: &Plan) {
+    for resolved in &plan.up_to_date {
+        emit(&Event::UpToDate {
+            installation: &resolved.name,
+            addon: &resolved.entry.addon,
+        });
+    }
+}
+
+/// The work on each installation begins.
+pub fn started(plan: &Plan) {
+    for planned in &plan.installations {
+        emit(&Event::Started {
+            installation: &planned.plan.installation,
+            verb: planned.plan.verb,
+        });
+    }
+}
+
+/// What the engine does for one installation.
+pub fn executing(plan: &InstallationPlan, event: &addons_engine::Event) {
+    use addons_engine::Event as Done;
+    let installation = &plan.installation;
+    emit(&match event {
+        Done::WaitingForLock { holder } => Event::WaitingForLock {
+            installation,
+            holder,
+        },
+        Done::Applied { key, action } => Event::Applied {
+            installation,
+            object: key,
+            action: *action,
+        },
+        Done::Waiting { key, readiness } if readiness.status == Status::Current => Event::Ready {
+            installation,
+            object: key,
+            message: &readiness.message,
+        },
+        Done::Waiting { key, readiness } => Event::Waiting {
+            installation,
+            object: key,
+            status: readiness.status,
+            message: &readiness.message,
+        },
+        Done::Pruned { key } => Event::Deleted {
+            installation,
+            object: key,
+        },
+        Done::Warning { key, message } => Event::Warning {
+            installation,
+            object: Some(key),
+            message,
+        },
+        // Without the values: those of other managers may be anything.
+        Done::Settled(Settled { key, conflict, .. }) => Event::Conflict {
+            installation,
+            object: key,
+            field: &conflict.field,
+            manager: &conflict.manager,
+            settlement: settlement(event),
+        },
+        Done::Failed { key, message, .. } => Event::Failed {
+            installation,
+            object: key,
+            message,
+        },
+    });
+}
+
+fn settlement(event: &addons_engine::Event) -> &'static str {
+    match event {
+        addons_engine::Event::Settled(settled) if settled.is_left() => "left",
+        _ => "taken",
+    }
+}
+
+/// An object that the API server refuses.
+pub fn refused(plan: &InstallationPlan, object: &ObjectKey, message: &str) {
+    emit(&Event::Failed {
+        installation: &plan.installation,
+        object,
+        message,
+    });
+}
+
+/// What became of one installation; without a report nothing was done, and the error was told.
+pub fn reported(plan: &InstallationPlan, report: Option<&Report>, exit: Exit) {
+    if !is_on() {
+        return;
+    }
+    let installation = &plan.installation;
+    let nothing = Report::default();
+    let report = report.unwrap_or(&nothing);
+    for (object, message) in &report.skipped {
+        emit(&Event::Skipped {
+            installation,
+            object,
+            message,
+        });
+    }
+    for (object, readiness) in &report.not_ready {
+        emit(&Event::NotReady {
+            installation,
+            object,
+            message: &readiness.message,
+        });
+    }
+    emit(&Event::Finished {
+        installation,
+        verb: plan.verb,
+        outcome: exit,
+        exit_code: exit as u8,
+        seconds: (report.elapsed.as_secs_f64() * 1000.0).round() / 1000.0,
+        counts: Done::of(report),
+    });
+}
+
+impl Planned {
+    fn of(plan: &InstallationPlan) -> Self {
+        let mut counts = Self {
+            unchanged: plan.unchanged.len(),
+            ..Self::default()
+        };
+        for line in summary::lines(plan) {
+            let count = match line.word {
+                "create" => &mut counts.create,
+                "adopt" => &mut counts.adopt,
+                "update" => &mut counts.update,
+                "restore" => &mut counts.restore,
+                "refresh" => &mut counts.refresh,
+                "recreate" => &mut counts.recreate,
+                "prune" => &mut counts.prune,
+                "release" => &mut counts.release,
+                _ => &mut counts.retain,
+            };
+            *count = line.objects;
+        }
+        counts
+    }
+}
+
+impl Done {
+    fn of(report: &Report) -> Self {
+        let len = |keys: &Vec<ObjectKey>| keys.len();
+        Self {
+            created: len(&report.created),
+            adopted: len(&report.adopted),
+            changed: len(&report.changed),
+            recreated: len(&report.recreated),
+            migrated: report.migrated,
+            pruned: len(&report.pruned),
+            retained: len(&report.retained),
+            unchanged: report.unchanged,
+            failed: report.failed.len(),
+            skipped: report.skipped.len(),
+            not_ready: report.not_ready.len(),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Pages in HTML: one file each, readable without scripts. Everything in it is escaped, and nothing is loaded from anywhere.
+
+pub mod graph;
+
+use super::plain;
+
+/// A browser that obeys it loads nothing and runs nothing, whatever the page says.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+const STYLE: &str = "
+:root { color-scheme: light dark; --line: #8886; --good: #1a7f37; --bad: #cf222e; --new: #8250df; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 80rem; margin: 2rem auto; padding: 0 1rem; }
+h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line); }
+table { border-collapse: collapse; width: 100%; margin: 0.5rem 0 1rem; }
+th, td { text-align: left; vertical-align: top; padding: 0.2rem 0.8rem 0.2rem 0; border-bottom: 1px solid var(--line); }
+td, li, p { overflow-wrap: anywhere; }
+td, svg text { font-family: ui-monospace, monospace; font-size: 13px; }
+.good td:first-child { color: var(--good); }
+.bad td:first-child { color: var(--bad); }
+.new td:first-child { color: var(--new); }
+figure { overflow-x: auto; margin: 0.5rem 0; }
+svg rect { fill: none; stroke: currentColor; } svg text { fill: currentColor; } svg path { fill: none; stroke: var(--line); }
+";
+
+/// A page that is being written.
+#[derive(Debug)]
+pub struct Page {
+    title: String,
+    body: String,
+}
+
+/// How a row is coloured; a word in it says the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// As text.
+    #[default]
+    Plain,
+    /// Ready, added.
+    Good,
+    /// Failed, deleted, refused.
+    Bad,
+    /// Changed.
+    New,
+}
+
+/// A row of a table.
+#[derive(Debug, Default)]
+pub struct Row {
+    /// Its colour.
+    pub tone: Tone,
+    /// Its cells.
+    pub cells: Vec<String>,
+}
+
+impl Page {
+    /// An empty page, whose title is its first heading.
+    pub fn new(title: &str) -> Self {
+        let mut page = Self {
+            title: title.to_owned(),
+            body: String::new(),
+        };
+        page.element("h1", title);
+        page
+    }
+
+    /// The heading of an installation.
+    pub fn section(&mut self, title: &str) {
+        self.element("h2", title);
+    }
+
+    /// The heading of a part of it.
+    pub fn part(&mut self, title: &str) {
+        self.element("h3", title);
+    }
+
+    /// A paragraph.
+    pub fn text(&mut self, text: &str) {
+        self.element("p", text);
+    }
+
+    /// A list; nothing where it is empty.
+    pub fn list(&mut self, items: &[String]) {
+        if items.is_empty() {
+            return;
+        }
+        self.body.push_str("<ul>\n");
+        for item in items {
+            self.element("li", item);
+        }
+        self.body.push_str("</ul>\n");
+    }
+
+    /// A table; nothing where it has no rows.
+    pub fn table(&mut self, header: &[&str], rows: &[Row]) {
+        if rows.is_empty() {
+            return;
+        }
+        self.body.push_str("<table>\n<thead><tr>");
+        for cell in header {
+            self.body
+                .push_str(&format!("<th scope=\"col\">{}</th>", escaped(cell)));
+        }
+        self.body.push_str("</tr></thead>\n<tbody>\n");
+        for row in rows {
+            self.body.push_str(match row.tone {
+                Tone::Plain => "<tr>",
+                Tone::Good => "<tr class=\"good\">",
+                Tone::Bad => "<tr class=\"bad\">",
+                Tone::New => "<tr class=\"new\">",
+            });
+            for cell in &row.cells {
+                self.body.push_str(&format!("<td>{}</td>", escaped(cell)));
+            }
+            self.body.push_str("</tr>\n");
+        }
+        self.body.push_str("</tbody>\n</table>\n");
+    }
+
+    /// A drawing of [`graph`].
+    pub fn drawing(&mut self, drawing: &graph::Drawing) {
+        self.body.push_str(&drawing.svg());
+    }
+
+    /// The whole page.
+    pub fn finish(self) -> String {
+        let Self { title, body } = self;
+        let title = escaped(&title);
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+             <style>{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n"
+        )
+    }
+
+    fn element(&mut self, name: &str, text: &str) {
+        let text = escaped(text);
+        self.body.push_str(&format!("<{name}>{text}</{name}>\n"));
+    }
+}
+
+/// Text as HTML shows it, without what steers a terminal or turns the direction of a text.
+fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in plain(text).chars() {
+        match c {
+            '&' => shown.push_str("&amp;"),
+            '<' => shown.push_str("&lt;"),
+            '>' => shown.push_str("&gt;"),
+            '"' => shown.push_str("&quot;"),
+            '\'' => shown.push_str("&#39;"),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_text_is_markup() {
+        let evil = "<script>alert(1)</script>&\"'\u{202e}";
+        let mut page = Page::new(evil);
+        page.section(evil);
+        page.part(evil);
+        page.text(evil);
+        page.list(&[evil.to_owned()]);
+        let row = Row {
+            tone: Tone::Bad,
+            cells: vec![evil.to_owned()],
+        };
+        page.table(&[evil], &[row]);
+        page.drawing(&graph::Drawing {
+            columns: vec![vec![(0, evil.to_owned())]],
+            arrows: Vec::new(),
+        });
+        let html = page.finish();
+        let shown = "&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;&#39;\\u202e";
+        // Title, four headings and paragraphs, an item, two cells, and a box with its full text.
+        assert_eq!(html.matches(shown).count(), 10, "{html}");
+        assert!(!html.contains("<script") && !html.contains('\u{202e}'));
+    }
+
+    #[test]
+    fn nothing_is_loaded() {
+        let html = Page::new("a").finish();
+        for word in [
+            "src=", "href=", "url(", "@import", "<script", "http:", "https:",
+        ] {
+            assert!(!html.contains(word), "{word}");
+        }
+        assert!(html.contains("default-src 'none'"));
+    }
+}

@@ -1,0 +1,97 @@
+//! Boxes in columns, with arrows from one column to a later one.
+
+use std::collections::BTreeMap;
+
+use super::escaped;
+
+/// More boxes are not drawn: a table says the same.
+const MOST: usize = 120;
+/// Characters of a box.
+const SHOWN: usize = 34;
+const WIDTH: usize = 260;
+const HEIGHT: usize = 26;
+/// From one box to the next.
+const DOWN: usize = 38;
+const RIGHT: usize = 330;
+
+/// What is drawn.
+#[derive(Debug, Default)]
+pub struct Drawing {
+    /// The boxes of each column: a number, and what stands in it.
+    pub columns: Vec<Vec<(usize, String)>>,
+    /// From one box to another.
+    pub arrows: Vec<(usize, usize)>,
+}
+
+impl Drawing {
+    /// As SVG in a figure; empty where there is too much to see, or nothing.
+    pub(super) fn svg(&self) -> String {
+        let boxes: usize = self.columns.iter().map(Vec::len).sum();
+        if boxes == 0 || boxes > MOST {
+            return String::new();
+        }
+        let mut places = BTreeMap::new();
+        let mut shapes = String::new();
+        for (column, boxes) in self.columns.iter().enumerate() {
+            for (row, (id, text)) in boxes.iter().enumerate() {
+                let (x, y) = (column * RIGHT + 4, row * DOWN + 4);
+                places.insert(*id, (x, y + HEIGHT / 2));
+                let whole = escaped(text);
+                let shown = escaped(&short(text));
+                shapes.push_str(&format!(
+                    "<g><title>{whole}</title><rect x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"4\"/>\
+                     <text x=\"{}\" y=\"{}\">{shown}</text></g>\n",
+                    x + 8,
+                    y + 18
+                ));
+            }
+        }
+        for (from, to) in &self.arrows {
+            if let (Some((x1, y1)), Some((x2, y2))) = (places.get(from), places.get(to)) {
+                let x1 = x1 + WIDTH;
+                let middle = (x1 + x2) / 2;
+                shapes.push_str(&format!(
+                    "<path d=\"M{x1} {y1} C{middle} {y1} {middle} {y2} {x2} {y2}\"/>\n"
+                ));
+            }
+        }
+        let rows = self.columns.iter().map(Vec::len).max().unwrap_or_default();
+        let width = self.columns.len() * RIGHT;
+        let height = rows * DOWN + 8;
+        format!(
+            "<figure><svg width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"order of the objects\">\n{shapes}</svg></figure>\n"
+        )
+    }
+}
+
+fn short(text: &str) -> String {
+    if text.chars().count() <= SHOWN {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(SHOWN - 1).collect();
+    format!("{head}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_and_arrows() {
+        let long = "a".repeat(SHOWN + 1);
+        let drawing = Drawing {
+            columns: vec![vec![(0, "one".to_owned())], vec![(1, long.clone())]],
+            arrows: vec![(0, 1), (0, 7)],
+        };
+        let svg = drawing.svg();
+        assert_eq!(svg.matches("<rect").count(), 2);
+        assert_eq!(svg.matches("<path").count(), 1);
+        assert!(svg.contains(&format!("<title>{long}</title>")) && svg.contains('…'));
+        let many = (0..=MOST).map(|id| (id, "x".to_owned())).collect();
+        let drawing = Drawing {
+            columns: vec![many],
+            ..Drawing::default()
+        };
+        assert_eq!(drawing.svg(), "");
+    }
+}
