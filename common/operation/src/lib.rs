@@ -66,6 +66,7 @@ pub mod rollback;
 pub mod rollout;
 pub mod stage;
 pub mod transfer;
+pub mod validate;
 pub mod values_from;
 pub mod verdict;
 

@@ -1,5 +1,7 @@
 //! Catalogues by location: AddonCatalogue manifests or a kops index, distinguished by their content.
 
+mod every;
+
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::names;
 use common::catalogue::channel::ChannelError;
@@ -12,6 +14,8 @@ use serde_json::Value;
 
 use crate::Access;
 use crate::url::{self, UrlError};
+
+pub use every::{Everything, Mistake, Part, every};
 
 /// A catalogue or an index at a location.
 #[derive(Debug)]

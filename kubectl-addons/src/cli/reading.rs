@@ -156,6 +156,11 @@ pub struct CatalogueValidate {
     /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
     #[arg(required = true, value_name = "LOCATION", value_hint = clap::ValueHint::FilePath)]
     pub locations: Vec<String>,
+    /// Read the sources on servers as well; without it, only what is in the catalogue and on this machine
+    #[arg(long)]
+    pub fetch: bool,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// The cluster that is asked about.

@@ -114,6 +114,11 @@ pub const CASES: &[(&str, &str)] = &[
     ("validate-types", "kubectl-addons catalogue validate types.yaml"),
     ("validate-hashes", "kubectl-addons catalogue validate hashes.yaml"),
     ("validate-hashes-channels", "kubectl-addons catalogue validate hashes.yaml --rules channels"),
+    ("validate-content", "kubectl-addons catalogue validate content.yaml"),
+    ("validate-content-json", "kubectl-addons catalogue validate content.yaml -o json"),
+    ("validate-missing", "kubectl-addons catalogue validate missing.yaml catalogue.yaml"),
+    ("validate-fetch", "kubectl-addons catalogue validate content.yaml --fetch --offline"),
+    ("help-catalogue-validate", "kubectl-addons catalogue validate --help"),
     ("validate-sources", "kubectl-addons catalogue validate sources.yaml"),
 
     // render
