@@ -64,6 +64,7 @@ pub mod resolve;
 pub mod resolved;
 pub mod rollback;
 pub mod rollout;
+pub mod scaffold;
 pub mod stage;
 pub mod transfer;
 pub mod validate;

@@ -52,6 +52,8 @@ fn pair(text: &str) -> Result<InstallationName, String> {
 /// Verbs on catalogues.
 #[derive(Subcommand, Debug)]
 pub enum Catalogue {
+    /// Print a first catalogue of charts, folders and manifests, without a cluster
+    Create(super::create::CatalogueCreate),
     /// Add catalogues to the cluster, or replace them
     Add(CatalogueAdd),
     /// List the catalogues of the cluster

@@ -2,6 +2,7 @@
 
 mod add;
 mod contained;
+mod create;
 mod list;
 mod push;
 mod remove;
@@ -26,6 +27,7 @@ use crate::session::Session;
 /// Those of the verb.
 pub async fn run(session: &Session, verb: &Catalogue) -> Result<Exit> {
     match verb {
+        Catalogue::Create(args) => create::run(session, args).await,
         Catalogue::Add(args) => add::run(session, args).await,
         Catalogue::List(args) => list::run(session, args).await,
         Catalogue::Show(args) => show::run(session, args).await,

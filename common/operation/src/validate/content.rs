@@ -3,8 +3,8 @@
 use std::io::ErrorKind;
 
 use addons_helm::HelmError;
-use addons_sources::SourceError;
 use addons_sources::url::UrlError;
+use addons_sources::{SourceError, archive};
 use common::api::catalogue::{Method, SourceKind};
 use common::catalogue::Entry;
 use common::catalogue::local::of_this_machine;
@@ -67,17 +67,25 @@ pub(super) async fn flaws(ctx: &Context, entry: &Entry, sources: Sources) -> Vec
     };
     let fetched = verified.fetched;
     let location = written.unwrap_or(&fetched.location);
-    let found = match entry.version.template.method {
+    let method = entry.version.template.method;
+    let package = match method {
+        Method::Helm => fetched.package,
+        Method::Manifest | Method::GoTemplate => match archive::files(fetched.package) {
+            Ok(package) => package,
+            Err(error) => return vec![flaw(SourceError::Archive(error).to_string())],
+        },
+    };
+    let found = match method {
         Method::Manifest => {
             let options = Options {
                 duplicate_keys: ctx.duplicate_keys(),
                 ..Options::default()
             };
-            let mistakes = Text::plain(fetched.package).mistakes(location, &options);
+            let mistakes = Text::plain(package).mistakes(location, &options);
             mistakes.iter().map(of_manifest).collect()
         }
-        Method::GoTemplate => of_templates(&fetched.package, location),
-        Method::Helm => of_chart(&fetched.package),
+        Method::GoTemplate => of_templates(&package, location),
+        Method::Helm => of_chart(&package),
     };
     let found = found.into_iter();
     found

@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use super::{CatalogueError, Located, is_catalogue, located, meant, other_kind};
 
+/// Names the schema of the file for editors; no field of the object.
+const SCHEMA: &str = "$schema";
+
 /// The content of a file.
 #[derive(Debug, Default)]
 pub struct Everything {
@@ -77,7 +80,8 @@ pub fn every(bytes: &[u8], location: &str) -> Everything {
             Err(error) => found.mistakes.push(of_yaml(&error)),
             Ok(document) if document.value.is_null() => {}
             Ok(document) if is_catalogue(&document.value) => {
-                let read = document::read(&document.value);
+                let mut read = document::read(&document.value);
+                read.problems.retain(|problem| problem.field != SCHEMA);
                 found.parts.push(Part {
                     located: located(read.object, Vec::new(), location.to_owned()),
                     problems: read.problems,

@@ -6,7 +6,7 @@ use common::api::catalogue::{AddonCatalogue, InlineSource, Method, Source};
 use common::catalogue::local::of_this_machine;
 use common::manifest::digest;
 
-use addons_sources::{Access, url};
+use addons_sources::{Access, archive, url};
 
 /// What an object may take in the cluster: etcd refuses requests over 1.5 MiB.
 const MAX_BYTES: usize = 1 << 20;
@@ -27,8 +27,10 @@ pub async fn contain(object: &mut AddonCatalogue, access: &Access<'_>) -> Result
                 continue;
             };
             let is_chart = version.template.method == Method::Helm;
+            let is_folder = url::folder(&location, access).with_context(name)?.is_some();
+            let is_manifest = !is_chart && !is_folder && !archive::is_archive(&location);
             ensure!(
-                version.source.url.is_some() && is_file && !is_chart,
+                version.source.url.is_some() && is_file && is_manifest,
                 "{}: {location} is on this machine, where the cluster's other users cannot read it; \
                  put it on a server{}, or leave the catalogue in its file and install with --channel",
                 name(),
