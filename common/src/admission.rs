@@ -5,6 +5,7 @@
 //! | [`review`] | the AdmissionReview as the API server sends and wants it |
 //! | [`answer`] | from a review to its answer: what each path of the webhook does |
 //! | [`mutate`] | which values are filled in, as a minimal patch (semantics 7, 8, 10) |
+//! | [`document`] | a catalogue as it is written in a file, read as far as it can be |
 //! | [`core_set`] | what core sets follow from (semantics 14) |
 //! | [`validate`] | which rules judge which request (semantics 4, 18) |
 //! | [`rules`] | the rules: one function a rule, one module an object kind |
@@ -18,6 +19,7 @@
 
 pub mod answer;
 pub mod core_set;
+pub mod document;
 pub mod listed;
 pub mod marks;
 pub mod mutate;
@@ -35,6 +37,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use self::listed::CatalogueFacts;
+use crate::api::catalogue::AddonCatalogue;
 use crate::api::installation::AddonInstallation;
 use crate::api::names;
 use crate::api::policy::AddonPolicy;
@@ -55,6 +58,17 @@ pub struct Facts {
     pub cluster: ClusterFacts,
     /// What the administrator chooses, or knows.
     pub settings: Settings,
+}
+
+impl Facts {
+    /// Puts a catalogue in the place of the one that has its name, for the verdicts on the next ones.
+    pub fn replace(&mut self, catalogue: AddonCatalogue) {
+        self.catalogues.retain(|other| {
+            let (theirs, ours) = (&other.metadata, &catalogue.metadata);
+            theirs.namespace != ours.namespace || theirs.name != ours.name
+        });
+        self.catalogues.push(Arc::new(catalogue.into()));
+    }
 }
 
 /// What is known of a namespace.

@@ -5,6 +5,7 @@ pub mod channel;
 pub mod compatible;
 pub mod due;
 pub mod installed;
+pub mod local;
 pub mod merged;
 pub mod reference;
 pub mod replaces;

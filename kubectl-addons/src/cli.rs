@@ -2,6 +2,7 @@
 
 pub mod channel;
 pub mod core;
+pub mod create;
 pub mod fleet;
 pub mod format;
 mod help;
@@ -11,6 +12,7 @@ pub mod operation;
 pub mod plan;
 pub mod reading;
 pub mod render;
+pub mod schema;
 pub mod set;
 pub mod sync;
 pub mod values;
@@ -62,7 +64,7 @@ pub fn parse(args: Vec<OsString>) -> Result<Cli, clap::Error> {
 pub enum Command {
     /// Install the definitions of this tool into the cluster, or update them; move installations of older versions
     Init(reading::Init),
-    /// Add, list, show, remove, synchronise, push, view and validate catalogues
+    /// Create, add, list, show, remove, synchronise, push, view and validate catalogues
     #[command(subcommand, alias = "catalog")]
     Catalogue(reading::Catalogue),
     /// List the add-ons that can be installed, and whether they fit
@@ -113,6 +115,8 @@ pub enum Command {
     Preflight(reading::Preflight),
     /// Tell what is wrong with the admission, the definitions, the records and the rights, and the command that mends it
     Doctor(reading::Doctor),
+    /// Print the JSON schema of catalogues or sets, for editors
+    Schema(schema::Schema),
     /// Print the versions of this client and of the server
     Version(reading::Version),
     /// Print the script that completes commands in a shell

@@ -19,6 +19,7 @@ pub mod preflight;
 pub mod reconcile;
 pub mod render;
 pub mod rollback;
+pub mod schema;
 pub mod search;
 pub mod set;
 pub mod show;
@@ -73,6 +74,7 @@ pub async fn run(session: &Session, command: &Command) -> Result<Exit> {
         Command::Sync(args) => sync::run(session, args).await,
         Command::Preflight(args) => preflight::run(session, args).await,
         Command::Doctor(args) => doctor::run(session, args).await,
+        Command::Schema(args) => Ok(schema::run(args)),
         Command::Version(args) => version::run(session, args).await,
         Command::Completion(args) => completion::run(args),
         Command::Options => Ok(options::run()),

@@ -23,6 +23,7 @@ mod harness;
 mod helm;
 mod history;
 mod hostile;
+mod local;
 mod main_job;
 mod matrix;
 mod metallb;

@@ -7,5 +7,6 @@ mod pages;
 mod properties;
 mod proposal;
 mod rendering;
+mod schemas;
 mod sizes;
 mod values;

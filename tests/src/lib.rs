@@ -23,6 +23,7 @@ pub mod raw;
 pub mod running;
 #[cfg(feature = "cases")]
 pub mod scene;
+pub mod schemas;
 #[cfg(feature = "cases")]
 pub mod servers;
 pub mod shared;

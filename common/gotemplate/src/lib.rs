@@ -125,6 +125,19 @@ pub fn render(
     })
 }
 
+/// Whether a file is a valid template by itself; nothing is rendered.
+///
+/// # Errors
+/// [`TemplateError::Parse`], with file, line and column.
+pub fn check(template: Template<'_>, options: &Options<'_>) -> Result<(), TemplateError> {
+    let parsed = parse(0, template.text, options, &mut Definitions::new());
+    let parsed = parsed.map(drop);
+    parsed.map_err(|Problem { at, message }| TemplateError::Parse {
+        place: Place::new(template.name, template.text, at),
+        problem: message,
+    })
+}
+
 /// The separator without the blanks that the actions beside it trim.
 fn trimmed<'s>(separator: &'s str, trims: bool, next: &str) -> &'s str {
     let separator = if trims {

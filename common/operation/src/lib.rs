@@ -64,8 +64,10 @@ pub mod resolve;
 pub mod resolved;
 pub mod rollback;
 pub mod rollout;
+pub mod scaffold;
 pub mod stage;
 pub mod transfer;
+pub mod validate;
 pub mod values_from;
 pub mod verdict;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use addons_sources::{SourceError, archive};
 use common::api::catalogue::{HelmMode, Method};
 use common::api::installation::{HelmRelease, Installed};
 use common::api::names::InstallationName;
@@ -232,9 +233,10 @@ pub async fn text(
     inputs: &Inputs,
     package: Package,
 ) -> Result<Text, OperationError> {
+    let files = |package| archive::files(package).map_err(SourceError::Archive);
     match resolved.entry.version.template.method {
-        Method::Manifest => Ok(Text::plain(package)),
-        Method::GoTemplate => templates(ctx, resolved, inputs, package).await,
+        Method::Manifest => Ok(Text::plain(files(package)?)),
+        Method::GoTemplate => templates(ctx, resolved, inputs, files(package)?).await,
         Method::Helm => {
             let is_upgrade = resolved.occasion() == Occasion::Upgrade;
             chart::text(ctx, resolved, inputs, package, is_upgrade).await

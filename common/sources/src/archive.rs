@@ -1,4 +1,4 @@
-//! Chart archives, read in memory. Helm reads the same archive by itself when it renders.
+//! Archives of charts, manifests and templates, read in memory. Helm reads a chart by itself when it renders.
 
 use std::io::{self, Read as _};
 
@@ -40,11 +40,58 @@ pub enum ArchiveError {
 /// # Errors
 /// [`ArchiveError`].
 pub fn unpack(bytes: &[u8]) -> Result<Package, ArchiveError> {
+    let mut root: Option<String> = None;
+    let files = read(bytes, |path| inside(&path, &mut root).map(str::to_owned))?;
+    Ok(Package::folder(files)?)
+}
+
+/// The files of an archive of manifests or templates: without the folder that all of them are in, where there is one.
+///
+/// # Errors
+/// [`ArchiveError`].
+pub fn unpack_files(bytes: &[u8]) -> Result<Package, ArchiveError> {
+    let mut files = read(bytes, |path| {
+        Ok(path.strip_prefix("./").unwrap_or(&path).to_owned())
+    })?;
+    let mut root: Option<String> = None;
+    let inner: Result<Vec<String>, _> = files
+        .iter()
+        .map(|file| inside(&file.path, &mut root).map(str::to_owned))
+        .collect();
+    if let Ok(inner) = inner {
+        for (file, inner) in files.iter_mut().zip(inner) {
+            file.path = inner;
+        }
+    }
+    Ok(Package::folder(files)?)
+}
+
+/// The files of a package of manifests or templates, which may be an archive by its name.
+///
+/// # Errors
+/// [`ArchiveError`].
+pub fn files(package: Package) -> Result<Package, ArchiveError> {
+    match package.as_file() {
+        Some(file) if is_archive(&file.path) => unpack_files(&file.bytes),
+        _ => Ok(package),
+    }
+}
+
+/// Whether a path is that of an archive, by its ending.
+#[must_use]
+pub fn is_archive(path: &str) -> bool {
+    path.ends_with(".tgz") || path.ends_with(".tar.gz")
+}
+
+/// The regular files of an archive, each with what becomes of its path.
+fn read(
+    bytes: &[u8],
+    mut placed: impl FnMut(String) -> Result<String, ArchiveError>,
+) -> Result<Vec<File>, ArchiveError> {
     let limit = MAX_BYTES as u64 + OVERHEAD;
     let mut archive = Archive::new(GzDecoder::new(bytes).take(limit));
     let mut files = Vec::new();
     let mut size = 0_u64;
-    let mut root: Option<String> = None;
     for entry in archive.entries().map_err(ArchiveError::Unreadable)? {
         let mut entry = entry.map_err(ArchiveError::Unreadable)?;
         let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
@@ -53,7 +100,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Package, ArchiveError> {
             EntryType::Directory | EntryType::XGlobalHeader | EntryType::XHeader => continue,
             _ => return Err(ArchiveError::Kind { path }),
         }
-        let inner = inside(&path, &mut root)?.to_owned();
+        let inner = placed(path)?;
         size = size.saturating_add(entry.size());
         if size > MAX_BYTES as u64 {
             return Err(ArchiveError::TooLarge);
@@ -73,7 +120,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Package, ArchiveError> {
     if rest.limit() == 0 {
         return Err(ArchiveError::TooLarge);
     }
-    Ok(Package::folder(files)?)
+    Ok(files)
 }
 
 /// The path below the one folder of the archive.
@@ -130,6 +177,24 @@ mod tests {
         let package = unpack(&bytes).unwrap();
         assert_eq!(package.files()[0].path, "Chart.yaml");
         assert_eq!(package.files()[0].bytes, b"name: web\n");
+    }
+
+    #[test]
+    fn manifests_need_no_folder() {
+        let regular = EntryType::Regular;
+        for (entries, expected) in [
+            (&[("web/a.yaml", regular, &b""[..])][..], "a.yaml"),
+            (&[("./a.yaml", regular, b"")], "a.yaml"),
+            (
+                &[("./web/a.yaml", regular, b""), ("./b.yaml", regular, b"")],
+                "b.yaml",
+            ),
+        ] {
+            let package = unpack_files(&tgz(entries)).unwrap();
+            let last = package.files().last().unwrap();
+            assert!(last.path == expected || package.get(expected).is_some());
+        }
+        assert!(unpack_files(&tgz(&[("../a.yaml", regular, b"")])).is_err());
     }
 
     #[test]

@@ -99,6 +99,9 @@ pub enum SourceError {
     /// A chart of a registry.
     #[error(transparent)]
     RegistryChart(#[from] registry::chart::ChartError),
+    /// An archive of manifests or templates.
+    #[error("archive: {0}")]
+    Archive(archive::ArchiveError),
 }
 
 /// Fetches what a source holds. Relative locations are resolved against `base`; `place` names the entry where the source has
@@ -121,6 +124,9 @@ pub async fn package(
         SourceKind::Helm(chart) => Ok(chart::fetch(chart, access).await?),
         SourceKind::Url(url) => {
             let location = resolve_manifest(base, &url.manifest)?;
+            if let Some(folder) = url::folder(&location, access)? {
+                return Ok(folder);
+            }
             Ok(url::fetch(&location, access).await?.into())
         }
         SourceKind::Inline(inline) => Ok(Fetched {

@@ -1,5 +1,8 @@
 //! Catalogues by location: AddonCatalogue manifests or a kops index, distinguished by their content.
 
+mod every;
+mod whole;
+
 use common::api::catalogue::{AddonCatalogue, AddonCatalogueSpec};
 use common::api::names;
 use common::catalogue::channel::ChannelError;
@@ -12,6 +15,9 @@ use serde_json::Value;
 
 use crate::Access;
 use crate::url::{self, UrlError};
+
+pub use every::{Everything, Mistake, Part, every};
+pub use whole::WholeError;
 
 /// A catalogue or an index at a location.
 #[derive(Debug)]
@@ -36,6 +42,15 @@ pub enum CatalogueError {
     /// The index cannot be read.
     #[error(transparent)]
     Index(#[from] ChannelError),
+    /// A folder or an archive that is not an add-on.
+    #[error("{location}")]
+    Whole {
+        /// Of the folder.
+        location: String,
+        /// Why.
+        #[source]
+        source: WholeError,
+    },
     /// Not YAML.
     #[error("{location}")]
     Yaml {
@@ -97,13 +112,17 @@ pub async fn read(location: &str, access: &Access<'_>) -> Result<Vec<Located>, C
     of_location(location, access, false).await
 }
 
-/// As [`read`]; with `takes_manifests` any other document makes the file one add-on, as in kops.
+/// As [`read`]; with `takes_manifests` any other document makes the file one add-on, as in kops, and so does a folder or an archive
+/// of manifests or of a chart.
 async fn of_location(
     location: &str,
     access: &Access<'_>,
     takes_manifests: bool,
 ) -> Result<Vec<Located>, CatalogueError> {
     let location = url::absolute(location)?;
+    if takes_manifests && let Some(whole) = whole::of(&location, access).await? {
+        return Ok(vec![whole]);
+    }
     let fetched = url::fetch(&location, access).await?;
     parse(&fetched.bytes, location, takes_manifests)
 }

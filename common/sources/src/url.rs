@@ -9,13 +9,19 @@ mod http;
 mod known;
 mod object_store;
 
+use std::path::{Path, PathBuf};
+
 use common::render::package::Package;
 use url::Url;
 
 pub use error::UrlError;
 
+use crate::archive::is_archive;
 use crate::http::bound;
-use crate::{Access, Fetched};
+use crate::{Access, Fetched, Reach, folder as local};
+
+/// What a folder of catalogues has, the first one that is there.
+const INDEXES: [&str; 2] = ["catalogue.yaml", "addons.yaml"];
 
 /// What was read at a location.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,11 +82,25 @@ pub(super) async fn get(url: Url, limit: u64, access: &Access<'_>) -> Result<Doc
     http::get(url, limit, access).await
 }
 
-/// The location as it is recorded: a path becomes an absolute `file://` URL, so that a later upgrade works from any folder.
+/// The location as it is recorded: a path becomes an absolute `file://` URL, so that a later upgrade works from any folder; that of
+/// a folder with a catalogue or an index is that of the file.
 ///
 /// # Errors
 /// A relative path where the working directory is gone; a URL that holds credentials.
 pub fn absolute(location: &str) -> Result<String, UrlError> {
+    let mut indexes = INDEXES.iter().map(|name| Path::new(location).join(name));
+    let index = indexes.find(|index| !location.contains("://") && index.is_file());
+    match index.as_deref().and_then(Path::to_str) {
+        Some(index) => absolute_of(index),
+        None => absolute_of(location),
+    }
+}
+
+/// As [`absolute`], of the very file or folder that is named.
+///
+/// # Errors
+/// See [`absolute`].
+pub fn absolute_of(location: &str) -> Result<String, UrlError> {
     if location.contains("://") {
         if let Ok(url) = Url::parse(location) {
             refuse_credentials(&url)?;
@@ -127,8 +147,27 @@ fn limit(path: &str) -> u64 {
     }
 }
 
-fn is_archive(path: &str) -> bool {
-    path.ends_with(".tgz") || path.ends_with(".tar.gz")
+/// The files of a folder of this machine; `None` where the location is no such folder, or its author is not the user of this
+/// machine (semantics 16).
+///
+/// # Errors
+/// [`UrlError::Folder`].
+pub fn folder(location: &str, access: &Access<'_>) -> Result<Option<Fetched>, UrlError> {
+    let path = match location.contains("://") {
+        false => Some(PathBuf::from(location)),
+        true => Url::parse(location)
+            .ok()
+            .filter(|url| url.scheme() == "file")
+            .and_then(|url| url.to_file_path().ok()),
+    };
+    let Some(path) = path.filter(|path| access.reach == Reach::Own && path.is_dir()) else {
+        return Ok(None);
+    };
+    Ok(Some(Fetched {
+        package: local::read(&path)?,
+        location: path.to_string_lossy().into_owned(),
+        resolved: None,
+    }))
 }
 
 /// A location of any source as it may be shown and recorded.

@@ -30,6 +30,8 @@ pub struct Channel {
     pub spec: AddonCatalogueSpec,
     /// Misspelled fields and unreadable ranges.
     pub warnings: Vec<String>,
+    /// Of each add-on, where its entries stand in the list of the index.
+    pub entries: Vec<Vec<usize>>,
 }
 
 /// Why an index cannot be used; `location` is where it was read from.
@@ -76,6 +78,23 @@ pub enum ChannelError {
 /// # Errors
 /// [`ChannelError`].
 pub fn parse(bytes: &[u8], location: &str) -> Result<Channel, ChannelError> {
+    let (channel, mistakes) = every(bytes, location)?;
+    match mistakes.into_iter().next() {
+        Some((_, mistake)) => Err(mistake),
+        None => Ok(channel),
+    }
+}
+
+/// As [`parse`], with everything that is wrong: entries that cannot be used are left out, and each is named with its path,
+/// `spec.addons[2]`.
+///
+/// # Errors
+/// [`ChannelError`]: there is no list of entries.
+pub fn every(
+    bytes: &[u8],
+    location: &str,
+) -> Result<(Channel, Vec<(String, ChannelError)>), ChannelError> {
+    let mut mistakes = Vec::new();
     let type_error = |field, expected| ChannelError::Type {
         location: location.to_owned(),
         field,
@@ -100,27 +119,64 @@ pub fn parse(bytes: &[u8], location: &str) -> Result<Channel, ChannelError> {
                 Some(Value::Array(entries)) => entries.as_slice(),
                 Some(_) => return Err(type_error("spec.addons", "a list")),
             };
-            let addons = addons(entries, &name, location, &mut warnings)?;
-            Channel {
+            let mut channel = Channel {
                 name,
-                spec: AddonCatalogueSpec {
-                    addons,
-                    ..AddonCatalogueSpec::default()
-                },
                 warnings,
-            }
+                ..Channel::default()
+            };
+            mistakes = add(&mut channel, entries, location);
+            channel
         }
         Value::Object(_) => manifest(bytes, location),
         _ => return Err(type_error("the document", "a map, such as kind: Addons")),
     };
     channel.spec.base_url = Some(location.to_owned());
-    Ok(channel)
+    Ok((channel, mistakes))
+}
+
+impl Channel {
+    /// The field of the index that a field of [`Channel::spec`] was read from.
+    #[must_use]
+    pub fn written(&self, field: &str) -> String {
+        let found = self.entry_of(field);
+        let Some((entry, rest)) = found else {
+            return field.to_owned();
+        };
+        let name = match rest {
+            _ if rest.starts_with(".source") => ".manifest",
+            ".constraints.kubernetesVersion" => ".kubernetesVersion",
+            ".defaultNamespace" => ".namespace",
+            rest => rest,
+        };
+        format!("spec.addons[{entry}]{name}")
+    }
+
+    /// The entry of a field, and the rest of its path.
+    fn entry_of<'f>(&self, field: &'f str) -> Option<(usize, &'f str)> {
+        let (addon, rest) = field.strip_prefix("spec.addons[")?.split_once(']')?;
+        let entries = self.entries.get(addon.parse::<usize>().ok()?)?;
+        let version = rest.strip_prefix(".versions[");
+        let version = version.and_then(|rest| rest.split_once(']'));
+        match version {
+            Some((version, rest)) => {
+                let entry = entries.get(version.parse::<usize>().ok()?)?;
+                Some((*entry, rest))
+            }
+            None => Some((*entries.first()?, rest)),
+        }
+    }
 }
 
 /// Whether a document is an index: `kind: Addons` without apiVersion.
 #[must_use]
 pub fn is_index(document: &Value) -> bool {
     document.as_object().is_some_and(normal::is_index)
+}
+
+/// Whether the first document of a file is an index.
+#[must_use]
+pub fn holds_index(bytes: &[u8]) -> bool {
+    first_document(bytes).is_ok_and(|document| is_index(&document))
 }
 
 /// The first document with content; null where there is none. Repeated keys are tolerated, as in kops, and an
@@ -150,28 +206,28 @@ fn section<'a>(
     }
 }
 
-/// The entries, those of one name together.
-fn addons(
-    entries: &[Value],
-    default_name: &str,
-    location: &str,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<Addon>, ChannelError> {
-    let mut addons: Vec<Addon> = Vec::new();
+/// Adds the entries of an index, those of one name together. Returns those that cannot be used.
+fn add(channel: &mut Channel, entries: &[Value], location: &str) -> Vec<(String, ChannelError)> {
     let mut places: HashMap<String, usize> = HashMap::new();
+    let mut mistakes = Vec::new();
+    let (addons, warnings) = (&mut channel.spec.addons, &mut channel.warnings);
     for (i, value) in entries.iter().enumerate() {
-        let mut place = format!("spec.addons[{i}]");
+        let path = format!("spec.addons[{i}]");
+        let mut place = path.clone();
         if let Some(name) = value.get("name").and_then(Value::as_str) {
             place.push_str(&format!(" ({name})"));
         }
-        let (name, version) = match entry::read(value, default_name, &place, warnings) {
+        let (name, version) = match entry::read(value, &channel.name, &place, warnings) {
             Ok(entry) => entry,
             Err(problem) => {
-                return Err(ChannelError::Entry {
-                    location: location.to_owned(),
+                let location = location.to_owned();
+                let mistake = ChannelError::Entry {
+                    location,
                     place,
                     problem,
-                });
+                };
+                mistakes.push((path, mistake));
+                continue;
             }
         };
         let index = *places.entry(name).or_insert_with_key(|name| {
@@ -179,13 +235,17 @@ fn addons(
                 name: name.clone(),
                 ..Addon::default()
             });
+            channel.entries.push(Vec::new());
             addons.len() - 1
         });
         if let Some(addon) = addons.get_mut(index) {
             addon.versions.push(version);
         }
+        if let Some(entries) = channel.entries.get_mut(index) {
+            entries.push(i);
+        }
     }
-    Ok(addons)
+    mistakes
 }
 
 /// A plain manifest as a channel of one add-on.
@@ -214,7 +274,7 @@ fn manifest(bytes: &[u8], location: &str) -> Channel {
             }],
             ..AddonCatalogueSpec::default()
         },
-        warnings: Vec::new(),
+        ..Channel::default()
     }
 }
 

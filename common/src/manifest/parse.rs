@@ -81,15 +81,28 @@ pub fn parse_files<'a>(
     files: impl IntoIterator<Item = File<'a>>,
     options: &Options,
 ) -> Result<Parsed, ManifestError> {
-    let mut parsed = Parsed::default();
+    let (parsed, errors) = every(files, options);
+    match errors.into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(parsed),
+    }
+}
+
+/// As [`parse_files`], with every error: of each document its first one. What is too much ends the file.
+pub fn every<'a>(
+    files: impl IntoIterator<Item = File<'a>>,
+    options: &Options,
+) -> (Parsed, Vec<ManifestError>) {
+    let (mut parsed, mut errors) = (Parsed::default(), Vec::new());
     let mut keys = HashMap::new();
     for file in files {
         if file.bytes.len() > options.bytes {
-            return Err(ManifestError::TooLong {
+            errors.push(ManifestError::TooLong {
                 file: file.name.to_owned(),
                 bytes: file.bytes.len(),
                 limit: options.bytes,
             });
+            continue;
         }
         let mut reader = Reader {
             file: file.name,
@@ -99,17 +112,17 @@ pub fn parse_files<'a>(
             keys: &mut keys,
         };
         for document in reader.documents(file.bytes, options.duplicate_keys) {
-            let document = document.map_err(|error| ManifestError::Yaml {
-                place: reader.place(error.line, error.column),
-                problem: error.problem,
-            })?;
-            let place = reader.place(document.line, 0);
-            if !document.value.is_null() {
-                reader.object(document.value, place, &document.item_lines)?;
+            let Err(error) = reader.document(document) else {
+                continue;
+            };
+            let is_last = matches!(error, ManifestError::TooMany { .. });
+            errors.push(error);
+            if is_last {
+                break;
             }
         }
     }
-    Ok(parsed)
+    (parsed, errors)
 }
 
 struct Reader<'a> {
@@ -149,6 +162,18 @@ impl Reader<'_> {
             ..YamlOptions::default()
         };
         documents(bytes, &lenient).collect()
+    }
+
+    fn document(&mut self, document: Result<Document, YamlError>) -> Result<(), ManifestError> {
+        let document = document.map_err(|error| ManifestError::Yaml {
+            place: self.place(error.line, error.column),
+            problem: error.problem,
+        })?;
+        if document.value.is_null() {
+            return Ok(());
+        }
+        let place = self.place(document.line, 0);
+        self.object(document.value, place, &document.item_lines)
     }
 
     fn place(&self, line: usize, column: usize) -> Place {

@@ -11,6 +11,7 @@ mod build;
 mod error;
 mod indent;
 mod map;
+mod places;
 mod scalar;
 mod section;
 mod text;
@@ -22,6 +23,7 @@ use serde_json::Value;
 use section::Section;
 
 pub use error::{YamlError, YamlProblem};
+pub use places::Places;
 
 /// Longest input, in bytes.
 pub const MAX_BYTES: usize = 64 << 20;

@@ -164,6 +164,12 @@ impl Schemas {
                         message,
                         definition: schema.definition.clone(),
                     }),
+                    Finding::Unknown { path, near } => {
+                        let meant = meant(near.as_deref());
+                        warnings.insert(format!(
+                            "{place}: {key}: {path} is unknown and will be dropped{meant}"
+                        ));
+                    }
                     Finding::Note(note) => {
                         warnings.insert(format!("{place}: {key}: {note}"));
                     }
@@ -185,9 +191,30 @@ pub fn problems(schema: &Value, object: &Value) -> Vec<String> {
     findings
         .filter_map(|finding| match finding {
             Finding::Problem { path, message } => Some(format!("{path} {message}")),
+            Finding::Unknown { .. } | Finding::Note(_) => None,
+        })
+        .collect()
+}
+
+/// What `fieldValidation=Strict` refuses by an openAPIV3Schema, unknown fields as well: paths, and what is wrong there.
+#[must_use]
+pub fn strict(schema: &Value, object: &Value) -> Vec<(String, String)> {
+    let findings = Check::root(schema, object).into_iter();
+    findings
+        .filter_map(|finding| match finding {
+            Finding::Problem { path, message } => Some((path, message)),
+            Finding::Unknown { path, near } => {
+                let message = format!("unknown field{}", meant(near.as_deref()));
+                Some((path, message))
+            }
             Finding::Note(_) => None,
         })
         .collect()
+}
+
+/// The field that an unknown one may have been meant as.
+fn meant(near: Option<&str>) -> String {
+    near.map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }
 
 /// The versions of a definition.

@@ -99,3 +99,19 @@ pub fn render(
         &options,
     )?)
 }
+
+/// Whether a file is a template: its syntax, and whether its functions exist.
+///
+/// # Errors
+/// [`TemplateError::Parse`].
+pub fn check(template: Template<'_>) -> Result<(), TemplateError> {
+    let image = |_: &mut Context, args: Arguments<'_>| functions::image(args.text(0)?, None);
+    let image = [Function::new("Image", &[Type::Text], &image)];
+    let own: [&[Function<'_>]; 2] = [&image, functions::FUNCTIONS];
+    let options = addons_gotemplate::Options {
+        functions: &[&own, SPRIG].concat(),
+        undefined: &UNDEFINED,
+        ..addons_gotemplate::Options::default()
+    };
+    addons_gotemplate::check(template, &options)
+}

@@ -1,8 +1,9 @@
 //! The text that manifests are read from, cut where the output of each file begins.
 
-use addons_gotemplate::Template;
+use addons_gotemplate::{Template, TemplateError};
 use serde_json::Value;
 
+use crate::manifest::Place;
 use crate::manifest::parse::{self, File, ManifestError, Options, Parsed};
 
 use super::kkp::{self, RenderError};
@@ -63,6 +64,57 @@ pub fn package_values(package: &Package) -> Result<Values, ValuesError> {
     }
 }
 
+/// The templates of a package: the file, or of a folder the files that end in `.yaml`, except the values.
+fn templates(package: &Package) -> Result<Vec<Template<'_>>, TextError> {
+    let is_file = package.as_file().is_some();
+    let files = package.files().iter();
+    let files =
+        files.filter(|file| is_file || (file.path.ends_with(".yaml") && file.path != VALUES));
+    let mut templates = Vec::new();
+    for file in files {
+        let name = file.path.as_str();
+        let text = std::str::from_utf8(&file.bytes).map_err(|_| TextError::NotUtf8 {
+            file: name.to_owned(),
+        })?;
+        templates.push(Template { name, text });
+    }
+    if templates.is_empty() {
+        return Err(TextError::NoTemplate);
+    }
+    Ok(templates)
+}
+
+/// Every reason why the templates of a package fail whatever the data is, with its place; each file is read by itself. `location`
+/// is that of the package.
+#[must_use]
+pub fn invalid_templates(package: &Package, location: &str) -> Vec<(Place, String)> {
+    let whole = Place {
+        file: location.to_owned(),
+        ..Place::default()
+    };
+    let templates = match templates(package) {
+        Ok(templates) => templates,
+        Err(error) => return vec![(whole, error.to_string())],
+    };
+    let is_file = package.as_file().is_some();
+    let mistake = |template: Template<'_>| {
+        let TemplateError::Parse { place, problem } = kkp::check(template).err()? else {
+            return None;
+        };
+        let file = match is_file {
+            true => location.to_owned(),
+            false => format!("{}/{}", location.trim_end_matches('/'), place.file),
+        };
+        let place = Place {
+            file,
+            line: place.line,
+            column: place.column,
+        };
+        Some((place, problem))
+    };
+    templates.into_iter().filter_map(mistake).collect()
+}
+
 /// The output of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
@@ -101,20 +153,7 @@ impl Text {
         options: &kkp::Options,
     ) -> Result<Self, TextError> {
         let is_file = package.as_file().is_some();
-        let files = package.files().iter();
-        let files =
-            files.filter(|file| is_file || (file.path.ends_with(".yaml") && file.path != VALUES));
-        let mut templates = Vec::new();
-        for file in files {
-            let name = file.path.as_str();
-            let text = std::str::from_utf8(&file.bytes).map_err(|_| TextError::NotUtf8 {
-                file: name.to_owned(),
-            })?;
-            templates.push(Template { name, text });
-        }
-        if templates.is_empty() {
-            return Err(TextError::NoTemplate);
-        }
+        let templates = templates(package)?;
         let rendered = kkp::render(&templates, data, options)?;
         let mut sections = Vec::with_capacity(templates.len());
         let ends = rendered.starts.iter().skip(1).copied();
@@ -162,22 +201,35 @@ impl Text {
     /// # Errors
     /// [`ManifestError`].
     pub fn objects(&self, location: &str, options: &Options) -> Result<Parsed, ManifestError> {
-        let names: Vec<String> = self
-            .sections
-            .iter()
-            .map(|section| match section.file.as_str() {
-                "" => location.to_owned(),
-                file => format!("{}/{file}", location.trim_end_matches('/')),
-            })
-            .collect();
-        let files = self.sections.iter().zip(&names);
-        let files = files.map(|(section, name)| File {
-            name,
-            bytes: &section.bytes,
-        });
-        let mut parsed = parse::parse_files(files, options)?;
+        let names = self.names(location);
+        let mut parsed = parse::parse_files(self.files(&names), options)?;
         parsed.warnings.splice(0..0, self.warnings.iter().cloned());
         Ok(parsed)
+    }
+
+    /// Every reason why [`Text::objects`] would fail.
+    #[must_use]
+    pub fn mistakes(&self, location: &str, options: &Options) -> Vec<ManifestError> {
+        let names = self.names(location);
+        parse::every(self.files(&names), options).1
+    }
+
+    /// What messages call the files.
+    fn names(&self, location: &str) -> Vec<String> {
+        let sections = self.sections.iter();
+        let name = |section: &Section| match section.file.as_str() {
+            "" => location.to_owned(),
+            file => format!("{}/{file}", location.trim_end_matches('/')),
+        };
+        sections.map(name).collect()
+    }
+
+    fn files<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = File<'a>> {
+        let files = self.sections.iter().zip(names);
+        files.map(|(section, name)| File {
+            name,
+            bytes: &section.bytes,
+        })
     }
 }
 
@@ -217,6 +269,29 @@ mod tests {
                 "https://example/repo/b.yml:1"
             ]
         );
+    }
+
+    #[test]
+    fn every_invalid_template_is_named() {
+        let file = |path: &str, text: &str| File {
+            path: path.to_owned(),
+            bytes: text.as_bytes().to_vec(),
+        };
+        let package = Package::folder(vec![
+            file("a.yaml", "a: {{ .x }}\nb: {{ if }}\n"),
+            file(
+                "b.yaml",
+                "{{ Image \"docker.io/a/b:1\" }} {{ .Cluster.Name | upper }}",
+            ),
+            file("c.yaml", "{{ include \"x\" . }}"),
+            file("values.yaml", "{{"),
+        ]);
+        let found = invalid_templates(&package.unwrap(), "templates/");
+        let places: Vec<String> = found.iter().map(|(place, _)| place.to_string()).collect();
+        assert_eq!(places, ["templates/a.yaml:2:9", "templates/c.yaml:1:4"]);
+        let one = Package::file("x", b"\n{{ end }}".to_vec());
+        let found = invalid_templates(&one, "x.yaml");
+        assert_eq!(found[0].0.to_string(), "x.yaml:2:4");
     }
 
     #[test]

@@ -13,6 +13,7 @@ const GLOBAL: &str =
 const EXAMPLES: &[(&str, &str)] = &[
     ("Install the definitions and the system namespace", "kubectl addons init"),
     ("Show what installing or upgrading the webhook and the policies would change", "kubectl addons init --webhook --policies --dry-run"),
+    ("Write a first catalogue of a manifest and a chart", "kubectl addons catalogue create platform --from web-1.0.0.yaml --from charts/db > catalogue.yaml"),
     ("Add a catalogue, or replace it", "kubectl addons catalogue add catalogue.yaml"),
     ("Add a kops index under a name", "kubectl addons catalogue add https://example.org/index.yaml --name platform"),
     ("List the catalogues, those of core add-ons as well", "kubectl addons catalogue list --core"),
@@ -34,6 +35,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("Tell a program what happens, as JSON lines", "kubectl addons install ingress --yes --events"),
     ("Set a value of one of several", "kubectl addons install ingress dns --set dns:replicas=3"),
     ("Show what an installation would change", "kubectl addons install ingress --dry-run=server"),
+    ("Install a chart or the manifests of a folder", "kubectl addons install ./ingress --target-namespace edge"),
     ("Install from a file into a namespace", "kubectl addons install ingress --channel index.yaml --target-namespace edge"),
     ("Upgrade everything", "kubectl addons upgrade"),
     ("Upgrade one installation to a version", "kubectl addons upgrade ingress@1.3.0"),
@@ -82,6 +84,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("Show what a directory would change", "kubectl addons sync manifests --dry-run"),
     ("Follow a directory until interrupted", "kubectl addons sync manifests --watch --yes"),
     ("Look for problems, and the commands that mend them", "kubectl addons doctor"),
+    ("Let an editor check catalogues", "kubectl addons schema catalogue > catalogue.schema.json"),
     ("Print the version of the client only", "kubectl addons version --client"),
     ("Complete commands in this shell", "source <(kubectl addons completion bash)"),
     ("Print the global options", "kubectl addons options"),

@@ -19,7 +19,7 @@ use crate::completion;
 /// Flags of `install`.
 #[derive(Args, Debug)]
 pub struct Install {
-    /// Add-ons to install
+    /// Add-ons to install; or the path of a folder or .tgz, of a chart or of manifests, which begins with . or /
     #[arg(required = true, value_name = "NAME[@VERSION]", value_parser = super::name::addon, add = ArgValueCandidates::new(completion::addons))]
     pub addons: Vec<String>,
     #[command(flatten)]
@@ -216,9 +216,9 @@ pub struct Due {
 }
 
 /// Where entries come from, and which rules choose.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Source {
-    /// Take the add-ons from this kops index or catalogue file instead of the catalogues: a file, file:// or http(s):// URL
+    /// Take the add-ons from this kops index, catalogue or folder instead of the catalogues: a path, file:// or http(s):// URL
     #[arg(long, value_name = "INDEX", value_hint = clap::ValueHint::FilePath)]
     pub channel: Option<String>,
     /// Take the add-ons from this AddonCatalogue only

@@ -52,6 +52,8 @@ fn pair(text: &str) -> Result<InstallationName, String> {
 /// Verbs on catalogues.
 #[derive(Subcommand, Debug)]
 pub enum Catalogue {
+    /// Print a first catalogue of charts, folders and manifests, without a cluster
+    Create(super::create::CatalogueCreate),
     /// Add catalogues to the cluster, or replace them
     Add(CatalogueAdd),
     /// List the catalogues of the cluster
@@ -156,6 +158,11 @@ pub struct CatalogueValidate {
     /// AddonCatalogue manifests or kops indexes: files, file:// or http(s):// URLs
     #[arg(required = true, value_name = "LOCATION", value_hint = clap::ValueHint::FilePath)]
     pub locations: Vec<String>,
+    /// Read the sources on servers as well; without it, only what is in the catalogue and on this machine
+    #[arg(long)]
+    pub fetch: bool,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// The cluster that is asked about.

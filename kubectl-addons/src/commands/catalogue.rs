@@ -2,6 +2,7 @@
 
 mod add;
 mod contained;
+mod create;
 mod list;
 mod push;
 mod remove;
@@ -9,12 +10,10 @@ mod show;
 mod sync;
 mod validate;
 
-use std::sync::Arc;
-
 use addons_engine::identity;
 use addons_operation::OperationError;
 use anyhow::{Result, bail};
-use common::admission::{Facts, Requester};
+use common::admission::Requester;
 use common::api::catalogue::{AddonCatalogue, CatalogueClass};
 use common::nearest::nearest;
 
@@ -28,6 +27,7 @@ use crate::session::Session;
 /// Those of the verb.
 pub async fn run(session: &Session, verb: &Catalogue) -> Result<Exit> {
     match verb {
+        Catalogue::Create(args) => create::run(session, args).await,
         Catalogue::Add(args) => add::run(session, args).await,
         Catalogue::List(args) => list::run(session, args).await,
         Catalogue::Show(args) => show::run(session, args).await,
@@ -44,12 +44,16 @@ fn name(object: &AddonCatalogue) -> &str {
     object.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// `3 add-ons, 1 version`, or `3 add-ons by reference`.
-fn counts(object: &AddonCatalogue) -> String {
-    let count = |count: usize, one: &str| match count {
+/// `1 version`, `2 versions`.
+fn count(count: usize, one: &str) -> String {
+    match count {
         1 => format!("1 {one}"),
         count => format!("{count} {one}s"),
-    };
+    }
+}
+
+/// `3 add-ons, 1 version`, or `3 add-ons by reference`.
+fn counts(object: &AddonCatalogue) -> String {
     let addons = &object.spec.addons;
     if object.spec.reference().is_some() {
         return format!("{} by reference", count(addons.len(), "add-on"));
@@ -88,13 +92,4 @@ async fn requester(session: &Session, objects: &[&AddonCatalogue]) -> Result<Req
         return Ok(Requester::default());
     }
     Ok(identity::whoami(session.cluster().await?).await?)
-}
-
-/// Puts `object` in the place of the one that has its name, for the verdicts on the next ones.
-fn replace(facts: &mut Facts, object: AddonCatalogue) {
-    facts.catalogues.retain(|other| {
-        let (theirs, ours) = (&other.metadata, &object.metadata);
-        theirs.namespace != ours.namespace || theirs.name != ours.name
-    });
-    facts.catalogues.push(Arc::new(object.into()));
 }

@@ -1,5 +1,7 @@
 //! `install NAME[@VERSION]…`
 
+mod local;
+
 use addons_operation::{Choices, Intent, Resolver};
 use anyhow::Result;
 
@@ -13,9 +15,10 @@ use crate::{change, choices, prompt};
 /// # Errors
 /// Nothing was written.
 pub async fn run(session: &Session, args: &Install) -> Result<Exit> {
-    let edits = choices::edits(&args.values, &args.addons)?;
-    let new = choices::installations(&args.addons, &args.new, &edits)?;
-    let resolver = Resolver::new(session.ctx(), choices::offer(&args.source)).await?;
+    let (addons, source) = local::named(session.ctx(), &args.addons, &args.source).await?;
+    let edits = choices::edits(&args.values, &addons)?;
+    let new = choices::installations(&addons, &args.new, &edits)?;
+    let resolver = Resolver::new(session.ctx(), choices::offer(&source)).await?;
     let yes = args.change.run.yes;
     let resolution = prompt::resolve(&resolver, &Intent::Install(new), yes).await?;
     let choices = Choices {

@@ -31,6 +31,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
             "catalogue",
             "core_set",
             "nearest",
+            "plan",
             "render",
             "values",
         ],

@@ -1,6 +1,7 @@
 //! Why a URL cannot be read.
 
 use crate::credentials::CredentialsError;
+use crate::folder::FolderError;
 use crate::http::HttpError;
 
 /// Why a fetch failed. Every message names the location, without secrets.
@@ -51,6 +52,9 @@ pub enum UrlError {
         #[source]
         source: std::io::Error,
     },
+    /// The folder cannot be read.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// The server answered with an error.
     #[error("{location}: the server answers {status}")]
     Status {

@@ -1,6 +1,7 @@
 //! Rules for AddonCatalogues (semantics 1, 2, 3, 10, 14, 18).
 
 pub mod in_use;
+pub mod requires;
 pub mod source;
 pub mod template;
 

@@ -100,11 +100,11 @@ pub enum ManifestError {
 }
 
 impl ManifestError {
-    /// The file that cannot be used.
+    /// Where it is; without a line where the whole file is too long.
     #[must_use]
-    pub fn file(&self) -> &str {
+    pub fn place(&self) -> Option<&Place> {
         match self {
-            Self::TooLong { file, .. } => file,
+            Self::TooLong { .. } => None,
             Self::TooMany { place, .. }
             | Self::Yaml { place, .. }
             | Self::NotAnObject { place, .. }
@@ -112,7 +112,16 @@ impl ManifestError {
             | Self::WrongType { place, .. }
             | Self::InvalidName { place, .. }
             | Self::GenerateName { place, .. }
-            | Self::Conflict { second: place, .. } => &place.file,
+            | Self::Conflict { second: place, .. } => Some(place),
+        }
+    }
+
+    /// The file that cannot be used.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        match self {
+            Self::TooLong { file, .. } => file,
+            other => other.place().map_or("", |place| &place.file),
         }
     }
 }

@@ -30,6 +30,13 @@ pub(super) enum Finding {
         /// What is wrong with it.
         message: String,
     },
+    /// A field that the schema does not have.
+    Unknown {
+        /// Path of the field.
+        path: String,
+        /// The field that may have been meant.
+        near: Option<String>,
+    },
     /// The API server would accept it; the user should know.
     Note(String),
 }
@@ -290,15 +297,11 @@ impl<'a> Check<'a> {
 
     fn unknown(&mut self, schema: &Value, name: &str) {
         let known = schema.get("properties").and_then(Value::as_object);
-        let hint = nearest(
-            name,
-            known.into_iter().flat_map(Map::keys).map(String::as_str),
-        )
-        .map(|near| format!("; did you mean {near}?"))
-        .unwrap_or_default();
+        let known = known.into_iter().flat_map(Map::keys).map(String::as_str);
+        let near = nearest(name, known).map(str::to_owned);
         self.at_field(name, |check| {
-            let note = format!("{} is unknown and will be dropped{hint}", check.path);
-            check.findings.push(Finding::Note(note));
+            let path = check.path.clone();
+            check.findings.push(Finding::Unknown { path, near });
         });
     }
 

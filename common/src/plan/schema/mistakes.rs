@@ -11,16 +11,26 @@ const NAMED: usize = 5;
 /// The mistakes of an object of ours, by the schema that the API server would judge it by.
 #[must_use]
 pub fn mistakes<K: CustomResourceExt>(document: &Value) -> Vec<String> {
-    // A definition can always be written as JSON.
-    let definition = serde_json::to_value(K::crd()).unwrap_or_default();
-    let schema = definition.pointer("/spec/versions/0/schema/openAPIV3Schema");
-    let mut found = schema.map_or_else(Vec::new, |schema| schema::problems(schema, document));
+    let mut found = schema::problems(&schema_of::<K>(), document);
     let more = found.len().saturating_sub(NAMED);
     found.truncate(NAMED);
     if more > 0 {
         found.push(format!("and {more} more"));
     }
     found
+}
+
+/// All of them, and the fields that an object of ours does not have: paths, and what is wrong there.
+#[must_use]
+pub fn every<K: CustomResourceExt>(document: &Value) -> Vec<(String, String)> {
+    schema::strict(&schema_of::<K>(), document)
+}
+
+/// A definition can always be written as JSON.
+fn schema_of<K: CustomResourceExt>() -> Value {
+    let mut definition = serde_json::to_value(K::crd()).unwrap_or_default();
+    let schema = definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema");
+    schema.map(Value::take).unwrap_or_default()
 }
 
 #[cfg(test)]

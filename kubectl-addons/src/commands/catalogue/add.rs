@@ -42,7 +42,7 @@ pub async fn run(session: &Session, args: &CatalogueAdd) -> Result<Exit> {
         let old = existing.iter().find(|old| super::name(old) == name);
         let judged = validate::catalogue(content, old, &requester, &facts);
         verdict::conclude(session.ctx(), &format!("catalogue {name}"), &judged)?;
-        super::replace(&mut facts, content.clone());
+        facts.replace(content.clone());
         if let Err(error) = size::check(&one.object.spec) {
             let name = name.to_owned();
             return Err(OperationError::from(DistributionError::TooLarge { name, error }).into());

@@ -2,11 +2,11 @@
 //! cluster can refer to (semantics 16: no `file:` in cluster catalogues).
 
 use anyhow::{Context as _, Result, ensure};
-use common::api::catalogue::{AddonCatalogue, InlineSource, Method, Source, SourceKind};
-use common::catalogue::channel::{LocationError, resolve_manifest};
+use common::api::catalogue::{AddonCatalogue, InlineSource, Method, Source};
+use common::catalogue::local::of_this_machine;
 use common::manifest::digest;
 
-use addons_sources::{Access, url};
+use addons_sources::{Access, archive, url};
 
 /// What an object may take in the cluster: etcd refuses requests over 1.5 MiB.
 const MAX_BYTES: usize = 1 << 20;
@@ -27,8 +27,10 @@ pub async fn contain(object: &mut AddonCatalogue, access: &Access<'_>) -> Result
                 continue;
             };
             let is_chart = version.template.method == Method::Helm;
+            let is_folder = url::folder(&location, access).with_context(name)?.is_some();
+            let is_manifest = !is_chart && !is_folder && !archive::is_archive(&location);
             ensure!(
-                version.source.url.is_some() && is_file && !is_chart,
+                version.source.url.is_some() && is_file && is_manifest,
                 "{}: {location} is on this machine, where the cluster's other users cannot read it; \
                  put it on a server{}, or leave the catalogue in its file and install with --channel",
                 name(),
@@ -67,27 +69,6 @@ pub async fn contain(object: &mut AddonCatalogue, access: &Access<'_>) -> Result
         object.spec.base_url = None;
     }
     Ok(())
-}
-
-/// Where a source lies that only this machine can read. An entry with several sources is refused elsewhere.
-fn of_this_machine(source: &Source, base: &str) -> Result<Option<String>, LocationError> {
-    let (location, is_local) = match source.kind() {
-        Ok(SourceKind::Git(git)) => (git.remote.clone(), is_path(&git.remote)),
-        Ok(SourceKind::Helm(helm)) => (helm.url.clone(), is_path(&helm.url)),
-        Ok(SourceKind::Url(url)) => {
-            let location = resolve_manifest(base, &url.manifest)?;
-            let is_local = is_path(&location);
-            (location, is_local)
-        }
-        Ok(SourceKind::Docker(_) | SourceKind::Inline(_)) | Err(_) => return Ok(None),
-    };
-    Ok(is_local.then_some(location))
-}
-
-/// Whether a location is a path or a `file:` URL, and neither another URL nor ssh's `USER@HOST:PATH`.
-fn is_path(location: &str) -> bool {
-    let first = location.split('/').next().unwrap_or_default();
-    location.starts_with("file:") || !first.contains(':')
 }
 
 #[cfg(test)]
@@ -145,22 +126,6 @@ mod tests {
         ] {
             let version = json!({"version": "1", "template": helm, "source": source});
             assert_eq!(said(version).await, "");
-        }
-    }
-
-    #[test]
-    fn what_is_of_this_machine() {
-        for (location, expected) in [
-            ("file:///srv/repo", true),
-            ("/srv/repo", true),
-            ("../repo", true),
-            ("repo/with:colon", true),
-            ("https://h/r", false),
-            ("ssh://git@h/r", false),
-            ("git@h:r", false),
-            ("oci://h/charts", false),
-        ] {
-            assert_eq!(is_path(location), expected, "{location}");
         }
     }
 }

@@ -76,7 +76,7 @@ async fn lost(session: &Session) -> Result<Exit> {
     facts.settings.system_namespace = session.global().system_namespace.clone();
     let objects = session.ctx().contents().await?.objects;
     for object in objects {
-        super::replace(&mut facts, object.clone());
+        facts.replace(object.clone());
     }
     let mut exit = Exit::Done;
     for object in objects {

@@ -1,59 +1,121 @@
 //! `catalogue validate LOCATION…`, without a cluster.
 
+use addons_operation::validate::{self, Judged, Mistake, Sources};
 use anyhow::Result;
-use common::admission::{Facts, Requester, validate};
-use common::api::names;
+use common::api::catalogue::AddonCatalogue;
+use serde::Serialize;
 
+use super::count;
+use crate::cli::Format;
 use crate::cli::reading::CatalogueValidate;
 use crate::exit::Exit;
-use crate::output;
+use crate::output::{self, Items};
 use crate::session::Session;
-use addons_operation::distribution::md5;
-use addons_sources::location;
 
-/// Reads and judges every location as `catalogue add` and the webhook would, each also against those before it. All problems
-/// are printed, and the exit code is 1 where there is one.
+/// A problem or a warning, as JSON and YAML show it.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    /// `error` or `warning`.
+    severity: &'static str,
+    /// As it was given.
+    file: &'a str,
+    /// From 1; missing where the whole file is meant.
+    #[serde(skip_serializing_if = "is_zero")]
+    line: usize,
+    #[serde(skip_serializing_if = "is_zero")]
+    column: usize,
+    /// Path of the field.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    field: &'a str,
+    message: &'a str,
+}
+
+/// Reads and judges every location as `catalogue add` and the webhook would, each also against those before it, and what its
+/// entries refer to. All problems are printed, and the exit code is 1 where there is one.
 ///
 /// # Errors
 /// None: a location that cannot be read is a problem like others.
 pub async fn run(session: &Session, args: &CatalogueValidate) -> Result<Exit> {
-    let mut worst = Exit::Done;
-    let mut facts = Facts::default();
-    // Whether the user may write core catalogues is for the cluster to say.
-    let requester = Requester {
-        groups: vec![names::CORE_GROUP.to_owned()],
-        ..Requester::default()
+    let sources = match args.fetch {
+        true => Sources::All,
+        false => Sources::Local,
     };
-    for location in &args.locations {
-        let found = match location::read(location, &session.ctx().access()).await {
-            Ok(found) => found,
-            Err(error) => {
-                worst = worst.max(output::failure(&error.into()));
-                continue;
-            }
-        };
-        for mut one in found {
-            let md5 = md5::take_out(session.rules(), &mut one);
-            one.warnings.extend(md5);
-            let mut object = one.object;
-            object.metadata.namespace = Some(facts.settings.system_namespace.clone());
-            let verdict = validate::catalogue(&object, None, &requester, &facts);
-            for warning in one.warnings.iter().chain(&verdict.warnings) {
-                output::note(&format!("warning: {location}: {warning}"));
-            }
-            for problem in &verdict.problems {
-                output::note(&format!("error: {location}: {problem}"));
-            }
-            if verdict.problems.is_empty() {
-                output::note(&format!(
-                    "{location}: no problems in {}",
-                    super::counts(&object)
-                ));
-            } else {
-                worst = worst.max(Exit::Failed);
-            }
-            super::replace(&mut facts, object);
+    let judged = validate::files(session.ctx(), &args.locations, sources).await;
+    match args.output.format {
+        Format::Json | Format::Yaml | Format::Template(_) => {
+            let rows: Vec<Row<'_>> = judged.iter().flat_map(rows).collect();
+            output::value(&Items { items: &rows }, args.output.format)?;
         }
+        Format::Table | Format::Wide | Format::Name => judged.iter().for_each(print),
     }
-    Ok(worst)
+    let is_clean = judged.iter().all(|file| file.mistakes.is_empty());
+    Ok(if is_clean { Exit::Done } else { Exit::Failed })
+}
+
+fn rows(file: &Judged) -> impl Iterator<Item = Row<'_>> {
+    let mistakes = file.mistakes.iter().map(|it| row("error", it));
+    let warnings = file.warnings.iter().map(|it| row("warning", it));
+    mistakes.chain(warnings)
+}
+
+fn row<'a>(severity: &'static str, mistake: &'a Mistake) -> Row<'a> {
+    Row {
+        severity,
+        file: &mistake.place.file,
+        line: mistake.place.line,
+        column: mistake.place.column,
+        field: &mistake.field,
+        message: &mistake.message,
+    }
+}
+
+fn print(file: &Judged) {
+    for warning in &file.warnings {
+        output::note(&format!("warning: {}", line(warning)));
+    }
+    for mistake in &file.mistakes {
+        output::note(&format!("error: {}", line(mistake)));
+    }
+    let found = match file.mistakes.len() {
+        0 => "no problems".to_owned(),
+        many => count(many, "problem"),
+    };
+    let content = match file.objects.as_slice() {
+        [] => String::new(),
+        objects => format!(" in {}", counts(objects)),
+    };
+    output::note(&format!("{}: {found}{content}", file.location));
+}
+
+/// `FILE:LINE:COLUMN: FIELD: MESSAGE`
+fn line(mistake: &Mistake) -> String {
+    let Mistake {
+        place,
+        field,
+        message,
+    } = mistake;
+    match field.as_str() {
+        "" => format!("{place}: {message}"),
+        field => format!("{place}: {field}: {message}"),
+    }
+}
+
+/// Those of all catalogues of a file.
+fn counts(objects: &[AddonCatalogue]) -> String {
+    if let [object] = objects {
+        return super::counts(object);
+    }
+    let addons = objects.iter().flat_map(|object| &object.spec.addons);
+    let versions = addons.clone().map(|addon| addon.versions.len()).sum();
+    let (addons, versions) = (count(addons.count(), "add-on"), count(versions, "version"));
+    let catalogues = count(objects.len(), "catalogue");
+    format!("{catalogues}, {addons}, {versions}")
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }

@@ -1,0 +1,235 @@
+//! The first text of a catalogue, from what it is to list.
+
+use std::collections::BTreeSet;
+
+use addons_versions::tolerant;
+use common::api::catalogue::{AddonVersion, Method};
+use common::api::names;
+use common::manifest::Manifest;
+use common::render::images::images;
+
+const NAME: &str = "app.kubernetes.io/name";
+const VERSION: &str = "app.kubernetes.io/version";
+
+/// One version of an add-on, as it will be written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scaffold {
+    /// The add-on.
+    pub addon: String,
+    /// Its version: source, hash, namespace.
+    pub version: AddonVersion,
+    /// Its images, where they are known without rendering.
+    pub images: BTreeSet<String>,
+}
+
+/// What objects say about the add-on that they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The label `app.kubernetes.io/name`, where all that have it agree.
+    pub name: Option<String>,
+    /// The same of `app.kubernetes.io/version`.
+    pub version: Option<String>,
+    /// The only namespace that objects name.
+    pub namespace: Option<String>,
+    /// Their images.
+    pub images: BTreeSet<String>,
+}
+
+/// What the objects of a manifest say about their add-on.
+#[must_use]
+pub fn told(manifests: &[Manifest]) -> Told {
+    let objects = || manifests.iter().map(|manifest| &manifest.object);
+    let only = |pointer: &str| {
+        let texts = objects().filter_map(|object| object.pointer(pointer)?.as_str());
+        let texts: BTreeSet<&str> = texts.collect();
+        match texts.iter().collect::<Vec<_>>().as_slice() {
+            [only] => Some((**only).to_owned()),
+            _ => None,
+        }
+    };
+    let label = |name: &str| only(&format!("/metadata/labels/{}", name.replace('/', "~1")));
+    Told {
+        name: label(NAME),
+        version: label(VERSION),
+        namespace: only("/metadata/namespace"),
+        images: objects().flat_map(|object| images(object)).collect(),
+    }
+}
+
+/// The name and the version in the name of a file or folder: `web` and `1.0.0` of `web-1.0.0.yaml`.
+#[must_use]
+pub fn named(location: &str) -> (&str, Option<&str>) {
+    let mut parts = location.rsplit('/');
+    let last = parts.find(|part| !part.is_empty()).unwrap_or("addon");
+    let endings = [".yaml", ".yml", ".json", ".tgz", ".tar.gz"];
+    let stem = endings.iter().find_map(|ending| last.strip_suffix(ending));
+    let stem = stem.unwrap_or(last);
+    let split = stem.match_indices('-').find_map(|(at, _)| {
+        let (name, version) = (stem.get(..at)?, stem.get(at + 1..)?);
+        let is_version = version
+            .trim_start_matches('v')
+            .starts_with(|c: char| c.is_ascii_digit());
+        (is_version && tolerant::parse(version).is_ok()).then_some((name, version))
+    });
+    match split {
+        Some((name, version)) => (name, Some(version)),
+        None => (stem, None),
+    }
+}
+
+/// The text of a catalogue. Versions of one add-on stand together; images are comments.
+#[must_use]
+pub fn text(catalogue: &str, versions: &[Scaffold]) -> String {
+    let mut text = format!(
+        "apiVersion: {}\nkind: AddonCatalogue\nmetadata:\n  name: {}\nspec:\n  addons:\n",
+        names::API_VERSION,
+        quoted(catalogue)
+    );
+    let mut written = BTreeSet::new();
+    for first in versions {
+        if !written.insert(&first.addon) {
+            continue;
+        }
+        text.push_str(&format!(
+            "  - name: {}\n    versions:\n",
+            quoted(&first.addon)
+        ));
+        let of_addon = versions.iter().filter(|one| one.addon == first.addon);
+        of_addon.for_each(|one| entry(&mut text, one));
+    }
+    text
+}
+
+fn entry(text: &mut String, scaffold: &Scaffold) {
+    let version = &scaffold.version;
+    text.push_str(&format!("    - version: {}\n", quoted(&version.version)));
+    if let Some(namespace) = &version.default_namespace {
+        text.push_str(&format!("      defaultNamespace: {}\n", quoted(namespace)));
+    }
+    match version.template.method {
+        Method::Manifest => {}
+        Method::GoTemplate => text.push_str("      template: {method: go-template}\n"),
+        Method::Helm => text.push_str("      template: {method: helm}\n"),
+    }
+    if let Some(url) = &version.source.url {
+        let manifest = quoted(&url.manifest);
+        text.push_str(&format!(
+            "      source:\n        url:\n          manifest: {manifest}\n"
+        ));
+    }
+    if let Some(hash) = &version.manifest_hash {
+        text.push_str(&format!("      manifestHash: {}\n", quoted(hash)));
+    }
+    if !scaffold.images.is_empty() {
+        text.push_str("      # images:\n");
+        for image in &scaffold.images {
+            // A line of its own, whatever it holds.
+            let image: String = image.chars().filter(|c| !c.is_control()).collect();
+            text.push_str(&format!("      # - {image}\n"));
+        }
+    }
+}
+
+/// A text as it stays text in YAML: JSON's quotes are YAML's.
+fn quoted(text: &str) -> String {
+    let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
+        && !is_word(text);
+    if is_plain {
+        return text.to_owned();
+    }
+    serde_json::Value::from(text).to_string()
+}
+
+/// Whether YAML reads a word as something else than text.
+fn is_word(text: &str) -> bool {
+    let words = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
+    words.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use common::admission::document;
+    use common::api::catalogue::{Source, UrlSource};
+    use common::manifest::parse::{Options, parse};
+    use common::manifest::yaml::documents;
+
+    #[test]
+    fn a_name_may_hold_a_version() {
+        for (location, expected) in [
+            (
+                "manifests/log-shipper-1.0.0.yaml",
+                ("log-shipper", Some("1.0.0")),
+            ),
+            ("https://h/web-v1.2.tgz", ("web", Some("v1.2"))),
+            ("./charts/web/", ("web", None)),
+            ("web-2go.yaml", ("web-2go", None)),
+            ("k8s-1.36-rc.1", ("k8s", Some("1.36-rc.1"))),
+        ] {
+            assert_eq!(named(location), expected, "{location}");
+        }
+    }
+
+    #[test]
+    fn objects_tell_what_they_are() {
+        let manifest = "apiVersion: v1
+kind: Pod
+metadata:
+  name: a
+  namespace: logging
+  labels: {app.kubernetes.io/name: shipper, app.kubernetes.io/version: 1.4.0}
+spec: {containers: [{name: a, image: nginx:1.27}]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: b, labels: {app.kubernetes.io/name: shipper}}
+";
+        let parsed = parse(manifest.as_bytes(), "a.yaml", &Options::default()).unwrap();
+        let told = told(&parsed.manifests);
+        assert_eq!(told.name.as_deref(), Some("shipper"));
+        assert_eq!(told.version.as_deref(), Some("1.4.0"));
+        assert_eq!(told.namespace.as_deref(), Some("logging"));
+        assert_eq!(told.images, BTreeSet::from(["nginx:1.27".to_owned()]));
+    }
+
+    #[test]
+    fn the_text_is_a_catalogue_whatever_the_names_are() {
+        let scaffold = |version: &str, manifest: &str| Scaffold {
+            addon: "on".to_owned(),
+            version: AddonVersion {
+                version: version.to_owned(),
+                source: Source {
+                    url: Some(UrlSource {
+                        manifest: manifest.to_owned(),
+                        auth: None,
+                    }),
+                    ..Source::default()
+                },
+                manifest_hash: Some("0123".repeat(16)),
+                ..AddonVersion::default()
+            },
+            images: BTreeSet::from(["a:1\nb: c".to_owned()]),
+        };
+        let text = text(
+            "1",
+            &[scaffold("1.0", "a b: c.yaml"), scaffold("1.10", "x.yaml")],
+        );
+        let document = documents(text.as_bytes(), &Default::default()).next();
+        let read = document::read(&document.unwrap().unwrap().value);
+        assert_eq!(read.problems, []);
+        let addons = &read.object.spec.addons;
+        assert_eq!((addons.len(), &*addons[0].name), (1, "on"));
+        let written = serde_json::to_value(&addons[0].versions).unwrap();
+        assert_eq!(written[0]["version"], json!("1.0"));
+        assert_eq!(
+            written[0]["source"]["url"]["manifest"],
+            json!("a b: c.yaml")
+        );
+        assert_eq!(written[1]["version"], json!("1.10"));
+    }
+}

@@ -1,0 +1,182 @@
+//! What an entry of a catalogue refers to: whether it can be read, has the hash that the entry says, and is what the method takes.
+
+use std::io::ErrorKind;
+
+use addons_helm::HelmError;
+use addons_sources::url::UrlError;
+use addons_sources::{SourceError, archive};
+use common::api::catalogue::{Method, SourceKind};
+use common::catalogue::Entry;
+use common::catalogue::local::of_this_machine;
+use common::manifest::digest::HashError;
+use common::manifest::parse::{ManifestError, Options};
+use common::render::package::Package;
+use common::render::text::{self, Text};
+
+use super::Sources;
+use crate::context::Context;
+use crate::error::OperationError;
+use crate::fetch;
+use crate::render;
+
+/// What messages call a manifest that is written into a catalogue.
+const INLINE: &str = "manifest";
+
+/// What is wrong with an entry.
+pub(super) struct Flaw {
+    /// The field, below the entry.
+    pub(super) field: String,
+    /// Line and column in the text that the field has.
+    pub(super) inside: Option<(usize, usize)>,
+    /// What is wrong.
+    pub(super) message: String,
+}
+
+/// What an installation of an entry would find wrong, whatever the cluster and the values are.
+pub(super) async fn flaws(ctx: &Context, entry: &Entry, sources: Sources) -> Vec<Flaw> {
+    // Sources with no kind or with several are a problem by themselves.
+    let Ok(kind) = entry.version.source.kind() else {
+        return Vec::new();
+    };
+    let base = entry.base_url.as_deref().unwrap_or_default();
+    let is_inline = matches!(kind, SourceKind::Inline(_));
+    let is_local = match of_this_machine(&entry.version.source, base) {
+        Ok(location) => is_inline || location.is_some(),
+        // What cannot be resolved is no server.
+        Err(_) => true,
+    };
+    if !is_local && sources == Sources::Local {
+        return Vec::new();
+    }
+    let (field, written) = match kind {
+        SourceKind::Git(_) => ("source.git", None),
+        SourceKind::Docker(_) => ("source.docker", None),
+        SourceKind::Helm(_) => ("source.helm", None),
+        SourceKind::Url(url) => ("source.url.manifest", Some(url.manifest.as_str())),
+        SourceKind::Inline(_) => ("source.inline.manifest", Some(INLINE)),
+    };
+    let flaw = |message| Flaw {
+        field: field.to_owned(),
+        inside: None,
+        message,
+    };
+    let resolved = render::uninstalled(ctx, entry);
+    let verified = match fetch::package(ctx, &resolved).await {
+        Ok(verified) => verified,
+        Err(error) => return of_fetch(&error, flaw).into_iter().collect(),
+    };
+    let fetched = verified.fetched;
+    let location = written.unwrap_or(&fetched.location);
+    let method = entry.version.template.method;
+    let package = match method {
+        Method::Helm => fetched.package,
+        Method::Manifest | Method::GoTemplate => match archive::files(fetched.package) {
+            Ok(package) => package,
+            Err(error) => return vec![flaw(SourceError::Archive(error).to_string())],
+        },
+    };
+    let found = match method {
+        Method::Manifest => {
+            let options = Options {
+                duplicate_keys: ctx.duplicate_keys(),
+                ..Options::default()
+            };
+            let mistakes = Text::plain(package).mistakes(location, &options);
+            mistakes.iter().map(of_manifest).collect()
+        }
+        Method::GoTemplate => of_templates(&package, location),
+        Method::Helm => of_chart(&package),
+    };
+    let found = found.into_iter();
+    found
+        .map(|(inside, message)| Flaw {
+            inside: inside.filter(|_| is_inline),
+            message: match inside {
+                Some(_) if !is_inline => message,
+                _ => without_place(message, is_inline),
+            },
+            ..flaw(String::new())
+        })
+        .collect()
+}
+
+/// A message about a text inside of the catalogue does not name the place once more.
+fn without_place(message: String, is_inline: bool) -> String {
+    let rest = message.strip_prefix(INLINE).filter(|_| is_inline);
+    let rest = rest.and_then(|rest| {
+        let rest = rest.trim_start_matches(|c: char| c == ':' || c.is_ascii_digit());
+        rest.strip_prefix(' ')
+    });
+    rest.map_or(message.clone(), str::to_owned)
+}
+
+/// Line and column in a file, and what is wrong there; the message names the place as well.
+type Found = (Option<(usize, usize)>, String);
+
+fn of_fetch(error: &OperationError, flaw: impl Fn(String) -> Flaw) -> Option<Flaw> {
+    let root = error.root();
+    let of_hash = |message: String| Flaw {
+        field: "manifestHash".to_owned(),
+        ..flaw(message)
+    };
+    Some(match root {
+        // A rule finds these.
+        OperationError::Hash(HashError::Md5 { .. } | HashError::NotAHash { .. }) => return None,
+        OperationError::Hash(_) | OperationError::PartialHash { .. } => {
+            let message = root.to_string();
+            let message = message.strip_prefix("manifestHash ").unwrap_or(&message);
+            of_hash(message.to_owned())
+        }
+        OperationError::Source(source) => {
+            let message = match &**source {
+                SourceError::Url(error) => of_url(error),
+                _ => None,
+            };
+            flaw(message.unwrap_or_else(|| root.chain()))
+        }
+        root => flaw(root.chain()),
+    })
+}
+
+/// A file that does not exist, in the words of a user.
+pub(super) fn of_url(error: &UrlError) -> Option<String> {
+    match error {
+        UrlError::File { location, source } if source.kind() == ErrorKind::NotFound => {
+            Some(format!("there is no file {location}"))
+        }
+        _ => None,
+    }
+}
+
+fn of_manifest(error: &ManifestError) -> Found {
+    let place = error.place().filter(|place| place.line > 0);
+    let inside = place.map(|place| (place.line, place.column.max(1)));
+    let mut message = error.to_string();
+    if let ManifestError::Yaml { problem, .. } = error {
+        message.push_str(&format!(": {problem}"));
+    }
+    (inside, message)
+}
+
+fn of_templates(package: &Package, location: &str) -> Vec<Found> {
+    let invalid = text::invalid_templates(package, location).into_iter();
+    let mut found: Vec<Found> = invalid
+        .map(|(place, problem)| {
+            let inside = (place.line > 0).then_some((place.line, place.column));
+            (inside, format!("{place}: {problem}"))
+        })
+        .collect();
+    if let Err(error) = text::package_values(package) {
+        found.push((None, OperationError::from(error).chain()));
+    }
+    found
+}
+
+fn of_chart(package: &Package) -> Vec<Found> {
+    let chart = addons_helm::files(package).and_then(|files| {
+        let chart = addons_helm::chart(&files)?;
+        chart.missing(&files).map(drop).map_err(HelmError::Chart)
+    });
+    let error = chart.err().map(OperationError::from);
+    error.into_iter().map(|it| (None, it.chain())).collect()
+}

@@ -1,0 +1,167 @@
+//! A folder or an archive of this machine as a catalogue of one add-on: a chart, or manifests.
+
+use common::api::catalogue::{
+    Addon, AddonCatalogue, AddonCatalogueSpec, AddonVersion, Method, Source, Template, UrlSource,
+};
+use common::render::chart::{Chart, ChartError};
+use common::render::package::Package;
+
+use super::{CatalogueError, Located, located};
+use crate::archive::{self, ArchiveError};
+use crate::url::{self, UrlError};
+use crate::{Access, Fetched};
+
+/// What kustomize finds by its name.
+const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+/// Endings of manifests.
+const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// Why a folder or an archive is not an add-on.
+#[derive(Debug, thiserror::Error)]
+pub enum WholeError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Url(#[from] UrlError),
+    /// The archive cannot be read.
+    #[error("archive: {0}")]
+    Archive(ArchiveError),
+    /// Its chart cannot be used.
+    #[error("chart: {0}")]
+    Chart(ChartError),
+    /// Resources of kustomize.
+    #[error(
+        "it is a kustomization, which is not built here: write what `kubectl kustomize` prints into a file, and name that"
+    )]
+    Kustomization,
+    /// Nothing of that.
+    #[error(
+        "it has neither catalogue.yaml nor addons.yaml, is not a chart, and has no manifests (*.yaml, *.yml, *.json)"
+    )]
+    Nothing,
+}
+
+/// The add-on at a location; `None` where that is neither a folder of this machine nor an archive.
+///
+/// A chart has the name and the version of its Chart.yaml. Manifests have the name of the folder or file, no version, and the
+/// digest of their content, so that a change is due.
+pub(super) async fn of(
+    location: &str,
+    access: &Access<'_>,
+) -> Result<Option<Located>, CatalogueError> {
+    let failed = |source| CatalogueError::Whole {
+        location: location.to_owned(),
+        source,
+    };
+    let package = match url::folder(location, access) {
+        Ok(Some(folder)) => folder.package,
+        Ok(None) if archive::is_archive(location) => {
+            let fetched = url::fetch(location, access).await?;
+            Fetched::from(fetched).package
+        }
+        Ok(None) => return Ok(None),
+        Err(error) => return Err(failed(error.into())),
+    };
+    let addon = addon(package, location).map_err(failed)?;
+    let spec = AddonCatalogueSpec {
+        addons: vec![addon],
+        ..AddonCatalogueSpec::default()
+    };
+    let object = AddonCatalogue::new("", spec);
+    Ok(Some(located(object, Vec::new(), location.to_owned())))
+}
+
+fn addon(package: Package, location: &str) -> Result<Addon, WholeError> {
+    let hash = package.digest();
+    let files = archive::files(package).map_err(WholeError::Archive)?;
+    let has = |name: &&str| files.get(name).is_some();
+    let mut version = AddonVersion {
+        source: Source {
+            url: Some(UrlSource {
+                manifest: location.to_owned(),
+                auth: None,
+            }),
+            ..Source::default()
+        },
+        ..AddonVersion::default()
+    };
+    let name = if has(&"Chart.yaml") {
+        let chart = Chart::read(&files).map_err(WholeError::Chart)?;
+        version.version = chart.version;
+        version.template = Template {
+            method: Method::Helm,
+            ..Template::default()
+        };
+        chart.name
+    } else if KUSTOMIZATIONS.iter().any(has) {
+        return Err(WholeError::Kustomization);
+    } else {
+        let is_manifest = |path: &str| MANIFESTS.iter().any(|ending| path.ends_with(ending));
+        if !files.files().iter().any(|file| is_manifest(&file.path)) {
+            return Err(WholeError::Nothing);
+        }
+        version.manifest_hash = Some(hash);
+        stem(location).to_owned()
+    };
+    Ok(Addon {
+        name,
+        versions: vec![version],
+        ..Addon::default()
+    })
+}
+
+/// The last name of a location, without the ending of an archive.
+fn stem(location: &str) -> &str {
+    let mut parts = location.rsplit('/');
+    let last = parts.find(|part| !part.is_empty()).unwrap_or("addon");
+    let last = last.strip_suffix(".tgz").unwrap_or(last);
+    last.strip_suffix(".tar.gz").unwrap_or(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use common::render::package::File;
+
+    fn folder(files: &[(&str, &str)]) -> Package {
+        let files = files.iter().map(|(path, text)| File {
+            path: (*path).to_owned(),
+            bytes: text.as_bytes().to_vec(),
+        });
+        Package::folder(files.collect()).unwrap()
+    }
+
+    #[test]
+    fn a_folder_is_a_chart_or_manifests() {
+        let chart = folder(&[("Chart.yaml", "name: web\nversion: 1.10\n"), ("a.yaml", "")]);
+        let addon = addon(chart, "file:///srv/charts/x/").unwrap();
+        let version = &addon.versions[0];
+        assert_eq!((&*addon.name, &*version.version), ("web", "1.10"));
+        assert_eq!(version.template.method, Method::Helm);
+        assert_eq!(version.manifest_hash, None);
+    }
+
+    #[test]
+    fn manifests_have_the_name_of_their_folder_and_a_digest() {
+        let manifests = folder(&[("a.yaml", ""), ("README.md", "")]);
+        let hash = manifests.digest();
+        let addon = addon(manifests, "file:///srv/web/").unwrap();
+        assert_eq!(addon.name, "web");
+        assert_eq!(addon.versions[0].manifest_hash, Some(hash));
+        assert_eq!(stem("https://h/web-1.0.0.tgz"), "web-1.0.0");
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for (files, words) in [
+            (&[("README.md", "")][..], "has neither"),
+            (
+                &[("kustomization.yaml", ""), ("a.yaml", "")],
+                "kubectl kustomize",
+            ),
+            (&[("Chart.yaml", "name: web\n")], "version is missing"),
+        ] {
+            let error = addon(folder(files), "file:///web").unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
+}

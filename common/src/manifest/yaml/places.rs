@@ -1,0 +1,256 @@
+//! Where the fields of a document are, by their paths: a message about a document that was read names line and column.
+
+use std::collections::HashMap;
+
+use granit_parser::{Event, Parser, ScalarStyle, Span};
+
+use super::section::Section;
+use super::text::text_of;
+use super::{YamlOptions, documents};
+
+/// The places of one document.
+///
+/// A path is written as in messages: `spec.addons[0].versions[1].source`. A document that only Kubernetes' loader can read is
+/// known up to there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    root: Spot,
+    spots: HashMap<String, Spot>,
+}
+
+/// The place of one field: of its key, or of a list its element.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Spot {
+    line: usize,
+    column: usize,
+    /// Of a text in lines of its own (`|`): the line above its first one, and the indentation.
+    block: Option<(usize, usize)>,
+}
+
+impl Places {
+    /// Those of the document of a stream whose root is on a line, see [`super::Document::line`].
+    #[must_use]
+    pub fn of(bytes: &[u8], line: usize) -> Self {
+        let mut stream = documents(bytes, &YamlOptions::default());
+        while let Some(section) = stream.next_section() {
+            let Ok(section) = section else { continue };
+            let mut found = read(&section).into_iter();
+            if let Some(places) = found.find(|places| places.root.line == line) {
+                return places;
+            }
+        }
+        let root = Spot {
+            line,
+            column: 1,
+            block: None,
+        };
+        Self {
+            root,
+            spots: HashMap::new(),
+        }
+    }
+
+    /// Line and column of a field, from 1; of one that is missing, those of the field that it would be in.
+    #[must_use]
+    pub fn at(&self, field: &str) -> (usize, usize) {
+        let spot = self.spot(field);
+        (spot.line, spot.column)
+    }
+
+    /// The place of a line and column of the text that a field has; `None` where it is not written line by line.
+    #[must_use]
+    pub fn inside(&self, field: &str, line: usize, column: usize) -> Option<(usize, usize)> {
+        let (above, indentation) = self.spots.get(field)?.block?;
+        Some((above + line, indentation + column))
+    }
+
+    fn spot(&self, field: &str) -> Spot {
+        let mut path = field;
+        loop {
+            if let Some(spot) = self.spots.get(path) {
+                return *spot;
+            }
+            match path.rfind(['.', '[']).and_then(|end| path.get(..end)) {
+                Some(parent) => path = parent,
+                None => return self.root,
+            }
+        }
+    }
+}
+
+/// An open list or map, and its path.
+enum Open {
+    List(String, usize),
+    Map(String, Option<String>),
+}
+
+/// The documents of a section, up to the first mistake.
+fn read(section: &Section<'_>) -> Vec<Places> {
+    let Ok(text) = text_of(section) else {
+        return Vec::new();
+    };
+    let mut walk = Walk {
+        text,
+        above: section.line - 1,
+        open: Vec::new(),
+        places: Places::default(),
+    };
+    let mut found = Vec::new();
+    let mut parser = Parser::new_from_str(text);
+    while let Some(Ok((event, span))) = parser.next_event() {
+        if matches!(event, Event::DocumentEnd) {
+            walk.open.clear();
+            found.push(std::mem::take(&mut walk.places));
+        } else {
+            walk.event(&event, &span);
+        }
+    }
+    found.push(walk.places);
+    found
+}
+
+struct Walk<'t> {
+    text: &'t str,
+    /// Lines of the stream before the section.
+    above: usize,
+    open: Vec<Open>,
+    places: Places,
+}
+
+impl Walk<'_> {
+    fn event(&mut self, event: &Event<'_>, span: &Span) {
+        match event {
+            Event::Scalar(text, style, ..) => {
+                let path = self.node(text, span);
+                // The text of an element begins somewhere below its dash.
+                if *style == ScalarStyle::Literal
+                    && let Some(path) = path.filter(|path| !path.ends_with(']'))
+                {
+                    self.block(&path);
+                }
+            }
+            Event::Alias(_) => {
+                self.node("", span);
+            }
+            Event::SequenceStart(..) => {
+                let path = self.node("", span).unwrap_or_default();
+                self.open.push(Open::List(path, 0));
+            }
+            Event::MappingStart(..) => {
+                let path = self.node("", span).unwrap_or_default();
+                self.open.push(Open::Map(path, None));
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                self.open.pop();
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes the place of a node. Returns the path of a value, `None` of a key.
+    fn node(&mut self, text: &str, span: &Span) -> Option<String> {
+        let spot = Spot {
+            line: self.above + span.start.line(),
+            column: span.start.col() + 1,
+            block: None,
+        };
+        let (path, is_key) = match self.open.last_mut() {
+            None => {
+                self.places.root = spot;
+                return Some(String::new());
+            }
+            Some(Open::List(path, index)) => {
+                *index += 1;
+                (format!("{path}[{}]", *index - 1), false)
+            }
+            Some(Open::Map(path, key)) => match key.take() {
+                Some(key) => return Some(key),
+                None => {
+                    let field = match path.as_str() {
+                        "" => text.to_owned(),
+                        path => format!("{path}.{text}"),
+                    };
+                    *key = Some(field.clone());
+                    (field, true)
+                }
+            },
+        };
+        self.places.spots.entry(path.clone()).or_insert(spot);
+        (!is_key).then_some(path)
+    }
+
+    /// Notes where the lines of a text are: below the key with its `|`, as deep as the first one that is not blank.
+    fn block(&mut self, path: &str) {
+        let above = self.above;
+        let Some(spot) = self.places.spots.get_mut(path) else {
+            return;
+        };
+        let mut lines = self.text.lines().skip(spot.line - above);
+        let first = lines.find(|line| !line.trim().is_empty());
+        let indentation = first.map(|line| line.len() - line.trim_start_matches(' ').len());
+        spot.block = Some((spot.line, indentation.unwrap_or_default()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "\
+# A comment.
+---
+kind: Other
+---
+kind: A
+spec:
+  addons:
+  - name: web
+    versions:
+    - {version: 1.0.0, source: {inline: {manifest: a}}}
+    -
+      version: 1.1.0
+      source:
+        inline:
+          manifest: |
+            kind: ConfigMap
+            a: [
+";
+
+    #[test]
+    fn a_field_has_its_place_and_a_missing_one_that_of_its_parent() {
+        let places = Places::of(FILE.as_bytes(), 5);
+        for (field, expected) in [
+            ("kind", (5, 1)),
+            ("spec.addons[0].name", (8, 5)),
+            ("spec.addons[0].versions[0]", (10, 7)),
+            (
+                "spec.addons[0].versions[0].source.inline.manifest",
+                (10, 42),
+            ),
+            ("spec.addons[0].versions[1]", (12, 7)),
+            ("spec.addons[0].versions[1].manifestHash", (12, 7)),
+            ("spec.addons[0].versions[1].source.git.ref", (13, 7)),
+            ("spec.addons[7].name", (7, 3)),
+            ("metadata.labels[a.b/c]", (5, 1)),
+            ("", (5, 1)),
+        ] {
+            assert_eq!(places.at(field), expected, "{field}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_text_has_its_place() {
+        let places = Places::of(FILE.as_bytes(), 5);
+        let field = "spec.addons[0].versions[1].source.inline.manifest";
+        assert_eq!(places.inside(field, 2, 4), Some((17, 16)));
+        let field = "spec.addons[0].versions[0].source.inline.manifest";
+        assert_eq!(places.inside(field, 1, 1), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_known_up_to_there() {
+        let places = Places::of(b"a: 1\nb:\n  c: [\n", 1);
+        assert_eq!(places.at("b.c"), (3, 3));
+        assert_eq!(places.at("d"), (1, 1));
+    }
+}

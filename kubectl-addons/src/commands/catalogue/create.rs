@@ -1,0 +1,34 @@
+//! `catalogue create NAME --from LOCATION…`: the first text of a catalogue.
+
+use addons_operation::scaffold;
+use anyhow::Result;
+use common::api::names;
+
+use crate::cli::create::CatalogueCreate;
+use crate::exit::Exit;
+use crate::output;
+use crate::session::Session;
+use crate::usage::Usage;
+
+/// Prints a catalogue of what is named, with hashes, versions and images.
+///
+/// # Errors
+/// What cannot be read, has no version, or is nothing that can be installed.
+pub async fn run(session: &Session, args: &CatalogueCreate) -> Result<Exit> {
+    if !names::is_object_name(&args.name) {
+        let text = format!(
+            "{:?} cannot be the name of a catalogue (lower-case letters, digits, - and .)",
+            args.name
+        );
+        return Err(Usage(text).into());
+    }
+    if args.version.is_some() && args.from.len() > 1 {
+        return Err(Usage("--version goes with one --from only".to_owned()).into());
+    }
+    let mut versions = Vec::with_capacity(args.from.len());
+    for from in &args.from {
+        versions.push(scaffold::entry(session.ctx(), from, args.version.as_deref()).await?);
+    }
+    output::bytes(scaffold::text(&args.name, &versions).as_bytes());
+    Ok(Exit::Done)
+}
